@@ -1,0 +1,1 @@
+"""Figures: they draw tables and compute nothing."""

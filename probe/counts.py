@@ -1,0 +1,82 @@
+"""Confusion counts: what a measurement keeps, so that a new metric needs no retraining."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from probe.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Confusion counts of one evaluation, over the whole test set.
+
+    table: (K, K) int64, true class x predicted class; its sum is the number of test examples.
+
+    >>> Counts.of([0, 0, 1], [0, 1, 1], classes=2).accuracy()
+    0.6666666666666666
+    """
+
+    table: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        table = np.array(self.table)
+        if table.ndim != 2 or table.shape[0] != table.shape[1]:
+            raise InputError(f"counts must be a square (K, K) table, got shape {table.shape}")
+        if not np.issubdtype(table.dtype, np.integer) or (table < 0).any():
+            raise InputError("counts must be whole numbers, none below 0")
+        table = table.astype(np.int64)
+        table.flags.writeable = False
+        object.__setattr__(self, "table", table)
+
+    @classmethod
+    def of(cls, true: ArrayLike, predicted: ArrayLike, classes: int) -> Counts:
+        """Count N (true, predicted) pairs of labels in 0..K-1, K = classes."""
+        y, p = (np.asarray(labels, dtype=np.int64) for labels in (true, predicted))
+        if y.shape != p.shape or y.ndim != 1:
+            raise InputError(f"expected two label vectors of one length, got {y.shape}, {p.shape}")
+        if y.size and (min(y.min(), p.min()) < 0 or max(y.max(), p.max()) >= classes):
+            raise InputError(f"labels must lie in 0..{classes - 1}, the {classes} classes counted")
+        cells = np.bincount(y * classes + p, minlength=classes * classes)
+        return cls(cells.reshape(classes, classes))
+
+    @property
+    def classes(self) -> int:
+        """K, the number of classes."""
+        return int(self.table.shape[0])
+
+    @property
+    def total(self) -> int:
+        """The number of test examples counted."""
+        return int(self.table.sum())
+
+    def accuracy(self, classes: Sequence[int] | None = None) -> float:
+        """Fraction of the examples whose true class is in `classes` (all by default) that is right.
+
+        In [0, 1]; higher is better; NaN if there is no such example. Weights classes by their
+        number of examples; see `mean_per_class` for the average that does not.
+        """
+        rows = range(self.classes) if classes is None else classes
+        chosen = self.table[list(rows)]
+        seen = int(chosen.sum())
+        right = int(self.table.diagonal()[list(rows)].sum())
+        return right / seen if seen else float("nan")
+
+    def mean_per_class(self, classes: Sequence[int] | None = None) -> float:
+        """Mean, over the classes with test examples, of each class's own accuracy, in [0, 1]."""
+        rows = range(self.classes) if classes is None else classes
+        each = [self.accuracy([c]) for c in rows if self.table[c].sum()]
+        return float(np.mean(each)) if each else float("nan")
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(self.table + other.table)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Counts) and np.array_equal(self.table, other.table)
+
+    def __hash__(self) -> int:
+        return hash(self.table.tobytes())

@@ -1,0 +1,27 @@
+"""What went wrong, in one sentence that names the remedy."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class InputError(ValueError):
+    """A mistake that the user can mend: what was got, what was expected, what to do.
+
+    The command line shows the message alone and exits with code 2.
+    """
+
+
+class NotMeasured(InputError):
+    """A quantity needs a cell of the accuracy matrix (or another input) that was not measured."""
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
+    """Return the error for a name that does not exist, suggesting the nearest ones.
+
+    >>> print(unknown("learner", "finetun", ["er", "finetune"]))
+    unknown learner 'finetun': did you mean 'finetune'? (known: er, finetune)
+    """
+    names = sorted(known)
+    near = get_close_matches(name, names, n=2, cutoff=0.5)
+    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    return InputError(f"unknown {kind} {name!r}: {hint}(known: {', '.join(names) or 'none'})")

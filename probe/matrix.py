@@ -1,0 +1,76 @@
+"""The accuracy matrix R: accuracy on every task before any training and after each task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from probe.counts import Counts
+from probe.errors import InputError, NotMeasured
+
+
+@dataclass(frozen=True, eq=False)
+class AccuracyMatrix:
+    """R[i, j] = test accuracy on task j after training through task i, as fractions in [0, 1].
+
+    values: (T+1, T); row i = tasks learned so far (row 0: before any training, the b_j of the
+    GEM paper), column j - 1 = task j in executed order; NaN = not measured.
+
+    >>> R = AccuracyMatrix.square([[0.9, 0.1], [0.5, 0.8]])
+    >>> R.tasks, R.measured(2, 1)
+    (2, array(0.5))
+    """
+
+    values: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        values = np.array(self.values, dtype=np.float64)
+        if values.ndim != 2 or values.shape[0] != values.shape[1] + 1 or values.shape[1] < 1:
+            raise InputError(
+                f"an accuracy matrix of T tasks has shape (T+1, T) with row 0 before any training, "
+                f"got {values.shape}; use AccuracyMatrix.square for a T x T matrix"
+            )
+        bad = np.argwhere((values < 0) | (values > 1))
+        if len(bad):
+            i, j = (int(k) for k in bad[0])
+            raise InputError(
+                f"R[{i},{j + 1}] = {values[i, j]:g} is outside [0, 1]: give fractions, not percent"
+            )
+        values.flags.writeable = False
+        object.__setattr__(self, "values", values)
+
+    @classmethod
+    def square(cls, values: ArrayLike) -> AccuracyMatrix:
+        """Build R from a (T, T) matrix without the row before any training, which stays NaN."""
+        table = np.array(values, dtype=np.float64)
+        if table.ndim != 2 or table.shape[0] != table.shape[1]:
+            raise InputError(f"expected a square (T, T) matrix, got shape {table.shape}")
+        return cls(np.vstack([np.full((1, table.shape[1]), np.nan), table]))
+
+    @classmethod
+    def of_counts(cls, counts: Sequence[Counts], tasks: Sequence[Sequence[int]]) -> AccuracyMatrix:
+        """Build R from the T+1 evaluations of one run and each task's classes in executed order."""
+        return cls(np.array([[c.accuracy(classes) for classes in tasks] for c in counts]))
+
+    @property
+    def tasks(self) -> int:
+        """T, the number of tasks."""
+        return int(self.values.shape[1])
+
+    def measured(self, i: ArrayLike, j: ArrayLike) -> NDArray[np.float64]:
+        """Return R[i, j] for index arrays that broadcast: i in 0..T, j in 1..T.
+
+        Raises NotMeasured, naming the first missing cell, if any of them is NaN.
+        """
+        rows, columns = np.broadcast_arrays(np.asarray(i), np.asarray(j))
+        cells = self.values[rows, columns - 1]
+        missing = np.isnan(cells)
+        if missing.any():
+            at = int(np.flatnonzero(missing)[0])
+            row, column = int(rows.flat[at]), int(columns.flat[at])
+            when = f"after task {row}" if row else "before any training"
+            raise NotMeasured(f"R[{row},{column}] (task {column} {when}) was not measured")
+        return np.asarray(cells)

@@ -1,0 +1,116 @@
+"""Tidy tables: the rows that a study writes and that figures read, in and out of CSV."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TypeVar
+
+from probe.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One measurement of one run; cells that do not apply are None or empty. Fractions in [0, 1].
+
+    Measures: `accuracy` (a cell of R: step, place, task), `pra` (feature, depth), `f1` (feature,
+    depth, place, task). `step` = tasks learned so far; `place` = place of the task in the executed
+    order, from 1; `depth` of a feature from 1 to L; `order` is empty for `offline`.
+    """
+
+    scenario: str
+    network: str
+    learner: str
+    order: str
+    seed: int
+    step: int | None = None
+    feature: str = ""
+    depth: int | None = None
+    measure: str
+    place: int | None = None
+    task: str = ""
+    value: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SummaryRow:
+    """Mean and sample standard deviation over seeds (orders averaged within a seed first).
+
+    `place` is None for `pra`; `std` is NaN for a single seed.
+    """
+
+    learner: str
+    feature: str
+    depth: int
+    measure: str
+    place: int | None
+    mean: float
+    std: float
+    seeds: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricRow:
+    """One metric of one paper for one learner: mean and sample standard deviation over seeds."""
+
+    learner: str
+    paper: str
+    metric: str
+    mean: float
+    std: float
+    seeds: int
+
+
+AnyRow = TypeVar("AnyRow", Row, SummaryRow, MetricRow)
+
+
+def write_table(path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> None:
+    """Write rows of one kind as CSV; floats are written so that they read back bit for bit."""
+    names = [field.name for field in fields(kind)]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(names)
+        writer.writerows([_text(getattr(row, name)) for name in names] for row in rows)
+
+
+def read_table(path: Path, kind: type[AnyRow]) -> list[AnyRow]:
+    """Read a CSV that `write_table` wrote; raises InputError naming the file, line and column."""
+    readers = {field.name: _READERS[str(field.type)] for field in fields(kind)}
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.reader(file)
+            header = next(reader, [])
+            if header != list(readers):
+                raise InputError(f"{path}: expected the columns {','.join(readers)}")
+            return [
+                kind(
+                    **{
+                        name: read(cell)
+                        for (name, read), cell in zip(readers.items(), line, strict=True)
+                    }
+                )
+                for line in reader
+            ]
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): run the study first") from None
+    except (ValueError, UnicodeDecodeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path} is not a table of this study ({error})") from None
+
+
+def _text(value: object) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+_READERS: dict[str, Callable[[str], object]] = {
+    "str": str,
+    "int": int,
+    "int | None": lambda cell: int(cell) if cell else None,
+    "float": lambda cell: float(cell) if cell else math.nan,
+}

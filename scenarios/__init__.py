@@ -1,0 +1,1 @@
+"""The scenarios, learners and studies that produce continually trained models."""

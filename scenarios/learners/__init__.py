@@ -1,0 +1,1 @@
+"""Continual learners, one module each (or per close family)."""

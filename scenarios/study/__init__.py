@@ -1,0 +1,1 @@
+"""A study: its specification, its jobs, its run directory and their execution."""

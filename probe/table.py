@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from probe.errors import InputError
 
@@ -108,7 +108,7 @@ def _text(value: object) -> str:
     return repr(value) if isinstance(value, float) else str(value)
 
 
-_READERS: dict[str, Callable[[str], object]] = {
+_READERS: dict[str, Callable[[str], Any]] = {
     "str": str,
     "int": int,
     "int | None": lambda cell: int(cell) if cell else None,

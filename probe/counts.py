@@ -36,9 +36,12 @@ class Counts:
     @classmethod
     def of(cls, true: ArrayLike, predicted: ArrayLike, classes: int) -> Counts:
         """Count N (true, predicted) pairs of labels in 0..K-1, K = classes."""
-        y, p = (np.asarray(labels, dtype=np.int64) for labels in (true, predicted))
+        y, p = (np.asarray(labels) for labels in (true, predicted))
         if y.shape != p.shape or y.ndim != 1:
             raise InputError(f"expected two label vectors of one length, got {y.shape}, {p.shape}")
+        if y.size and not (y.dtype.kind in "biu" and p.dtype.kind in "biu"):
+            raise InputError(f"labels must be whole numbers, got {y.dtype} and {p.dtype}")
+        y, p = y.astype(np.int64), p.astype(np.int64)
         if y.size and (min(y.min(), p.min()) < 0 or max(y.max(), p.max()) >= classes):
             raise InputError(f"labels must lie in 0..{classes - 1}, the {classes} classes counted")
         cells = np.bincount(y * classes + p, minlength=classes * classes)
@@ -60,19 +63,19 @@ class Counts:
         In [0, 1]; higher is better; NaN if there is no such example. Weights classes by their
         number of examples; see `mean_per_class` for the average that does not.
         """
-        rows = range(self.classes) if classes is None else classes
-        chosen = self.table[list(rows)]
-        seen = int(chosen.sum())
-        right = int(self.table.diagonal()[list(rows)].sum())
+        rows = self._rows(classes)
+        seen = int(self.table[rows].sum())
+        right = int(self.table.diagonal()[rows].sum())
         return right / seen if seen else float("nan")
 
     def mean_per_class(self, classes: Sequence[int] | None = None) -> float:
         """Mean, over the classes with test examples, of each class's own accuracy, in [0, 1]."""
-        rows = range(self.classes) if classes is None else classes
-        each = [self.accuracy([c]) for c in rows if self.table[c].sum()]
+        each = [self.accuracy([c]) for c in self._rows(classes) if self.table[c].sum()]
         return float(np.mean(each)) if each else float("nan")
 
     def __add__(self, other: Counts) -> Counts:
+        if self.classes != other.classes:
+            raise InputError(f"cannot add counts of {self.classes} and {other.classes} classes")
         return Counts(self.table + other.table)
 
     def __eq__(self, other: object) -> bool:
@@ -80,3 +83,9 @@ class Counts:
 
     def __hash__(self) -> int:
         return hash(self.table.tobytes())
+
+    def _rows(self, classes: Sequence[int] | None) -> list[int]:
+        rows = list(range(self.classes) if classes is None else classes)
+        if any(not 0 <= c < self.classes for c in rows):
+            raise InputError(f"classes must lie in 0..{self.classes - 1}, got {rows}")
+        return rows

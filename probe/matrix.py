@@ -37,7 +37,7 @@ class AccuracyMatrix:
         if len(bad):
             i, j = (int(k) for k in bad[0])
             raise InputError(
-                f"R[{i},{j + 1}] = {values[i, j]:g} is outside [0, 1]: give fractions, not percent"
+                f"R[{i},{j + 1}] = {values[i, j]} is outside [0, 1]: give fractions, not percent"
             )
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
@@ -63,9 +63,12 @@ class AccuracyMatrix:
     def measured(self, i: ArrayLike, j: ArrayLike) -> NDArray[np.float64]:
         """Return R[i, j] for index arrays that broadcast: i in 0..T, j in 1..T.
 
-        Raises NotMeasured, naming the first missing cell, if any of them is NaN.
+        Raises NotMeasured, naming the first missing cell, if any of them is NaN, and InputError
+        for a cell outside the matrix.
         """
         rows, columns = np.broadcast_arrays(np.asarray(i), np.asarray(j))
+        if ((rows < 0) | (rows > self.tasks) | (columns < 1) | (columns > self.tasks)).any():
+            raise InputError(f"R[i,j] has i in 0..{self.tasks} and j in 1..{self.tasks}")
         cells = self.values[rows, columns - 1]
         missing = np.isnan(cells)
         if missing.any():
@@ -74,3 +77,13 @@ class AccuracyMatrix:
             when = f"after task {row}" if row else "before any training"
             raise NotMeasured(f"R[{row},{column}] (task {column} {when}) was not measured")
         return np.asarray(cells)
+
+    def mean(self, i: ArrayLike, j: ArrayLike) -> float:
+        """Return the mean of R[i, j] over index arrays that broadcast, as `measured` reads them.
+
+        Raises NotMeasured if a cell is missing or there is no cell, as above the diagonal of T = 1.
+        """
+        cells = self.measured(i, j)
+        if not cells.size:
+            raise NotMeasured(f"no cell to average (T = {self.tasks}): at least 2 tasks are needed")
+        return float(cells.mean())

@@ -65,6 +65,7 @@ class MetricRow:
 
 
 AnyRow = TypeVar("AnyRow", Row, SummaryRow, MetricRow)
+Reader = Callable[[str], Any]
 
 
 def write_table(path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> None:
@@ -82,33 +83,36 @@ def read_table(path: Path, kind: type[AnyRow]) -> list[AnyRow]:
     try:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.reader(file)
-            header = next(reader, [])
-            if header != list(readers):
+            if next(reader, []) != list(readers):
                 raise InputError(f"{path}: expected the columns {','.join(readers)}")
             return [
-                kind(
-                    **{
-                        name: read(cell)
-                        for (name, read), cell in zip(readers.items(), line, strict=True)
-                    }
-                )
-                for line in reader
+                kind(**_cells(f"{path}, line {reader.line_num}", line, readers)) for line in reader
             ]
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): run the study first") from None
-    except (ValueError, UnicodeDecodeError) as error:
-        if isinstance(error, InputError):
-            raise
+    except (csv.Error, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not a table of this study ({error})") from None
+
+
+def _cells(where: str, line: list[str], readers: dict[str, Reader]) -> dict[str, Any]:
+    if len(line) != len(readers):
+        raise InputError(f"{where} has {len(line)} cells, expected {len(readers)}")
+    values = {}
+    for (name, read), cell in zip(readers.items(), line, strict=True):
+        try:
+            values[name] = read(cell)
+        except ValueError:
+            raise InputError(f"{where}: {cell!r} cannot be the value of {name}") from None
+    return values
 
 
 def _text(value: object) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
-    return repr(value) if isinstance(value, float) else str(value)
+    return repr(float(value)) if isinstance(value, float) else str(value)
 
 
-_READERS: dict[str, Callable[[str], Any]] = {
+_READERS: dict[str, Reader] = {
     "str": str,
     "int": int,
     "int | None": lambda cell: int(cell) if cell else None,

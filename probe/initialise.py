@@ -1,0 +1,86 @@
+"""Initialisation rules: fresh weights for a network or for what is left of it behind a feature."""
+
+from collections.abc import Callable, Collection
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from probe.errors import InputError
+from probe.layers import named_state
+from probe.randomness import global_stream
+
+Rule = Literal["murata", "torch"]
+
+_CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+
+
+def initialise(
+    model: nn.Module, rule: Rule, generator: torch.Generator, keep: Collection[str] = ()
+) -> None:
+    """Give every parameter and buffer of `model` a fresh value, except those named in `keep`.
+
+    rule: `murata` = He initialisation for convolutions, N(0, 0.01^2) for dense weights, zero
+    biases, and each other module's own `reset_parameters` (Murata 2020, section 3; the paper does
+    not say what normalisation layers get); `torch` = each module's own `reset_parameters`.
+    The values depend on the generator alone, not on the device. Raises InputError for a module
+    with parameters of its own and no `reset_parameters`.
+    """
+    state = named_state(model)
+    kept = {id(state[name]) for name in keep}
+    for name, module in model.named_modules():
+        own = [*module.parameters(recurse=False), *module.buffers(recurse=False)]
+        if all(id(tensor) in kept for tensor in own):
+            continue
+        # A rule may write the module as a whole; what is kept gets its exact value back.
+        saved = [(tensor, tensor.detach().clone()) for tensor in own if id(tensor) in kept]
+        with torch.no_grad():
+            _rule_for(module, name, rule)(module, generator)
+            for tensor, value in saved:
+                tensor.copy_(value)
+
+
+def _rule_for(
+    module: nn.Module, name: str, rule: Rule
+) -> Callable[[nn.Module, torch.Generator], None]:
+    if rule == "murata" and isinstance(module, _CONVOLUTIONS):
+        return _he
+    if rule == "murata" and isinstance(module, nn.Linear):
+        return _dense
+    if hasattr(module, "reset_parameters") or hasattr(module, "_reset_parameters"):
+        return _own
+    if not list(module.parameters(recurse=False)):
+        return lambda module, generator: None
+    raise InputError(
+        f"no rule re-initialises {name or 'the model'!r} ({type(module).__name__}), which has "
+        f"parameters of its own: give the module a reset_parameters() method"
+    )
+
+
+def _he(module: nn.Module, generator: torch.Generator) -> None:
+    weight = module.get_parameter("weight")
+    fan_in = weight[0].numel()
+    _normal(weight, (2 / fan_in) ** 0.5, generator)
+    _zero_bias(module)
+
+
+def _dense(module: nn.Module, generator: torch.Generator) -> None:
+    _normal(module.get_parameter("weight"), 0.01, generator)
+    _zero_bias(module)
+
+
+def _own(module: nn.Module, generator: torch.Generator) -> None:
+    # nn.MultiheadAttention alone spells it with an underscore.
+    reset = getattr(module, "reset_parameters", None) or getattr(module, "_reset_parameters", None)
+    if reset is not None:
+        with global_stream(generator):
+            reset()
+
+
+def _normal(weight: Tensor, std: float, generator: torch.Generator) -> None:
+    weight.copy_(torch.randn(weight.shape, generator=generator) * std)
+
+
+def _zero_bias(module: nn.Module) -> None:
+    if isinstance(module.bias, Tensor):
+        module.bias.zero_()

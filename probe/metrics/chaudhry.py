@@ -1,0 +1,93 @@
+"""Average accuracy, forgetting and intransigence after task k (Chaudhry 2018, Section 3).
+
+Source: Chaudhry et al., Riemannian Walk for Incremental Learning, ECCV 2018. a_{k,j} = R_{k,j} is
+the accuracy on task j after training through task k; whether it is multi-head (outputs of task j
+alone) or single-head (outputs of all classes seen so far) is decided where R is measured.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from probe.errors import InputError, NotMeasured
+from probe.matrix import AccuracyMatrix
+
+
+def average_accuracy(R: AccuracyMatrix, k: int) -> float:
+    """Average accuracy on the tasks learned so far: A_k = (1/k) sum_{j=1..k} a_{k,j}.
+
+    R: (T+1, T); k in 1..T. In [0, 1]; higher is better. Raises NotMeasured for a missing cell.
+    Source: Chaudhry 2018, Section 3 (without a number).
+
+    >>> average_accuracy(AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]]), k=2)
+    0.625
+    """
+    _check(R, k)
+    return R.mean(k, np.arange(1, k + 1))
+
+
+def forgetting(R: AccuracyMatrix, k: int) -> float:
+    """Average forgetting of the earlier tasks: F_k = (1/(k-1)) sum_{j=1..k-1} f_j^k.
+
+    R: (T+1, T); k in 2..T. In [-1, 1]; lower is better, below 0 is positive backward transfer.
+    Raises NotMeasured for a missing cell and for k = 1. Source: Chaudhry 2018, Section 3 (without
+    a number), f_j^k of `task_forgetting`.
+
+    >>> forgetting(AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]]), k=2)
+    0.5
+    """
+    return float(task_forgetting(R, k).mean())
+
+
+def task_forgetting(R: AccuracyMatrix, k: int) -> NDArray[np.float64]:
+    """Forgetting of every task j < k: f_j^k = max_{l=1..k-1} a_{l,j} - a_{k,j}.
+
+    R: (T+1, T); k in 2..T. Returns (k-1,), in [-1, 1]; lower is better. The best past accuracy is
+    sought over all rows l from 1, also those before task j was learned; row k is not among them, so
+    that f_j^k < 0 where task k improved task j. Raises NotMeasured for a missing cell and k = 1.
+    Source: Chaudhry 2018, eq. 3 (whose worked example writes a_{j,k} transposed).
+    """
+    _check(R, k)
+    if k == 1:
+        raise NotMeasured("forgetting F_k needs k >= 2: there is no task before the first")
+    past = np.arange(1, k)
+    best = R.measured(past[:, None], past).max(axis=0)
+    return np.asarray(best - R.measured(k, past))
+
+
+def intransigence(R: AccuracyMatrix, reference: AccuracyMatrix | ArrayLike, k: int) -> float:
+    """Inability to learn task k: I_k = a*_k - a_{k,k}.
+
+    R: (T+1, T); k in 1..T; a*_k is the accuracy on task k of a reference trained on the data of
+    tasks 1..k together. reference: the cumulative learner's matrix, whose diagonal is a*, or a*
+    itself, (T,) fractions. In [-1, 1]; lower is better, below 0 is positive forward transfer.
+    Raises NotMeasured for a missing cell of either, InputError if the reference does not fit R.
+    Source: Chaudhry 2018, eq. 4.
+
+    >>> intransigence(AccuracyMatrix.square([[0.75, 0.0], [0.25, 0.5]]), [0.75, 1.0], k=2)
+    0.5
+    """
+    _check(R, k)
+    best = float(_diagonal(reference, R.tasks)[k - 1])
+    if np.isnan(best):
+        raise NotMeasured(f"the reference's accuracy on task {k} after task {k} was not measured")
+    return best - float(R.measured(k, k))
+
+
+def _diagonal(reference: AccuracyMatrix | ArrayLike, tasks: int) -> NDArray[np.float64]:
+    if isinstance(reference, AccuracyMatrix):
+        reference = reference.values[1:].diagonal()
+    diagonal = np.asarray(reference, dtype=np.float64)
+    if diagonal.shape != (tasks,):
+        raise InputError(
+            f"the reference has shape {diagonal.shape}, expected {tasks} tasks as in R"
+        )
+    if ((diagonal < 0) | (diagonal > 1)).any():
+        raise InputError("the reference's accuracies must lie in [0, 1]: give fractions")
+    return diagonal
+
+
+def _check(R: AccuracyMatrix, k: int) -> None:
+    if not 1 <= k <= R.tasks:
+        raise InputError(f"k = {k} is not the number of a task: R has tasks 1..{R.tasks}")

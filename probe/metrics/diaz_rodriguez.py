@@ -1,0 +1,208 @@
+"""The seven criteria of Diaz-Rodriguez 2018, each in [0, 1] and to be maximised, and their scores.
+
+Source: Diaz-Rodriguez et al., Don't forget, there is more than forgetting: new metrics for
+Continual Learning, NeurIPS workshop 2018 (equation numbers are the paper's, not the poster's).
+A, BWT, REM, BWT+ and FWT are functions of R, (T+1, T), whose row 0 they do not use; the paper's N
+is T here. MS, SSS and CE are functions of what learning each task cost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probe.errors import InputError, NotMeasured, unknown
+from probe.matrix import AccuracyMatrix
+
+CRITERIA = ("A", "MS", "SSS", "CE", "REM", "BWT+", "FWT")
+"""The criteria in the order in which the paper lists weights."""
+
+W1 = (1 / 7,) * 7
+W2 = (0.4, 0.05, 0.2, 0.1, 0.15, 0.05, 0.05)
+W3 = (0.4, 0.05, 0.2, 0.2, 0.05, 0.05, 0.05)
+"""The weights of Table 3, from its caption; the W2 in the body text does not give the table."""
+
+Weights = Mapping[str, float] | Sequence[float]
+
+
+def accuracy(R: AccuracyMatrix) -> float:
+    """Accuracy over the whole training: A = sum_{i>=j} R_{i,j} / (T(T+1)/2).
+
+    In [0, 1]; higher is better. Raises NotMeasured for a missing cell.
+    Source: Diaz-Rodriguez 2018, eq. 2.
+    """
+    i, j = (k + 1 for k in np.tril_indices(R.tasks))
+    return R.mean(i, j)
+
+
+def bwt(R: AccuracyMatrix) -> float:
+    """Backward transfer after every task: BWT = sum_{j<i} (R_{i,j} - R_{j,j}) / (T(T-1)/2).
+
+    In [-1, 1]; higher is better, below 0 is forgetting. Raises NotMeasured for a missing cell and
+    for T = 1. Source: Diaz-Rodriguez 2018, eq. 3.
+
+    >>> bwt(AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]]))
+    -0.5
+    """
+    i, j = (k + 1 for k in np.tril_indices(R.tasks, -1))
+    return R.mean(i, j) - R.mean(j, j)
+
+
+def rem(R: AccuracyMatrix) -> float:
+    """Remembering, the part of BWT below 0: REM = 1 - |min(BWT, 0)|.
+
+    In [0, 1]; higher is better, 1 is no forgetting on average. Raises NotMeasured as `bwt`.
+    Source: Diaz-Rodriguez 2018, Section 2 (poster eq. 4).
+    """
+    return 1 - abs(min(bwt(R), 0.0))
+
+
+def bwt_plus(R: AccuracyMatrix) -> float:
+    """Positive backward transfer, the part of BWT above 0: BWT+ = max(BWT, 0).
+
+    In [0, 1]; higher is better. Raises NotMeasured as `bwt`.
+    Source: Diaz-Rodriguez 2018, Section 2 (poster eq. 5).
+    """
+    return max(bwt(R), 0.0)
+
+
+def fwt(R: AccuracyMatrix) -> float:
+    """Forward transfer, accuracy on tasks still to come: FWT = sum_{i<j} R_{i,j} / (T(T-1)/2).
+
+    In [0, 1]; higher is better. Rows start at 1, and no random baseline is subtracted, unlike in
+    the GEM paper's FWT. Raises NotMeasured for a missing cell and for T = 1.
+    Source: Diaz-Rodriguez 2018, eq. 4.
+    """
+    i, j = (k + 1 for k in np.triu_indices(R.tasks, 1))
+    return R.mean(i, j)
+
+
+def ms(model_bytes: Sequence[float]) -> float:
+    """Model size efficiency: MS = min(1, (1/T) sum_i Mem(theta_1) / Mem(theta_i)).
+
+    model_bytes: Mem(theta_i), (T,), the memory of the model after task i and of what the learner
+    carries beside it. In [0, 1]; higher is better, 1 is a model that did not grow. Raises
+    InputError for sizes that are not above 0. Source: Diaz-Rodriguez 2018, eq. 5. Deviation: the
+    text counts parameters only; Table 1 (MS = 0.4 of EWC and SI) counts their copies too.
+
+    >>> round(ms([1] + 9 * [3]), 4)
+    0.4
+    """
+    sizes = _per_task(model_bytes, "model_bytes")
+    _above_zero(sizes, "model_bytes")
+    return min(1.0, float((sizes[0] / sizes).mean()))
+
+
+def sss(stored_bytes: Sequence[float], lifetime_bytes: float) -> float:
+    """Samples storage size efficiency: SSS = 1 - min(1, (1/T) sum_i Mem(M_i) / Mem(D)).
+
+    stored_bytes: Mem(M_i), (T,), the memory of the samples stored *while* task i is learned (0 at
+    the first); lifetime_bytes: Mem(D), that of all tasks' training data. In [0, 1]; higher is
+    better, 1 stores nothing. Raises InputError for sizes below 0 or lifetime_bytes of 0.
+    Source: Diaz-Rodriguez 2018, eq. 6; that M_i excludes task i itself follows from Table 1.
+
+    >>> round(sss(range(10), 10), 4)
+    0.55
+    """
+    stored = _per_task(stored_bytes, "stored_bytes")
+    _above_zero(np.array([lifetime_bytes], dtype=np.float64), "lifetime_bytes")
+    return 1 - min(1.0, float((stored / lifetime_bytes).mean()))
+
+
+def ce(
+    ops_one_pass: Sequence[float],
+    ops_spent: Sequence[float],
+    epsilon: float = 1.0,
+    form: Literal["paper", "poster"] = "paper",
+) -> float:
+    """Computational efficiency: CE = min(1, (1/T) sum_i Ops_fb(Tr_i) epsilon / Ops(Tr_i)).
+
+    ops_one_pass: Ops_fb, (T,), mul-adds of one forward and backward pass over task i's training
+    data; ops_spent: Ops, (T,), all mul-adds spent to learn task i; epsilon >= 1: a scale against
+    values very near to 0. form: "poster" divides by 1 + Ops(Tr_i). In [0, 1]; higher is better.
+    Raises InputError for numbers out of range or of another length.
+    Source: Diaz-Rodriguez 2018, eq. 7; poster, eq. 9.
+
+    >>> ce([10, 10], [20, 40]), ce([10, 10], [19, 39], form="poster")
+    (0.375, 0.375)
+    """
+    one_pass, spent = _per_task(ops_one_pass, "ops_one_pass"), _per_task(ops_spent, "ops_spent")
+    _above_zero(spent, "ops_spent")
+    if one_pass.shape != spent.shape:
+        raise InputError(f"got operations of {one_pass.size} and {spent.size} tasks: give as many")
+    if not 1 <= epsilon < math.inf:
+        raise InputError(f"epsilon must be a number >= 1, got {epsilon:g}")
+    if form not in ("paper", "poster"):
+        raise unknown("form", form, ("paper", "poster"))
+    divisor = spent + 1 if form == "poster" else spent
+    return min(1.0, float((one_pass * epsilon / divisor).mean()))
+
+
+def cl_score(criteria: Mapping[str, float], weights: Weights | None = None) -> float:
+    """Weighted mean of the seven criteria: CLscore = sum_k w_k c_k.
+
+    criteria: c_k for every key of CRITERIA, means over the runs, in [0, 1]; weights: w_k by key or
+    in the order of CRITERIA, at least 0 and of sum 1, by default W1. In [0, 1]; higher is better.
+    Raises InputError for missing or unknown keys and numbers out of range, NotMeasured for NaN.
+    Source: Diaz-Rodriguez 2018, eq. 8.
+
+    >>> naive = {"A": 0.3825, "MS": 1, "SSS": 1, "CE": 0.4492, "REM": 0.6664, "BWT+": 0, "FWT": 0.1}
+    >>> round(cl_score(naive), 4), round(cl_score(naive, W2), 4)
+    (0.514, 0.5529)
+    """
+    return _weighted_sum(criteria, "criterion", weights)
+
+
+def cl_stability(deviations: Mapping[str, float], weights: Weights | None = None) -> float:
+    """Agreement of the runs: CLstability = 1 - sum_k w_k stddev(c_k).
+
+    deviations: stddev(c_k) over the runs for every key of CRITERIA, in [0, 1]; weights: as in
+    `cl_score`. In [0, 1]; higher is better, 1 is runs that agree. Raises as `cl_score`.
+    Source: Diaz-Rodriguez 2018, eq. 9 (population or sample deviation is not said there).
+    """
+    return 1 - _weighted_sum(deviations, "deviation of criterion", weights)
+
+
+def _weighted_sum(values: Mapping[str, float], kind: str, weights: Weights | None) -> float:
+    checked, share = _checked(values, kind), _shares(W1 if weights is None else weights)
+    return math.fsum(share[name] * checked[name] for name in CRITERIA)
+
+
+def _shares(weights: Weights) -> Mapping[str, float]:
+    if not isinstance(weights, Mapping):
+        if len(weights) != len(CRITERIA):
+            raise InputError(f"got {len(weights)} weights, expected 7: {', '.join(CRITERIA)}")
+        weights = dict(zip(CRITERIA, weights, strict=True))
+    total = math.fsum(_checked(weights, "weight of criterion").values())
+    if not math.isclose(total, 1, abs_tol=1e-6):
+        raise InputError(f"weights must sum to 1, got {total:g}: divide each by their sum")
+    return weights
+
+
+def _checked(values: Mapping[str, float], kind: str) -> Mapping[str, float]:
+    for name, value in values.items():
+        if name not in CRITERIA:
+            raise unknown("criterion", name, CRITERIA)
+        if not 0 <= value <= 1:
+            error = NotMeasured if math.isnan(value) else InputError
+            raise error(f"{kind} {name} is {value:g}, expected a number in [0, 1]")
+    missing = [name for name in CRITERIA if name not in values]
+    if missing:
+        raise InputError(f"no {kind} {', '.join(missing)}: give all of {', '.join(CRITERIA)}")
+    return values
+
+
+def _per_task(values: Sequence[float], name: str) -> NDArray[np.float64]:
+    numbers = np.array(values, dtype=np.float64)
+    if numbers.ndim != 1 or not numbers.size or not (np.isfinite(numbers) & (numbers >= 0)).all():
+        raise InputError(f"{name} must hold a number >= 0 for each task, got {values!r}")
+    return numbers
+
+
+def _above_zero(numbers: NDArray[np.float64], name: str) -> None:
+    if not (numbers > 0).all():
+        raise InputError(f"{name} must be above 0, got {numbers.tolist()}")

@@ -1,0 +1,70 @@
+"""Metrics of partial retrained models (Murata 2020, Section 2), functions of confusion counts.
+
+M_i is the model whose feature F_i was kept and whose remainder was retrained on all tasks offline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probe.counts import Counts
+from probe.errors import InputError, NotMeasured
+
+
+def pra(counts: Counts) -> float:
+    """Partial retrain accuracy PRA(F_i): overall accuracy of M_i on the test data of all tasks.
+
+    PRA = sum_c TP_c / N over the (K, K) counts of N test examples; in [0, 1]; higher is better: the
+    representations at F_i still serve all tasks. Raises NotMeasured if N = 0.
+    Source: Murata 2020, Section 2 (in words, without a number).
+
+    >>> pra(Counts.of([0, 0, 1, 2], [0, 1, 1, 2], classes=3))
+    0.75
+    """
+    if not counts.total:
+        raise NotMeasured("PRA needs test examples, and none were counted")
+    return counts.accuracy()
+
+
+def forgetting_strength(offline: float, pra: float) -> float:
+    """Strength of representational forgetting on F_i: offline accuracy - PRA(F_i).
+
+    offline: test accuracy of the model trained once on all tasks together, the same for every
+    feature. In [-1, 1]; lower is better, 0 is none; below 0 where retraining beats offline training
+    by chance. Source: Murata 2020, Section 2 (in words, without a number).
+    """
+    return offline - pra
+
+
+def task_f1(counts: Counts, tasks: Sequence[Sequence[int]]) -> NDArray[np.float64]:
+    """Micro-F1 of every task: the direction of the bias on a feature.
+
+    F1(T_j) = 2 P R / (P + R) = 2 sum TP_c / (2 sum TP_c + sum FN_c + sum FP_c), sums over the
+    classes c in C_j, TP, FN and FP counted over the *whole* test set: a confusion between two
+    classes of one task is a false negative and a false positive of that task.
+
+    counts: (K, K); tasks: the classes C_j of each task in executed order. Returns (T,), each in
+    [0, 1]; higher is better, and a large difference between tasks is a bias toward the higher.
+    Raises NotMeasured for a task without test examples, InputError for a class outside 0..K-1.
+    Source: Murata 2020, eq. 1-3. Deviation: where no prediction falls in C_j, P is 0/0 and F1 is
+    taken as 0, its value by the second form (and by scikit-learn's micro average).
+
+    >>> task_f1(Counts.of([0, 1, 2, 3], [0, 0, 2, 3], classes=4), [[2, 3], [0, 1]])
+    array([1. , 0.5])
+    """
+    return np.array([_f1(counts, place, set(classes)) for place, classes in enumerate(tasks, 1)])
+
+
+def _f1(counts: Counts, place: int, classes: set[int]) -> float:
+    if any(not 0 <= c < counts.classes for c in classes):
+        limits = f"0..{counts.classes - 1}"
+        raise InputError(f"task {place} has classes {sorted(classes)}, expected some of {limits}")
+    rows = sorted(classes)
+    true = int(counts.table[rows].sum())
+    predicted = int(counts.table[:, rows].sum())
+    if not true:
+        raise NotMeasured(f"task {place} (classes {rows}) has no test examples")
+    return 2 * int(counts.table.diagonal()[rows].sum()) / (true + predicted)

@@ -1,0 +1,111 @@
+"""What the rows of a study say in all: orders averaged within a seed, then seeds."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from statistics import fmean, stdev
+
+import numpy as np
+
+from probe.errors import InputError, NotMeasured
+from probe.matrix import AccuracyMatrix
+from probe.table import Row, SummaryRow
+
+MEASURES = ("pra", "f1")
+"""The measures that `summarise` keeps, in the order in which it lists them."""
+
+
+def summarise(rows: Iterable[Row]) -> list[SummaryRow]:
+    """Return the mean and the sample standard deviation (ddof=1) over seeds of `pra` and `f1`.
+
+    A seed's score is the mean over its orders (Murata 2020, section 4); `f1` is grouped by the
+    task's place in the executed order, whatever the task. Fractions in [0, 1]; `std` is NaN for a
+    single seed; rows whose value is NaN were not measured and count nowhere. Sorted by learner
+    (in order of first appearance), measure, depth and place. The result does not depend on the
+    order of a learner's rows. Raises InputError for rows of more than one scenario or network.
+    """
+    table = _of_one_study(rows)
+    learners = list(dict.fromkeys(row.learner for row in table))
+    groups: defaultdict[_Group, list[Row]] = defaultdict(list)
+    for row in table:
+        if row.measure in MEASURES:
+            groups[_group(row)].append(row)
+
+    def rank(group: _Group) -> tuple[int, int, int, int]:
+        learner, measure, depth, _, place = group
+        return learners.index(learner), MEASURES.index(measure), depth, place or 0
+
+    summary = []
+    for group in sorted(groups, key=rank):
+        learner, measure, depth, feature, place = group
+        if seeds := _seed_means(groups[group]):
+            summary.append(
+                SummaryRow(
+                    learner=learner,
+                    feature=feature,
+                    depth=depth,
+                    measure=measure,
+                    place=place,
+                    mean=fmean(seeds),
+                    std=stdev(seeds) if len(seeds) > 1 else math.nan,
+                    seeds=len(seeds),
+                )
+            )
+    return summary
+
+
+def mean_accuracy(rows: Iterable[Row], learner: str) -> AccuracyMatrix:
+    """Return a learner's R by place, (T+1, T): each cell the mean over seeds of means over orders.
+
+    T is the largest step or place in the learner's `accuracy` rows; a cell without a measurement
+    is NaN. Raises NotMeasured if the learner has no such rows, InputError for rows of more than
+    one scenario or network.
+    """
+    cells: defaultdict[tuple[int, int], list[Row]] = defaultdict(list)
+    for row in _of_one_study(rows):
+        if row.learner == learner and row.measure == "accuracy":
+            cells[_cell(row, "step", 0), _cell(row, "place", 1)].append(row)
+    if not cells:
+        raise NotMeasured(f"the table holds no accuracy of the learner {learner!r}")
+    tasks = max(max(cell) for cell in cells)
+    values = np.full((tasks + 1, tasks), np.nan)
+    for (step, place), measured in cells.items():
+        if seeds := _seed_means(measured):
+            values[step, place - 1] = fmean(seeds)
+    return AccuracyMatrix(values)
+
+
+_Group = tuple[str, str, int, str, int | None]
+
+
+def _group(row: Row) -> _Group:
+    place = _cell(row, "place", 1) if row.measure == "f1" else None
+    return row.learner, row.measure, _cell(row, "depth", 1), row.feature, place
+
+
+def _seed_means(rows: Iterable[Row]) -> list[float]:
+    by_seed: defaultdict[int, list[float]] = defaultdict(list)
+    for row in rows:
+        if not math.isnan(row.value):
+            by_seed[row.seed].append(row.value)
+    return [fmean(orders) for orders in by_seed.values()]
+
+
+def _cell(row: Row, column: str, least: int) -> int:
+    value = getattr(row, column)
+    if not isinstance(value, int) or value < least:
+        raise InputError(
+            f"a row of measure {row.measure!r} (learner {row.learner!r}, seed {row.seed}) needs a "
+            f"{column} from {least}, got {value}: write the tables again from the results"
+        )
+    return value
+
+
+def _of_one_study(rows: Iterable[Row]) -> list[Row]:
+    table = list(rows)
+    studied = sorted({f"{row.network} on {row.scenario}" for row in table})
+    if len(studied) > 1:
+        raise InputError(f"rows of different studies cannot be averaged: {', '.join(studied)}")
+    return table

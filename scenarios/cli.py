@@ -1,0 +1,114 @@
+"""The command line: `probe run`, `status`, `figures`, `metrics` and `list`.
+
+Everything heavy is imported inside the commands, so that `probe --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from probe.errors import InputError
+
+app = typer.Typer(
+    help="Which layer of a continually trained network forgot what, toward which task.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")]
+
+
+def main() -> None:
+    """Run the command line; a user's mistake is one sentence and exit code 2."""
+    try:
+        app()
+    except InputError as error:
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("stopped: run the same command again to go on", file=sys.stderr)
+        sys.exit(130)
+
+
+@app.command()
+def run(
+    study: Annotated[str, typer.Argument(metavar="PRESET|FILE.toml")],
+    learners: Annotated[str | None, typer.Option(help="Only these, as a,b.")] = None,
+    seeds: Annotated[int | None, typer.Option(help="Number of seeds.")] = None,
+    orders: Annotated[str | None, typer.Option(help="rotate, none or shuffle:N.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Of training and retraining.")] = None,
+    train_limit: Annotated[int | None, typer.Option(help="Training examples per class.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Run directory; runs/NAME by default.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Data folder; or set PROBE_DATA.")] = None,
+    download: Annotated[bool, typer.Option("--download", help="Fetch missing data.")] = False,
+    workers: Annotated[int | None, typer.Option(help="Processes; all cores by default.")] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
+) -> None:
+    """Run a study, or go on with it: train, retrain behind every feature, write tables, draw."""
+    from scenarios.study.overrides import Overrides
+    from scenarios.study.run import Settings, run_study
+
+    overrides = Overrides(
+        learners=None if learners is None else learners.split(","),
+        seeds=seeds,
+        orders=orders,
+        epochs=epochs,
+        train_limit=train_limit,
+    )
+    settings = Settings(out=out, data=data, download=download, workers=workers, device=device)
+    run_study(study, overrides, settings)
+
+
+@app.command()
+def status(directory: Directory) -> None:
+    """Show how much of a study is finished, learner by learner."""
+    from scenarios.study.run import show_status
+
+    show_status(directory)
+
+
+@app.command()
+def figures(directory: Directory) -> None:
+    """Draw every figure of a study from its tables alone."""
+    from figures.build import build
+
+    for path in build(directory):
+        print(path)
+
+
+@app.command()
+def metrics(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="R as .csv or .npy.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    test_sizes: Annotated[
+        str | None, typer.Option(help="Test examples per task, as 10,20,...; equal by default.")
+    ] = None,
+    reference: Annotated[
+        Path | None, typer.Option(help="The cumulative learner's R, for intransigence.")
+    ] = None,
+    ideal: Annotated[
+        float | None, typer.Option(help="Offline accuracy on the first task, for Omega.")
+    ] = None,
+    percent: Annotated[bool, typer.Option("--percent", help="Input is in percent.")] = False,
+) -> None:
+    """Compute every metric of the literature from an accuracy matrix.
+
+    FILE is T x T, or (T+1) x T with the accuracy before any training as its first row; row =
+    tasks learned so far, column = task; an empty cell or nan = not measured.
+    """
+    from scenarios.scoring import score_file
+
+    score_file(file, as_json, test_sizes, reference, ideal, percent)
+
+
+@app.command("list")
+def list_known() -> None:
+    """List presets, data sets, networks with their features, learners and metrics."""
+    from scenarios.listing import show_known
+
+    show_known()

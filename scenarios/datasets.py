@@ -1,0 +1,142 @@
+"""Data sets as tensors in memory: bundled, or in torchvision's folder layout."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from probe.errors import InputError, unknown
+from probe.examples import Examples
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Dataset:
+    """A classification data set: images (N, C, H, W) float32 in [0, 1], labels 0..K-1."""
+
+    name: str
+    classes: int
+    train: Examples
+    test: Examples
+
+
+@dataclass(frozen=True)
+class Location:
+    """Where data sets lie: `folder` as torchvision lays it out, or None; and whether to fetch."""
+
+    folder: Path | None = None
+    download: bool = False
+
+    @classmethod
+    def of(cls, folder: Path | None, download: bool) -> Location:
+        """Return the location given, or else the one in the environment variable PROBE_DATA."""
+        named = os.environ.get("PROBE_DATA")
+        return cls(folder or (Path(named) if named else None), download)
+
+
+def load(name: str, location: Location | None = None) -> Dataset:
+    """Load a data set by name; only `digits` needs no folder.
+
+    Raises InputError for an unknown name, and for files that are missing, incomplete or corrupt,
+    saying which were looked for and how to get them.
+    """
+    if name not in LOADERS:
+        raise unknown("data set", name, LOADERS)
+    return LOADERS[name](location or Location())
+
+
+def _digits(location: Location) -> Dataset:
+    """Return scikit-learn's 1,797 handwritten digits, 8 x 8; a fixed stratified 80/20 split."""
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+
+    images, labels = load_digits(return_X_y=True)
+    split = train_test_split(images, labels, test_size=0.2, stratify=labels, random_state=0)
+    x_train, x_test, y_train, y_test = map(np.asarray, split)
+    return Dataset(
+        name="digits",
+        classes=10,
+        train=_examples(x_train.reshape(-1, 1, 8, 8) / 16, y_train),
+        test=_examples(x_test.reshape(-1, 1, 8, 8) / 16, y_test),
+    )
+
+
+@dataclass(frozen=True)
+class _Torchvision:
+    """How torchvision spells one data set: its class, how to ask for a half, what it looks for."""
+
+    cls: str
+    classes: int
+    halves: tuple[dict[str, Any], dict[str, Any]]
+    looked_for: str
+
+
+_TRAIN_TEST: tuple[dict[str, Any], dict[str, Any]] = ({"train": True}, {"train": False})
+_TORCHVISION = {
+    "mnist": _Torchvision("MNIST", 10, _TRAIN_TEST, "MNIST/raw/train-images-idx3-ubyte"),
+    "fashion_mnist": _Torchvision(
+        "FashionMNIST", 10, _TRAIN_TEST, "FashionMNIST/raw/train-images-idx3-ubyte"
+    ),
+    "svhn": _Torchvision(
+        "SVHN", 10, ({"split": "train"}, {"split": "test"}), "train_32x32.mat, test_32x32.mat"
+    ),
+    "cifar10": _Torchvision("CIFAR10", 10, _TRAIN_TEST, "cifar-10-batches-py/"),
+    "cifar100": _Torchvision("CIFAR100", 100, _TRAIN_TEST, "cifar-100-python/"),
+}
+
+
+# What torchvision raises for files that are absent, truncated, altered or of another format.
+_BROKEN = (RuntimeError, OSError, ValueError, EOFError, LookupError, AssertionError)
+
+
+def _torchvision(name: str, location: Location) -> Dataset:
+    found = _TORCHVISION[name]
+    if location.folder is None:
+        raise InputError(
+            f"{name} needs a data folder: pass --data DIR (or set PROBE_DATA) where DIR holds "
+            f"{found.looked_for}, or add --download"
+        )
+    train, test = (_half(name, found, location.folder, location.download, h) for h in found.halves)
+    return Dataset(name=name, classes=found.classes, train=train, test=test)
+
+
+def _half(
+    name: str, found: _Torchvision, folder: Path, download: bool, half: dict[str, Any]
+) -> Examples:
+    # Imported here: torchvision costs seconds, and the bundled data do not need it.
+    from torchvision import datasets
+
+    try:
+        data = getattr(datasets, found.cls)(str(folder), download=download, **half)
+    except _BROKEN as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(
+            f"{name} was not found whole in {folder} (looked for {found.looked_for}: {reason}); "
+            f"point --data at torchvision's layout or add --download"
+        ) from None
+    labels = data.labels if hasattr(data, "labels") else data.targets
+    return _examples(_channels_first(np.asarray(data.data)) / np.float32(255), labels)
+
+
+def _channels_first(images: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return (N, C, H, W) from (N, H, W), (N, H, W, 3), or SVHN's (N, 3, H, W) as it is."""
+    if images.ndim == 3:
+        return images[:, None]
+    return images if images.shape[1] == 3 else images.transpose(0, 3, 1, 2)
+
+
+def _examples(images: Any, labels: Any) -> Examples:
+    x = torch.from_numpy(np.ascontiguousarray(images, dtype=np.float32))
+    return Examples(x, torch.as_tensor(np.asarray(labels), dtype=torch.int64))
+
+
+LOADERS: dict[str, Callable[[Location], Dataset]] = {
+    "digits": _digits,
+    **{name: partial(_torchvision, name) for name in _TORCHVISION},
+}

@@ -1,0 +1,93 @@
+"""What every continual learner shares: how a task is learned, and the steps that can be changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import torch
+from pydantic import BaseModel, ConfigDict
+from torch import Tensor, nn
+
+from probe.examples import Examples
+from probe.fitting import Objective, Recipe, fit
+from probe.randomness import stream
+from scenarios.task import Task
+
+
+class Settings(BaseModel):
+    """The settings of a learner; each learner adds its own, and `kind` names it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    kind: str
+
+
+class Learner(Objective):
+    """A model that learns one task after another.
+
+    A task is learned in these steps, each of which a learner may override:
+    `begin(task)`, then for every batch of `examples(task)` the four steps of `Objective` (`batch`,
+    `loss`, `after_backward`, `after_step`), then `end(task)`. What a learner carries from task to
+    task beside the model goes through `state` and `restore`; chance comes from `stream`, which
+    depends on the seed, the purpose and the number of tasks learned, so that a run continued from
+    a checkpoint equals one that never stopped. The optimiser starts anew with each task.
+    """
+
+    offline: ClassVar[bool] = False
+
+    def __init__(self, model: nn.Module, recipe: Recipe, settings: Settings, seed: int) -> None:
+        self.model = model
+        self.recipe = recipe
+        self.settings = settings
+        self.seed = seed
+        self.learned = 0
+        self.seen: tuple[int, ...] = ()
+
+    def learn(self, task: Task) -> None:
+        """Learn one task, whose data must lie on the model's device."""
+        self.begin(task)
+        fit(self.model, self.examples(task), self.recipe, self.stream("batches"), objective=self)
+        self.seen += tuple(c for c in task.classes if c not in self.seen)
+        self.learned += 1
+        self.end(task)
+
+    def logits(self, x: Tensor, task: Task | None = None) -> Tensor:
+        """Return (B, K) logits for a batch, -inf for the classes that do not compete.
+
+        Single-head by default: the classes seen so far compete (all of them before any task was
+        learned). With a task, multi-head: the task's classes alone (Chaudhry 2018, section 2).
+        """
+        scores: Tensor = self.model(x)
+        competing = self.seen if task is None else task.classes
+        if not competing:
+            return scores
+        barred = torch.ones(scores.shape[1], dtype=torch.bool, device=scores.device)
+        barred[list(competing)] = False
+        return scores.masked_fill(barred, -torch.inf)
+
+    def begin(self, task: Task) -> None:
+        """Prepare for a task before its first batch."""
+
+    def examples(self, task: Task) -> Examples:
+        """Return the examples to train on, each visited once per epoch."""
+        return task.train
+
+    def end(self, task: Task) -> None:
+        """Keep what later tasks need; `seen` and `learned` count this task already."""
+
+    def state(self) -> dict[str, Tensor]:
+        """Return what the learner carries beside the model and the tasks learned, by name."""
+        return {}
+
+    def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
+        """Take over what `state` returned after the tasks `past` were learned.
+
+        The model's own state is restored by the caller.
+        """
+        self.learned = len(past)
+        self.seen = tuple(dict.fromkeys(c for task in past for c in task.classes))
+
+    def stream(self, purpose: str) -> torch.Generator:
+        """Return the learner's generator for a purpose in the task at hand."""
+        return stream(self.seed, purpose, self.learned)

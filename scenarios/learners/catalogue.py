@@ -1,0 +1,30 @@
+"""All learners by name, and the union of their settings."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from probe.errors import unknown
+from scenarios.learners.base import Learner
+from scenarios.learners.er import ErSettings, ExperienceReplay
+from scenarios.learners.finetune import Finetune, FinetuneSettings
+from scenarios.learners.joint import Cumulative, CumulativeSettings, Offline, OfflineSettings
+
+AnySettings = Annotated[
+    FinetuneSettings | OfflineSettings | CumulativeSettings | ErSettings,
+    Field(discriminator="kind"),
+]
+
+LEARNERS: dict[str, type[Learner]] = {
+    "finetune": Finetune,
+    "offline": Offline,
+    "cumulative": Cumulative,
+    "er": ExperienceReplay,
+}
+
+
+def learner_class(kind: str) -> type[Learner]:
+    """Return the learner of that name; raises InputError suggesting the nearest names."""
+    if kind not in LEARNERS:
+        raise unknown("learner", kind, LEARNERS)
+    return LEARNERS[kind]

@@ -1,0 +1,123 @@
+"""Networks with named stages; each stage's output is a feature, the last one is the output."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from probe.errors import InputError, unknown
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """How to build a network, and its features in order of depth (the last is the output).
+
+    build: from the input's shape (C, H, W) and the number of classes K to a chain of stages. The
+    weights are torch's defaults; `probe.initialise` gives them the values of a rule.
+    """
+
+    build: Callable[[Sequence[int], int], nn.Sequential]
+    features: tuple[str, ...]
+
+
+def architecture(name: str) -> Architecture:
+    """Return the network of that name; raises InputError suggesting the nearest names."""
+    if name not in ARCHITECTURES:
+        raise unknown("network", name, ARCHITECTURES)
+    return ARCHITECTURES[name]
+
+
+def mlp(shape: Sequence[int], classes: int, width: int = 256) -> nn.Sequential:
+    """Build the multi-layer perceptron of Chaudhry 2018: two hidden ReLU layers of 256 units."""
+    inputs = int(torch.Size(shape).numel())
+    return _chain(
+        {
+            "hidden1": nn.Sequential(nn.Flatten(), nn.Linear(inputs, width), nn.ReLU()),
+            "hidden2": nn.Sequential(nn.Linear(width, width), nn.ReLU()),
+            "output": nn.Linear(width, classes),
+        }
+    )
+
+
+def cnn3(
+    shape: Sequence[int], classes: int, widths: tuple[int, int, int] = (32, 64, 128)
+) -> nn.Sequential:
+    """Build Murata 2020's MNIST network: three conv layers with ReLU, then one dense layer.
+
+    The paper gives neither widths, kernels nor strides; ours are 3 x 3 kernels, stride 2 in place
+    of pooling (none is mentioned there), 32, 64 and 128 channels.
+    """
+    channels, height, breadth = _image(shape)
+    stages: dict[str, nn.Module] = {}
+    for depth, width in enumerate(widths, 1):
+        convolution = nn.Conv2d(channels, width, kernel_size=3, stride=2, padding=1)
+        stages[f"conv{depth}"] = nn.Sequential(convolution, nn.ReLU())
+        channels, height, breadth = width, -(-height // 2), -(-breadth // 2)
+    dense = nn.Linear(channels * height * breadth, classes)
+    return _chain({**stages, "output": nn.Sequential(nn.Flatten(), dense)})
+
+
+def reduced_resnet18(shape: Sequence[int], classes: int, base: int = 20) -> nn.Sequential:
+    """Build the reduced ResNet18 of the GEM paper: a 3 x 3 stem, 20 base channels, no max-pool.
+
+    Six stages (Murata 2020): stem, four pairs of residual blocks, average pool of 4 x 4 and dense
+    layer (160 features on 32 x 32 images).
+    """
+    channels, height, breadth = _image(shape)
+    stem = nn.Conv2d(channels, base, kernel_size=3, padding=1, bias=False)
+    stages: dict[str, nn.Module] = {"stem": nn.Sequential(stem, nn.BatchNorm2d(base), nn.ReLU())}
+    width = base
+    for depth in range(1, 5):
+        out, stride = base * 2 ** (depth - 1), 1 if depth == 1 else 2
+        stages[f"layer{depth}"] = nn.Sequential(_Block(width, out, stride), _Block(out, out, 1))
+        width = out
+    side = [-(-s // 8) // 4 for s in (height, breadth)]
+    if 0 in side:
+        raise InputError(
+            f"reduced_resnet18 needs images of 25 x 25 or more, got {height} x {breadth}: use cnn3"
+        )
+    dense = nn.Linear(width * side[0] * side[1], classes)
+    return _chain({**stages, "output": nn.Sequential(nn.AvgPool2d(4), nn.Flatten(), dense)})
+
+
+class _Block(nn.Module):
+    """A residual block of two 3 x 3 convolutions; a 1 x 1 one on the skip where shapes differ."""
+
+    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(outputs)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
+        self.bn2 = nn.BatchNorm2d(outputs)
+        self.skip = nn.Sequential()
+        if stride != 1 or inputs != outputs:
+            project = nn.Conv2d(inputs, outputs, 1, stride=stride, bias=False)
+            self.skip = nn.Sequential(project, nn.BatchNorm2d(outputs))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = functional.relu(self.bn1(self.conv1(x)))
+        return functional.relu(self.bn2(self.conv2(y)) + self.skip(x))
+
+
+def _chain(stages: Mapping[str, nn.Module]) -> nn.Sequential:
+    return nn.Sequential(OrderedDict(stages))
+
+
+def _image(shape: Sequence[int]) -> tuple[int, int, int]:
+    if len(shape) != 3:
+        raise InputError(f"a convolutional network needs images (C, H, W), got {tuple(shape)}")
+    return shape[0], shape[1], shape[2]
+
+
+ARCHITECTURES = {
+    "mlp": Architecture(mlp, ("hidden1", "hidden2", "output")),
+    "cnn3": Architecture(cnn3, ("conv1", "conv2", "conv3", "output")),
+    "reduced_resnet18": Architecture(
+        reduced_resnet18, ("stem", "layer1", "layer2", "layer3", "layer4", "output")
+    ),
+}

@@ -1,0 +1,85 @@
+"""Streams: a data set cut into tasks, and the orders in which the tasks are executed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+
+from probe.errors import InputError
+from probe.examples import Examples
+from probe.randomness import stream
+from scenarios.datasets import Dataset
+from scenarios.task import Scenario, Task
+
+
+def split_by_class(
+    data: Dataset, classes_per_task: int = 2, train_limit: int | None = None
+) -> Scenario:
+    """Cut a data set into tasks of consecutive, disjoint classes (Murata 2020, section 3).
+
+    train_limit: keep at most that many training examples per class, the first in the data's order.
+    Raises InputError if the classes cannot be shared out equally.
+    """
+    if classes_per_task < 1 or data.classes % classes_per_task:
+        raise InputError(
+            f"{data.name} has {data.classes} classes, which cannot be cut into tasks of "
+            f"{classes_per_task}: choose a divisor of {data.classes}"
+        )
+    train = data.train if train_limit is None else first_of_each(data.train, train_limit)
+    tasks = []
+    for index, start in enumerate(range(0, data.classes, classes_per_task), 1):
+        classes = tuple(range(start, start + classes_per_task))
+        tasks.append(
+            Task(
+                index=index,
+                name=_name(classes),
+                classes=classes,
+                train=train.of_classes(classes),
+                test=data.test.of_classes(classes),
+            )
+        )
+    return Scenario(name=data.name, kind="split", tasks=tuple(tasks))
+
+
+def first_of_each(examples: Examples, limit: int) -> Examples:
+    """Return the first `limit` examples of every class, in their present order."""
+    if limit < 1:
+        raise InputError(f"train_limit must be 1 or more examples per class, got {limit}")
+    kept = [(examples.y == c).nonzero().squeeze(1)[:limit] for c in torch.unique(examples.y)]
+    return examples.take(torch.cat(kept).sort().values)
+
+
+def orders(rule: str | Mapping[str, Sequence[int]], tasks: int) -> dict[str, tuple[int, ...]]:
+    """Return the task orders of a study by name: each lists places in the base order, from 0.
+
+    rule: `rotate` (all T rotations, named by their number), `none` (the base order alone),
+    `shuffle:N` (N shuffles, the same on every machine), or explicit orders, name -> places from 1.
+
+    >>> orders("rotate", 3)
+    {'0': (0, 1, 2), '1': (1, 2, 0), '2': (2, 0, 1)}
+    >>> orders({"back": [3, 2, 1]}, 3)
+    {'back': (2, 1, 0)}
+    """
+    base = tuple(range(tasks))
+    if not isinstance(rule, str):
+        return {name: _explicit(name, places, tasks) for name, places in rule.items()}
+    if rule == "none":
+        return {"0": base}
+    if rule == "rotate":
+        return {str(k): base[k:] + base[:k] for k in base}
+    count = rule.removeprefix("shuffle:")
+    if count == rule or not count.isdecimal() or int(count) < 1:
+        raise InputError(f"unknown orders {rule!r}: expected rotate, none or shuffle:N, N from 1")
+    shuffles = (torch.randperm(tasks, generator=stream(k, "order")) for k in range(int(count)))
+    return {str(k): tuple(order.tolist()) for k, order in enumerate(shuffles)}
+
+
+def _explicit(name: str, places: Sequence[int], tasks: int) -> tuple[int, ...]:
+    if sorted(places) != list(range(1, tasks + 1)):
+        raise InputError(f"order {name!r} must name each task from 1 to {tasks} once: {places}")
+    return tuple(place - 1 for place in places)
+
+
+def _name(classes: Sequence[int]) -> str:
+    return str(classes[0]) if len(classes) == 1 else f"{classes[0]}-{classes[-1]}"

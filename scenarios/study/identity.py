@@ -1,0 +1,116 @@
+"""Whose a run directory is: everything that can change a study's result, written down once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import ValidationError
+
+from probe.errors import InputError
+from scenarios.study.spec import Study
+from scenarios.study.store import FORMAT, make_folder, tensor_hash, write_atomically
+from scenarios.task import Scenario
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """A study, the data it saw and the kind of device it ran on.
+
+    tasks: name and classes of each task in base order; data: hash of all examples; device: `cpu`
+    or `cuda`, which do not give the same bits.
+    """
+
+    study: Study
+    tasks: tuple[tuple[str, tuple[int, ...]], ...]
+    data: str
+    device: str
+
+    @property
+    def hash(self) -> str:
+        """A hash of everything that can change a result; the study's name cannot."""
+        return hashlib.sha256(json.dumps(self._record(), sort_keys=True).encode()).hexdigest()
+
+    def claim(self, root: Path) -> None:
+        """Make the run directory this study's; raises InputError if it is another's."""
+        path = root / "study.json"
+        if path.exists():
+            differences = sorted(_differences(read_identity(root)._record(), self._record(), ""))
+            if differences:
+                raise InputError(
+                    f"{root} belongs to another study: {'; '.join(differences)}; choose another "
+                    f"--out or remove that directory"
+                )
+            return
+        make_folder(root)
+        if any(root.iterdir()):
+            raise InputError(f"{root} is not empty and holds no study: choose another --out")
+        record = {"name": self.study.name, **self._record()}
+        write_atomically(path, json.dumps(record, indent=2).encode())
+
+    def _record(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "study": self.study.model_dump(mode="json", exclude={"name"}),
+            "tasks": [{"name": name, "classes": list(classes)} for name, classes in self.tasks],
+            "data": self.data,
+            "device": self.device,
+        }
+
+
+def identify(study: Study, scenario: Scenario, device: torch.device) -> Identity:
+    """Return the identity of a study over its scenario, in base order."""
+    halves: dict[str, torch.Tensor] = {}
+    for k, task in enumerate(scenario.tasks):
+        for name, half in (("train", task.train), ("test", task.test)):
+            halves |= {f"{k}.{name}.x": half.x, f"{k}.{name}.y": half.y}
+    return Identity(
+        study=study,
+        tasks=tuple((task.name, task.classes) for task in scenario.tasks),
+        data=tensor_hash(halves),
+        device=device.type,
+    )
+
+
+def read_identity(root: Path) -> Identity:
+    """Read back whose a run directory is; raises InputError if it holds no study."""
+    path = root / "study.json"
+    try:
+        record = json.loads(path.read_bytes())
+        if record["format"] != FORMAT:
+            raise InputError(
+                f"{path} has format {record['format']}, this version reads {FORMAT}: choose "
+                f"another --out"
+            )
+        return Identity(
+            study=Study.model_validate({"name": record["name"], **record["study"]}),
+            tasks=tuple((task["name"], tuple(task["classes"])) for task in record["tasks"]),
+            data=record["data"],
+            device=record["device"],
+        )
+    except OSError as error:
+        raise InputError(f"{root} holds no study (no study.json: {error.strerror})") from None
+    except InputError:
+        raise
+    except (ValueError, KeyError, TypeError, ValidationError):
+        raise InputError(f"{path} is damaged: remove {root} and run the study again") from None
+
+
+def _differences(there: Any, here: Any, path: str) -> Iterator[str]:
+    """Yield `path is A there and B here` for every leaf that differs."""
+    if isinstance(there, dict) and isinstance(here, dict):
+        for key in there.keys() | here.keys():
+            at = f"{path}.{key}" if path else str(key)
+            yield from _differences(there.get(key), here.get(key), at.removeprefix("study."))
+    elif there != here:
+        yield f"{path} is {_short(there)} there and {_short(here)} here"
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

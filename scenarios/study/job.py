@@ -1,0 +1,182 @@
+"""One job of a study: a learner, an order, a seed; its training and all its retrainings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import torch
+from torch import nn
+
+from probe.counts import Counts
+from probe.errors import InputError
+from probe.evaluation import evaluate
+from probe.examples import Examples
+from probe.initialise import initialise
+from probe.modes import mode
+from probe.randomness import stream
+from probe.retrain import retrain_each
+from scenarios.learners.base import Learner
+from scenarios.learners.catalogue import learner_class
+from scenarios.networks import architecture
+from scenarios.streams import orders
+from scenarios.study.spec import Study
+from scenarios.study.store import Store
+from scenarios.task import Scenario, Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One cell of a study's grid.
+
+    learner: its name in the study; kind: which learner that is; order: the order's name, empty for
+    offline training; places: the tasks in executed order, as places in the base order, from 0.
+    """
+
+    learner: str
+    kind: str
+    order: str
+    places: tuple[int, ...]
+    seed: int
+
+    @property
+    def offline(self) -> bool:
+        """Whether the learner learns all tasks at once."""
+        return learner_class(self.kind).offline
+
+    @property
+    def name(self) -> str:
+        """A name that no other job of the study has; also that of its folder."""
+        order = f"order-{self.order}." if self.order else ""
+        return f"{self.learner}.{order}seed-{self.seed}"
+
+
+def jobs_of(study: Study, tasks: int) -> list[Job]:
+    """Return the study's jobs: every learner, order and seed; offline once per seed."""
+    named = orders(study.orders, tasks)
+    base = {"": tuple(range(tasks))}
+    return [
+        Job(learner=learner, kind=settings.kind, order=order, places=places, seed=seed)
+        for seed in range(study.seeds)
+        for learner, settings in study.learners.items()
+        for order, places in (base if learner_class(settings.kind).offline else named).items()
+    ]
+
+
+def parts_of(study: Study, job: Job) -> list[str]:
+    """Return the names of a job's parts, in the order in which they are finished.
+
+    `step-i`: the evaluation after i tasks (offline: only before and after all);
+    `feature-NAME`: that of the model retrained behind a feature (not for offline).
+    """
+    tasks = len(job.places)
+    if job.offline:
+        return ["step-0", f"step-{tasks}"]
+    steps = [f"step-{i}" for i in range(tasks + 1)]
+    return steps + [f"feature-{feature}" for feature in study.features[:-1]]
+
+
+def run_job(
+    study: Study, job: Job, scenario: Scenario, store: Store, device: torch.device
+) -> Iterator[str]:
+    """Do what is left of a job and yield the name of each part as it is finished.
+
+    The scenario is the study's, in base order, with its data on `device`. Raises InputError, saying
+    which job, if its training diverges.
+    """
+    store.tidy(job.name)
+    try:
+        learner = _learner(study, job, scenario, device)
+        stream_of_tasks = scenario.reordered(job.places)
+        yield from _train(study, job, stream_of_tasks, learner, store)
+        yield from _retrain(study, job, stream_of_tasks, learner, store)
+    except InputError as error:
+        order = f", order {job.order}" if job.order else ""
+        raise InputError(f"learner {job.learner}{order}, seed {job.seed}: {error}") from None
+
+
+def _train(
+    study: Study, job: Job, scenario: Scenario, learner: Learner, store: Store
+) -> Iterator[str]:
+    """Learn task after task from the last valid checkpoint on, evaluating and keeping each."""
+    tasks = (scenario.merged(),) if job.offline else scenario.tasks
+    steps = [part for part in parts_of(study, job) if part.startswith("step-")]
+    start = _resume(job, steps, tasks, learner, store)
+    test = scenario.merged().test
+    for done, part in enumerate(steps):
+        if done > start:
+            _learn(learner, tasks[done - 1], done, len(tasks))
+            store.save_checkpoint(job.name, part, learner.model.state_dict(), learner.state())
+        if store.read(job.name, part) is None and done >= start:
+            store.write(job.name, part, _evaluated(learner, test, scenario.classes))
+            yield part
+
+
+def _resume(
+    job: Job, steps: list[str], tasks: tuple[Task, ...], learner: Learner, store: Store
+) -> int:
+    """Restore the learner from the latest checkpoint such that no earlier part is missing."""
+    measured = [store.read(job.name, part) is not None for part in steps]
+    last = measured.index(False) if False in measured else len(steps) - 1
+    for done in range(last, 0, -1):
+        saved = store.load_checkpoint(job.name, steps[done])
+        if saved is not None:
+            learner.model.load_state_dict(saved.model)
+            device = tasks[0].train.y.device
+            carried = {name: tensor.to(device) for name, tensor in saved.learner.items()}
+            learner.restore(carried, tasks[:done])
+            return done
+    return 0
+
+
+def _retrain(
+    study: Study, job: Job, scenario: Scenario, learner: Learner, store: Store
+) -> Iterator[str]:
+    """Retrain behind every feature that has no result yet; the output needs none."""
+    parts = [part for part in parts_of(study, job) if part.startswith("feature-")]
+    missing = [part for part in parts if store.read(job.name, part) is None]
+    if not missing:
+        return
+    features = [part.removeprefix("feature-") for part in missing]
+    everything = scenario.merged()
+    for feature, counts in retrain_each(
+        learner.model,
+        features,
+        everything.train,
+        everything.test,
+        scenario.classes,
+        study.retraining_recipe,
+        job.seed,
+    ):
+        part = f"feature-{feature}"
+        store.write(job.name, part, counts)
+        yield part
+
+
+def _learner(study: Study, job: Job, scenario: Scenario, device: torch.device) -> Learner:
+    shape = scenario.tasks[0].train.x.shape[1:]
+    model: nn.Module = architecture(study.network.name).build(shape, scenario.classes)
+    initialise(model, study.training.init, stream(job.seed, "init"))
+    settings = study.learners[job.learner]
+    return learner_class(job.kind)(model.to(device), study.training, settings, job.seed)
+
+
+def _learn(learner: Learner, task: Task, done: int, tasks: int) -> None:
+    try:
+        learner.learn(task)
+    except InputError as error:
+        raise InputError(f"task {task.name} ({done} of {tasks}): {error}") from None
+
+
+def _evaluated(learner: Learner, test: Examples, classes: int) -> Counts:
+    with mode(learner.model, training=False):
+        return evaluate(learner.logits, test, classes)
+
+
+def on_device(scenario: Scenario, device: torch.device) -> Scenario:
+    """Return the scenario with all its data on `device`."""
+    tasks = tuple(
+        replace(task, train=task.train.to(device), test=task.test.to(device))
+        for task in scenario.tasks
+    )
+    return replace(scenario, tasks=tasks)

@@ -1,0 +1,107 @@
+"""A study from its name to its pictures: what `probe run` and `probe status` do."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from figures.build import build
+from probe.errors import InputError
+from probe.table import MetricRow, SummaryRow, read_table
+from scenarios.console import results_table, show_progress
+from scenarios.datasets import Location
+from scenarios.study.execute import Work, execute, scenario_of
+from scenarios.study.identity import identify, read_identity
+from scenarios.study.job import jobs_of, parts_of
+from scenarios.study.overrides import Overrides
+from scenarios.study.spec import Study, check_study, read_study
+from scenarios.study.store import Store
+from scenarios.study.tables import write_tables
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Where and with what a study runs; nothing here can change its results, but the device.
+
+    out: the run directory, None = runs/NAME; data, download: see `scenarios.datasets`; workers:
+    processes, None = one per core (one on a GPU).
+    """
+
+    out: Path | None = None
+    data: Path | None = None
+    download: bool = False
+    workers: int | None = None
+    device: str = "cpu"
+
+
+def run_study(source: str, overrides: Overrides, settings: Settings) -> None:
+    """Run the study of that preset or file to its end, from wherever an earlier run stopped."""
+    study = overrides.applied_to(check_study(read_study(source), source))
+    device = _device(settings.device)
+    workers = _workers(settings.workers, device)
+    location = Location.of(settings.data, settings.download)
+    identity = identify(study, scenario_of(study.scenario, location), device)
+    root = settings.out or Path("runs") / study.name
+    identity.claim(root)
+    jobs = jobs_of(study, len(identity.tasks))
+    work = Work(study, Location(location.folder), settings.device, root, identity.hash)
+    console = Console()
+    show_progress(console, study, jobs, work.store, execute(work, jobs, workers))
+    write_tables(identity, work.store)
+    for note in work.store.notes():
+        console.print(note, markup=False)
+    _show_results(console, study, root)
+
+
+def show_status(root: Path) -> None:
+    """Print how many parts of each learner are finished, and what was set aside."""
+    identity = read_identity(root)
+    store, study = Store(root, identity.hash), identity.study
+    table = Table(title=f"{study.name}: finished parts", title_justify="left")
+    for column in ("learner", "jobs", "parts", "of"):
+        table.add_column(column, justify="left" if column == "learner" else "right")
+    jobs = jobs_of(study, len(identity.tasks))
+    for learner in study.learners:
+        own = [job for job in jobs if job.learner == learner]
+        done = sum(len(store.finished(job.name) & set(parts_of(study, job))) for job in own)
+        total = sum(len(parts_of(study, job)) for job in own)
+        table.add_row(learner, str(len(own)), str(done), str(total))
+    console = Console()
+    console.print(table)
+    for note in store.notes():
+        console.print(note, markup=False)
+
+
+def _show_results(console: Console, study: Study, root: Path) -> None:
+    pictures = build(root)
+    summary = read_table(root / "summary.csv", SummaryRow)
+    metrics = read_table(root / "metrics.csv", MetricRow)
+    console.print(results_table(summary, metrics, study.features))
+    for path in [root / name for name in ("rows.csv", "summary.csv", "metrics.csv")] + pictures:
+        console.print(str(path), markup=False, soft_wrap=True)
+
+
+def _device(name: str) -> torch.device:
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise InputError(f"unknown device {name!r}: expected cpu, cuda or cuda:N") from None
+    if device.type not in ("cpu", "cuda"):
+        raise InputError(f"unknown device {name!r}: expected cpu, cuda or cuda:N")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise InputError(
+            f"no device {name!r}: torch sees {torch.cuda.device_count()} CUDA devices here; use "
+            f"--device cpu"
+        )
+    return device
+
+
+def _workers(asked: int | None, device: torch.device) -> int:
+    if asked is not None and asked < 1:
+        raise InputError(f"--workers must be 1 or more, got {asked}")
+    return asked or (len(os.sched_getaffinity(0)) if device.type == "cpu" else 1)

@@ -1,0 +1,204 @@
+"""The run directory: small result files, each written whole or not at all, are its truth."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from probe.counts import Counts
+from probe.errors import InputError
+
+FORMAT = 1
+
+State = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a learner is after a task: its model's state and what it carries beside it."""
+
+    model: dict[str, Tensor]
+    learner: dict[str, Tensor]
+
+
+class Store:
+    """A study's run directory.
+
+    `study.json` says whose it is; `jobs/JOB/PART.json` holds one finished measurement,
+    `jobs/JOB/PART.pt` and `PART.learner.pt` the checkpoint of a step with `PART.checkpoint.json`
+    beside them. Every file carries the study's identity and a hash of its content: one that does
+    not match is set aside under `quarantine/` and computed anew.
+    """
+
+    def __init__(self, root: Path, identity: str) -> None:
+        self.root = root
+        self._identity = identity
+
+    def read(self, job: str, part: str) -> Counts | None:
+        """Return a finished part, or None if there is none that can be trusted."""
+        path = self._path(job, f"{part}.json")
+        record = self._read_json(path)
+        if record is None:
+            return None
+        try:
+            counts = Counts(np.array(record["counts"], dtype=np.int64))
+        except (KeyError, ValueError, TypeError, OverflowError):
+            self._set_aside(path, "it holds no counts")
+            return None
+        return counts
+
+    def write(self, job: str, part: str, counts: Counts) -> None:
+        """Keep a finished part."""
+        record = {"job": job, "part": part, "counts": counts.table.tolist()}
+        self._write_json(self._path(job, f"{part}.json"), record)
+
+    def finished(self, job: str) -> set[str]:
+        """Return the names of the parts for which there is a file; `read` checks them."""
+        try:
+            names = os.listdir(self.root / "jobs" / job)
+        except FileNotFoundError:
+            return set()
+        parts = {name.removesuffix(".json") for name in names if name.endswith(".json")}
+        return {part for part in parts if not part.endswith(".checkpoint")}
+
+    def save_checkpoint(self, job: str, part: str, model: State, learner: State) -> None:
+        """Keep a learner's state; the description is written last and makes it valid."""
+        record = {"job": job, "part": part}
+        for name, state in (("model", model), ("learner", learner)):
+            plain = {key: tensor.detach().cpu().contiguous() for key, tensor in state.items()}
+            record[name] = tensor_hash(plain)
+            buffer = io.BytesIO()
+            torch.save(plain, buffer)
+            write_atomically(self._path(job, part + _SUFFIX[name]), buffer.getvalue())
+        self._write_json(self._path(job, f"{part}.checkpoint.json"), record)
+
+    def load_checkpoint(self, job: str, part: str) -> Checkpoint | None:
+        """Return a learner's state, on the CPU, or None if there is none that can be trusted."""
+        sidecar = self._path(job, f"{part}.checkpoint.json")
+        record = self._read_json(sidecar)
+        if record is None:
+            return None
+        states = {}
+        for name, suffix in _SUFFIX.items():
+            path = self._path(job, part + suffix)
+            state = _load_tensors(path)
+            if state is None or tensor_hash(state) != record.get(name):
+                self._set_aside(sidecar, f"{path.name} does not match it")
+                self._set_aside(path, "it is not the checkpoint that was saved")
+                return None
+            states[name] = state
+        return Checkpoint(states["model"], states["learner"])
+
+    def tidy(self, job: str) -> None:
+        """Make a job's folder and remove what an interrupted write left there."""
+        folder = self.root / "jobs" / job
+        make_folder(folder)
+        for left in folder.glob("*.tmp"):
+            left.unlink(missing_ok=True)
+
+    def notes(self) -> list[str]:
+        """Return what was set aside, and why, one sentence each."""
+        path = self.root / "quarantine" / "notes.txt"
+        return path.read_text("utf-8").splitlines() if path.exists() else []
+
+    def _path(self, job: str, name: str) -> Path:
+        return self.root / "jobs" / job / name
+
+    def _write_json(self, path: Path, record: Mapping[str, Any]) -> None:
+        whole = {"format": FORMAT, "study": self._identity, **record}
+        text = json.dumps({**whole, "sha256": _digest(whole)})
+        write_atomically(path, text.encode())
+
+    def _read_json(self, path: Path) -> dict[str, Any] | None:
+        try:
+            record = json.loads(path.read_bytes())
+            claimed = record.pop("sha256")
+        except FileNotFoundError:
+            return None
+        except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
+            self._set_aside(path, "it is not a result file")
+            return None
+        if claimed != _digest(record):
+            self._set_aside(path, "its content does not match its hash")
+            return None
+        own = {"format": FORMAT, "study": self._identity, "job": path.parent.name}
+        part = path.name.removesuffix(".json").removesuffix(".checkpoint")
+        if {**record, **own, "part": part} != record:
+            self._set_aside(path, "it belongs to another study, job or part")
+            return None
+        return dict(record)
+
+    def _set_aside(self, path: Path, reason: str) -> None:
+        """Move a file that cannot be trusted out of the way and say so."""
+        target = self.root / "quarantine" / f"{path.parent.name}.{path.name}"
+        make_folder(target.parent)
+        if path.exists():
+            os.replace(path, target)
+        note = f"{path}: {reason}; set aside as {target.relative_to(self.root)}, computed anew"
+        with (self.root / "quarantine" / "notes.txt").open("a", encoding="utf-8") as file:
+            file.write(note + "\n")
+
+
+def tensor_hash(state: State) -> str:
+    """Return the SHA-256 of named tensors: names, types, shapes and every byte."""
+    digest = hashlib.sha256()
+    for name in sorted(state):
+        tensor = state[name].detach().cpu().contiguous()
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)};".encode())
+        digest.update(tensor.flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, also if the process or the machine stops meanwhile."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        with partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise InputError(
+            f"cannot write {path} ({error.strerror}): make room or choose another --out; what was "
+            f"finished is kept, and the same command goes on from there"
+        ) from None
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it; raises InputError if that cannot be done."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"cannot write to {folder} ({error.strerror}): choose another --out"
+        ) from None
+
+
+_SUFFIX = {"model": ".pt", "learner": ".learner.pt"}
+
+
+def _digest(record: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+
+
+def _load_tensors(path: Path) -> dict[str, Tensor] | None:
+    """Return the tensors of a file, or None if it is anything else; no code in it is executed."""
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception:
+        # torch.load raises almost anything on a damaged or hostile file; none of it is trusted.
+        return None
+    plain = isinstance(state, dict) and all(isinstance(t, Tensor) for t in state.values())
+    return dict(state) if plain else None

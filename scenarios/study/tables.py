@@ -1,0 +1,72 @@
+"""The tidy tables of a run directory, derived from its finished parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from probe.metrics.murata import pra, task_f1
+from probe.summary import summarise
+from probe.table import AnyRow, MetricRow, Row, SummaryRow, write_table
+from scenarios.study.identity import Identity
+from scenarios.study.job import jobs_of, parts_of
+from scenarios.study.results import Result
+from scenarios.study.scores import metric_rows
+from scenarios.study.store import Store
+
+
+def read_results(identity: Identity, store: Store) -> list[Result]:
+    """Read what is finished of every job."""
+    results = []
+    for job in jobs_of(identity.study, len(identity.tasks)):
+        found = {part: store.read(job.name, part) for part in parts_of(identity.study, job)}
+        counts = {part: c for part, c in found.items() if c is not None}
+        tasks = tuple(identity.tasks[k] for k in job.places)
+        results.append(Result(job=job, tasks=tasks, counts=counts))
+    return results
+
+
+def write_tables(identity: Identity, store: Store) -> None:
+    """Write rows.csv, summary.csv and metrics.csv from what is finished so far."""
+    results = read_results(identity, store)
+    rows = [row for result in results for row in _rows(identity, result)]
+    _write(store.root / "rows.csv", Row, rows)
+    _write(store.root / "summary.csv", SummaryRow, summarise(rows))
+    _write(store.root / "metrics.csv", MetricRow, metric_rows(results, identity.study.features))
+
+
+def _rows(identity: Identity, result: Result) -> Iterator[Row]:
+    """Yield the rows of one job: R cell by cell, then PRA and F1 feature by feature."""
+    job, study = result.job, identity.study
+    blank = Row(
+        scenario=study.scenario.data,
+        network=study.network.name,
+        learner=job.learner,
+        order=job.order,
+        seed=job.seed,
+        measure="",
+        value=0.0,
+    )
+    for step, counts in result.steps().items():
+        cell = replace(blank, measure="accuracy", step=step)
+        yield from _per_task(cell, result, [counts.accuracy(c) for c in result.classes])
+    for depth, feature in enumerate(study.features, 1):
+        counts_at = result.at_feature(feature, study.features[-1])
+        if counts_at is not None:
+            cell = replace(blank, feature=feature, depth=depth)
+            yield replace(cell, measure="pra", value=pra(counts_at))
+            scores = task_f1(counts_at, result.classes)
+            yield from _per_task(replace(cell, measure="f1"), result, map(float, scores))
+
+
+def _write(path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> None:
+    """Replace a table in one go, so that no reader sees half of it."""
+    partial = path.with_suffix(".tmp")
+    write_table(partial, kind, rows)
+    partial.replace(path)
+
+
+def _per_task(cell: Row, result: Result, values: Iterable[float]) -> Iterator[Row]:
+    for place, (task, value) in enumerate(zip(result.names, values, strict=True), 1):
+        yield replace(cell, place=place, task=task, value=value)

@@ -1,0 +1,64 @@
+"""Tasks, and scenarios: the order in which a learner meets them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from probe.errors import InputError
+from probe.examples import Examples, check_examples, join
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Task:
+    """One task: its classes and the examples to learn and to test them.
+
+    index: its number in the base order, from 1; classes: the labels that occur in it.
+    Raises InputError for labels outside the classes, and for NaN or Inf.
+    """
+
+    index: int
+    name: str
+    classes: tuple[int, ...]
+    train: Examples
+    test: Examples
+
+    def __post_init__(self) -> None:
+        check_examples(self.train, self.classes, f"the training data of task {self.name!r}")
+        check_examples(self.test, self.classes, f"the test data of task {self.name!r}")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scenario:
+    """T tasks in the order in which they are learned.
+
+    kind: how the stream was made, `split` (disjoint classes per task); classes: K, over all tasks.
+    """
+
+    name: str
+    kind: str
+    tasks: tuple[Task, ...]
+
+    @property
+    def classes(self) -> int:
+        """K, the number of classes over all tasks."""
+        return len({c for task in self.tasks for c in task.classes})
+
+    def reordered(self, order: Sequence[int]) -> Scenario:
+        """Return the scenario with its tasks in another order: places in this one, from 0."""
+        if sorted(order) != list(range(len(self.tasks))):
+            raise InputError(
+                f"a task order names each of 0..{len(self.tasks) - 1} once, got {list(order)}"
+            )
+        tasks = tuple(self.tasks[k] for k in order)
+        return Scenario(name=self.name, kind=self.kind, tasks=tasks)
+
+    def merged(self) -> Task:
+        """Return all tasks as a single one: what offline training learns."""
+        return Task(
+            index=1,
+            name="all",
+            classes=tuple(sorted({c for task in self.tasks for c in task.classes})),
+            train=join([task.train for task in self.tasks]),
+            test=join([task.test for task in self.tasks]),
+        )

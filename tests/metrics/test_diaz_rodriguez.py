@@ -1,0 +1,143 @@
+"""The published tables of Diaz-Rodriguez 2018, and what its criteria refuse."""
+
+import numpy as np
+import pytest
+
+from probe.errors import InputError, NotMeasured
+from probe.metrics.diaz_rodriguez import CRITERIA, W1, W2, W3, ce, cl_score, cl_stability, ms, sss
+
+# Table 1 in its own column order, and the CLscores of Table 3 under W1, W2, W3.
+TABLE_1 = ("A", "REM", "BWT+", "FWT", "MS", "SSS", "CE")
+PUBLISHED = {
+    "naive": ((0.3825, 0.6664, 0, 0.1, 1, 1, 0.4492), (0.5140, 0.5529, 0.5312)),
+    "cumulative": ((0.7225, 1, 0.0673, 0.1, 1, 0.55, 0.1496), (0.5128, 0.6223, 0.5373)),
+    "ewc": ((0.5940, 0.9821, 0, 0.1, 0.4, 1, 0.3495), (0.4894, 0.6449, 0.5816)),
+    "lwf": ((0.5278, 0.9667, 0, 0.1, 1, 1, 0.4429), (0.5768, 0.6554, 0.6030)),
+    "si": ((0.5795, 0.9620, 0, 0.1, 0.4, 1, 0.3613), (0.4861, 0.6372, 0.5772)),
+}
+BODY_TEXT_W2 = (0.4, 0.1, 0.1, 0.1, 0.2, 0.05, 0.05)
+NAIVE = dict(zip(TABLE_1, PUBLISHED["naive"][0], strict=True))
+
+
+@pytest.mark.parametrize("strategy", PUBLISHED)
+def test_cl_score_gives_table_3_to_four_decimals(strategy):
+    row, scores = PUBLISHED[strategy]
+    criteria = dict(zip(TABLE_1, row, strict=True))
+    assert tuple(round(cl_score(criteria, weights), 4) for weights in (W1, W2, W3)) == scores
+    assert cl_score(criteria) == cl_score(criteria, W1)
+
+
+@pytest.mark.parametrize("strategy", PUBLISHED)
+def test_the_body_texts_w2_does_not_give_table_3(strategy):
+    row, scores = PUBLISHED[strategy]
+    criteria = dict(zip(TABLE_1, row, strict=True))
+    assert round(cl_score(criteria, BODY_TEXT_W2), 4) != scores[1]
+
+
+def test_the_keys_are_those_of_the_paper_in_the_order_of_its_weights():
+    assert CRITERIA == ("A", "MS", "SSS", "CE", "REM", "BWT+", "FWT")
+
+
+def test_each_weight_meets_its_own_criterion():
+    for place, name in enumerate(CRITERIA):
+        alone = tuple(np.eye(7)[place])
+        assert cl_score(NAIVE, alone) == NAIVE[name]
+        assert cl_score(NAIVE, dict(zip(CRITERIA, alone, strict=True))) == NAIVE[name]
+
+
+def test_cl_stability_is_one_less_the_weighted_deviations():
+    deviations = dict(zip(CRITERIA, (0.01, 0, 0, 0.02, 0.03, 0.005, 0.04), strict=True))
+    assert cl_stability(deviations) == pytest.approx(1 - 0.105 / 7)
+    assert cl_stability(deviations, W2) == pytest.approx(1 - (0.004 + 0.002 + 0.0045 + 0.00225))
+    assert cl_stability(dict.fromkeys(CRITERIA, 0.0)) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"REM+": 0.5}, r"unknown criterion 'REM\+': did you mean 'REM'"),
+        ({"A": 38.25}, "criterion A is 38.25"),
+        ({"A": -0.1}, "criterion A is -0.1"),
+    ],
+)
+def test_criteria_that_are_wrong_are_refused(change, reason):
+    with pytest.raises(InputError, match=reason):
+        cl_score(NAIVE | change)
+
+
+def test_missing_criteria_are_all_named():
+    with pytest.raises(InputError, match=r"no criterion MS, CE: give all of A, MS"):
+        cl_score({name: value for name, value in NAIVE.items() if name not in ("MS", "CE")})
+
+
+def test_a_criterion_that_was_not_measured_gives_no_score():
+    with pytest.raises(NotMeasured, match="CE is nan"):
+        cl_score(NAIVE | {"CE": float("nan")})
+
+
+@pytest.mark.parametrize(
+    ("weights", "reason"),
+    [
+        ((0.5, 0.5), "got 2 weights, expected 7"),
+        ((0.2,) * 7, "sum to 1, got 1.4"),
+        ((1.2, -0.2, 0, 0, 0, 0, 0), "weight of criterion A is 1.2"),
+        ((0.5, 0.7, -0.2, 0, 0, 0, 0), "weight of criterion SSS is -0.2"),
+        ({"A": 1.0}, "no weight of criterion MS, SSS"),
+        ({"accuracy": 1.0}, "unknown criterion 'accuracy'"),
+    ],
+)
+def test_weights_that_are_wrong_are_refused(weights, reason):
+    for aggregate in (cl_score, cl_stability):
+        with pytest.raises(InputError, match=reason):
+            aggregate(NAIVE, weights)
+
+
+def test_ms_of_three_copies_from_the_second_of_ten_tasks_on_is_the_tables_4_tenths():
+    assert ms([7] + 9 * [21]) == pytest.approx(0.4)
+    assert round(ms([7] + 9 * [14]), 4) == 0.55
+
+
+def test_ms_is_one_for_a_model_that_does_not_grow_and_capped_for_one_that_shrinks():
+    assert ms([5, 5, 5]) == 1
+    assert ms([5, 1, 1]) == 1
+
+
+def test_sss_of_a_learner_that_keeps_all_ten_tasks_is_the_tables_55_hundredths():
+    assert sss([30 * i for i in range(10)], lifetime_bytes=300) == pytest.approx(0.55)
+    assert sss([30 * (i + 1) for i in range(10)], lifetime_bytes=300) == pytest.approx(0.45)
+
+
+def test_sss_is_one_where_nothing_is_stored_and_zero_beyond_the_lifetime_data():
+    assert sss([0, 0, 0], 10) == 1
+    assert sss([20, 20, 20], 10) == 0
+
+
+def test_ce_counts_passes_and_epsilon_scales_it_up_to_one():
+    assert ce([6, 6], [60, 30]) == pytest.approx((0.1 + 0.2) / 2)
+    assert ce([6, 6], [60, 30], epsilon=4) == pytest.approx(0.6)
+    assert ce([6, 6], [60, 30], epsilon=100) == 1
+
+
+def test_the_posters_ce_divides_by_one_more():
+    assert ce([6, 6], [59, 29], form="poster") == pytest.approx(ce([6, 6], [60, 30]))
+    assert ce([6, 6], [60, 30], form="poster") < ce([6, 6], [60, 30], form="paper")
+
+
+@pytest.mark.parametrize(
+    ("criterion", "reason"),
+    [
+        (lambda: ms([]), "model_bytes must hold a number"),
+        (lambda: ms([1, 0]), "model_bytes must be above 0"),
+        (lambda: ms([1, -1]), "model_bytes must hold a number >= 0"),
+        (lambda: ms([1, float("nan")]), "model_bytes"),
+        (lambda: sss([1, 2], 0), "lifetime_bytes must be above 0"),
+        (lambda: sss([-1, 2], 5), "stored_bytes"),
+        (lambda: ce([1, 1], [2]), "operations of 2 and 1 tasks"),
+        (lambda: ce([1, 1], [2, 0]), "ops_spent must be above 0"),
+        (lambda: ce([1], [2], epsilon=0.5), "epsilon must be a number >= 1"),
+        (lambda: ce([1], [2], form="papr"), "unknown form 'papr': did you mean 'paper'"),
+    ],
+)
+def test_costs_that_are_wrong_are_refused(criterion, reason):
+    with pytest.raises(InputError, match=reason):
+        criterion()

@@ -1,0 +1,67 @@
+"""Traps of the Omegas: the first session, the ideal, the weights of tasks."""
+
+import numpy as np
+import pytest
+
+from probe.counts import Counts
+from probe.errors import InputError, NotMeasured
+from probe.matrix import AccuracyMatrix
+from probe.metrics import kemker
+
+R = AccuracyMatrix.square([[0.8, 0.1, 0.2], [0.6, 0.4, 0.1], [0.2, 0.3, 0.5]])
+
+
+def omegas(matrix):
+    return kemker.omega_base(matrix, 0.8), kemker.omega_new(matrix), kemker.omega_all(matrix, 0.8)
+
+
+def test_the_sums_start_at_session_2():
+    other_first_session = R.values.copy()
+    other_first_session[1] = [0.0, 1.0, 1.0]
+    assert omegas(AccuracyMatrix(other_first_session)) == omegas(R)
+    other_second_session = R.values.copy()
+    other_second_session[2] = [0.5, 0.6, 0.1]
+    changed = omegas(AccuracyMatrix(other_second_session))
+    assert all(a != b for a, b in zip(changed, omegas(R), strict=True))
+
+
+def test_omega_exceeds_one_where_the_model_exceeds_the_ideal():
+    perfect = AccuracyMatrix.square(np.ones((3, 3)))
+    assert kemker.omega_base(perfect, 0.8) == pytest.approx(1.25)
+    assert kemker.omega_all(perfect, 0.8) == pytest.approx(1.25)
+    assert kemker.omega_new(perfect) == 1
+
+
+def test_omega_all_with_test_sizes_is_accuracy_on_the_pooled_test_data():
+    tasks, sizes = [[0, 1], [2], [3]], [400, 30, 70]
+    rng = np.random.default_rng(0)
+    true = np.repeat([0, 1, 2, 3], [150, 250, 30, 70])
+    runs = [Counts.of(true, rng.integers(0, 4, true.size), 4) for _ in range(4)]
+    pooled = [runs[2].accuracy([0, 1, 2]), runs[3].accuracy()]
+    matrix = AccuracyMatrix.of_counts(runs, tasks)
+    assert kemker.omega_all(matrix, 0.9, sizes) == pytest.approx(np.mean(pooled) / 0.9)
+    assert kemker.omega_all(matrix, 0.9) != pytest.approx(np.mean(pooled) / 0.9, abs=1e-6)
+
+
+@pytest.mark.parametrize("ideal", [0, -0.5, 97.5, float("nan")])
+def test_an_ideal_that_is_no_accuracy_is_refused(ideal):
+    for omega in (kemker.omega_base, kemker.omega_all):
+        with pytest.raises(InputError, match="ideal accuracy"):
+            omega(R, ideal)
+
+
+@pytest.mark.parametrize("sizes", [[10, 10], [10, 0, 10], [10, -1, 10], [10, np.nan, 10]])
+def test_test_sizes_that_do_not_fit_are_refused(sizes):
+    with pytest.raises(InputError, match="test sizes"):
+        kemker.omega_all(R, 0.8, sizes)
+
+
+def test_one_session_has_no_omega():
+    one = AccuracyMatrix.square([[1.0]])
+    for omega in (
+        lambda: kemker.omega_base(one, 1.0),
+        lambda: kemker.omega_new(one),
+        lambda: kemker.omega_all(one, 1.0),
+    ):
+        with pytest.raises(NotMeasured, match="at least 2 sessions"):
+            omega()

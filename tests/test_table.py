@@ -1,0 +1,125 @@
+"""Tidy tables read back as they were written, bit for bit."""
+
+import csv
+import math
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from probe.errors import InputError
+from probe.table import MetricRow, Row, SummaryRow, read_table, write_table
+
+text = st.text(st.characters(codec="utf-8", exclude_categories=("C",)), max_size=12)
+count = st.integers(0, 10**6)
+value = st.floats(allow_nan=False, allow_infinity=False)
+
+ROWS = {
+    Row: st.builds(
+        Row,
+        scenario=text,
+        network=text,
+        learner=text,
+        order=text,
+        seed=count,
+        step=st.none() | count,
+        feature=text,
+        depth=st.none() | count,
+        measure=text,
+        place=st.none() | count,
+        task=text,
+        value=value,
+    ),
+    SummaryRow: st.builds(
+        SummaryRow,
+        learner=text,
+        feature=text,
+        depth=count,
+        measure=text,
+        place=st.none() | count,
+        mean=value,
+        std=value,
+        seeds=count,
+    ),
+    MetricRow: st.builds(
+        MetricRow, learner=text, paper=text, metric=text, mean=value, std=value, seeds=count
+    ),
+}
+PRA = Row(
+    scenario="digits",
+    network="cnn3",
+    learner="er",
+    order="1",
+    seed=0,
+    feature="conv1",
+    depth=1,
+    measure="pra",
+    value=1 / 3,
+)
+
+
+@pytest.mark.parametrize("kind", ROWS, ids=lambda kind: kind.__name__)
+@given(data=st.data())
+def test_rows_read_back_as_they_were_written(tmp_path_factory, kind, data):
+    rows = data.draw(st.lists(ROWS[kind], max_size=5))
+    path = tmp_path_factory.mktemp("table") / "rows.csv"
+    write_table(path, kind, rows)
+    assert read_table(path, kind) == rows
+
+
+def test_the_columns_are_those_that_others_rely_on():
+    names = {kind: ",".join(field.name for field in fields(kind)) for kind in ROWS}
+    assert names == {
+        Row: "scenario,network,learner,order,seed,step,feature,depth,measure,place,task,value",
+        SummaryRow: "learner,feature,depth,measure,place,mean,std,seeds",
+        MetricRow: "learner,paper,metric,mean,std,seeds",
+    }
+
+
+def test_cells_that_do_not_apply_are_empty(tmp_path):
+    write_table(tmp_path / "rows.csv", Row, [PRA])
+    with (tmp_path / "rows.csv").open(newline="") as file:
+        line = next(csv.DictReader(file))
+    assert [name for name, cell in line.items() if not cell] == ["step", "place", "task"]
+    assert float(line["value"]) == 1 / 3
+
+
+def test_nan_is_an_empty_cell_and_reads_back_as_nan(tmp_path):
+    row = MetricRow(learner="er", paper="gem", metric="acc", mean=0.5, std=math.nan, seeds=1)
+    write_table(tmp_path / "metrics.csv", MetricRow, [row])
+    assert (tmp_path / "metrics.csv").read_text().splitlines()[1] == "er,gem,acc,0.5,,1"
+    assert math.isnan(read_table(tmp_path / "metrics.csv", MetricRow)[0].std)
+
+
+def test_numpy_scalars_are_written_as_plain_numbers(tmp_path):
+    write_table(tmp_path / "rows.csv", Row, [replace(PRA, value=np.float64(0.1), seed=np.int64(3))])
+    assert read_table(tmp_path / "rows.csv", Row) == [replace(PRA, value=0.1, seed=3)]
+
+
+HEADER = "learner,paper,metric,mean,std,seeds\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "expected the columns learner,paper"),
+        (b"learner,metric\n", "expected the columns learner,paper"),
+        (HEADER.encode() + b"er,gem,acc,0.5,0.1\n", "line 2 has 5 cells, expected 6"),
+        (HEADER.encode() + b"er,gem,acc,0.5,0.1,1,2\n", "line 2 has 7 cells, expected 6"),
+        (HEADER.encode() + b"er,gem,acc,half,0.1,1\n", "line 2: 'half' cannot be .* mean"),
+        (HEADER.encode() + b"er,gem,acc,0.5,0.1,\n", "line 2: '' cannot be .* seeds"),
+        (b"\xff\xfe", "not a table of this study"),
+    ],
+)
+def test_what_is_no_such_table_is_refused(tmp_path, content, reason):
+    path = tmp_path / "metrics.csv"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=rf"metrics\.csv.*{reason}"):
+        read_table(path, MetricRow)
+
+
+def test_a_table_that_is_not_there_says_to_run_the_study(tmp_path):
+    with pytest.raises(InputError, match=r"rows\.csv cannot be read .* run the study first"):
+        read_table(tmp_path / "rows.csv", Row)

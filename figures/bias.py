@@ -16,7 +16,7 @@ def draw(summary: Sequence[SummaryRow]) -> Figure | None:
 
     The last panel is the deepest feature, the trained model as it is; in the others everything
     after the feature was retrained. Bars are one standard deviation over seeds either way. A line
-    that rises is a bias toward the tasks learned last (Murata 2020, section 4). Returns None
+    that rises is a bias toward the tasks learned last (Murata 2020, figures 2 and 3). Returns None
     without a continual learner.
     """
     f1 = [row for row in summary if row.measure == "f1" and row.learner != style.OFFLINE]

@@ -17,7 +17,7 @@ def draw(summary: Sequence[SummaryRow]) -> Figure | None:
     """Draw one line per continual learner over L features, with Offline as a dashed level.
 
     Bars and band are one standard deviation over seeds either way. Offline's one value is the
-    same at every feature (Murata 2020, section 4). Returns None without a continual learner.
+    same at every feature (Murata 2020, figure 1). Returns None without a continual learner.
     """
     pra = [row for row in summary if row.measure == "pra"]
     learners = style.continual(pra)
@@ -54,7 +54,7 @@ def _level(axes: Axes, look: style.Look, row: SummaryRow) -> Line2D:
 def _name_features(figure: Figure, axes: Axes, features: dict[int, str]) -> None:
     """Name the features under the axis; turn the names if they would touch."""
     axes.set_xticks(list(features), list(features.values()))
-    figure.draw_without_rendering()
+    parts.lay_out(figure)
     boxes = [label.get_window_extent() for label in axes.get_xticklabels()]
     space = figure.dpi / 18
     if any(left.x1 + space > right.x0 for left, right in pairwise(boxes)):

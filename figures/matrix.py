@@ -118,4 +118,5 @@ def _annotate(axes: Axes, values: NDArray[np.float64]) -> None:
         if not np.isnan(value):
             colour = ink(shade(float(value)))
             text = f"{100 * value:.0f}"
-            axes.text(column + 1, row, text, color=colour, size=7, ha="center", va="center")
+            cell = axes.text(column + 1, row, text, color=colour, size=7, ha="center", va="center")
+            cell.set_in_layout(False)

@@ -51,16 +51,22 @@ def fit(
     x_label, y_label = figure.supxlabel(labels[0]), figure.supylabel(labels[1])
     rows, columns = axes[0].get_gridspec().get_geometry()  # type: ignore[union-attr]
     for _ in range(3):
-        figure.draw_without_rendering()
+        lay_out(figure)
         box = axes[0].get_position()
         now_wide, now_high = figure.get_size_inches()
         wide = now_wide + columns * (width - box.width * now_wide) if width else now_wide
         figure.set_size_inches(wide, now_high + rows * (height - box.height * now_high))
-    figure.draw_without_rendering()
+    lay_out(figure)
     figure.set_layout_engine("none")
     boxes = [panel.get_position() for panel in axes]
     x_label.set_x((min(box.x0 for box in boxes) + max(box.x1 for box in boxes)) / 2)
     y_label.set_y((min(box.y0 for box in boxes) + max(box.y1 for box in boxes)) / 2)
+
+
+def lay_out(figure: Figure) -> None:
+    """Find the place of every part now, instead of when the figure is drawn."""
+    if engine := figure.get_layout_engine():
+        engine.execute(figure)
 
 
 def plot_means(axes: Axes, look: Look, x: Sequence[float], rows: Sequence[SummaryRow]) -> None:
@@ -140,7 +146,7 @@ def folded(name: str, width: int = 22) -> str:
     """Break a name after a dot, underscore or space where a line would outgrow `width` characters.
 
     >>> folded("features.denseblock3.conv2")
-    'features.\\ndenseblock3.conv2'
+    'features.denseblock3.\\nconv2'
     """
     lines = [""]
     for part in re.findall(r"[^._ ]*[._ ]?", name):

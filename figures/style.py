@@ -113,7 +113,7 @@ def _write(figure: Figure, path: Path) -> None:
 
 
 _SKY, _BLUE, _GREEN = "#56B4E9", "#0072B2", "#009E73"
-_ORANGE, _RED, _PINK, _GREY = "#E69F00", "#D55E00", "#CC79A7", "#707070"
+_ORANGE, _RED, _PINK, _GREY = "#E69F00", "#D55E00", "#CC79A7", "#505050"
 
 _KNOWN = {
     "offline": Look(label="Offline", colour="#000000", marker="", line="--"),
@@ -128,7 +128,7 @@ _KNOWN = {
     "icarl": Look(label="iCaRL", colour=_BLUE, marker=">", line="-."),
 }
 
-_AGAIN: tuple[tuple[Line, str], ...] = ((":", "<pd*H8."), ("--", "dp<H8*."))
+_AGAIN: tuple[tuple[Line, str], ...] = ((":", "<pd*H8."), ("--", "pd*H8.<"))
 
 _SPARE = [
     (colour, marker, line)

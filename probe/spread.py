@@ -13,8 +13,8 @@ from statistics import fmean, stdev
 class Spread:
     """The mean over seeds, the sample standard deviation (ddof=1; NaN for one seed), their number.
 
-    >>> over_seeds([(0, 0.2), (0, 0.4), (1, 0.9)])
-    Spread(mean=0.6, std=0.42426406871192857, seeds=2)
+    >>> over_seeds([(0, 0.25), (0, 0.75), (1, 1.0)])
+    Spread(mean=0.75, std=0.3535533905932738, seeds=2)
     """
 
     mean: float
@@ -26,7 +26,7 @@ def over_seeds(scores: Iterable[tuple[int, float]]) -> Spread | None:
     """Average (seed, score) pairs over the orders within each seed first, then over the seeds.
 
     Source: Murata 2020, section 4. A NaN was not measured and counts nowhere; None if nothing was
-    measured. The result does not depend on the order of the pairs.
+    measured. The sums are exact, so that the order of the pairs changes nothing.
     """
     runs: defaultdict[int, list[float]] = defaultdict(list)
     for seed, score in scores:
@@ -34,6 +34,6 @@ def over_seeds(scores: Iterable[tuple[int, float]]) -> Spread | None:
             runs[seed].append(score)
     if not runs:
         return None
-    means = [fmean(sorted(runs[seed])) for seed in sorted(runs)]
+    means = [fmean(runs[seed]) for seed in sorted(runs)]
     std = stdev(means) if len(means) > 1 else math.nan
     return Spread(mean=fmean(means), std=std, seeds=len(means))

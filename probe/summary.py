@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable
-from statistics import fmean, stdev
 
 import numpy as np
 
 from probe.errors import InputError, NotMeasured
 from probe.matrix import AccuracyMatrix
+from probe.spread import Spread, over_seeds
 from probe.table import Row, SummaryRow
 
 MEASURES = ("pra", "f1")
@@ -20,7 +19,7 @@ MEASURES = ("pra", "f1")
 def summarise(rows: Iterable[Row]) -> list[SummaryRow]:
     """Return the mean and the sample standard deviation (ddof=1) over seeds of `pra` and `f1`.
 
-    A seed's score is the mean over its orders (Murata 2020, section 4); `f1` is grouped by the
+    A seed's score is the mean over its orders (Murata 2020, section 3); `f1` is grouped by the
     task's place in the executed order, whatever the task. Fractions in [0, 1]; `std` is NaN for a
     single seed; rows whose value is NaN were not measured and count nowhere. Sorted by learner
     (in order of first appearance), measure, depth and place. The result does not depend on the
@@ -40,7 +39,7 @@ def summarise(rows: Iterable[Row]) -> list[SummaryRow]:
     summary = []
     for group in sorted(groups, key=rank):
         learner, measure, depth, feature, place = group
-        if seeds := _seed_means(groups[group]):
+        if spread := _spread(groups[group]):
             summary.append(
                 SummaryRow(
                     learner=learner,
@@ -48,9 +47,9 @@ def summarise(rows: Iterable[Row]) -> list[SummaryRow]:
                     depth=depth,
                     measure=measure,
                     place=place,
-                    mean=fmean(seeds),
-                    std=stdev(seeds) if len(seeds) > 1 else math.nan,
-                    seeds=len(seeds),
+                    mean=spread.mean,
+                    std=spread.std,
+                    seeds=spread.seeds,
                 )
             )
     return summary
@@ -72,8 +71,8 @@ def mean_accuracy(rows: Iterable[Row], learner: str) -> AccuracyMatrix:
     tasks = max(max(cell) for cell in cells)
     values = np.full((tasks + 1, tasks), np.nan)
     for (step, place), measured in cells.items():
-        if seeds := _seed_means(measured):
-            values[step, place - 1] = fmean(seeds)
+        if spread := _spread(measured):
+            values[step, place - 1] = spread.mean
     return AccuracyMatrix(values)
 
 
@@ -85,12 +84,8 @@ def _group(row: Row) -> _Group:
     return row.learner, row.measure, _cell(row, "depth", 1), row.feature, place
 
 
-def _seed_means(rows: Iterable[Row]) -> list[float]:
-    by_seed: defaultdict[int, list[float]] = defaultdict(list)
-    for row in rows:
-        if not math.isnan(row.value):
-            by_seed[row.seed].append(row.value)
-    return [fmean(orders) for orders in by_seed.values()]
+def _spread(rows: Iterable[Row]) -> Spread | None:
+    return over_seeds((row.seed, row.value) for row in rows)
 
 
 def _cell(row: Row, column: str, least: int) -> int:

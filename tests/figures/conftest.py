@@ -1,0 +1,115 @@
+"""Invented tables of any shape, and what makes the text of a figure unfit for print."""
+
+from collections.abc import Callable
+from itertools import combinations
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from probe.table import Row
+
+SMALLEST_PRINT = 7
+
+
+@pytest.fixture
+def study() -> Callable[..., list[Row]]:
+    """Invent the rows of a study: `study(learners, features, tasks=, orders=, seeds=)`."""
+    return _rows
+
+
+@pytest.fixture
+def text_faults() -> Callable[[Figure], list[str]]:
+    """Say which texts overlap, leave the canvas, cover a panel or are too small."""
+    return _text_faults
+
+
+def _rows(learners, features, *, tasks=5, orders=2, seeds=2) -> list[Row]:
+    rng = np.random.default_rng(0)
+    rows = []
+    for learner in learners:
+        alone = learner == "offline"
+        for seed in range(seeds):
+            for order in range(1 if alone else orders):
+                who = {
+                    "scenario": "digits",
+                    "network": "cnn3",
+                    "learner": learner,
+                    "order": "" if alone else str(order),
+                    "seed": seed,
+                }
+                rows += _one_run(who, features, tasks, alone, rng)
+    return rows
+
+
+def _one_run(who, features, tasks, alone, rng) -> list[Row]:
+    places = range(1, tasks + 1)
+    task = {place: f"t{place}" for place in places}
+    cells = [
+        {"measure": "accuracy", "step": step, "place": place, "task": task[place]}
+        for step in ((0, tasks) if alone else range(tasks + 1))
+        for place in places
+    ]
+    for depth, feature in list(enumerate(features, start=1))[-1 if alone else 0 :]:
+        at = {"feature": feature, "depth": depth}
+        cells.append({"measure": "pra", **at})
+        cells += [{"measure": "f1", **at, "place": p, "task": task[p]} for p in places]
+    return [Row(**who, **cell, value=float(rng.random())) for cell in cells]
+
+
+def _text_faults(figure: Figure) -> list[str]:
+    texts = _drawn_texts(figure)
+    boxes = np.array([text.get_window_extent().extents for text in texts])
+    inside = {id(text) for axes in figure.axes for text in axes.texts}
+    faults = [f"{t.get_text()!r} is too small" for t in texts if t.get_fontsize() < SMALLEST_PRINT]
+    faults += [
+        f"{text.get_text()!r} leaves the canvas"
+        for text, box in zip(texts, boxes, strict=True)
+        if (box[:2] < 0).any() or (box[2:] > figure.bbox.size).any()
+    ]
+    faults += [
+        f"{text.get_text()!r} covers a panel"
+        for text, box in zip(texts, boxes, strict=True)
+        for axes in figure.axes
+        if id(text) not in inside and _meet(box, axes.get_window_extent().extents)
+    ]
+    for a, b in zip(*np.nonzero(_meet(boxes[:, None], boxes[None])), strict=True):
+        if a < b and _ink_meets(figure, texts[a], texts[b]):
+            faults.append(f"{texts[a].get_text()!r} overlaps {texts[b].get_text()!r}")
+    return faults
+
+
+def _drawn_texts(figure: Figure) -> list[Text]:
+    drawn = []
+    paint = Text.draw
+
+    def note(text, renderer):
+        if text.get_visible() and text.get_text().strip():
+            drawn.append(text)
+        paint(text, renderer)
+
+    with patch.object(Text, "draw", note):
+        figure.draw_without_rendering()
+    return drawn
+
+
+def _meet(a, b):
+    return (a[..., :2] < b[..., 2:] - 0.5).all(-1) & (b[..., :2] < a[..., 2:] - 0.5).all(-1)
+
+
+def _ink_meets(figure: Figure, *texts: Text) -> bool:
+    """Upright texts that meet as boxes do; a slanted one is judged by its pixels."""
+    if all(text.get_rotation() % 90 == 0 for text in texts):
+        return True
+    return any((a & b).any() for a, b in combinations([_ink(figure, t) for t in texts], 2))
+
+
+def _ink(figure: Figure, text: Text):
+    assert isinstance(figure.canvas, FigureCanvasAgg)
+    width, height = (int(side) for side in figure.bbox.size)
+    renderer = RendererAgg(width, height, figure.dpi)
+    text.draw(renderer)
+    return np.asarray(renderer.buffer_rgba())[..., 3] > 0

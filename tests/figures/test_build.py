@@ -1,0 +1,78 @@
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from figures.build import build
+from probe.errors import InputError
+from probe.summary import summarise
+from probe.table import Row, SummaryRow, write_table
+
+NAMES = [
+    f"{name}.{kind}" for name in ("depth", "bias", "matrix", "curves") for kind in ("png", "svg")
+]
+
+
+def write(folder: Path, rows: list[Row]) -> Path:
+    folder.mkdir(exist_ok=True)
+    write_table(folder / "rows.csv", Row, rows)
+    write_table(folder / "summary.csv", SummaryRow, summarise(rows))
+    return folder
+
+
+@pytest.fixture
+def rows(study):
+    return study(["finetune", "offline"], ["conv1", "output"], tasks=2)
+
+
+def test_the_same_tables_give_the_same_bytes_and_others_do_not(rows, tmp_path):
+    one, two = (build(write(tmp_path / name, rows)) for name in ("one", "two"))
+    assert [path.name for path in one] == NAMES
+    assert [p.read_bytes() for p in one] == [p.read_bytes() for p in two]
+    other = build(write(tmp_path / "three", [replace(r, value=1 - r.value) for r in rows]))
+    assert all(a.read_bytes() != b.read_bytes() for a, b in zip(one, other, strict=True))
+
+
+def test_pngs_are_for_print_and_svgs_carry_no_date(rows, tmp_path):
+    run = write(tmp_path / "run", [row for row in rows if row.measure == "pra"])
+    png, svg = (path.read_bytes() for path in build(run))
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    assert int.from_bytes(png[16:20]) >= 3.4 * 200
+    assert b"<svg" in svg
+    assert b"<dc:date>" not in svg
+
+
+def test_a_figure_with_nothing_to_draw_is_skipped_and_its_old_picture_removed(rows, tmp_path):
+    run = write(tmp_path / "run", [row for row in rows if row.measure == "pra"])
+    (run / "figures").mkdir()
+    (run / "figures" / "bias.png").write_bytes(b"of an earlier table")
+    assert [path.name for path in build(run)] == ["depth.png", "depth.svg"]
+    assert sorted(path.name for path in (run / "figures").iterdir()) == ["depth.png", "depth.svg"]
+
+
+def test_a_study_of_offline_alone_writes_nothing(rows, tmp_path):
+    run = write(tmp_path / "run", [row for row in rows if row.learner == "offline"])
+    assert build(run) == []
+    assert not (run / "figures").exists()
+
+
+@pytest.mark.parametrize("missing", ["rows.csv", "summary.csv"])
+def test_a_missing_table_says_so_and_nothing_is_written(missing, rows, tmp_path):
+    run = write(tmp_path / "run", rows)
+    (run / missing).unlink()
+    with pytest.raises(InputError, match=rf"{missing} cannot be read.*run the study first"):
+        build(run)
+    assert not (run / "figures").exists()
+
+
+def test_drawing_loads_neither_torch_nor_pyplot(rows, tmp_path):
+    run = write(tmp_path / "run", rows)
+    code = (
+        "import sys; from pathlib import Path; from figures.build import build; "
+        "assert len(build(Path(sys.argv[1]))) == 8; "
+        "print(sorted({'torch', 'matplotlib.pyplot', 'scenarios'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, run], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "")

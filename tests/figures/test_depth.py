@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+from matplotlib.container import ErrorbarContainer
+
+from figures import depth, style
+from probe.summary import summarise
+
+FEATURES = ["conv1", "conv2", "output"]
+LEARNERS = ["finetune", "er", "offline"]
+
+
+@pytest.fixture
+def summary(study):
+    return summarise(study(LEARNERS, FEATURES, seeds=3))
+
+
+def bars(container: ErrorbarContainer):
+    return np.array([segment[:, 1] for segment in container.lines[2][0].get_segments()])
+
+
+def test_lines_and_bars_are_the_tables_means_and_deviations(summary):
+    (axes,) = depth.draw(summary).axes
+    assert len(axes.containers) == 2
+    for learner, drawn in zip(["finetune", "er"], axes.containers, strict=True):
+        rows = [r for r in summary if r.learner == learner and r.measure == "pra"]
+        mean, std = (100 * np.array([getattr(r, key) for r in rows]) for key in ("mean", "std"))
+        line = drawn.lines[0]
+        assert line.get_ydata() == pytest.approx(mean)
+        assert [round(x) for x in line.get_xdata()] == [1, 2, 3]
+        assert bars(drawn) == pytest.approx(np.column_stack([mean - std, mean + std]))
+        assert line.get_color() == style.looks([learner])[learner].colour
+
+
+def test_features_are_named_in_order_of_depth(summary):
+    (axes,) = depth.draw(summary[::-1]).axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == FEATURES
+    assert axes.get_xticks().tolist() == [1, 2, 3]
+
+
+def test_offline_is_a_level_at_its_mean_with_a_band_of_one_deviation(summary):
+    (axes,) = depth.draw(summary).axes
+    (row,) = [r for r in summary if r.learner == "offline" and r.measure == "pra"]
+    (level,) = [line for line in axes.lines if line.get_label() == "Offline"]
+    assert level.get_ydata() == pytest.approx([100 * row.mean] * 2)
+    assert level.get_xdata() == [0, 1]
+    assert level.get_linestyle() == "--"
+    (band,) = axes.patches
+    assert band.get_y() == pytest.approx(100 * (row.mean - row.std))
+    assert band.get_height() == pytest.approx(200 * row.std)
+
+
+def test_one_seed_has_neither_bars_nor_a_band(study):
+    (axes,) = depth.draw(summarise(study(LEARNERS, FEATURES, seeds=1))).axes
+    assert not any(container.has_yerr for container in axes.containers)
+    assert not axes.patches
+
+
+def test_points_that_coincide_are_drawn_side_by_side(summary):
+    (axes,) = depth.draw(summary).axes
+    finetune, er = (container.lines[0].get_xdata() for container in axes.containers)
+    assert er - finetune == pytest.approx(np.full(3, 0.08))
+    assert (finetune + er) / 2 == pytest.approx(np.array([1, 2, 3]))

@@ -1,0 +1,158 @@
+"""Killed at any moment and started again, a study gives the same tables, bit for bit."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from scenarios.study.overrides import Overrides
+from scenarios.study.run import Settings, run_study
+
+TABLES = ("rows.csv", "summary.csv", "metrics.csv")
+STUDY = Overrides(learners=["er", "offline"], seeds=1, orders="shuffle:2", epochs=1, train_limit=8)
+FLAGS = ["--learners", "er,offline", "--seeds", "1", "--orders", "shuffle:2"]
+FLAGS += ["--epochs", "1", "--train-limit", "8"]
+
+
+def run(out: Path, workers: int = 1) -> None:
+    run_study("digits", STUDY, Settings(out=out, workers=workers))
+
+
+def tables(out: Path) -> dict[str, bytes]:
+    return {name: (out / name).read_bytes() for name in TABLES}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    out = tmp_path_factory.mktemp("whole") / "run"
+    run(out)
+    return tables(out)
+
+
+@contextmanager
+def child(action: Callable[[], None]) -> Iterator[int]:
+    """Run in a forked child; it is gone after the block."""
+    process = os.fork()
+    if process == 0:
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            action()
+        finally:
+            os._exit(0)
+    try:
+        yield process
+    finally:
+        os.waitpid(process, 0)
+
+
+def run_until_write(out: Path, count: int) -> None:
+    """Run and die by SIGKILL right before the write number `count` takes effect."""
+    replace, left = os.replace, [count]
+
+    def deadly(source: Path, target: Path) -> None:
+        left[0] -= 1
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        replace(source, target)
+
+    os.replace = deadly  # type: ignore[assignment]
+    run(out)
+
+
+def test_killed_at_every_write(tmp_path: Path, undisturbed: dict[str, bytes]) -> None:
+    """The starts die in turn in their 1st, 2nd ... 6th write; a step of training takes four."""
+    out, starts = tmp_path / "run", 0
+    while not (out / "metrics.csv").exists():
+        count = 1 + starts % 6
+        with child(lambda count=count: run_until_write(out, count)):  # type: ignore[misc]
+            starts += 1
+        assert starts < 200
+    assert starts > 15
+    run(out)
+    assert tables(out) == undisturbed
+    assert not list(out.rglob("*.tmp"))
+    assert not (out / "quarantine").exists()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_killed_at_random_moments(tmp_path: Path, undisturbed: dict[str, bytes], seed: int) -> None:
+    out, chance = tmp_path / "run", random.Random(seed)
+    for _ in range(3):
+        with child(lambda: run(out)) as process:
+            time.sleep(chance.uniform(0.0, 0.8))
+            os.kill(process, signal.SIGKILL)
+    run(out)
+    assert tables(out) == undisturbed
+
+
+def test_workers_killed_with_their_parent(tmp_path: Path, undisturbed: dict[str, bytes]) -> None:
+    """The command line in two processes, killed as a group, then continued with other workers."""
+    out = tmp_path / "run"
+    command = [sys.executable, "-m", "scenarios", "run", "digits", "--out", str(out)]
+    command += [*FLAGS, "--workers", "2"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True) as process:
+        while not list(out.glob("jobs/*/step-2.json")):
+            assert process.poll() is None
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGKILL)
+    assert not (out / "rows.csv").exists()
+    run(out)
+    assert tables(out) == undisturbed
+
+
+def test_a_killed_parent_takes_its_workers_along(tmp_path: Path) -> None:
+    """Only the parent is killed: no worker may go on writing into the run directory."""
+    out = tmp_path / "run"
+    command = [sys.executable, "-m", "scenarios", "run", "digits", "--out", str(out)]
+    command += ["--workers", "2", "--epochs", "50"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True) as process:
+        while not list(out.glob("jobs/*/step-1.json")):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.kill()
+    deadline = time.monotonic() + 5
+    while alive(process.pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_finished_study_computes_nothing(tmp_path: Path, undisturbed: dict[str, bytes]) -> None:
+    out = tmp_path / "run"
+    run(out)
+    before = {path: path.stat().st_mtime_ns for path in (out / "jobs").rglob("*")}
+    run(out)
+    assert {path: path.stat().st_mtime_ns for path in (out / "jobs").rglob("*")} == before
+    assert tables(out) == undisturbed
+
+
+@pytest.mark.parametrize("victim", ["step-2.json", "step-5.pt", "step-1.learner.pt"])
+def test_damage_is_computed_anew(
+    tmp_path: Path, undisturbed: dict[str, bytes], victim: str
+) -> None:
+    """A damaged file is never trusted; what it held is computed again where it is needed."""
+    out = tmp_path / "run"
+    run(out)
+    job = out / "jobs" / "er.order-0.seed-0"
+    damaged = bytearray((job / victim).read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    (job / victim).write_bytes(damaged)
+    (job / "feature-conv1.json").unlink()
+    run(out)
+    assert tables(out) == undisturbed

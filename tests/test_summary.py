@@ -1,0 +1,178 @@
+import math
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from probe.errors import InputError, NotMeasured
+from probe.summary import mean_accuracy, summarise
+from probe.table import Row
+
+
+def a_row(**cells) -> Row:
+    known = {"scenario": "digits", "network": "cnn3", "learner": "er", "order": "0", "seed": 0}
+    return Row(**(known | cells))
+
+
+def pra(seed, order, value, *, learner="er", feature="conv1", depth=1) -> Row:
+    return a_row(
+        learner=learner,
+        seed=seed,
+        order=order,
+        measure="pra",
+        feature=feature,
+        depth=depth,
+        value=value,
+    )
+
+
+def f1(seed, order, place, task, value) -> Row:
+    return a_row(
+        seed=seed,
+        order=order,
+        measure="f1",
+        feature="conv1",
+        depth=1,
+        place=place,
+        task=task,
+        value=value,
+    )
+
+
+def accuracy(seed, order, step, place, value, *, learner="er") -> Row:
+    return a_row(
+        learner=learner,
+        seed=seed,
+        order=order,
+        measure="accuracy",
+        step=step,
+        place=place,
+        task=f"t{place}",
+        value=value,
+    )
+
+
+UNEQUAL = [pra(0, "0", 0.9), pra(0, "1", 0.6), pra(0, "2", 0.3), pra(1, "0", 1.0)]
+
+
+def test_orders_are_averaged_within_a_seed_before_the_seeds():
+    (row,) = summarise(UNEQUAL)
+    assert row.mean == pytest.approx((0.6 + 1.0) / 2)
+    assert row.std == pytest.approx(math.sqrt(0.2**2 + 0.2**2))
+    assert row.seeds == 2
+    pooled = np.array([r.value for r in UNEQUAL])
+    assert row.mean != pytest.approx(pooled.mean())
+    assert row.std != pytest.approx(pooled.std(ddof=1))
+
+
+def test_the_deviation_of_a_single_seed_is_nan_however_many_its_orders():
+    (row,) = summarise(UNEQUAL[:3])
+    assert row.mean == pytest.approx(0.6)
+    assert math.isnan(row.std)
+    assert row.seeds == 1
+
+
+def test_f1_is_grouped_by_place_not_by_task():
+    rows = [
+        f1(0, "0", 1, "a", 0.2),
+        f1(0, "0", 2, "b", 0.9),
+        f1(0, "1", 1, "b", 0.4),
+        f1(0, "1", 2, "a", 0.7),
+    ]
+    means = {row.place: row.mean for row in summarise(rows)}
+    assert means == pytest.approx({1: 0.3, 2: 0.8})
+    by_task = {"a": (0.2 + 0.7) / 2, "b": (0.9 + 0.4) / 2}
+    assert sorted(means.values()) != pytest.approx(sorted(by_task.values()))
+
+
+def test_rows_come_by_learner_as_first_seen_then_measure_depth_and_place():
+    rows = [
+        accuracy(0, "0", 1, 1, 0.5, learner="zeta"),
+        f1(0, "0", 10, "j", 0.1),
+        f1(0, "0", 2, "b", 0.1),
+        pra(0, "0", 0.1, feature="b", depth=2),
+        pra(0, "0", 0.1, feature="c", depth=10),
+        pra(0, "0", 0.1, feature="z", depth=1),
+        pra(0, "0", 0.1, learner="zeta"),
+    ]
+    order = [(r.learner, r.measure, r.depth, r.place) for r in summarise(rows)]
+    assert order == [
+        ("zeta", "pra", 1, None),
+        ("er", "pra", 1, None),
+        ("er", "pra", 2, None),
+        ("er", "pra", 10, None),
+        ("er", "f1", 1, 2),
+        ("er", "f1", 1, 10),
+    ]
+
+
+def test_summary_of_a_balanced_study_equals_numpys_whatever_the_order_of_the_rows():
+    values = np.random.default_rng(0).random((4, 5))
+    rows = [pra(s, str(o), float(v)) for (s, o), v in np.ndenumerate(values)]
+    (row,) = summarise(rows)
+    per_seed = values.mean(axis=1)
+    assert row.mean == pytest.approx(per_seed.mean(), abs=1e-15)
+    assert row.std == pytest.approx(per_seed.std(ddof=1), abs=1e-15)
+    random.Random(0).shuffle(rows)
+    assert summarise(rows) == [row]
+
+
+def test_what_was_not_measured_counts_nowhere():
+    (row,) = summarise([pra(0, "0", 0.4), pra(0, "1", math.nan), pra(1, "0", math.nan)])
+    assert (row.mean, row.seeds) == (0.4, 1)
+    assert summarise([pra(0, "0", math.nan)]) == []
+
+
+def test_mean_accuracy_averages_orders_then_seeds_and_leaves_the_rest_nan():
+    rows = [
+        accuracy(0, "0", 1, 1, 0.9),
+        accuracy(0, "1", 1, 1, 0.6),
+        accuracy(0, "2", 1, 1, 0.3),
+        accuracy(1, "0", 1, 1, 1.0),
+        accuracy(0, "0", 2, 1, 0.25),
+        accuracy(0, "0", 2, 2, math.nan),
+        accuracy(0, "0", 2, 2, 0.99, learner="finetune"),
+        pra(0, "0", 0.1),
+    ]
+    R = mean_accuracy(rows, "er")
+    assert R.tasks == 2
+    assert R.values[1, 0] == pytest.approx(0.8)
+    assert R.values[1, 0] != pytest.approx((0.9 + 0.6 + 0.3 + 1.0) / 4)
+    assert R.values[2, 0] == 0.25
+    assert np.isnan(R.values).sum() == 4
+
+
+def test_an_offline_run_fills_the_first_and_the_last_row_alone():
+    rows = [
+        accuracy(0, "", step, place, 0.1 * place, learner="offline")
+        for step in (0, 3)
+        for place in (1, 2, 3)
+    ]
+    R = mean_accuracy(rows, "offline")
+    assert R.values.shape == (4, 3)
+    assert not np.isnan(R.values[[0, 3]]).any()
+    assert np.isnan(R.values[[1, 2]]).all()
+
+
+def test_no_accuracy_of_a_learner_is_said_so():
+    with pytest.raises(NotMeasured, match="no accuracy of the learner 'er'"):
+        mean_accuracy([pra(0, "0", 0.5)], "er")
+
+
+@pytest.mark.parametrize("other", [{"scenario": "mnist"}, {"network": "mlp"}])
+def test_rows_of_two_studies_are_not_averaged(other):
+    rows = [pra(0, "0", 0.5), replace(pra(1, "0", 0.5), **other)]
+    with pytest.raises(InputError, match="different studies"):
+        summarise(rows)
+    with pytest.raises(InputError, match="different studies"):
+        mean_accuracy(rows, "er")
+
+
+def test_a_row_without_the_cells_of_its_measure_is_refused():
+    with pytest.raises(InputError, match="needs a depth from 1, got None"):
+        summarise([replace(pra(0, "0", 0.5), depth=None)])
+    with pytest.raises(InputError, match="needs a place from 1, got 0"):
+        summarise([f1(0, "0", 0, "a", 0.5)])
+    with pytest.raises(InputError, match="needs a step from 0, got -1"):
+        mean_accuracy([accuracy(0, "0", -1, 1, 0.5)], "er")

@@ -38,7 +38,7 @@ def draw(summary: Sequence[SummaryRow]) -> Figure | None:
         axes.set_xlim(min(features) - 0.4, max(features) + 0.4)
         parts.legend_above(figure, keys, parts.seeds_note(pra))
         _name_features(figure, axes, features)
-        labels = ("Feature held fixed, by depth", "Partial retraining accuracy (%)")
+        labels = ("Feature held fixed, by depth", "Partial Retrain Accuracy (%)")
         parts.fit(figure, [axes], labels, height=2.0)
     return figure
 

@@ -30,9 +30,11 @@ def main() -> None:
     except InputError as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("stopped: run the same command again to go on", file=sys.stderr)
-        sys.exit(130)
+    except SystemExit as stop:
+        # Ctrl-C arrives here as the exit code that typer makes of it, without a word.
+        if stop.code == 130:
+            print("stopped: run the same command again to go on", file=sys.stderr)
+        raise
 
 
 @app.command()

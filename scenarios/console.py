@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -49,21 +50,18 @@ def show_progress(
 def results_table(
     summary: Sequence[SummaryRow], metrics: Sequence[MetricRow], features: Sequence[str]
 ) -> Table:
-    """Return learners x features: PRA, and the accuracy and forgetting at the end, in percent."""
-    table = Table(title="Partial Retrain Accuracy by feature, and the output's metrics, in %")
-    table.add_column("learner")
-    for depth, feature in enumerate(features, 1):
-        table.add_column(f"{depth} {feature}", justify="right")
-    ends = [("gem", "acc", "ACC"), ("chaudhry", "forgetting", "forgetting"), ("gem", "bwt", "BWT")]
-    for _, _, title in ends:
-        table.add_column(title, justify="right")
+    """Return learners x features: PRA, and Chaudhry's forgetting F after the last task, in %."""
+    seeds = max((row.seeds for row in summary), default=0)
+    title = f"Partial Retrain Accuracy and forgetting F, in % ({seeds} seeds)"
+    table = Table(title=title, title_justify="left", box=SIMPLE, padding=(0, 1))
+    for column in ("learner", *features, "F"):
+        table.add_column(column, justify="left" if column == "learner" else "right", no_wrap=True)
     pra = {(r.learner, r.feature): (r.mean, r.std) for r in summary if r.measure == "pra"}
-    # Metrics with a value after every task, name[k], are listed in order of k: the last one stays.
-    last = {(r.learner, r.paper, r.metric.partition("[")[0]): (r.mean, r.std) for r in metrics}
+    # F_k comes in order of k: what stays is its value after the last task.
+    last = {r.learner: (r.mean, r.std) for r in metrics if r.metric.startswith("forgetting[")}
     for learner in dict.fromkeys(row.learner for row in summary):
         cells = [_cell(pra.get((learner, feature))) for feature in features]
-        cells += [_cell(last.get((learner, paper, metric))) for paper, metric, _ in ends]
-        table.add_row(learner, *cells)
+        table.add_row(learner, *cells, _cell(last.get(learner)))
     return table
 
 
@@ -80,4 +78,4 @@ def _cell(value: tuple[float, float] | None) -> str:
     if value is None:
         return "-"
     mean, std = value
-    return f"{100 * mean:.1f}" if math.isnan(std) else f"{100 * mean:.1f} ± {100 * std:.1f}"
+    return f"{100 * mean:.1f}" if math.isnan(std) else f"{100 * mean:.1f}±{100 * std:.1f}"

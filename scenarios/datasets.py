@@ -13,17 +13,24 @@ import numpy as np
 import torch
 
 from probe.errors import InputError, unknown
-from probe.examples import Examples
+from probe.examples import Examples, check_examples
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dataset:
-    """A classification data set: images (N, C, H, W) float32 in [0, 1], labels 0..K-1."""
+    """A classification data set: images (N, C, H, W) float32 in [0, 1], labels 0..K-1.
+
+    Raises InputError for labels outside the K classes, and for NaN or Inf.
+    """
 
     name: str
     classes: int
     train: Examples
     test: Examples
+
+    def __post_init__(self) -> None:
+        for half, examples in (("training", self.train), ("test", self.test)):
+            check_examples(examples, range(self.classes), f"the {half} data of {self.name}")
 
 
 @dataclass(frozen=True)
@@ -69,30 +76,45 @@ def _digits(location: Location) -> Dataset:
 
 @dataclass(frozen=True)
 class _Torchvision:
-    """How torchvision spells one data set: its class, how to ask for a half, what it looks for."""
+    """How torchvision spells one data set: its class, and the files of its two halves."""
 
     cls: str
     classes: int
-    halves: tuple[dict[str, Any], dict[str, Any]]
-    looked_for: str
+    train: tuple[str, ...]
+    test: tuple[str, ...]
 
 
-_TRAIN_TEST: tuple[dict[str, Any], dict[str, Any]] = ({"train": True}, {"train": False})
+def _in(folder: str, *names: str) -> tuple[str, ...]:
+    return tuple(f"{folder}/{name}" for name in names)
+
+
+def _idx(folder: str, half: str) -> tuple[str, ...]:
+    return _in(folder, f"{half}-images-idx3-ubyte", f"{half}-labels-idx1-ubyte")
+
+
 _TORCHVISION = {
-    "mnist": _Torchvision("MNIST", 10, _TRAIN_TEST, "MNIST/raw/train-images-idx3-ubyte"),
+    "mnist": _Torchvision("MNIST", 10, _idx("MNIST/raw", "train"), _idx("MNIST/raw", "t10k")),
     "fashion_mnist": _Torchvision(
-        "FashionMNIST", 10, _TRAIN_TEST, "FashionMNIST/raw/train-images-idx3-ubyte"
+        "FashionMNIST", 10, _idx("FashionMNIST/raw", "train"), _idx("FashionMNIST/raw", "t10k")
     ),
-    "svhn": _Torchvision(
-        "SVHN", 10, ({"split": "train"}, {"split": "test"}), "train_32x32.mat, test_32x32.mat"
+    "svhn": _Torchvision("SVHN", 10, ("train_32x32.mat",), ("test_32x32.mat",)),
+    "cifar10": _Torchvision(
+        "CIFAR10",
+        10,
+        _in("cifar-10-batches-py", *(f"data_batch_{k}" for k in range(1, 6))),
+        _in("cifar-10-batches-py", "test_batch", "batches.meta"),
     ),
-    "cifar10": _Torchvision("CIFAR10", 10, _TRAIN_TEST, "cifar-10-batches-py/"),
-    "cifar100": _Torchvision("CIFAR100", 100, _TRAIN_TEST, "cifar-100-python/"),
+    "cifar100": _Torchvision(
+        "CIFAR100",
+        100,
+        _in("cifar-100-python", "train"),
+        _in("cifar-100-python", "test", "meta"),
+    ),
 }
 
 
 # What torchvision raises for files that are absent, truncated, altered or of another format.
-_BROKEN = (RuntimeError, OSError, ValueError, EOFError, LookupError, AssertionError)
+_BROKEN = (RuntimeError, OSError, ValueError, TypeError, EOFError, LookupError, AssertionError)
 
 
 def _torchvision(name: str, location: Location) -> Dataset:
@@ -100,28 +122,44 @@ def _torchvision(name: str, location: Location) -> Dataset:
     if location.folder is None:
         raise InputError(
             f"{name} needs a data folder: pass --data DIR (or set PROBE_DATA) where DIR holds "
-            f"{found.looked_for}, or add --download"
+            f"{found.train[0]} and so on, as torchvision lays them out; --download fetches them"
         )
-    train, test = (_half(name, found, location.folder, location.download, h) for h in found.halves)
+    try:
+        train, test = (_half(found, location, half) for half in ("train", "test"))
+    except _BROKEN as error:
+        raise _not_whole(name, found, location, error) from None
     return Dataset(name=name, classes=found.classes, train=train, test=test)
 
 
-def _half(
-    name: str, found: _Torchvision, folder: Path, download: bool, half: dict[str, Any]
-) -> Examples:
+def _half(found: _Torchvision, location: Location, half: str) -> Examples:
     # Imported here: torchvision costs seconds, and the bundled data do not need it.
     from torchvision import datasets
 
-    try:
-        data = getattr(datasets, found.cls)(str(folder), download=download, **half)
-    except _BROKEN as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(
-            f"{name} was not found whole in {folder} (looked for {found.looked_for}: {reason}); "
-            f"point --data at torchvision's layout or add --download"
-        ) from None
+    options = {"split": half} if found.cls == "SVHN" else {"train": half == "train"}
+    kind = getattr(datasets, found.cls)
+    data = kind(str(location.folder), download=location.download, **options)
     labels = data.labels if hasattr(data, "labels") else data.targets
     return _examples(_channels_first(np.asarray(data.data)) / np.float32(255), labels)
+
+
+def _not_whole(name: str, found: _Torchvision, location: Location, error: Exception) -> InputError:
+    folder = location.folder or Path()
+    files = found.train + found.test
+    missing = [file for file in files if not (folder / file).is_file()]
+    reason = str(error).partition("\n")[0].partition(". You can use")[0] or type(error).__name__
+    if missing and location.download:
+        return InputError(
+            f"{name} cannot be fetched into {folder} ({reason}): put {', '.join(missing)} there"
+        )
+    if missing:
+        return InputError(
+            f"{name} is not whole in {folder}, which lacks {', '.join(missing)}: point --data at a "
+            f"folder in torchvision's layout, or add --download"
+        )
+    return InputError(
+        f"{name} cannot be read from {folder} ({reason}): of {', '.join(files)} one is damaged; "
+        f"remove it and add --download"
+    )
 
 
 def _channels_first(images: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -17,8 +17,7 @@ from probe.errors import InputError, unknown
 class Architecture:
     """How to build a network, and its features in order of depth (the last is the output).
 
-    build: from the input's shape (C, H, W) and the number of classes K to a chain of stages. The
-    weights are torch's defaults; `probe.initialise` gives them the values of a rule.
+    build: from the input's shape (C, H, W) and the number of classes K to a chain of stages.
     """
 
     build: Callable[[Sequence[int], int], nn.Sequential]
@@ -30,6 +29,13 @@ def architecture(name: str) -> Architecture:
     if name not in ARCHITECTURES:
         raise unknown("network", name, ARCHITECTURES)
     return ARCHITECTURES[name]
+
+
+def build_network(name: str, shape: Sequence[int], classes: int) -> nn.Sequential:
+    """Build the network of that name; `probe.initialise` gives it the weights of a rule."""
+    # torch's modules draw their first weights from the global generator: it is only lent.
+    with torch.random.fork_rng():
+        return architecture(name).build(shape, classes)
 
 
 def mlp(shape: Sequence[int], classes: int, width: int = 256) -> nn.Sequential:

@@ -19,7 +19,7 @@ import torch
 from probe.errors import InputError
 from scenarios.datasets import Location, load
 from scenarios.streams import split_by_class
-from scenarios.study.job import Job, on_device, run_job
+from scenarios.study.job import Job, on_device, parts_of, run_job
 from scenarios.study.spec import ScenarioSpec, Study
 from scenarios.study.store import Store
 from scenarios.task import Scenario
@@ -57,10 +57,16 @@ def execute(work: Work, jobs: Sequence[Job], workers: int) -> Iterator[Done]:
     the results are the same bit for bit. Raises InputError when a job fails; what was finished is
     kept.
     """
-    if workers == 1 or len(jobs) == 1:
-        yield from _inline(work, jobs)
+    left = [job for job in jobs if not _finished(work, job)]
+    if workers == 1 or len(left) <= 1:
+        yield from _inline(work, left)
     else:
-        yield from _pool(work, jobs, min(workers, len(jobs)))
+        yield from _pool(work, left, min(workers, len(left)))
+
+
+def _finished(work: Work, job: Job) -> bool:
+    parts = parts_of(work.study, job)
+    return all(work.store.read(job.name, part) is not None for part in parts)
 
 
 def _inline(work: Work, jobs: Sequence[Job]) -> Iterator[Done]:

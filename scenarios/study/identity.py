@@ -48,8 +48,11 @@ class Identity:
                 )
             return
         make_folder(root)
-        if any(root.iterdir()):
+        # A first run that was killed here has left part of a study.json, which is nobody's.
+        if not all(path.match("study.json.*.tmp") for path in root.iterdir()):
             raise InputError(f"{root} is not empty and holds no study: choose another --out")
+        for left in root.glob("study.json.*.tmp"):
+            left.unlink()
         record = {"name": self.study.name, **self._record()}
         write_atomically(path, json.dumps(record, indent=2).encode())
 
@@ -94,7 +97,10 @@ def read_identity(root: Path) -> Identity:
             device=record["device"],
         )
     except OSError as error:
-        raise InputError(f"{root} holds no study (no study.json: {error.strerror})") from None
+        raise InputError(
+            f"{root} holds no study (no study.json: {error.strerror}): name the directory of a "
+            f"`probe run`"
+        ) from None
     except InputError:
         raise
     except (ValueError, KeyError, TypeError, ValidationError):

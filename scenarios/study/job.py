@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import torch
@@ -18,7 +19,7 @@ from probe.randomness import stream
 from probe.retrain import retrain_each
 from scenarios.learners.base import Learner
 from scenarios.learners.catalogue import learner_class
-from scenarios.networks import architecture
+from scenarios.networks import build_network
 from scenarios.streams import orders
 from scenarios.study.spec import Study
 from scenarios.study.store import Store
@@ -76,6 +77,12 @@ def parts_of(study: Study, job: Job) -> list[str]:
     return steps + [f"feature-{feature}" for feature in study.features[:-1]]
 
 
+def network_of(study: Study, scenario: Scenario) -> nn.Module:
+    """Build a study's network, uninitialised; raises InputError if it cannot take the images."""
+    shape = scenario.tasks[0].train.x.shape[1:]
+    return build_network(study.network.name, shape, scenario.classes)
+
+
 def run_job(
     study: Study, job: Job, scenario: Scenario, store: Store, device: torch.device
 ) -> Iterator[str]:
@@ -85,14 +92,12 @@ def run_job(
     which job, if its training diverges.
     """
     store.tidy(job.name)
-    try:
+    order = f", order {job.order}" if job.order else ""
+    with _named(f"learner {job.learner}{order}, seed {job.seed}"):
         learner = _learner(study, job, scenario, device)
         stream_of_tasks = scenario.reordered(job.places)
         yield from _train(study, job, stream_of_tasks, learner, store)
         yield from _retrain(study, job, stream_of_tasks, learner, store)
-    except InputError as error:
-        order = f", order {job.order}" if job.order else ""
-        raise InputError(f"learner {job.learner}{order}, seed {job.seed}: {error}") from None
 
 
 def _train(
@@ -105,10 +110,13 @@ def _train(
     test = scenario.merged().test
     for done, part in enumerate(steps):
         if done > start:
-            _learn(learner, tasks[done - 1], done, len(tasks))
+            with _named(_place(tasks, done)):
+                learner.learn(tasks[done - 1])
             store.save_checkpoint(job.name, part, learner.model.state_dict(), learner.state())
         if store.read(job.name, part) is None and done >= start:
-            store.write(job.name, part, _evaluated(learner, test, scenario.classes))
+            with _named(f"after {_place(tasks, done)}"):
+                counts = _evaluated(learner, test, scenario.classes)
+            store.write(job.name, part, counts)
             yield part
 
 
@@ -154,18 +162,23 @@ def _retrain(
 
 
 def _learner(study: Study, job: Job, scenario: Scenario, device: torch.device) -> Learner:
-    shape = scenario.tasks[0].train.x.shape[1:]
-    model: nn.Module = architecture(study.network.name).build(shape, scenario.classes)
+    model = network_of(study, scenario)
     initialise(model, study.training.init, stream(job.seed, "init"))
     settings = study.learners[job.learner]
     return learner_class(job.kind)(model.to(device), study.training, settings, job.seed)
 
 
-def _learn(learner: Learner, task: Task, done: int, tasks: int) -> None:
+@contextmanager
+def _named(place: str) -> Iterator[None]:
+    """Let an InputError say where it happened."""
     try:
-        learner.learn(task)
+        yield
     except InputError as error:
-        raise InputError(f"task {task.name} ({done} of {tasks}): {error}") from None
+        raise InputError(f"{place}: {error}") from None
+
+
+def _place(tasks: Sequence[Task], done: int) -> str:
+    return f"task {tasks[done - 1].name} ({done} of {len(tasks)})" if done else "no task"
 
 
 def _evaluated(learner: Learner, test: Examples, classes: int) -> Counts:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from probe.errors import InputError
+from probe.errors import InputError, unknown
+from scenarios.learners.catalogue import LEARNERS
 from scenarios.study.spec import Study, check_study
 
 
@@ -46,4 +47,8 @@ class Overrides:
         names = [name.strip() for name in self.learners or ()]
         if "" in names or len(set(names)) < len(names):
             raise InputError(f"--learners expects different names a,b,c, got {','.join(names)!r}")
-        return {name: settings.get(name, {"kind": name}) for name in names}
+        known = {kind: {"kind": kind} for kind in LEARNERS} | settings
+        for name in names:
+            if name not in known:
+                raise unknown("learner", name, known)
+        return {name: known[name] for name in names}

@@ -17,7 +17,7 @@ from scenarios.console import results_table, show_progress
 from scenarios.datasets import Location
 from scenarios.study.execute import Work, execute, scenario_of
 from scenarios.study.identity import identify, read_identity
-from scenarios.study.job import jobs_of, parts_of
+from scenarios.study.job import jobs_of, network_of, parts_of
 from scenarios.study.overrides import Overrides
 from scenarios.study.spec import Study, check_study, read_study
 from scenarios.study.store import Store
@@ -45,10 +45,13 @@ def run_study(source: str, overrides: Overrides, settings: Settings) -> None:
     device = _device(settings.device)
     workers = _workers(settings.workers, device)
     location = Location.of(settings.data, settings.download)
-    identity = identify(study, scenario_of(study.scenario, location), device)
+    scenario = scenario_of(study.scenario, location)
+    # What does not fit the data is refused here, before anything is written.
+    jobs = jobs_of(study, len(scenario.tasks))
+    network_of(study, scenario)
+    identity = identify(study, scenario, device)
     root = settings.out or Path("runs") / study.name
     identity.claim(root)
-    jobs = jobs_of(study, len(identity.tasks))
     work = Work(study, Location(location.folder), settings.device, root, identity.hash)
     console = Console()
     show_progress(console, study, jobs, work.store, execute(work, jobs, workers))
@@ -104,4 +107,10 @@ def _device(name: str) -> torch.device:
 def _workers(asked: int | None, device: torch.device) -> int:
     if asked is not None and asked < 1:
         raise InputError(f"--workers must be 1 or more, got {asked}")
-    return asked or (len(os.sched_getaffinity(0)) if device.type == "cpu" else 1)
+    return asked or (_cores() if device.type == "cpu" else 1)
+
+
+def _cores() -> int:
+    # Only Linux says which cores this process may use.
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
@@ -9,12 +10,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
     StrictInt,
+    Tag,
     ValidationError,
+    ValidationInfo,
     field_validator,
 )
 from pydantic_core import ErrorDetails
@@ -24,6 +29,14 @@ from probe.fitting import Recipe
 from scenarios.datasets import LOADERS
 from scenarios.learners.catalogue import LEARNERS, AnySettings
 from scenarios.networks import architecture
+from scenarios.streams import orders
+
+_Name = Annotated[str, AfterValidator(lambda name: _part_of_folder(name))]
+_Orders = Annotated[
+    Annotated[str, AfterValidator(lambda rule: _order_rule(rule)), Tag("rule")]
+    | Annotated[dict[_Name, tuple[StrictInt, ...]], Field(min_length=1), Tag("explicit")],
+    Discriminator(lambda value: "explicit" if isinstance(value, dict) else "rule"),
+]
 
 
 class _Strict(BaseModel):
@@ -60,6 +73,18 @@ class NetworkSpec(_Strict):
         architecture(name)
         return name
 
+    @field_validator("features")
+    @classmethod
+    def _stages(
+        cls, features: tuple[str, ...] | None, info: ValidationInfo
+    ) -> tuple[str, ...] | None:
+        if features and "name" in info.data:
+            known = architecture(info.data["name"]).features
+            for feature in features:
+                if feature not in known:
+                    raise unknown(f"feature of {info.data['name']}", feature, known)
+        return features
+
 
 class Study(_Strict):
     """A study. Two studies that compare equal give the same tables, bit for bit, on one device.
@@ -74,8 +99,8 @@ class Study(_Strict):
     network: NetworkSpec
     training: Annotated[Recipe, Field(default_factory=Recipe)]
     retraining: Recipe | None = None
-    learners: Annotated[dict[str, AnySettings], BeforeValidator(lambda value: _with_kinds(value))]
-    orders: str | dict[str, tuple[int, ...]] = "rotate"
+    learners: Annotated[dict[_Name, AnySettings], BeforeValidator(lambda value: _with_kinds(value))]
+    orders: _Orders = "rotate"
     seeds: StrictInt = Field(default=1, ge=1)
 
     @property
@@ -85,15 +110,9 @@ class Study(_Strict):
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The features to retrain behind, in order of depth; the last is the network's output.
-
-        Raises InputError for a name that is no stage of the network.
-        """
+        """The features to retrain behind, in order of depth; the last is the network's output."""
         known = architecture(self.network.name).features
         chosen = self.network.features or known
-        for feature in chosen:
-            if feature not in known:
-                raise unknown(f"feature of {self.network.name}", feature, known)
         return tuple(feature for feature in known if feature in chosen or feature == known[-1])
 
 
@@ -121,14 +140,10 @@ def preset_names() -> list[str]:
 def check_study(raw: Mapping[str, Any], source: str) -> Study:
     """Return the study that `raw` describes; raises one InputError with all problems, by path."""
     try:
-        study = Study.model_validate(raw)
+        return Study.model_validate(raw)
     except ValidationError as error:
         problems = "; ".join(_problem(detail) for detail in error.errors())
         raise InputError(f"{source}: {problems}") from None
-    if not study.learners:
-        raise InputError(f"{source}: learners: name at least one of {', '.join(LEARNERS)}")
-    _ = study.features
-    return study
 
 
 def _presets() -> dict[str, str]:
@@ -141,20 +156,48 @@ def _with_kinds(learners: object) -> object:
     """Let a learner's table be called after its kind, which then need not be repeated."""
     if not isinstance(learners, dict):
         return learners
+    if not learners:
+        raise InputError(f"name at least one of {', '.join(LEARNERS)}")
     return {
         name: {"kind": name, **table} if isinstance(table, dict) else table
         for name, table in learners.items()
     }
 
 
+def _part_of_folder(name: str) -> str:
+    # A job's folder is LEARNER.order-ORDER.seed-N: no name may hold what stands between the two.
+    if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9_-]|\.[0-9])*", name):
+        raise InputError(
+            f"{name!r} is to be part of a folder's name: use letters, digits, _ and -, and a dot "
+            f"only before a digit"
+        )
+    return name
+
+
+def _order_rule(rule: str) -> str:
+    orders(rule, tasks=1)
+    return rule
+
+
 def _problem(detail: ErrorDetails) -> str:
     """Return one problem as `path: what is wrong`, without pydantic's own additions."""
-    path = [str(part) for part in detail["loc"]]
+    path = [str(part) for part in detail["loc"] if part != "[key]"]
+    # A union's tag is part of pydantic's path, and stands in no file.
     if path[0] == "learners" and len(path) > 3:
-        del path[2]  # the tag of the settings' union, which stands in no file
-    message = detail["msg"].removeprefix("Value error, ")
-    if detail["type"] == "union_tag_invalid":
-        message = str(unknown("learner", str(detail["ctx"]["tag"]), LEARNERS))
-    if detail["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-        message = "there is no such key"
-    return f"{'.'.join(path)}: {message}"
+        del path[2]
+    if path[0] == "orders" and len(path) > 1:
+        del path[1]
+    return f"{'.'.join(path)}: {_message(detail)}"
+
+
+def _message(detail: ErrorDetails) -> str:
+    kind, got = detail["type"], detail["input"]
+    if kind == "union_tag_invalid":
+        return str(unknown("learner", str(detail["ctx"]["tag"]), LEARNERS))
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
+        return "there is no such key"
+    if kind == "missing":
+        return "this key is needed"
+    if kind == "value_error":
+        return detail["msg"].removeprefix("Value error, ")
+    return detail["msg"] + (f", got {got!r}" if isinstance(got, str | int | float) else "")

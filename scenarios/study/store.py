@@ -66,7 +66,7 @@ class Store:
         """Return the names of the parts for which there is a file; `read` checks them."""
         try:
             names = os.listdir(self.root / "jobs" / job)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return set()
         parts = {name.removesuffix(".json") for name in names if name.endswith(".json")}
         return {part for part in parts if not part.endswith(".checkpoint")}
@@ -91,8 +91,8 @@ class Store:
         states = {}
         for name, suffix in _SUFFIX.items():
             path = self._path(job, part + suffix)
-            state = _load_tensors(path)
-            if state is None or tensor_hash(state) != record.get(name):
+            state = _load_tensors(path, record.get(name))
+            if state is None:
                 self._set_aside(sidecar, f"{path.name} does not match it")
                 self._set_aside(path, "it is not the checkpoint that was saved")
                 return None
@@ -125,7 +125,7 @@ class Store:
             claimed = record.pop("sha256")
         except FileNotFoundError:
             return None
-        except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
+        except (OSError, ValueError, AttributeError, KeyError, TypeError, RecursionError):
             self._set_aside(path, "it is not a result file")
             return None
         if claimed != _digest(record):
@@ -170,10 +170,15 @@ def write_atomically(path: Path, content: bytes) -> None:
         os.replace(partial, path)
     except OSError as error:
         partial.unlink(missing_ok=True)
-        raise InputError(
-            f"cannot write {path} ({error.strerror}): make room or choose another --out; what was "
-            f"finished is kept, and the same command goes on from there"
-        ) from None
+        raise unwritable(path, error) from None
+
+
+def unwritable(path: Path, error: OSError) -> InputError:
+    """Return the error for a file of a run directory that cannot be written."""
+    return InputError(
+        f"cannot write {path} ({error.strerror}): make room or choose another --out; what was "
+        f"finished is kept, and the same command goes on from there"
+    )
 
 
 def make_folder(folder: Path) -> None:
@@ -193,12 +198,11 @@ def _digest(record: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
 
-def _load_tensors(path: Path) -> dict[str, Tensor] | None:
-    """Return the tensors of a file, or None if it is anything else; no code in it is executed."""
+def _load_tensors(path: Path, expected: object) -> dict[str, Tensor] | None:
+    """Return the tensors of a file if their hash is the expected one; executes no code in it."""
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
+        return dict(state) if tensor_hash(state) == expected else None
     except Exception:
-        # torch.load raises almost anything on a damaged or hostile file; none of it is trusted.
+        # A damaged or hostile file makes them raise almost anything; none of it is trusted.
         return None
-    plain = isinstance(state, dict) and all(isinstance(t, Tensor) for t in state.values())
-    return dict(state) if plain else None

@@ -105,7 +105,7 @@ def test_workers_killed_with_their_parent(tmp_path: Path, undisturbed: dict[str,
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGKILL)
     assert not (out / "rows.csv").exists()
-    run(out)
+    run(out, workers=2)
     assert tables(out) == undisturbed
 
 

@@ -1,0 +1,36 @@
+# `make demo` and `make test` set up .venv once, with uv where there is one, and then run.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(if $(shell command -v uv),uv pip install --python $(BIN)/python,$(BIN)/python -m pip install)
+
+.PHONY: demo test lint types clean
+
+demo: $(VENV)/installed
+	$(BIN)/probe run digits
+
+test: $(VENV)/installed-dev
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/installed-dev
+	$(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info
+
+$(BIN)/python:
+	$(if $(shell command -v uv),uv venv --python $(PYTHON),$(PYTHON) -m venv) $(VENV)
+
+# The development tools come on top of what running needs: what is there is not installed again.
+$(VENV)/installed: pyproject.toml | $(BIN)/python
+	$(INSTALL) --editable .
+	touch $@
+
+$(VENV)/installed-dev: pyproject.toml | $(BIN)/python
+	$(INSTALL) --editable '.[dev]'
+	touch $(VENV)/installed $@

@@ -1,0 +1,124 @@
+"""What the flags of `probe run` change in a study, and what they leave as it is."""
+
+import tomllib
+
+import pytest
+
+from probe.errors import InputError
+from probe.fitting import Recipe
+from scenarios.learners.er import ErSettings
+from scenarios.learners.joint import OfflineSettings
+from scenarios.study.overrides import Overrides
+from scenarios.study.spec import check_study
+
+STUDY = check_study(
+    tomllib.loads("""
+    name = "tiny"
+    orders = {back = [2, 1]}
+    seeds = 3
+    [scenario]
+    data = "digits"
+    classes_per_task = 5
+    [network]
+    name = "cnn3"
+    features = ["conv2"]
+    [training]
+    epochs = 10
+    batch_size = 32
+    [retraining]
+    epochs = 7
+    batch_size = 16
+    [learners.finetune]
+    [learners.er]
+    memory_per_class = 5
+    [learners.er-many]
+    kind = "er"
+    memory_per_class = 50
+    """),
+    "tiny",
+)
+
+
+def changed(study):
+    """Return what differs from the study above, by field."""
+    was, now = STUDY.model_dump(), study.model_dump()
+    return {name: now[name] for name in was if was[name] != now[name]}
+
+
+def test_no_flag_changes_nothing():
+    assert changed(Overrides().applied_to(STUDY)) == {}
+
+
+@pytest.mark.parametrize(
+    ("flags", "difference"),
+    [
+        ({"seeds": 1}, {"seeds": 1}),
+        ({"orders": "rotate"}, {"orders": "rotate"}),
+        ({"orders": "shuffle:4"}, {"orders": "shuffle:4"}),
+        (
+            {"train_limit": 9},
+            {"scenario": {"data": "digits", "classes_per_task": 5, "train_limit": 9}},
+        ),
+    ],
+)
+def test_a_flag_wins_over_the_file_and_changes_nothing_else(flags, difference):
+    assert changed(Overrides(**flags).applied_to(STUDY)) == difference
+
+
+def test_epochs_are_those_of_the_training_and_of_the_retraining():
+    study = Overrides(epochs=2).applied_to(STUDY)
+    assert study.training == Recipe(epochs=2, batch_size=32)
+    assert study.retraining == Recipe(epochs=2, batch_size=16)
+    assert changed(study).keys() == {"training", "retraining"}
+
+
+def test_epochs_reach_a_retraining_that_follows_the_training():
+    follows = check_study({**STUDY.model_dump(), "retraining": None}, "tiny")
+    study = Overrides(epochs=2).applied_to(follows)
+    assert study.retraining is None
+    assert study.retraining_recipe == Recipe(epochs=2, batch_size=32)
+
+
+def test_learners_are_the_studys_own_or_have_default_settings():
+    study = Overrides(learners=["offline", " er-many", "er"]).applied_to(STUDY)
+    assert list(study.learners) == ["offline", "er-many", "er"]
+    assert study.learners["offline"] == OfflineSettings()
+    assert study.learners["er"] == ErSettings(memory_per_class=5)
+    assert study.learners["er-many"] == ErSettings(memory_per_class=50)
+    assert changed(study).keys() == {"learners"}
+
+
+def test_all_flags_together():
+    flags = Overrides(learners=["er"], seeds=2, orders="none", epochs=1, train_limit=5)
+    study = flags.applied_to(STUDY)
+    assert list(study.learners) == ["er"]
+    assert (study.seeds, study.orders, study.scenario.train_limit) == (2, "none", 5)
+    assert (study.training.epochs, study.retraining_recipe.epochs) == (1, 1)
+    assert (study.name, study.network) == (STUDY.name, STUDY.network)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"seeds": 0}, "seeds: .* got 0"),
+        ({"seeds": -1}, "seeds: .* got -1"),
+        ({"epochs": 0}, "epochs must be 1 or more, got 0"),
+        ({"epochs": -1}, "epochs must be 1 or more, got -1"),
+        ({"train_limit": 0}, "train_limit: .* got 0"),
+        ({"train_limit": -5}, "train_limit: .* got -5"),
+        ({"orders": "shuffle"}, "unknown orders 'shuffle': expected rotate, none or shuffle:N"),
+        ({"learners": ["finetun"]}, "unknown learner 'finetun': did you mean 'finetune'"),
+        ({"learners": ["er-mani"]}, "unknown learner 'er-mani': did you mean 'er-many'"),
+        ({"learners": ["er", "er"]}, "--learners expects different names a,b,c, got 'er,er'"),
+        ({"learners": [""]}, "--learners expects different names a,b,c, got ''"),
+        ({"learners": ["er", ""]}, "--learners expects different names a,b,c, got 'er,'"),
+    ],
+)
+def test_a_flag_that_cannot_be_is_refused(flags, message):
+    with pytest.raises(InputError, match=message):
+        Overrides(**flags).applied_to(STUDY)
+
+
+def test_flags_are_refused_together():
+    with pytest.raises(InputError, match=r"orders: unknown orders 'x'.*; seeds: .* got 0"):
+        Overrides(seeds=0, orders="x").applied_to(STUDY)

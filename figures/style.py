@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any, Literal
 import matplotlib
 from matplotlib.figure import Figure
 
-from probe.errors import InputError
+from probe.files import make_folder, replacing
 from probe.table import Row, SummaryRow
 
 SINGLE = 3.4
@@ -83,15 +82,9 @@ def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     The same figure gives the same bytes. Raises InputError if the folder cannot be written.
     """
     paths = [folder / f"{name}.{kind}" for kind in FORMATS]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for path in paths:
-            _write(figure, path)
-    except OSError as error:
-        raise InputError(
-            f"the figure {name} cannot be written to {folder} ({error.strerror}): "
-            f"make room or the folder writable, then draw again"
-        ) from None
+    make_folder(folder)
+    for path in paths:
+        _write(figure, path)
     return paths
 
 
@@ -103,13 +96,8 @@ def discard(folder: Path, name: str) -> None:
 
 def _write(figure: Figure, path: Path) -> None:
     kind = path.suffix[1:]
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with house_style():
-            figure.savefig(part, format=kind, metadata={"Date": None} if kind == "svg" else None)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacing(path) as partial, house_style():
+        figure.savefig(partial, format=kind, metadata={"Date": None} if kind == "svg" else None)
 
 
 _SKY, _BLUE, _GREEN = "#56B4E9", "#0072B2", "#009E73"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from probe.fitting import Recipe
     from probe.matrix import AccuracyMatrix
     from probe.retrain import partial_retrain
-    from probe.split import split
+    from probe.splitting import split
 
 __all__ = ["AccuracyMatrix", "Counts", "Examples", "Recipe", "partial_retrain", "split"]
 
@@ -23,7 +23,7 @@ _HOMES = {
     "Examples": "probe.examples",
     "Recipe": "probe.fitting",
     "partial_retrain": "probe.retrain",
-    "split": "probe.split",
+    "split": "probe.splitting",
 }
 
 

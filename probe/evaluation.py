@@ -28,6 +28,8 @@ def evaluate(logits: Logits, examples: Examples, classes: int, batch_size: int =
                 f"expected one logit per class: ({len(x)}, {classes})"
             )
         if scores.isnan().any():
-            raise InputError("the model's output is NaN: its training diverged")
+            raise InputError(
+                "the model's output is NaN: its training diverged; lower learning_rate"
+            )
         predicted.append(scores.argmax(1))
     return Counts.of(examples.y.cpu().numpy(), torch.cat(predicted).cpu().numpy(), classes)

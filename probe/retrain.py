@@ -19,7 +19,7 @@ from probe.layers import tap
 from probe.metrics.murata import pra, task_f1
 from probe.modes import mode
 from probe.randomness import stream
-from probe.split import split
+from probe.splitting import split
 
 _SAMPLE = 64
 

@@ -20,7 +20,7 @@ from probe.initialise import initialise
 from probe.modes import mode
 from probe.randomness import stream
 from probe.retrain import feature_maps
-from probe.split import split
+from probe.splitting import split
 from scenarios.datasets import load
 from scenarios.networks import ARCHITECTURES, reduced_resnet18
 from tests import reference

@@ -13,8 +13,9 @@ import torch
 from pydantic import ValidationError
 
 from probe.errors import InputError
+from probe.files import make_folder, replacing, sweep
 from scenarios.study.spec import Study
-from scenarios.study.store import FORMAT, make_folder, tensor_hash, write_atomically
+from scenarios.study.store import FORMAT, tensor_hash
 from scenarios.task import Scenario
 
 
@@ -23,13 +24,14 @@ class Identity:
     """A study, the data it saw and the kind of device it ran on.
 
     tasks: name and classes of each task in base order; data: hash of all examples; device: `cpu`
-    or `cuda`, which do not give the same bits.
+    or `cuda`; torch: its version. Other devices and other versions do not give the same bits.
     """
 
     study: Study
     tasks: tuple[tuple[str, tuple[int, ...]], ...]
     data: str
     device: str
+    torch: str
 
     @property
     def hash(self) -> str:
@@ -46,6 +48,7 @@ class Identity:
                     f"{root} belongs to another study: {'; '.join(differences)}; choose another "
                     f"--out or remove that directory"
                 )
+            sweep(root)
             return
         make_folder(root)
         # A first run that was killed here has left part of a study.json, which is nobody's.
@@ -54,7 +57,8 @@ class Identity:
         for left in root.glob("study.json.*.tmp"):
             left.unlink()
         record = {"name": self.study.name, **self._record()}
-        write_atomically(path, json.dumps(record, indent=2).encode())
+        with replacing(path) as partial:
+            partial.write_text(json.dumps(record, indent=2), encoding="utf-8")
 
     def _record(self) -> dict[str, Any]:
         return {
@@ -63,6 +67,7 @@ class Identity:
             "tasks": [{"name": name, "classes": list(classes)} for name, classes in self.tasks],
             "data": self.data,
             "device": self.device,
+            "torch": self.torch,
         }
 
 
@@ -77,6 +82,7 @@ def identify(study: Study, scenario: Scenario, device: torch.device) -> Identity
         tasks=tuple((task.name, task.classes) for task in scenario.tasks),
         data=tensor_hash(halves),
         device=device.type,
+        torch=str(torch.__version__),
     )
 
 
@@ -95,6 +101,7 @@ def read_identity(root: Path) -> Identity:
             tasks=tuple((task["name"], tuple(task["classes"])) for task in record["tasks"]),
             data=record["data"],
             device=record["device"],
+            torch=record["torch"],
         )
     except OSError as error:
         raise InputError(

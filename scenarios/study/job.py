@@ -91,7 +91,6 @@ def run_job(
     The scenario is the study's, in base order, with its data on `device`. Raises InputError, saying
     which job, if its training diverges.
     """
-    store.tidy(job.name)
     order = f", order {job.order}" if job.order else ""
     with _named(f"learner {job.learner}{order}, seed {job.seed}"):
         learner = _learner(study, job, scenario, device)

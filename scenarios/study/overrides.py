@@ -8,7 +8,8 @@ from typing import Any
 
 from probe.errors import InputError, unknown
 from scenarios.learners.catalogue import LEARNERS
-from scenarios.study.spec import Study, check_study
+from scenarios.study.reading import check_study
+from scenarios.study.spec import Study
 
 
 @dataclass(frozen=True, kw_only=True)

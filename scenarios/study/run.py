@@ -19,7 +19,8 @@ from scenarios.study.execute import Work, execute, scenario_of
 from scenarios.study.identity import identify, read_identity
 from scenarios.study.job import jobs_of, network_of, parts_of
 from scenarios.study.overrides import Overrides
-from scenarios.study.spec import Study, check_study, read_study
+from scenarios.study.reading import check_study, read_study
+from scenarios.study.spec import Study
 from scenarios.study.store import Store
 from scenarios.study.tables import write_tables
 

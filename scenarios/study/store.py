@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ import torch
 from torch import Tensor
 
 from probe.counts import Counts
-from probe.errors import InputError
+from probe.files import make_folder, replacing
 
 FORMAT = 1
 
@@ -59,6 +58,7 @@ class Store:
 
     def write(self, job: str, part: str, counts: Counts) -> None:
         """Keep a finished part."""
+        make_folder(self.root / "jobs" / job)
         record = {"job": job, "part": part, "counts": counts.table.tolist()}
         self._write_json(self._path(job, f"{part}.json"), record)
 
@@ -73,13 +73,14 @@ class Store:
 
     def save_checkpoint(self, job: str, part: str, model: State, learner: State) -> None:
         """Keep a learner's state; the description is written last and makes it valid."""
+        make_folder(self.root / "jobs" / job)
         record = {"job": job, "part": part}
         for name, state in (("model", model), ("learner", learner)):
             plain = {key: tensor.detach().cpu().contiguous() for key, tensor in state.items()}
             record[name] = tensor_hash(plain)
-            buffer = io.BytesIO()
-            torch.save(plain, buffer)
-            write_atomically(self._path(job, part + _SUFFIX[name]), buffer.getvalue())
+            # Into an open file: torch writes the path it is given into the content.
+            with replacing(self._path(job, part + _SUFFIX[name])) as path, path.open("wb") as file:
+                torch.save(plain, file)
         self._write_json(self._path(job, f"{part}.checkpoint.json"), record)
 
     def load_checkpoint(self, job: str, part: str) -> Checkpoint | None:
@@ -99,13 +100,6 @@ class Store:
             states[name] = state
         return Checkpoint(states["model"], states["learner"])
 
-    def tidy(self, job: str) -> None:
-        """Make a job's folder and remove what an interrupted write left there."""
-        folder = self.root / "jobs" / job
-        make_folder(folder)
-        for left in folder.glob("*.tmp"):
-            left.unlink(missing_ok=True)
-
     def notes(self) -> list[str]:
         """Return what was set aside, and why, one sentence each."""
         path = self.root / "quarantine" / "notes.txt"
@@ -116,8 +110,8 @@ class Store:
 
     def _write_json(self, path: Path, record: Mapping[str, Any]) -> None:
         whole = {"format": FORMAT, "study": self._identity, **record}
-        text = json.dumps({**whole, "sha256": _digest(whole)})
-        write_atomically(path, text.encode())
+        with replacing(path) as partial:
+            partial.write_text(json.dumps({**whole, "sha256": _digest(whole)}), encoding="utf-8")
 
     def _read_json(self, path: Path) -> dict[str, Any] | None:
         try:
@@ -154,41 +148,9 @@ def tensor_hash(state: State) -> str:
     digest = hashlib.sha256()
     for name in sorted(state):
         tensor = state[name].detach().cpu().contiguous()
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)};".encode())
+        digest.update(f"{name!r} {tensor.dtype} {tuple(tensor.shape)};".encode())
         digest.update(tensor.flatten().view(torch.uint8).numpy().data)
     return digest.hexdigest()
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, also if the process or the machine stops meanwhile."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        with partial.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise unwritable(path, error) from None
-
-
-def unwritable(path: Path, error: OSError) -> InputError:
-    """Return the error for a file of a run directory that cannot be written."""
-    return InputError(
-        f"cannot write {path} ({error.strerror}): make room or choose another --out; what was "
-        f"finished is kept, and the same command goes on from there"
-    )
-
-
-def make_folder(folder: Path) -> None:
-    """Make a folder and those above it; raises InputError if that cannot be done."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"cannot write to {folder} ({error.strerror}): choose another --out"
-        ) from None
 
 
 _SUFFIX = {"model": ".pt", "learner": ".learner.pt"}

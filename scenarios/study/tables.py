@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from probe.files import replacing
 from probe.metrics.murata import pra, task_f1
 from probe.summary import summarise
 from probe.table import AnyRow, MetricRow, Row, SummaryRow, write_table
@@ -13,7 +14,7 @@ from scenarios.study.identity import Identity
 from scenarios.study.job import jobs_of, parts_of
 from scenarios.study.results import Result
 from scenarios.study.scores import metric_rows
-from scenarios.study.store import Store, unwritable
+from scenarios.study.store import Store
 
 
 def read_results(identity: Identity, store: Store) -> list[Result]:
@@ -62,13 +63,8 @@ def _rows(identity: Identity, result: Result) -> Iterator[Row]:
 
 def _write(path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> None:
     """Replace a table in one go, so that no reader sees half of it."""
-    partial = path.with_suffix(".tmp")
-    try:
+    with replacing(path) as partial:
         write_table(partial, kind, rows)
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise unwritable(path, error) from None
 
 
 def _per_task(cell: Row, result: Result, values: Iterable[float]) -> Iterator[Row]:

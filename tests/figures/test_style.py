@@ -126,7 +126,7 @@ def test_a_figure_that_fails_half_way_keeps_the_old_file_and_leaves_no_other(mon
 
 def test_a_folder_that_cannot_be_made_is_an_input_error(tmp_path):
     (tmp_path / "figures").write_text("in the way")
-    with pytest.raises(InputError, match="cannot be written"):
+    with pytest.raises(InputError, match="cannot write to"):
         style.save(Figure(), tmp_path / "figures", "depth")
 
 

@@ -13,7 +13,8 @@ from scenarios.datasets import Dataset
 from scenarios.learners.er import ErSettings
 from scenarios.streams import split_by_class
 from scenarios.study.identity import identify, read_identity
-from scenarios.study.spec import NetworkSpec, ScenarioSpec, Study, check_study
+from scenarios.study.reading import check_study
+from scenarios.study.spec import NetworkSpec, ScenarioSpec, Study
 from scenarios.study.store import tensor_hash
 
 CPU = torch.device("cpu")

@@ -9,7 +9,7 @@ from probe.fitting import Recipe
 from scenarios.learners.er import ErSettings
 from scenarios.learners.joint import OfflineSettings
 from scenarios.study.overrides import Overrides
-from scenarios.study.spec import check_study
+from scenarios.study.reading import check_study
 
 STUDY = check_study(
     tomllib.loads("""

@@ -10,7 +10,7 @@ from probe.fitting import Recipe
 from scenarios.learners.er import ErSettings
 from scenarios.learners.finetune import FinetuneSettings
 from scenarios.study.job import jobs_of
-from scenarios.study.spec import check_study, preset_names, read_study
+from scenarios.study.reading import check_study, preset_names, read_study
 
 LEAST = """
 name = "tiny"

@@ -1,8 +1,6 @@
 """The run directory: what was finished reads back bit for bit, and nothing else is believed."""
 
-import errno
 import json
-import os
 import pickle
 import shutil
 from contextlib import suppress
@@ -13,8 +11,7 @@ import pytest
 import torch
 
 from probe.counts import Counts
-from probe.errors import InputError
-from scenarios.study.store import Store, write_atomically
+from scenarios.study.store import Store
 
 JOB, OTHER_JOB = "er.order-0.seed-0", "er.order-1.seed-0"
 COUNTS = Counts(np.array([[41, 3], [7, 2**40]]))
@@ -27,7 +24,6 @@ def store(tmp_path):
     """A run directory with two parts and two checkpoints in each of two jobs."""
     store = Store(tmp_path / "run", "identity")
     for k, job in enumerate((JOB, OTHER_JOB)):
-        store.tidy(job)
         for part in ("step-1", "step-2"):
             store.write(job, part, COUNTS if job == JOB else Counts(COUNTS.table + k))
             model = {name: tensor * (k + 1) for name, tensor in MODEL.items()}
@@ -267,33 +263,3 @@ def test_what_holds_no_plain_tensors_is_set_aside(store, content):
     torch.save(content, path_of(store, "step-1.pt"))
     assert store.load_checkpoint(JOB, "step-1") is None
     assert_set_aside(store, "step-1.pt", "step-1.checkpoint.json")
-
-
-@pytest.mark.parametrize("step", ["replace", "fsync"])
-@pytest.mark.parametrize("before", [None, b"old"])
-def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch, step, before):
-    path = tmp_path / "part.json"
-    if before is not None:
-        path.write_bytes(before)
-
-    def full(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, step, full)
-    with pytest.raises(InputError, match=r"cannot write .*part.json \(No space left .*make room"):
-        write_atomically(path, b"new")
-    assert [file.read_bytes() for file in tmp_path.iterdir()] == ([before] if before else [])
-    monkeypatch.undo()
-    write_atomically(path, b"new")
-    assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"new"]
-
-
-def test_tidying_removes_what_an_interrupted_write_left_and_nothing_else(store):
-    before = sorted(path_of(store, "").iterdir())
-    path_of(store, "step-3.json.4711.tmp").write_text("{")
-    path_of(store, "step-3.pt.4711.tmp").write_text("PK")
-    path_of(store, "step-1.json.4711.tmp", OTHER_JOB).write_text("{")
-    assert store.finished(JOB) == {"step-1", "step-2"}
-    store.tidy(JOB)
-    assert sorted(path_of(store, "").iterdir()) == before
-    assert path_of(store, "step-1.json.4711.tmp", OTHER_JOB).exists()

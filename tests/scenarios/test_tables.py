@@ -11,7 +11,7 @@ from probe.counts import Counts
 from probe.errors import InputError
 from scenarios.study.identity import Identity
 from scenarios.study.job import jobs_of, parts_of
-from scenarios.study.spec import check_study
+from scenarios.study.reading import check_study
 from scenarios.study.store import Store
 from scenarios.study.tables import write_tables
 
@@ -61,10 +61,9 @@ def written(root, learners, without=()):
         "seeds": 2,
     }
     study = check_study(raw, "toy")
-    identity = Identity(study=study, tasks=TASKS, data="", device="cpu")
+    identity = Identity(study=study, tasks=TASKS, data="", device="cpu", torch="")
     store = Store(root, identity.hash)
     for job in jobs_of(study, len(TASKS)):
-        store.tidy(job.name)
         for part in parts_of(study, job):
             if (job.learner, job.order, job.seed, part) not in without:
                 right = RUNS[job.learner][job.order, job.seed][part.partition("-")[2]]

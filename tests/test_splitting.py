@@ -15,7 +15,7 @@ from probe.layers import named_state
 from probe.modes import mode
 from probe.origin import origin
 from probe.randomness import stream
-from probe.split import split
+from probe.splitting import split
 from tests.zoo import CUTS, ZOO, FunctionalDropout, Twice, specimen
 
 

@@ -1,0 +1,60 @@
+"""Files are there whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from probe.errors import InputError
+from probe.files import make_folder, replacing, sweep
+
+
+@pytest.mark.parametrize("step", ["replace", "fsync"])
+@pytest.mark.parametrize("before", [None, b"old"])
+def test_a_write_that_fails_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, before: bytes | None
+) -> None:
+    path = tmp_path / "part.json"
+    if before is not None:
+        path.write_bytes(before)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def write(content: bytes) -> None:
+        with replacing(path) as partial:
+            partial.write_bytes(content)
+
+    monkeypatch.setattr(os, step, full)
+    with pytest.raises(InputError, match=r"cannot write .*part.json \(No space left .*make room"):
+        write(b"new")
+    assert [file.read_bytes() for file in tmp_path.iterdir()] == ([before] if before else [])
+    monkeypatch.undo()
+    write(b"new")
+    assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"new"]
+
+
+def test_sweeping_removes_what_was_left_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    for name in ("a.json", "below/b.pt", "c.tmp", "a.json.4711.tmp", "below/b.pt.1.tmp"):
+        (tmp_path / name).write_bytes(b"")
+    sweep(tmp_path)
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert left == {"a.json", "below/b.pt", "c.tmp"}
+
+
+def test_a_block_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "part.json"
+    path.write_bytes(b"old")
+    with pytest.raises(UnicodeEncodeError), replacing(path) as partial:
+        partial.write_text("half \udc80", encoding="utf-8")
+    assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"old"]
+
+
+def test_a_folder_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(InputError, match=r"cannot write to .*below \(Not a directory\): .*--out"):
+        make_folder(tmp_path / "file" / "below")

@@ -53,7 +53,7 @@ def run(
 ) -> None:
     """Run a study, or go on with it: train, retrain behind every feature, write tables, draw."""
     from scenarios.study.overrides import Overrides
-    from scenarios.study.run import Settings, run_study
+    from scenarios.study.run import Options, run_study
 
     overrides = Overrides(
         learners=None if learners is None else learners.split(","),
@@ -62,8 +62,8 @@ def run(
         epochs=epochs,
         train_limit=train_limit,
     )
-    settings = Settings(out=out, data=data, download=download, workers=workers, device=device)
-    run_study(study, overrides, settings)
+    options = Options(out=out, data=data, download=download, workers=workers, device=device)
+    run_study(study, overrides, options)
 
 
 @app.command()

@@ -47,13 +47,17 @@ def show_progress(
         progress.update(bar, completed=total, description=study.name)
 
 
-def results_table(
-    summary: Sequence[SummaryRow], metrics: Sequence[MetricRow], features: Sequence[str]
-) -> Table:
-    """Return learners x features: PRA, and Chaudhry's forgetting F after the last task, in %."""
+def show_results(
+    console: Console,
+    summary: Sequence[SummaryRow],
+    metrics: Sequence[MetricRow],
+    features: Sequence[str],
+) -> None:
+    """Print learners x features: PRA, and Chaudhry's forgetting F after the last task, in %."""
     seeds = max((row.seeds for row in summary), default=0)
-    title = f"Partial Retrain Accuracy and forgetting F, in % ({seeds} seeds)"
-    table = Table(title=title, title_justify="left", box=SIMPLE, padding=(0, 1))
+    of = f"mean±std over {seeds} seeds" if seeds > 1 else "one seed"
+    console.print(f"Partial Retrain Accuracy behind each feature, and forgetting F, in %: {of}")
+    table = Table(box=SIMPLE, padding=(0, 1))
     for column in ("learner", *features, "F"):
         table.add_column(column, justify="left" if column == "learner" else "right", no_wrap=True)
     pra = {(r.learner, r.feature): (r.mean, r.std) for r in summary if r.measure == "pra"}
@@ -62,7 +66,7 @@ def results_table(
     for learner in dict.fromkeys(row.learner for row in summary):
         cells = [_cell(pra.get((learner, feature))) for feature in features]
         table.add_row(learner, *cells, _cell(last.get(learner)))
-    return table
+    console.print(table)
 
 
 def _effort(job: Job, part: str) -> float:

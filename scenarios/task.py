@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from probe.errors import InputError
 from probe.examples import Examples, check_examples, join
@@ -53,8 +54,9 @@ class Scenario:
         tasks = tuple(self.tasks[k] for k in order)
         return Scenario(name=self.name, kind=self.kind, tasks=tasks)
 
+    @cached_property
     def merged(self) -> Task:
-        """Return all tasks as a single one: what offline training learns."""
+        """All tasks as a single one: what offline training learns."""
         return Task(
             index=1,
             name="all",

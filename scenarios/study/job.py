@@ -103,10 +103,10 @@ def _train(
     study: Study, job: Job, scenario: Scenario, learner: Learner, store: Store
 ) -> Iterator[str]:
     """Learn task after task from the last valid checkpoint on, evaluating and keeping each."""
-    tasks = (scenario.merged(),) if job.offline else scenario.tasks
+    tasks = (scenario.merged,) if job.offline else scenario.tasks
     steps = [part for part in parts_of(study, job) if part.startswith("step-")]
     start = _resume(job, steps, tasks, learner, store)
-    test = scenario.merged().test
+    test = scenario.merged.test
     for done, part in enumerate(steps):
         if done > start:
             with _named(_place(tasks, done)):
@@ -145,12 +145,11 @@ def _retrain(
     if not missing:
         return
     features = [part.removeprefix("feature-") for part in missing]
-    everything = scenario.merged()
     for feature, counts in retrain_each(
         learner.model,
         features,
-        everything.train,
-        everything.test,
+        scenario.merged.train,
+        scenario.merged.test,
         scenario.classes,
         study.retraining_recipe,
         job.seed,

@@ -13,7 +13,7 @@ from rich.table import Table
 from figures.build import build
 from probe.errors import InputError
 from probe.table import MetricRow, SummaryRow, read_table
-from scenarios.console import results_table, show_progress
+from scenarios.console import show_progress, show_results
 from scenarios.datasets import Location
 from scenarios.study.execute import Work, execute, scenario_of
 from scenarios.study.identity import identify, read_identity
@@ -26,7 +26,7 @@ from scenarios.study.tables import write_tables
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Options:
     """Where and with what a study runs; nothing here can change its results, but the device.
 
     out: the run directory, None = runs/NAME; data, download: see `scenarios.datasets`; workers:
@@ -40,20 +40,20 @@ class Settings:
     device: str = "cpu"
 
 
-def run_study(source: str, overrides: Overrides, settings: Settings) -> None:
+def run_study(source: str, overrides: Overrides, options: Options) -> None:
     """Run the study of that preset or file to its end, from wherever an earlier run stopped."""
     study = overrides.applied_to(check_study(read_study(source), source))
-    device = _device(settings.device)
-    workers = _workers(settings.workers, device)
-    location = Location.of(settings.data, settings.download)
+    device = _device(options.device)
+    workers = _workers(options.workers, device)
+    location = Location.of(options.data, options.download)
     scenario = scenario_of(study.scenario, location)
     # What does not fit the data is refused here, before anything is written.
     jobs = jobs_of(study, len(scenario.tasks))
     network_of(study, scenario)
     identity = identify(study, scenario, device)
-    root = settings.out or Path("runs") / study.name
+    root = options.out or Path("runs") / study.name
     identity.claim(root)
-    work = Work(study, Location(location.folder), settings.device, root, identity.hash)
+    work = Work(study, Location(location.folder), options.device, root, identity.hash)
     console = Console()
     show_progress(console, study, jobs, work.store, execute(work, jobs, workers))
     write_tables(identity, work.store)
@@ -85,7 +85,7 @@ def _show_results(console: Console, study: Study, root: Path) -> None:
     pictures = build(root)
     summary = read_table(root / "summary.csv", SummaryRow)
     metrics = read_table(root / "metrics.csv", MetricRow)
-    console.print(results_table(summary, metrics, study.features))
+    show_results(console, summary, metrics, study.features)
     for path in [root / name for name in ("rows.csv", "summary.csv", "metrics.csv")] + pictures:
         console.print(str(path), markup=False, soft_wrap=True)
 

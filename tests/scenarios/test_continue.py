@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from scenarios.study.overrides import Overrides
-from scenarios.study.run import Settings, run_study
+from scenarios.study.run import Options, run_study
 
 TABLES = ("rows.csv", "summary.csv", "metrics.csv")
 STUDY = Overrides(learners=["er", "offline"], seeds=1, orders="shuffle:2", epochs=1, train_limit=8)
@@ -24,7 +24,7 @@ FLAGS += ["--epochs", "1", "--train-limit", "8"]
 
 
 def run(out: Path, workers: int = 1) -> None:
-    run_study("digits", STUDY, Settings(out=out, workers=workers))
+    run_study("digits", STUDY, Options(out=out, workers=workers))
 
 
 def tables(out: Path) -> dict[str, bytes]:

@@ -154,7 +154,7 @@ def test_cumulative_starts_from_scratch_on_all_tasks_so_far() -> None:
 
 
 def test_offline_is_cumulative_on_one_task_that_is_all() -> None:
-    whole = scenario().merged()
+    whole = scenario().merged
     offline, cumulative = learner("offline"), learner("cumulative")
     offline.learn(whole)
     cumulative.learn(whole)

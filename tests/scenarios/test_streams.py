@@ -148,8 +148,8 @@ def test_reordering_by_what_is_no_permutation_is_refused(order):
 def test_merged_is_one_task_of_everything_whatever_the_order():
     data = dataset(6, MIXED)
     base = split_by_class(data, 2)
-    merged = base.merged()
-    assert merged.classes == base.reordered([2, 0, 1]).merged().classes == (0, 1, 2, 3, 4, 5)
+    merged = base.merged
+    assert merged.classes == base.reordered([2, 0, 1]).merged.classes == (0, 1, 2, 3, 4, 5)
     for half in ("train", "test"):
         assert sorted(pairs(getattr(merged, half))) == sorted(pairs(getattr(data, half)))
     assert merged.train.y.tolist() == [y for task in base.tasks for y in task.train.y.tolist()]

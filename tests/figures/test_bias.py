@@ -19,7 +19,7 @@ def test_each_panel_holds_the_f1_of_its_feature_by_place(summary):
             rows = [r for r in summary if (r.learner, r.measure, r.depth) == (learner, "f1", depth)]
             mean, std = (100 * np.array([getattr(r, key) for r in rows]) for key in ("mean", "std"))
             line, _, (bars,) = drawn.lines
-            assert line.get_ydata() == pytest.approx(mean)
+            assert np.asarray(line.get_ydata(), float) == pytest.approx(mean)
             assert [round(x) for x in line.get_xdata()] == [1, 2, 3, 4]
             ends = np.array([segment[:, 1] for segment in bars.get_segments()])
             assert ends == pytest.approx(np.column_stack([mean - std, mean + std]))

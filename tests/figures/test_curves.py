@@ -23,8 +23,10 @@ def test_each_tasks_curve_is_its_column_of_r_parted_where_it_is_learned(study):
             before, after = tasks[2 * place - 2 : 2 * place]
             assert before.get_xdata().tolist() == list(range(place + 1))
             assert after.get_xdata().tolist() == list(range(place, 5))
-            assert before.get_ydata() == pytest.approx(percent[: place + 1, place - 1])
-            assert after.get_ydata() == pytest.approx(percent[place:, place - 1])
+            assert np.asarray(before.get_ydata(), float) == pytest.approx(
+                percent[: place + 1, place - 1]
+            )
+            assert np.asarray(after.get_ydata(), float) == pytest.approx(percent[place:, place - 1])
 
 
 def test_the_thick_black_line_averages_the_tasks_learned_so_far(study):
@@ -35,7 +37,7 @@ def test_the_thick_black_line_averages_the_tasks_learned_so_far(study):
     assert average.get_color() == "black"
     assert average.get_xdata().tolist() == [1, 2, 3]
     expected = [R[1, 0], (R[2, 0] + R[2, 1]) / 2, (R[3, 0] + R[3, 1] + R[3, 2]) / 3]
-    assert average.get_ydata() == pytest.approx(expected)
+    assert np.asarray(average.get_ydata(), float) == pytest.approx(expected)
     assert average.get_linewidth() > max(line.get_linewidth() for line in axes.lines[:-1])
 
 

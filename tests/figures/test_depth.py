@@ -25,7 +25,7 @@ def test_lines_and_bars_are_the_tables_means_and_deviations(summary):
         rows = [r for r in summary if r.learner == learner and r.measure == "pra"]
         mean, std = (100 * np.array([getattr(r, key) for r in rows]) for key in ("mean", "std"))
         line = drawn.lines[0]
-        assert line.get_ydata() == pytest.approx(mean)
+        assert np.asarray(line.get_ydata(), float) == pytest.approx(mean)
         assert [round(x) for x in line.get_xdata()] == [1, 2, 3]
         assert bars(drawn) == pytest.approx(np.column_stack([mean - std, mean + std]))
         assert line.get_color() == style.looks([learner])[learner].colour
@@ -41,7 +41,7 @@ def test_offline_is_a_level_at_its_mean_with_a_band_of_one_deviation(summary):
     (axes,) = depth.draw(summary).axes
     (row,) = [r for r in summary if r.learner == "offline" and r.measure == "pra"]
     (level,) = [line for line in axes.lines if line.get_label() == "Offline"]
-    assert level.get_ydata() == pytest.approx([100 * row.mean] * 2)
+    assert np.asarray(level.get_ydata(), float) == pytest.approx([100 * row.mean] * 2)
     assert level.get_xdata() == [0, 1]
     assert level.get_linestyle() == "--"
     (band,) = axes.patches
@@ -57,6 +57,6 @@ def test_one_seed_has_neither_bars_nor_a_band(study):
 
 def test_points_that_coincide_are_drawn_side_by_side(summary):
     (axes,) = depth.draw(summary).axes
-    finetune, er = (container.lines[0].get_xdata() for container in axes.containers)
+    finetune, er = (np.asarray(c.lines[0].get_xdata(), float) for c in axes.containers)
     assert er - finetune == pytest.approx(np.full(3, 0.08))
     assert (finetune + er) / 2 == pytest.approx(np.array([1, 2, 3]))

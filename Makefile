@@ -23,14 +23,17 @@ types: $(VENV)/installed-dev
 clean:
 	rm -rf $(VENV) build dist *.egg-info
 
-$(BIN)/python:
+# Made anew unless it was made whole.
+$(VENV)/created:
+	rm -rf $(VENV)
 	$(if $(shell command -v uv),uv venv --python $(PYTHON),$(PYTHON) -m venv) $(VENV)
+	touch $@
 
 # The development tools come on top of what running needs: what is there is not installed again.
-$(VENV)/installed: pyproject.toml | $(BIN)/python
+$(VENV)/installed: pyproject.toml | $(VENV)/created
 	$(INSTALL) --editable .
 	touch $@
 
-$(VENV)/installed-dev: pyproject.toml | $(BIN)/python
+$(VENV)/installed-dev: pyproject.toml | $(VENV)/created
 	$(INSTALL) --editable '.[dev]'
 	touch $(VENV)/installed $@

@@ -21,7 +21,7 @@ def evaluate(logits: Logits, examples: Examples, classes: int, batch_size: int =
     """
     predicted = []
     for x in examples.x.split(batch_size):
-        scores = logits(x)
+        scores = logits(x.clone())  # a model may write into its input
         if scores.shape != (len(x), classes):
             raise InputError(
                 f"the model's output for a batch of {len(x)} has shape {tuple(scores.shape)}, "

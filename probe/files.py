@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,8 +35,10 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def sweep(folder: Path) -> None:
     """Remove what blocks of `replacing` that were killed have left in a folder and below it."""
-    for left in folder.rglob("*.[0-9]*.tmp"):
-        left.unlink(missing_ok=True)
+    for left in folder.rglob("*.tmp"):
+        match = re.fullmatch(r".+\.(?:json|pt|csv|png|svg)\.(\d+)\.tmp", left.name)
+        if match and left.is_file() and not _alive(int(match[1])):
+            left.unlink(missing_ok=True)
 
 
 def make_folder(folder: Path) -> None:
@@ -46,3 +49,13 @@ def make_folder(folder: Path) -> None:
         raise InputError(
             f"cannot write to {folder} ({error.strerror}): choose another --out"
         ) from None
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return True

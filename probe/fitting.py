@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, get_args
 
 import torch
 from pydantic import ConfigDict, Strict
 from torch import Tensor, nn
 from torch.nn import functional
 
-from probe.errors import InputError
+from probe.errors import InputError, unknown
 from probe.examples import Examples
 from probe.initialise import Rule
 from probe.modes import mode
 from probe.randomness import global_stream
+
+_Optimiser = Literal["adam", "sgd"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,15 +33,20 @@ class Recipe:
 
     epochs: Annotated[int, Strict()] = 5
     batch_size: Annotated[int, Strict()] = 64
-    optimiser: Literal["adam", "sgd"] = "adam"
+    optimiser: _Optimiser = "adam"
     learning_rate: Annotated[float, Strict()] = 1e-3
     init: Rule = "murata"
 
     def __post_init__(self) -> None:
-        if self.epochs < 1:
-            raise InputError(f"epochs must be 1 or more, got {self.epochs}")
-        if self.batch_size < 1:
-            raise InputError(f"batch_size must be 1 or more, got {self.batch_size}")
+        for name, value in (("epochs", self.epochs), ("batch_size", self.batch_size)):
+            if not isinstance(value, int) or isinstance(value, bool):
+                raise InputError(f"{name} must be a whole number, got {value!r}")
+            if value < 1:
+                raise InputError(f"{name} must be 1 or more, got {value}")
+        if self.optimiser not in get_args(_Optimiser):
+            raise unknown("optimiser", self.optimiser, get_args(_Optimiser))
+        if self.init not in get_args(Rule):
+            raise unknown("initialisation rule", self.init, get_args(Rule))
         if not 0 < self.learning_rate < float("inf"):
             raise InputError(f"learning_rate must be above 0 and finite, got {self.learning_rate}")
 

@@ -18,34 +18,45 @@ _CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 def initialise(
     model: nn.Module, rule: Rule, generator: torch.Generator, keep: Collection[str] = ()
 ) -> None:
-    """Give every parameter and buffer of `model` a fresh value, except those named in `keep`.
+    """Give every parameter of `model` a fresh value, except those named in `keep`.
 
     rule: `murata` = He initialisation for convolutions, N(0, 0.01^2) for dense weights, zero
     biases, and each other module's own `reset_parameters` (Murata 2020, section 3; the paper does
     not say what normalisation layers get); `torch` = each module's own `reset_parameters`.
-    The values depend on the generator alone, not on the device. Raises InputError for a module
-    with parameters of its own and no `reset_parameters`.
+    Buffers, such as running statistics, get what `reset_parameters` gives them. Raises InputError
+    for a parameter that neither a rule nor its module's `reset_parameters` writes.
     """
     state = named_state(model)
-    kept = {id(state[name]) for name in keep}
-    for name, module in model.named_modules():
-        own = [*module.parameters(recurse=False), *module.buffers(recurse=False)]
-        if all(id(tensor) in kept for tensor in own):
-            continue
-        # A rule may write the module as a whole; what is kept gets its exact value back.
-        saved = [(tensor, tensor.detach().clone()) for tensor in own if id(tensor) in kept]
-        with torch.no_grad():
-            _rule_for(module, name, rule)(module, generator)
-            for tensor, value in saved:
-                tensor.copy_(value)
+    kept = {id(state[name]): state[name] for name in keep}
+    saved = [(tensor, tensor.detach().clone()) for tensor in kept.values()]
+    fresh = {n: p for n, p in model.named_parameters() if id(p) not in kept}
+    with torch.no_grad():
+        # What no rule writes to is found by the NaN that is left in it.
+        for parameter in fresh.values():
+            parameter.fill_(torch.nan)
+        for name, module in model.named_modules():
+            own = [*module.parameters(recurse=False), *module.buffers(recurse=False)]
+            if not all(id(tensor) in kept for tensor in own):
+                _rule_for(module, name, rule)(module, generator)
+        # A rule writes a module as a whole, or its children too; what is kept gets its value back.
+        for tensor, value in saved:
+            tensor.copy_(value)
+    for name, parameter in fresh.items():
+        if parameter.isnan().any():
+            raise InputError(
+                f"no rule re-initialises the parameter {name!r}: give the module it belongs to a "
+                f"reset_parameters() method that does"
+            )
 
 
 def _rule_for(
     module: nn.Module, name: str, rule: Rule
 ) -> Callable[[nn.Module, torch.Generator], None]:
-    if rule == "murata" and isinstance(module, _CONVOLUTIONS):
+    # A parametrised layer computes its weight from other parameters, which these cannot write.
+    weighted = rule == "murata" and "weight" in dict(module.named_parameters(recurse=False))
+    if weighted and isinstance(module, _CONVOLUTIONS):
         return _he
-    if rule == "murata" and isinstance(module, nn.Linear):
+    if weighted and isinstance(module, nn.Linear):
         return _dense
     if hasattr(module, "reset_parameters") or hasattr(module, "_reset_parameters"):
         return _own

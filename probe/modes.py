@@ -22,5 +22,7 @@ def mode(model: nn.Module, training: bool) -> Iterator[None]:
     try:
         yield
     finally:
+        # First by the model's own `train`, which may do more than set flags.
+        model.train(before[0][1])
         for module, flag in before:
             module.training = flag

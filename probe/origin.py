@@ -18,6 +18,7 @@ from probe.modes import mode
 
 _Sources = frozenset[str]
 _NOTHING: _Sources = frozenset()
+_Key = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,13 @@ class Origin:
     """Where the value of a feature comes from.
 
     state: names of the parameters and buffers that it depends on (W_F of Murata 2020, section 2);
+    output: names of those that the model's output depends on;
     inside, outside: names of the modules whose own operations feed the feature, and of those with
     operations that do not (a module can be in both); calls: how often the feature was computed.
     """
 
     state: frozenset[str]
+    output: frozenset[str]
     inside: frozenset[str]
     outside: frozenset[str]
     calls: int
@@ -55,12 +58,13 @@ def origin(model: nn.Module, feature: str, sample: Tensor) -> Origin:
 
     taps = tap(model, [feature], reached)
     with mode(model, training=False), follow.calls_of(model), taps, follow:
-        model(sample)
+        output = model(sample.clone())
     if not found:
         raise InputError(f"feature {feature!r} does not run in the model's forward pass")
     state, operations = found[-1]
     return Origin(
         state=state,
+        output=follow.sources(leaf for leaf in tree_leaves(output) if isinstance(leaf, Tensor)),
         inside=frozenset(follow.owner[k] for k in operations),
         outside=frozenset(owner for k, owner in enumerate(follow.owner) if k not in operations),
         calls=len(found),
@@ -70,27 +74,29 @@ def origin(model: nn.Module, feature: str, sample: Tensor) -> Origin:
 class _Follow(TorchFunctionMode):
     """Labels every storage with the state and the operations that its content depends on.
 
-    Storages and not tensors, so that views share their label with what they look into. Storages
-    are kept alive while this object is, so that no address is used twice.
+    Storages and not tensors, so that views share their label with what they look into; only where
+    a storage holds state, one label per region of it, because many parameters may share a storage.
+    Storages are kept alive while this object is, so that no address is used twice.
     """
 
     def __init__(self, state: dict[str, Tensor]) -> None:
         super().__init__()
         self.owner: list[str] = []
         self._stack: list[str] = [""]
-        self._state: dict[int, set[str]] = {}
-        self._operations: dict[int, set[int]] = {}
+        self._state: dict[_Key, set[str]] = {}
+        self._operations: dict[_Key, set[int]] = {}
         self._alive: list[torch.UntypedStorage] = []
+        self._shared = {_address(tensor) for tensor in state.values()}
         for name, tensor in state.items():
-            self._state.setdefault(_address(tensor), set()).add(name)
+            self._state.setdefault(self._key(tensor), set()).add(name)
 
     def sources(self, tensors: Iterable[Tensor]) -> _Sources:
         """Return the names of the parameters and buffers that the tensors depend on."""
-        return _NOTHING.union(*(self._state.get(_address(t), ()) for t in tensors))
+        return _NOTHING.union(*(self._state.get(self._key(t), ()) for t in tensors))
 
     def operations(self, tensors: Iterable[Tensor]) -> frozenset[int]:
         """Return the numbers of the operations that the tensors depend on."""
-        return frozenset().union(*(self._operations.get(_address(t), ()) for t in tensors))
+        return frozenset().union(*(self._operations.get(self._key(t), ()) for t in tensors))
 
     @contextmanager
     def calls_of(self, model: nn.Module) -> Iterator[None]:
@@ -127,16 +133,25 @@ class _Follow(TorchFunctionMode):
         operations = self.operations(inputs) | {len(self.owner)}
         self.owner.append(self._stack[-1])
         for tensor in outputs:
-            address = _address(tensor)
-            self._state.setdefault(address, set()).update(state)
-            self._operations.setdefault(address, set()).update(operations)
+            key = self._key(tensor)
+            self._state.setdefault(key, set()).update(state)
+            self._operations.setdefault(key, set()).update(operations)
             self._alive.append(tensor.untyped_storage())
+
+    def _key(self, tensor: Tensor) -> _Key:
+        address = _address(tensor)
+        return region(tensor) if address in self._shared else (address, 0, 0)
 
     def _entering(self, name: str) -> Callable[[nn.Module, object], None]:
         return lambda module, inputs: self._stack.append(name)
 
     def _leaving(self, module: nn.Module, inputs: object, output: object) -> None:
         self._stack.pop()
+
+
+def region(tensor: Tensor) -> tuple[int, int, int]:
+    """Return where a tensor's values lie: tied parameters have one region, whatever they are."""
+    return _address(tensor), int(tensor.storage_offset()), tensor.numel()
 
 
 def _address(tensor: Tensor) -> int:

@@ -103,7 +103,9 @@ def retrain_each(
     """
     if not features:
         raise InputError("no features to retrain behind: name at least one layer")
-    device = next(model.parameters()).device
+    if len(set(features)) < len(features):
+        raise InputError(f"a feature is named twice in {list(features)}: name each once")
+    device = next((p.device for p in model.parameters()), train.x.device)
     train, test = train.to(device), test.to(device)
     cuts = [split(model, feature, test.x[:_SAMPLE]) for feature in features]
     cached = [cut.feature for cut in cuts if cut.cached]
@@ -114,7 +116,10 @@ def retrain_each(
         unseen = Examples(test_maps.pop(cut.feature, test.x), test.y)
         if cut.trainable:
             cut.reinitialise(recipe.init, stream(seed, "tail", cut.feature))
-            fit(cut.tail, seen, recipe, stream(seed, "retrain", cut.feature))
+            try:
+                fit(cut.tail, seen, recipe, stream(seed, "retrain", cut.feature))
+            except InputError as error:
+                raise InputError(f"retraining behind {cut.feature!r}: {error}") from None
         with mode(cut.tail, training=False):
             yield cut.feature, evaluate(cut.tail, unseen, classes)
 
@@ -141,6 +146,6 @@ def feature_maps(
     if features:
         with mode(model, training=False), tap(model, features, keep):
             for batch in x.split(batch_size):
-                model(batch)
+                model(batch.clone())  # a model may write into its input
                 start += len(batch)
     return maps

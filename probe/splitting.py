@@ -14,7 +14,10 @@ from probe.errors import InputError
 from probe.initialise import Rule, initialise
 from probe.layers import named_state, tap
 from probe.modes import mode
-from probe.origin import Origin, origin
+from probe.origin import Origin, origin, region
+
+_FEW = 8  # examples, and
+_PASSES = 16  # training-mode passes, on which a held feature is seen not to change
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +28,9 @@ class Split:
     tail: the rest, to be re-initialised and trained; frozen: names, in the model, of the parameters
     and buffers that the feature's value depends on, which no training of the tail moves;
     cached: whether the prefix computes the feature. If not, the model's graph was not cut: the
-    prefix hands its input on and the tail is the whole model with what is frozen held fixed.
+    prefix hands its input on and the tail is the whole model with what is frozen held fixed;
+    trainable: whether the output depends on any parameter that is left to the tail; behind the
+    model's own output there is none.
     """
 
     feature: str
@@ -33,12 +38,8 @@ class Split:
     tail: nn.Module
     frozen: tuple[str, ...]
     cached: bool
+    trainable: bool
     _kept: frozenset[str] = field(repr=False)
-
-    @property
-    def trainable(self) -> bool:
-        """Whether any parameter is left to the tail; none is behind the model's own output."""
-        return any(p.requires_grad for p in self.tail.parameters())
 
     def reinitialise(self, rule: Rule, generator: torch.Generator) -> None:
         """Give everything in the tail that is not frozen a fresh value."""
@@ -65,7 +66,7 @@ def split(model: nn.Module, feature: str, sample: Tensor) -> Split:
             f"runs once"
         )
     cut = _cut_chain(_copy(model), feature, where)
-    if cut is None or not _same_output(cut, model, sample):
+    if cut is None or not (_same_output(cut, model, sample) and _row_by_row(cut.prefix, sample)):
         cut = _hold_prefix(_copy(model), feature, where)
         _check_fixed(cut, model, sample)
     return cut
@@ -113,13 +114,11 @@ def _cut_chain(model: nn.Module, feature: str, where: Origin) -> Split | None:
     at = names.index(feature) + 1
     prefix = _Prefix(*(module for _, module in links[:at])).requires_grad_(False)
     tail = nn.Sequential(*(module for _, module in links[at:]))
-    shared = {id(t) for t in prefix.state_dict(keep_vars=True).values()} & {
-        id(t) for t in tail.state_dict(keep_vars=True).values()
-    }
-    if shared:
+    if _regions(prefix) & _regions(tail):
         return None
     prefix.eval()
-    return Split(feature, prefix, tail, tuple(sorted(where.state)), True, frozenset())
+    frozen = tuple(sorted(where.state))
+    return Split(feature, prefix, tail, frozen, True, _trainable(model, where), frozenset())
 
 
 def _links(module: nn.Module, name: str, feature: str) -> Iterator[tuple[str, nn.Module]]:
@@ -127,7 +126,10 @@ def _links(module: nn.Module, name: str, feature: str) -> Iterator[tuple[str, nn
     if name == feature or type(module) is not nn.Sequential:
         yield name, module
         return
-    for child_name, child in module.named_children():
+    # Not `named_children`, which leaves out a module's second occurrence.
+    for child_name, child in module._modules.items():
+        if child is None:
+            continue
         full = f"{name}.{child_name}" if name else child_name
         inside = feature == full or feature.startswith(full + ".")
         yield from _links(child, full, feature) if inside else [(full, child)]
@@ -148,7 +150,16 @@ def _hold_prefix(model: nn.Module, feature: str, where: Origin) -> Split:
         parameter.requires_grad_(id(parameter) not in held)
     tail = _Held(model, (where.inside - where.outside) | leaves)
     kept = frozenset(f"model.{name}" for name in frozen)
-    return Split(feature, nn.Identity(), tail, tuple(sorted(where.state)), False, kept)
+    trainable = _trainable(model, where)
+    return Split(feature, nn.Identity(), tail, tuple(sorted(where.state)), False, trainable, kept)
+
+
+def _trainable(model: nn.Module, where: Origin) -> bool:
+    return bool((where.output - where.state) & dict(model.named_parameters()).keys())
+
+
+def _regions(module: nn.Module) -> set[tuple[int, int, int]]:
+    return {region(tensor) for tensor in named_state(module).values()}
 
 
 def _is_stateful_leaf(module: nn.Module) -> bool:
@@ -162,41 +173,72 @@ def _copy(model: nn.Module) -> nn.Module:
 @torch.no_grad()
 def _same_output(cut: Split, model: nn.Module, sample: Tensor) -> bool:
     with mode(model, training=False), mode(cut.tail, training=False):
-        expected = model(sample)
+        expected = model(sample.clone())
         if not isinstance(expected, Tensor):
             raise InputError(
                 f"the model returns {type(expected).__name__}, expected one tensor of logits: wrap "
                 f"it in a module that returns them"
             )
-        return _identical(cut.tail(cut.prefix(sample)), expected)
+        value = cut.prefix(sample.clone())
+        # Other examples in between: the tail may not read what the prefix left behind elsewhere.
+        cut.prefix(sample.flip(0))
+        return _identical(cut.tail(value), expected)
+
+
+@torch.no_grad()
+def _row_by_row(prefix: nn.Module, sample: Tensor) -> bool:
+    """Whether an example's value is its own, whatever other examples are in the batch."""
+    few = max(1, len(sample) // 2)
+    value, part = prefix(sample.clone()), prefix(sample[:few].clone())
+    if not isinstance(value, Tensor) or value.ndim < 1 or len(value) != len(sample):
+        return False
+    return torch.allclose(value[:few], part, rtol=1e-3, atol=1e-5, equal_nan=True)
 
 
 def _check_fixed(cut: Split, model: nn.Module, sample: Tensor) -> None:
-    """Raise InputError unless the held model is the model, and its feature the same in any mode."""
+    """Raise InputError unless the held model is the model, and its feature stays what it is.
+
+    The feature may change neither with what is not frozen, nor in training mode, nor by what
+    training-mode passes do to buffers; seen on a copy, over a number of passes.
+    """
     if not _same_output(cut, model, sample):
         raise InputError(
             f"cannot cut at {cut.feature!r}: the model gives different outputs for the same input "
             f"in eval mode, so that no part of it can be held fixed"
         )
-    if not all(map(_identical, _values(cut, sample, False), _values(cut, sample, True))):
+    trial = copy.deepcopy(cut)
+    few = sample[:_FEW]
+    first = _value(trial, few, False)
+    _perturb(trial)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        after = [_value(trial, few, training) for training in (False, *[True] * _PASSES, False)]
+    if not all(len(v) == len(first) and all(map(_identical, v, first)) for v in after):
         raise InputError(
-            f"cannot cut at {cut.feature!r}: its value changes in training mode, because the code "
-            f"that computes it also computes what comes after; make its dropout or batch norm a "
-            f"module of its own"
+            f"cannot cut at {cut.feature!r}: its value does not stay fixed while what is behind it "
+            f"is trained (it changes in training mode, or by something that torch's functions do "
+            f"not show); make the dropout, batch norm or branch that does it a module of its own"
         )
 
 
 @torch.no_grad()
-def _values(cut: Split, sample: Tensor, training: bool) -> list[Tensor]:
+def _perturb(cut: Split) -> None:
+    """Move everything in a held tail that is not frozen."""
+    for name, tensor in named_state(cut.tail).items():
+        if name not in cut._kept and tensor.is_floating_point():
+            tensor.add_(0.5)
+
+
+@torch.no_grad()
+def _value(cut: Split, sample: Tensor, training: bool) -> list[Tensor]:
     """Return the feature's value in the held model, in eval or training mode of the tail."""
-    trial = copy.deepcopy(cut.tail)
     values: list[Tensor] = []
 
     def keep(name: str, output: object) -> None:
         values.extend(leaf.clone() for leaf in tree_leaves(output) if isinstance(leaf, Tensor))
 
-    with torch.random.fork_rng(), tap(trial, [f"model.{cut.feature}"], keep):
-        trial.train(training)(sample)
+    with tap(cut.tail, [f"model.{cut.feature}"], keep):
+        cut.tail.train(training)(sample.clone())
     return values
 
 

@@ -64,8 +64,10 @@ def show_results(
     # F_k comes in order of k: what stays is its value after the last task.
     last = {r.learner: (r.mean, r.std) for r in metrics if r.metric.startswith("forgetting[")}
     for learner in dict.fromkeys(row.learner for row in summary):
-        cells = [_cell(pra.get((learner, feature))) for feature in features]
-        table.add_row(learner, *cells, _cell(last.get(learner)))
+        values = [*(pra.get((learner, feature)) for feature in features), last.get(learner)]
+        # Many features fit into 80 columns with the deviation below the mean.
+        cells = [_cell(value, "\n±" if len(features) > 5 else "±") for value in values]
+        table.add_row(learner, *cells)
     console.print(table)
 
 
@@ -78,8 +80,8 @@ def _effort(job: Job, part: str) -> float:
     return int(part.removeprefix("step-")) if job.kind == "cumulative" else 1.0
 
 
-def _cell(value: tuple[float, float] | None) -> str:
+def _cell(value: tuple[float, float] | None, between: str) -> str:
     if value is None:
         return "-"
     mean, std = value
-    return f"{100 * mean:.1f}" if math.isnan(std) else f"{100 * mean:.1f}±{100 * std:.1f}"
+    return f"{100 * mean:.1f}" if math.isnan(std) else f"{100 * mean:.1f}{between}{100 * std:.1f}"

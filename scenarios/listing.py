@@ -37,7 +37,7 @@ def show_known() -> None:
 
 def _contents(study: Study) -> str:
     learners = ", ".join(study.learners)
-    return f"{study.network.name} on {study.scenario.data}: {learners}; {study.seeds} seeds"
+    return f"{study.network.name} on {study.scenario.data}: {learners}; seeds 0-{study.seeds - 1}"
 
 
 def _listed(title: str, entries: Iterable[tuple[str, str]]) -> Table:

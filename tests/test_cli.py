@@ -96,7 +96,7 @@ MISTAKES = {
     "run tiny.toml --out file": ["cannot write to file", "choose another --out"],
     "run tiny.toml --out file/run": ["cannot write to file/run", "choose another --out"],
     "run tiny.toml --out full": ["full is not empty and holds no study", "choose another --out"],
-    "run tiny.toml --out damaged": ["damaged/study.json is damaged", "remove damaged"],
+    "run tiny.toml --out damaged": ["damaged/study.json is damaged", "put back a copy"],
     "run tiny.toml --out done --epochs 2": [
         "done belongs to another study: training.epochs is 1 there and 2 here",
         "choose another --out",
@@ -107,7 +107,7 @@ MISTAKES = {
     "run digits --out done": ['network.name is "mlp" there and "cnn3" here', "seeds is 1 there"],
     "status absent": ["absent holds no study", "name the directory"],
     "status full": ["full holds no study", "name the directory"],
-    "status damaged": ["damaged/study.json is damaged", "run the study again"],
+    "status damaged": ["damaged/study.json is damaged", "choose another --out"],
     "figures absent": ["absent/rows.csv cannot be read", "run the study first"],
     "figures bare": ["bare/rows.csv cannot be read", "run the study first"],
     "metrics ragged.csv": ["ragged.csv is ragged", "line 2 has 1 cells", "leave a cell"],

@@ -38,12 +38,14 @@ def test_a_write_that_fails_leaves_what_was_there(
 
 
 def test_sweeping_removes_what_was_left_and_nothing_else(tmp_path: Path) -> None:
+    """Not what a live process is writing, nor files that only look alike."""
     (tmp_path / "below").mkdir()
-    for name in ("a.json", "below/b.pt", "c.tmp", "a.json.4711.tmp", "below/b.pt.1.tmp"):
+    kept = {"a.json", "below/b.pt", "c.tmp", "n.2024.tmp", f"d.csv.{os.getpid()}.tmp"}
+    for name in (*kept, "a.json.4000001.tmp", "below/b.pt.4000002.tmp"):
         (tmp_path / name).write_bytes(b"")
     sweep(tmp_path)
     left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
-    assert left == {"a.json", "below/b.pt", "c.tmp"}
+    assert left == kept
 
 
 def test_a_block_that_fails_leaves_what_was_there(tmp_path: Path) -> None:

@@ -180,7 +180,7 @@ def test_feature_maps_are_what_a_plain_hook_sees(name: str) -> None:
         hook = layer.register_forward_hook(lambda m, i, o, seen=seen: seen.append(o.clone()))
         with mode(model, training=False), torch.no_grad():
             for batch in x.split(7):
-                model(batch)
+                model(batch.clone())
         hook.remove()
         assert torch.equal(maps[feature], torch.cat(seen))
 

@@ -111,7 +111,9 @@ def read_identity(root: Path) -> Identity:
     except InputError:
         raise
     except (ValueError, KeyError, TypeError, ValidationError):
-        raise InputError(f"{path} is damaged: remove {root} and run the study again") from None
+        raise InputError(
+            f"{path} is damaged: put back a copy of it, or choose another --out"
+        ) from None
 
 
 def _differences(there: Any, here: Any, path: str) -> Iterator[str]:

@@ -32,10 +32,16 @@ def _with_kinds(learners: object) -> object:
         return learners
     if not learners:
         raise InputError(f"name at least one of {', '.join(LEARNERS)}")
-    return {
+    named = {
         name: {"kind": name, **table} if isinstance(table, dict) else table
         for name, table in learners.items()
     }
+    for name, table in named.items():
+        # Tables and figures know the level to compare with by its name.
+        if isinstance(table, dict) and (table["kind"] == "offline") != (name == "offline"):
+            kind = table["kind"]
+            raise InputError(f"{name!r} has kind {kind!r}, but `offline` is for that kind alone")
+    return named
 
 
 def _part_of_folder(name: str) -> str:

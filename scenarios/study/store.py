@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 from collections.abc import Mapping
@@ -78,9 +79,10 @@ class Store:
         for name, state in (("model", model), ("learner", learner)):
             plain = {key: tensor.detach().cpu().contiguous() for key, tensor in state.items()}
             record[name] = tensor_hash(plain)
-            # Into an open file: torch writes the path it is given into the content.
-            with replacing(self._path(job, part + _SUFFIX[name])) as path, path.open("wb") as file:
-                torch.save(plain, file)
+            content = io.BytesIO()
+            torch.save(plain, content)
+            with replacing(self._path(job, part + _SUFFIX[name])) as partial:
+                partial.write_bytes(content.getvalue())
         self._write_json(self._path(job, f"{part}.checkpoint.json"), record)
 
     def load_checkpoint(self, job: str, part: str) -> Checkpoint | None:

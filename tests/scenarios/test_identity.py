@@ -223,7 +223,7 @@ def test_a_damaged_description_is_refused_and_left(tmp_path, changes):
     damaged(tmp_path, **changes)
     before = (tmp_path / "study.json").read_bytes()
     for use in (read_identity, identity().claim):
-        with pytest.raises(InputError, match=r"study.json is damaged: remove .* run the study"):
+        with pytest.raises(InputError, match=r"study.json is damaged: put back .*--out"):
             use(tmp_path)
     assert (tmp_path / "study.json").read_bytes() == before
 

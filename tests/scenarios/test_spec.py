@@ -223,12 +223,19 @@ def test_a_study_is_frozen():
         study().seeds = 2
 
 
+@pytest.mark.parametrize(("name", "kind"), [("joint", "offline"), ("offline", "finetune")])
+def test_offline_is_the_name_of_that_kind_alone(name, kind):
+    """Figures and metrics know the level to compare with by its name."""
+    with pytest.raises(InputError, match=f"'{name}' has kind '{kind}', but `offline`"):
+        study(LEAST.replace(LEARNER, f'[learners.{name}]\nkind = "{kind}"\n'))
+
+
 def test_no_two_jobs_share_a_folder():
     text = LEAST.replace('"tiny"', '"tiny"\norders = {"0" = [1, 2], "0-seed-0" = [2, 1]}')
     text = text.replace(
         LEARNER,
-        '[learners.finetune-order-0]\nkind = "offline"\n[learners.finetune]\n[learners.er]\n',
+        '[learners.finetune-order-0]\nkind = "er"\n[learners.finetune]\n[learners.offline]\n',
     )
     jobs = jobs_of(study(text.replace('"tiny"', '"tiny"\nseeds = 12')), tasks=2)
-    assert len(jobs) == 12 * (1 + 2 + 2)
+    assert len(jobs) == 12 * (2 + 2 + 1)
     assert len({job.name for job in jobs}) == len(jobs)

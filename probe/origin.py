@@ -140,18 +140,15 @@ class _Follow(TorchFunctionMode):
 
     def _key(self, tensor: Tensor) -> _Key:
         address = _address(tensor)
-        return region(tensor) if address in self._shared else (address, 0, 0)
+        if address not in self._shared:
+            return address, 0, 0
+        return address, int(tensor.storage_offset()), tensor.numel()
 
     def _entering(self, name: str) -> Callable[[nn.Module, object], None]:
         return lambda module, inputs: self._stack.append(name)
 
     def _leaving(self, module: nn.Module, inputs: object, output: object) -> None:
         self._stack.pop()
-
-
-def region(tensor: Tensor) -> tuple[int, int, int]:
-    """Return where a tensor's values lie: tied parameters have one region, whatever they are."""
-    return _address(tensor), int(tensor.storage_offset()), tensor.numel()
 
 
 def _address(tensor: Tensor) -> int:

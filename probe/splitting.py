@@ -14,7 +14,7 @@ from probe.errors import InputError
 from probe.initialise import Rule, initialise
 from probe.layers import named_state, tap
 from probe.modes import mode
-from probe.origin import Origin, origin, region
+from probe.origin import Origin, origin
 
 _FEW = 8  # examples, and
 _PASSES = 16  # training-mode passes, on which a held feature is seen not to change
@@ -106,7 +106,10 @@ class _Prefix(nn.Sequential):
 
 
 def _cut_chain(model: nn.Module, feature: str, where: Origin) -> Split | None:
-    """Cut between two links of a chain of Sequentials; None if the model is no such chain."""
+    """Cut between two links of a chain of Sequentials; None if the model is no such chain.
+
+    Nor is it one where a link behind the feature uses again what the feature depends on.
+    """
     links = list(_links(model, "", feature))
     names = [name for name, _ in links]
     if feature not in names:
@@ -114,7 +117,8 @@ def _cut_chain(model: nn.Module, feature: str, where: Origin) -> Split | None:
     at = names.index(feature) + 1
     prefix = _Prefix(*(module for _, module in links[:at])).requires_grad_(False)
     tail = nn.Sequential(*(module for _, module in links[at:]))
-    if _regions(prefix) & _regions(tail):
+    behind = tuple(f"{name}." for name, _ in links[at:])
+    if any(name.startswith(behind) for name in where.state):
         return None
     prefix.eval()
     frozen = tuple(sorted(where.state))
@@ -156,10 +160,6 @@ def _hold_prefix(model: nn.Module, feature: str, where: Origin) -> Split:
 
 def _trainable(model: nn.Module, where: Origin) -> bool:
     return bool((where.output - where.state) & dict(model.named_parameters()).keys())
-
-
-def _regions(module: nn.Module) -> set[tuple[int, int, int]]:
-    return {region(tensor) for tensor in named_state(module).values()}
 
 
 def _is_stateful_leaf(module: nn.Module) -> bool:

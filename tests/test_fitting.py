@@ -145,6 +145,10 @@ def test_dropout_follows_the_seed() -> None:
         {"learning_rate": 0.0},
         {"learning_rate": math.nan},
         {"learning_rate": math.inf},
+        {"epochs": 1.5},
+        {"batch_size": True},
+        {"optimiser": "Adam"},
+        {"init": "Murata"},
     ],
 )
 def test_a_recipe_that_cannot_be_is_refused(wrong: dict[str, float]) -> None:

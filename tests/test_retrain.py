@@ -191,6 +191,7 @@ def bad_inputs() -> list[tuple[str, dict[str, object], str]]:
     return [
         ("unknown feature", {"features": ["conv9"]}, "unknown feature 'conv9'.*did you mean"),
         ("no features", {"features": []}, "no features"),
+        ("twice", {"features": ["conv1", "conv1"]}, "named twice"),
         ("class in two tasks", {"tasks": [[0, 1, 2, 3, 4], [4, 5, 6, 7, 8]]}, r"\[4\].*more than"),
         ("class in none", {"tasks": [[0, 1], [2, 4]]}, r"\[4\].*outside"),
         ("strange label", {"train": Examples(train.x, train.y + 1)}, r"labels \[10\]"),

@@ -1,0 +1,98 @@
+"""One job: how it evaluates, what it retrains with, and what its scores need."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from probe.counts import Counts
+from scenarios.datasets import Location
+from scenarios.study.execute import scenario_of
+from scenarios.study.job import Job, jobs_of, run_job
+from scenarios.study.reading import check_study
+from scenarios.study.results import Result
+from scenarios.study.scores import metric_rows
+from scenarios.study.store import Store
+
+
+class Watched(nn.Linear):
+    """Notes in which mode each batch was seen."""
+
+    seen: ClassVar[list[tuple[int, bool]]] = []
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.seen.append((len(x), self.training))
+        return super().forward(x)
+
+
+def test_a_study_evaluates_in_eval_mode(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def watched(name: str, shape: Sequence[int], classes: int) -> nn.Module:
+        return nn.Sequential(
+            OrderedDict(hidden1=nn.Flatten(), hidden2=nn.ReLU(), output=Watched(64, classes))
+        )
+
+    monkeypatch.setattr("scenarios.study.job.build_network", watched)
+    raw = {
+        "name": "watched",
+        "scenario": {"data": "digits", "train_limit": 8},
+        "network": {"name": "mlp"},
+        "training": {"epochs": 1, "batch_size": 16},
+        "learners": {"finetune": {}},
+        "orders": "none",
+    }
+    study = check_study(raw, "watched")
+    scenario = scenario_of(study.scenario, Location())
+    (job,) = jobs_of(study, 5)
+    Watched.seen.clear()
+    for part in run_job(study, job, scenario, Store(tmp_path, "x"), torch.device("cpu")):
+        if part.startswith("step"):
+            assert {training for n, training in Watched.seen if n == 360} == {False}
+    assert Watched.seen.count((360, False)) >= 6
+
+
+def test_the_retraining_has_a_recipe_of_its_own(tmp_path: Path) -> None:
+    """The trained model is the same, the retrained one is not."""
+    counts = {}
+    for epochs in (1, 3):
+        raw = {
+            "name": "own",
+            "scenario": {"data": "digits", "train_limit": 8},
+            "network": {"name": "mlp"},
+            "training": {"epochs": 1},
+            "retraining": {"epochs": epochs, "learning_rate": 0.01},
+            "learners": {"finetune": {}},
+            "orders": "none",
+        }
+        study = check_study(raw, "own")
+        (job,) = jobs_of(study, 5)
+        store = Store(tmp_path / str(epochs), "x")
+        scenario = scenario_of(study.scenario, Location())
+        for part in run_job(study, job, scenario, store, torch.device("cpu")):
+            counts[part, epochs] = store.read(job.name, part)
+    assert counts["step-5", 1] == counts["step-5", 3]
+    assert counts["feature-hidden1", 1] != counts["feature-hidden1", 3]
+
+
+@pytest.mark.parametrize(("right", "measured"), [(3, True), (0, False)])
+def test_an_offline_model_that_knows_nothing_is_no_ideal(right: int, measured: bool) -> None:
+    """Omega divides by its accuracy on the first task: 0 gives no number."""
+    tasks = (("0", (0,)), ("1", (1,)))
+    offline = Counts(np.array([[right, 3 - right], [0, 3]]))
+    step = Counts(np.array([[2, 1], [1, 2]]))
+    jobs = [
+        Job(learner=kind, kind=kind, order=order, places=(0, 1), seed=0)
+        for kind, order in (("offline", ""), ("finetune", "0"))
+    ]
+    results = [
+        Result(job=jobs[0], tasks=tasks, counts={"step-2": offline}),
+        Result(job=jobs[1], tasks=tasks, counts={f"step-{i}": step for i in range(3)}),
+    ]
+    metrics = {row.metric for row in metric_rows(results, ["output"]) if row.paper == "kemker"}
+    assert metrics == {"omega_new", *(("omega_base", "omega_all") if measured else ())}

@@ -1,0 +1,278 @@
+"""Models that could get a wrong answer in silence: each is cut rightly, held, or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from probe.errors import InputError
+from probe.examples import Examples
+from probe.fitting import Recipe
+from probe.initialise import initialise
+from probe.modes import mode
+from probe.randomness import stream
+from probe.retrain import partial_retrain
+from probe.splitting import split
+
+TASKS = [[0, 1], [2]]
+
+
+class Base(nn.Module):
+    """Three layers; `a`'s output is the feature."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.c = nn.Linear(6, 6), nn.Linear(6, 6), nn.Linear(6, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.c(torch.relu(self.b(torch.relu(self.a(x)))))
+
+
+class SkipsAtRandom(Base):
+    """Stochastic depth written into the forward pass that also computes what follows."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.training and float(torch.rand([])) < 0.3:
+            x = torch.zeros_like(x)
+        return super().forward(x)
+
+
+class OtherInTraining(Base):
+    """The feature does not run in training mode."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.c(torch.relu(self.b(x) if self.training else self.a(x)))
+
+
+class Drifts(Base):
+    """A buffer of the parent, moved in training mode after the feature has read it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("center", torch.zeros(6))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = super().forward(x - self.center)
+        if self.training:
+            self.center.lerp_(x.mean(0), 0.1)
+        return y
+
+
+class ThroughNumpy(nn.Module):
+    """The feature depends on `hidden` by a way that torch's functions do not show."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hidden, self.mark, self.head = nn.Linear(6, 6), nn.Identity(), nn.Linear(6, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.mark(torch.from_numpy(self.hidden(x).detach().numpy().copy())))
+
+
+class ThroughItem(nn.Module):
+    """So here: the scale leaves torch as a Python number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale, self.mark, self.head = nn.Linear(1, 1), nn.Identity(), nn.Linear(6, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.mark(x * self.scale.weight.item()))
+
+
+class Auxiliary(Base):
+    """A head that the output does not depend on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spare = nn.Linear(6, 2)
+
+
+class Save(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        self.kept = x
+        return x
+
+
+class Add(nn.Module):
+    def __init__(self, save: Save) -> None:
+        super().__init__()
+        self.save = save
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.save.kept
+
+
+def x_and_y(n: int = 60) -> tuple[Tensor, Tensor]:
+    draw = stream(0, "hostile")
+    return torch.randn(n, 6, generator=draw), torch.arange(n) % 3
+
+
+def built(build: Callable[[], nn.Module]) -> nn.Module:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return build()
+
+
+@pytest.mark.parametrize(
+    ("build", "feature"),
+    [
+        (SkipsAtRandom, "a"),
+        (OtherInTraining, "a"),
+        (Drifts, "a"),
+        (ThroughNumpy, "mark"),
+        (ThroughItem, "mark"),
+    ],
+)
+def test_a_feature_that_would_not_stay_fixed_is_refused(
+    build: Callable[[], nn.Module], feature: str
+) -> None:
+    with pytest.raises(InputError, match="does not stay fixed"):
+        split(built(build), feature, x_and_y()[0])
+
+
+def test_the_plain_one_is_not() -> None:
+    """The negative control of the test above."""
+    assert split(built(Base), "a", x_and_y()[0]).frozen == ("a.bias", "a.weight")
+
+
+def test_parameters_in_one_storage_are_told_apart() -> None:
+    """As `vector_to_parameters` leaves them: all of them views of one vector."""
+    model, flat = built(Base), built(Base)
+    vector = nn.utils.parameters_to_vector(flat.parameters()).detach().clone()
+    nn.utils.vector_to_parameters(vector, flat.parameters())
+    x, y = x_and_y()
+    assert split(flat, "a", x).frozen == ("a.bias", "a.weight")
+    data = Examples(x, y)
+    results = [partial_retrain(m, ["a", "b"], data, data, TASKS) for m in (model, flat)]
+    assert results[0].counts == results[1].counts
+
+
+def test_parameters_tied_by_their_data_stay_tied() -> None:
+    model = nn.Sequential(nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 6), nn.Linear(6, 3))
+    model[2].weight.data = model[0].weight.data
+    cut = split(model, "1", x_and_y()[0])
+    assert set(cut.frozen) == {"0.weight", "0.bias", "2.weight"}
+    assert not cut.cached
+    assert not cut.tail.get_parameter("model.2.weight").requires_grad
+
+
+def test_a_module_that_stands_twice_in_a_chain_runs_twice() -> None:
+    drop = nn.Dropout(0.5)
+    model = nn.Sequential(nn.Linear(6, 6), drop, nn.Linear(6, 6), drop, nn.Linear(6, 3))
+    cut = split(model, "0", x_and_y()[0])
+    assert cut.cached
+    assert sum(isinstance(m, nn.Dropout) for m in cut.tail) == 2
+
+
+def test_a_skip_behind_torch_s_back_is_not_cached() -> None:
+    save = Save()
+    model = nn.Sequential(nn.Linear(6, 6), save, nn.Linear(6, 6), Add(save), nn.Linear(6, 3))
+    assert not split(model, "2", x_and_y()[0]).cached
+
+
+def test_a_value_that_depends_on_its_neighbours_is_not_cached() -> None:
+    norm = nn.BatchNorm1d(6, track_running_stats=False)
+    model = nn.Sequential(nn.Linear(6, 6), norm, nn.Linear(6, 3))
+    x, _ = x_and_y()
+    assert split(model, "0", x).cached
+    assert not split(model, "1", x).cached
+
+
+def test_an_unused_head_is_no_reason_to_train_behind_the_output() -> None:
+    model = built(Auxiliary)
+    x, y = x_and_y()
+    assert not split(model, "c", x).trainable
+    result = partial_retrain(model, ["c"], Examples(x, y), Examples(x, y), TASKS)
+    predicted = model(x).argmax(1)
+    assert result.pra["c"] == pytest.approx(float((predicted == y).double().mean()))
+
+
+def test_the_users_data_are_not_written_to() -> None:
+    model = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 3))
+    x, y = x_and_y()
+    before = x.clone()
+    partial_retrain(model, ["0", "2"], Examples(x, y), Examples(x, y), TASKS, Recipe(epochs=1))
+    assert torch.equal(x, before)
+
+
+def test_what_the_user_had_frozen_is_retrained_all_the_same() -> None:
+    model = built(Base)
+    model.b.requires_grad_(False)
+    tail = split(model, "a", x_and_y()[0]).tail
+    assert tail.get_parameter("model.b.weight").requires_grad
+    assert not model.b.weight.requires_grad
+
+
+class ResetsItsChildren(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.own = nn.Linear(6, 6), nn.Parameter(torch.ones(6))
+
+    def reset_parameters(self) -> None:
+        self.inner.reset_parameters()
+        nn.init.ones_(self.own)
+
+
+def test_a_parent_s_reset_does_not_reach_what_is_kept() -> None:
+    model = ResetsItsChildren()
+    before = model.inner.weight.detach().clone()
+    initialise(model, "torch", stream(0), keep=["inner.weight"])
+    assert torch.equal(model.inner.weight, before)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.nn.utils.weight_norm` is deprecated")
+@pytest.mark.parametrize("rule", ["murata", "torch"])
+@pytest.mark.parametrize(
+    "wrap", [nn.utils.weight_norm, nn.utils.spectral_norm, nn.utils.parametrizations.weight_norm]
+)
+def test_a_parameter_that_no_rule_writes_is_refused(
+    wrap: Callable[[nn.Module], nn.Module], rule: str
+) -> None:
+    model = nn.Sequential(nn.Linear(6, 3), wrap(nn.Linear(3, 3)))
+    model(torch.zeros(2, 6))  # spectral norm computes its weight anew, no view of a parameter
+    with pytest.raises(InputError, match="no rule re-initialises"):
+        initialise(model, rule, stream(0))  # type: ignore[arg-type]
+
+
+class Merging(nn.Linear):
+    """A layer whose `train` does more than set a flag, as adapters do."""
+
+    merged = False
+
+    def train(self, mode: bool = True) -> Merging:
+        self.merged = not mode
+        super().train(mode)
+        return self
+
+
+def test_a_models_own_train_is_called_both_ways() -> None:
+    model = nn.Sequential(Merging(6, 3))
+    with mode(model, training=False):
+        assert model[0].merged
+    assert not model[0].merged
+
+
+class Watched(nn.Linear):
+    """Notes in which mode each batch was seen."""
+
+    seen: ClassVar[list[tuple[int, bool]]] = []
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.seen.append((len(x), self.training))
+        return super().forward(x)
+
+
+def test_the_tail_is_trained_in_train_mode_and_evaluated_in_eval_mode() -> None:
+    model = nn.Sequential(nn.Linear(6, 6), nn.ReLU(), Watched(6, 3))
+    x, y = x_and_y(130)
+    train, test = Examples(x[:123], y[:123]), Examples(x[123:], y[123:])
+    partial_retrain(model, ["1"], train, test, TASKS, Recipe(epochs=1, batch_size=41))
+    Watched.seen.clear()
+    partial_retrain(model.train(), ["1"], train, test, TASKS, Recipe(epochs=1, batch_size=41))
+    assert Watched.seen.count((41, True)) == 3
+    assert {training for n, training in Watched.seen if n != 41} == {False}

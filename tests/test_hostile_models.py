@@ -200,12 +200,28 @@ def test_the_users_data_are_not_written_to() -> None:
     assert torch.equal(x, before)
 
 
-def test_what_the_user_had_frozen_is_retrained_all_the_same() -> None:
-    model = built(Base)
-    model.b.requires_grad_(False)
-    tail = split(model, "a", x_and_y()[0]).tail
-    assert tail.get_parameter("model.b.weight").requires_grad
-    assert not model.b.weight.requires_grad
+@pytest.mark.parametrize("chain", [False, True])
+def test_what_the_user_had_frozen_is_retrained_all_the_same(chain: bool) -> None:
+    model = nn.Sequential(nn.Linear(6, 6), nn.Linear(6, 3)) if chain else built(Base)
+    model.requires_grad_(False)
+    cut = split(model, "0" if chain else "a", x_and_y()[0])
+    assert cut.cached == chain
+    assert all(p.requires_grad for name, p in cut.tail.named_parameters() if "model.a" not in name)
+    assert not any(p.requires_grad for p in model.parameters())
+
+
+def test_a_batch_norm_on_both_sides_is_held() -> None:
+    class Shared(Base):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm, self.mark = nn.BatchNorm1d(6), nn.Identity()
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.c(self.norm(self.b(self.mark(self.norm(self.a(x))))))
+
+    cut = split(built(Shared), "mark", x_and_y()[0])
+    assert not cut.tail.train().get_submodule("model.norm").training
+    assert not cut.tail.get_parameter("model.norm.weight").requires_grad
 
 
 class ResetsItsChildren(nn.Module):

@@ -107,6 +107,8 @@ def test_a_frozen_batch_norm_counts_no_batches() -> None:
     model, x, y = specimen("drops")
     cut = split(model, "first", x[:8])
     before = int(model.get_buffer("first.2.num_batches_tracked"))
+    assert before > 0
+    cut.reinitialise("murata", stream(0))
     fit(cut.tail, Examples(x, y), Recipe(epochs=1, batch_size=8), stream(1))
     assert int(cut.tail.get_buffer("model.first.2.num_batches_tracked")) == before
 

@@ -53,7 +53,7 @@ def _level(axes: Axes, look: style.Look, row: SummaryRow) -> Line2D:
 
 def _name_features(figure: Figure, axes: Axes, features: dict[int, str]) -> None:
     """Name the features under the axis; turn the names if they would touch."""
-    axes.set_xticks(list(features), list(features.values()))
+    axes.set_xticks(list(features), parts.shortened(list(features.values())))
     parts.lay_out(figure)
     boxes = [label.get_window_extent() for label in axes.get_xticklabels()]
     space = figure.dpi / 18

@@ -142,6 +142,22 @@ def seeds_note(rows: Iterable[SummaryRow]) -> str:
     return f"Mean ± standard deviation over {number} seeds"
 
 
+def shortened(names: Sequence[str], width: int = 24) -> list[str]:
+    """Leave out the first parts of dotted names of more than `width` characters, if all stay apart.
+
+    >>> shortened(["stem", "backbone.features.denseblock1.denselayer2.conv1"])
+    ['stem', '…denselayer2.conv1']
+    """
+    short = [name if len(name) <= width else _end(name, width) for name in names]
+    return short if len(set(short)) == len(names) else list(names)
+
+
+def _end(name: str, width: int) -> str:
+    parts = name.split(".")
+    ends = ["…" + ".".join(parts[k:]) for k in range(1, len(parts))]
+    return next((end for end in ends if len(end) <= width), (ends or [name])[-1])
+
+
 def folded(name: str, width: int = 22) -> str:
     """Break a name after a dot, underscore or space where a line would outgrow `width` characters.
 

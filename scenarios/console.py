@@ -56,7 +56,7 @@ def show_results(
     """Print learners x features: PRA, and Chaudhry's forgetting F after the last task, in %."""
     seeds = max((row.seeds for row in summary), default=0)
     of = f"mean±std over {seeds} seeds" if seeds > 1 else "one seed"
-    console.print(f"Partial Retrain Accuracy behind each feature, and forgetting F, in %: {of}")
+    console.print(f"Partial Retrain Accuracy and forgetting F, in %: {of}")
     table = Table(box=SIMPLE, padding=(0, 1))
     for column in ("learner", *features, "F"):
         table.add_column(column, justify="left" if column == "learner" else "right", no_wrap=True)

@@ -27,6 +27,9 @@ class Examples:
     y: Tensor
 
     def __post_init__(self) -> None:
+        kinds = type(self.x).__name__, type(self.y).__name__
+        if not (isinstance(self.x, Tensor) and isinstance(self.y, Tensor)):
+            raise InputError(f"x and y must be tensors, got {kinds}: use torch.as_tensor")
         if self.y.ndim != 1 or self.y.dtype != torch.int64:
             got = f"{self.y.dtype} of shape {tuple(self.y.shape)}"
             raise InputError(f"labels must be an int64 vector (N,), got {got}")

@@ -87,7 +87,7 @@ def fit(
     """
     steps = objective or Objective()
     optimiser = _optimiser(model, recipe)
-    with mode(model, training=True), global_stream(generator):
+    with torch.enable_grad(), mode(model, training=True), global_stream(generator):
         for epoch in range(recipe.epochs):
             total = torch.zeros((), device=data.y.device)
             for indices in _batches(len(data), recipe.batch_size, generator, data.y.device):

@@ -12,7 +12,7 @@ from probe.errors import unknown
 
 def layer(model: nn.Module, name: str) -> nn.Module:
     """Return the module of that dotted name; raises InputError suggesting the nearest names."""
-    modules: dict[str, nn.Module] = dict(model.named_modules())
+    modules: dict[str, nn.Module] = dict(model.named_modules(remove_duplicate=False))
     if not name or name not in modules:
         raise unknown("feature", name, (known for known in modules if known))
     return modules[name]

@@ -273,6 +273,28 @@ def test_a_models_own_train_is_called_both_ways() -> None:
     assert not model[0].merged
 
 
+def test_a_caller_without_gradients_gets_the_same() -> None:
+    x, y = x_and_y()
+    data = Examples(x, y)
+    with torch.no_grad():
+        inside = partial_retrain(built(Base), ["a"], data, data, TASKS, Recipe(epochs=1))
+    outside = partial_retrain(built(Base), ["a"], data, data, TASKS, Recipe(epochs=1))
+    assert inside.counts == outside.counts
+
+
+def test_a_layer_with_two_names_is_known_by_both() -> None:
+    model = built(Base)
+    model.add_module("alias", model.a)
+    x, _ = x_and_y()
+    assert set(split(model, "alias", x).frozen) == set(split(model, "a", x).frozen)
+
+
+def test_arrays_are_not_taken_for_tensors() -> None:
+    x, y = x_and_y()
+    with pytest.raises(InputError, match=r"must be tensors, got .*'ndarray'"):
+        Examples(x, y.numpy())  # type: ignore[arg-type]
+
+
 class Watched(nn.Linear):
     """Notes in which mode each batch was seen."""
 

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.fitting import Recipe
-from probe.initialise import initialise
 from probe.modes import mode
 from probe.randomness import stream
 from probe.retrain import partial_retrain
@@ -222,37 +221,6 @@ def test_a_batch_norm_on_both_sides_is_held() -> None:
     cut = split(built(Shared), "mark", x_and_y()[0])
     assert not cut.tail.train().get_submodule("model.norm").training
     assert not cut.tail.get_parameter("model.norm.weight").requires_grad
-
-
-class ResetsItsChildren(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner, self.own = nn.Linear(6, 6), nn.Parameter(torch.ones(6))
-
-    def reset_parameters(self) -> None:
-        self.inner.reset_parameters()
-        nn.init.ones_(self.own)
-
-
-def test_a_parent_s_reset_does_not_reach_what_is_kept() -> None:
-    model = ResetsItsChildren()
-    before = model.inner.weight.detach().clone()
-    initialise(model, "torch", stream(0), keep=["inner.weight"])
-    assert torch.equal(model.inner.weight, before)
-
-
-@pytest.mark.filterwarnings("ignore:`torch.nn.utils.weight_norm` is deprecated")
-@pytest.mark.parametrize("rule", ["murata", "torch"])
-@pytest.mark.parametrize(
-    "wrap", [nn.utils.weight_norm, nn.utils.spectral_norm, nn.utils.parametrizations.weight_norm]
-)
-def test_a_parameter_that_no_rule_writes_is_refused(
-    wrap: Callable[[nn.Module], nn.Module], rule: str
-) -> None:
-    model = nn.Sequential(nn.Linear(6, 3), wrap(nn.Linear(3, 3)))
-    model(torch.zeros(2, 6))  # spectral norm computes its weight anew, no view of a parameter
-    with pytest.raises(InputError, match="no rule re-initialises"):
-        initialise(model, rule, stream(0))  # type: ignore[arg-type]
 
 
 class Merging(nn.Linear):

@@ -34,10 +34,10 @@ def initialise(
         # What no rule writes to is found by the NaN that is left in it.
         for parameter in fresh.values():
             parameter.fill_(torch.nan)
-        for name, module in model.named_modules():
+        for module in model.modules():
             own = [*module.parameters(recurse=False), *module.buffers(recurse=False)]
             if not all(id(tensor) in kept for tensor in own):
-                _rule_for(module, name, rule)(module, generator)
+                _rule_for(module, rule)(module, generator)
         # A rule writes a module as a whole, or its children too; what is kept gets its value back.
         for tensor, value in saved:
             tensor.copy_(value)
@@ -49,23 +49,14 @@ def initialise(
             )
 
 
-def _rule_for(
-    module: nn.Module, name: str, rule: Rule
-) -> Callable[[nn.Module, torch.Generator], None]:
+def _rule_for(module: nn.Module, rule: Rule) -> Callable[[nn.Module, torch.Generator], None]:
     # A parametrised layer computes its weight from other parameters, which these cannot write.
     weighted = rule == "murata" and "weight" in dict(module.named_parameters(recurse=False))
     if weighted and isinstance(module, _CONVOLUTIONS):
         return _he
     if weighted and isinstance(module, nn.Linear):
         return _dense
-    if hasattr(module, "reset_parameters") or hasattr(module, "_reset_parameters"):
-        return _own
-    if not list(module.parameters(recurse=False)):
-        return lambda module, generator: None
-    raise InputError(
-        f"no rule re-initialises {name or 'the model'!r} ({type(module).__name__}), which has "
-        f"parameters of its own: give the module a reset_parameters() method"
-    )
+    return _own
 
 
 def _he(module: nn.Module, generator: torch.Generator) -> None:

@@ -52,7 +52,7 @@ def split(model: nn.Module, feature: str, sample: Tensor) -> Split:
     feature: dotted module name; sample: (B, ...) real inputs on which the cut is checked, bit for
     bit. A chain of `nn.Sequential` down to the feature is cut in two; any other model is run whole
     with the frozen part fixed, which is slower and as right. Raises InputError for a feature that
-    does not exist, does not run exactly once, or whose value changes in training mode.
+    does not exist, does not run exactly once, or does not stay fixed while the tail is trained.
 
     >>> model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
     >>> cut = split(model, "1", torch.randn(5, 4))

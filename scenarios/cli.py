@@ -31,7 +31,7 @@ def main() -> None:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)
     except OSError as error:
-        print(f"error: {error.filename}: {error.strerror}; name another path", file=sys.stderr)
+        print(f"error: {error}; check the path", file=sys.stderr)
         sys.exit(2)
     except SystemExit as stop:
         # Ctrl-C arrives here as the exit code that typer makes of it, without a word.

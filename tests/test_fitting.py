@@ -226,7 +226,7 @@ def test_a_module_that_no_rule_covers_is_named() -> None:
 
     model = nn.Sequential()
     model.add_module("mark", Token())
-    with pytest.raises(InputError, match=r"'mark' \(Token\).*reset_parameters"):
+    with pytest.raises(InputError, match=r"parameter 'mark.token'.*reset_parameters"):
         initialise(model, "murata", stream(0))
     initialise(model, "murata", stream(0), keep=["mark.token"])
 

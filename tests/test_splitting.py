@@ -45,6 +45,7 @@ def test_tail_of_prefix_is_the_model(name: str, feature: str) -> None:
     assert all(torch.equal(before[key], value) for key, value in model.state_dict().items())
     if cut.cached:
         assert torch.equal(cut.prefix(x), feature_value(model, feature, x))
+        assert not cut.prefix(x.clone().requires_grad_()).requires_grad
 
 
 @pytest.mark.parametrize(("name", "feature"), CUTS)

@@ -4,7 +4,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from probe.errors import unknown
 from scenarios.learners.base import Learner
 from scenarios.learners.er import ErSettings, ExperienceReplay
 from scenarios.learners.finetune import Finetune, FinetuneSettings
@@ -21,10 +20,3 @@ LEARNERS: dict[str, type[Learner]] = {
     "cumulative": Cumulative,
     "er": ExperienceReplay,
 }
-
-
-def learner_class(kind: str) -> type[Learner]:
-    """Return the learner of that name; raises InputError suggesting the nearest names."""
-    if kind not in LEARNERS:
-        raise unknown("learner", kind, LEARNERS)
-    return LEARNERS[kind]

@@ -40,24 +40,24 @@ class Identity:
 
     def claim(self, root: Path) -> None:
         """Make the run directory this study's; raises InputError if it is another's."""
-        path = root / "study.json"
-        if path.exists():
+        if (root / "study.json").exists():
             differences = sorted(_differences(read_identity(root)._record(), self._record(), ""))
             if differences:
                 raise InputError(
                     f"{root} belongs to another study: {'; '.join(differences)}; choose another "
                     f"--out or remove that directory"
                 )
-            sweep(root)
-            return
+        else:
+            self._settle(root)
+        sweep(root)
+
+    def _settle(self, root: Path) -> None:
         make_folder(root)
         # A first run that was killed here has left part of a study.json, which is nobody's.
         if not all(path.match("study.json.*.tmp") for path in root.iterdir()):
             raise InputError(f"{root} is not empty and holds no study: choose another --out")
-        for left in root.glob("study.json.*.tmp"):
-            left.unlink()
         record = {"name": self.study.name, **self._record()}
-        with replacing(path) as partial:
+        with replacing(root / "study.json") as partial:
             partial.write_text(json.dumps(record, indent=2), encoding="utf-8")
 
     def _record(self) -> dict[str, Any]:

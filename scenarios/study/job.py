@@ -18,7 +18,7 @@ from probe.modes import mode
 from probe.randomness import stream
 from probe.retrain import retrain_each
 from scenarios.learners.base import Learner
-from scenarios.learners.catalogue import learner_class
+from scenarios.learners.catalogue import LEARNERS
 from scenarios.networks import build_network
 from scenarios.streams import orders
 from scenarios.study.spec import Study
@@ -43,7 +43,7 @@ class Job:
     @property
     def offline(self) -> bool:
         """Whether the learner learns all tasks at once."""
-        return learner_class(self.kind).offline
+        return LEARNERS[self.kind].offline
 
     @property
     def name(self) -> str:
@@ -60,7 +60,7 @@ def jobs_of(study: Study, tasks: int) -> list[Job]:
         Job(learner=learner, kind=settings.kind, order=order, places=places, seed=seed)
         for seed in range(study.seeds)
         for learner, settings in study.learners.items()
-        for order, places in (base if learner_class(settings.kind).offline else named).items()
+        for order, places in (base if LEARNERS[settings.kind].offline else named).items()
     ]
 
 
@@ -163,7 +163,7 @@ def _learner(study: Study, job: Job, scenario: Scenario, device: torch.device) -
     model = network_of(study, scenario)
     initialise(model, study.training.init, stream(job.seed, "init"))
     settings = study.learners[job.learner]
-    return learner_class(job.kind)(model.to(device), study.training, settings, job.seed)
+    return LEARNERS[job.kind](model.to(device), study.training, settings, job.seed)
 
 
 @contextmanager

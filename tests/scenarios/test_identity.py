@@ -203,7 +203,7 @@ def test_a_directory_that_holds_something_else_is_refused(tmp_path):
 
 
 def test_a_directory_whose_first_write_was_cut_short_is_claimed(tmp_path):
-    (tmp_path / "study.json.4711.tmp").write_text('{"name": "ti')
+    (tmp_path / "study.json.4000001.tmp").write_text('{"name": "ti')
     identity().claim(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["study.json"]
     assert read_identity(tmp_path) == identity()

@@ -1,4 +1,6 @@
-"""Evaluation in large batches: from a function that gives logits to confusion counts."""
+"""Evaluation in batches: from a function that gives logits to confusion counts."""
+
+from __future__ import annotations
 
 from collections.abc import Callable
 
@@ -7,29 +9,51 @@ from torch import Tensor
 
 from probe.counts import Counts
 from probe.errors import InputError
-from probe.examples import Examples
+from probe.examples import Labelled, Value, gather
+from probe.memory_format import channels_last, indifferent
 
-Logits = Callable[[Tensor], Tensor]
+Logits = Callable[..., Tensor]
 
 
-@torch.no_grad()
-def evaluate(logits: Logits, examples: Examples, classes: int, batch_size: int = 1000) -> Counts:
+def evaluate(
+    logits: Logits, examples: Labelled, classes: int, batch_size: int | None = None
+) -> Counts:
     """Count predictions, the largest of the K = classes logits, over all examples.
 
-    logits: maps a batch (B, ...) to (B, K); a module must be in eval mode already. Raises
-    InputError if a logit is NaN, which no largest one can be told from.
+    logits: maps a batch (B, ...) to (B, K); a module must be in eval mode already; batch_size: what
+    is fast on the device, unless given. Always in fp32, whatever the precision of the training:
+    bf16 logits have ties, all of which would go to the lowest class. Raises InputError if a logit
+    is NaN, which no largest one can be told from.
     """
+    device = examples.y.device
     predicted = []
-    for x in examples.x.split(batch_size):
-        scores = logits(x.clone())  # a model may write into its input
-        if scores.shape != (len(x), classes):
-            raise InputError(
-                f"the model's output for a batch of {len(x)} has shape {tuple(scores.shape)}, "
-                f"expected one logit per class: ({len(x)}, {classes})"
-            )
-        if scores.isnan().any():
-            raise InputError(
-                "the model's output is NaN: its training diverged; lower learning_rate"
-            )
-        predicted.append(scores.argmax(1))
+    # Whoever calls may be under autocast.
+    with torch.no_grad(), torch.autocast(device.type, enabled=False):
+        arrange = channels_last if indifferent(logits, examples) else _as_it_is
+        every = torch.arange(len(examples), device=device)
+        for indices in every.split(batch_size or _batch_size(device)):
+            # A copy: a model may write into its input.
+            scores = logits(arrange(gather(examples.x, indices)))
+            _check(scores, (len(indices), classes))
+            predicted.append(scores.argmax(1))
     return Counts.of(examples.y.cpu().numpy(), torch.cat(predicted).cpu().numpy(), classes)
+
+
+def _as_it_is(x: Value) -> Value:
+    return x
+
+
+def _batch_size(device: torch.device) -> int:
+    # On a CPU the activations of larger batches leave the caches and come from fresh pages of the
+    # system: at 500 an example took 1.5 times as long. A GPU wants to be filled.
+    return 128 if device.type == "cpu" else 2048
+
+
+def _check(scores: Tensor, expected: tuple[int, int]) -> None:
+    if scores.shape != expected:
+        raise InputError(
+            f"the model's output for a batch of {expected[0]} has shape {tuple(scores.shape)}, "
+            f"expected one logit per class: {expected}"
+        )
+    if scores.isnan().any():
+        raise InputError("the model's output is NaN: its training diverged; lower learning_rate")

@@ -149,6 +149,7 @@ def test_dropout_follows_the_seed() -> None:
         {"batch_size": True},
         {"optimiser": "Adam"},
         {"init": "Murata"},
+        {"precision": "fp16"},
     ],
 )
 def test_a_recipe_that_cannot_be_is_refused(wrong: dict[str, float]) -> None:

@@ -18,7 +18,7 @@ from torch import Tensor
 from probe.counts import Counts
 from probe.files import make_folder, replacing
 
-FORMAT = 1
+FORMAT = 2
 
 State = Mapping[str, Tensor]
 

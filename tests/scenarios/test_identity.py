@@ -39,6 +39,7 @@ CHANGES = [
             ("optimiser", "sgd"),
             ("learning_rate", 0.0011),
             ("init", "torch"),
+            ("precision", "bf16"),
         ]
     ],
     ("learners", "er", {"memory_per_class": 127}),
@@ -48,6 +49,7 @@ CHANGES = [
     (None, "orders", {"0": [1, 2]}),
     (None, "seeds", 2),
     (None, "retraining", {}),
+    (None, "storage", "bf16"),
 ]
 
 
@@ -238,9 +240,9 @@ def test_a_description_that_is_no_object_is_refused(tmp_path, content):
 
 def test_a_directory_of_another_format_is_refused(tmp_path):
     identity().claim(tmp_path)
-    damaged(tmp_path, format=2)
+    damaged(tmp_path, format=3)
     for use in (read_identity, identity().claim):
-        with pytest.raises(InputError, match="has format 2, this version reads 1: choose another"):
+        with pytest.raises(InputError, match="has format 3, this version reads 2: choose another"):
             use(tmp_path)
 
 

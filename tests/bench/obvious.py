@@ -1,0 +1,78 @@
+"""Partial retraining as one would write it first: right, plain, and the yardstick for speed.
+
+A deep copy per feature, the frozen stages in eval mode under `no_grad` and run at every step, the
+data in memory as tensors, torch's own Adam, fp32, images channel by channel. It shares with the
+product its random streams, so that both see the same fresh weights and the same batches.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+import torch
+from torch import nn
+
+from probe.examples import Examples
+from probe.fitting import Recipe
+from probe.randomness import stream
+from tests.reference import fresh
+
+
+def sweep(
+    model: nn.Sequential,
+    features: Sequence[str],
+    train: Examples,
+    test: Examples,
+    recipe: Recipe,
+    seed: int,
+) -> dict[str, float]:
+    """Return each feature's accuracy on `test` after retraining what is behind it."""
+    return {
+        feature: accuracy(retrained(model, feature, train, recipe, seed)[0], test)
+        for feature in features
+    }
+
+
+def retrained(
+    model: nn.Sequential, feature: str, data: Examples, recipe: Recipe, seed: int
+) -> tuple[nn.Module, list[float]]:
+    """Return the model M_i behind a stage of a chain of stages, and the loss of every step.
+
+    Computes in the type of the data; the fresh weights are drawn in fp32 all the same.
+    """
+    own = copy.deepcopy(model).float()
+    names = [name for name, _ in own.named_children()]
+    cut = names.index(feature) + 1
+    fresh(own, stream(seed, "tail", feature), names[:cut])
+    own.to(data.x.dtype)
+    prefix, tail = own[:cut].eval(), own[cut:].train()
+    optimiser = torch.optim.Adam(tail.parameters(), lr=recipe.learning_rate)
+    draw = stream(seed, "retrain", feature)
+    torch.randint(2**62, (), generator=draw)  # the product seeds dropout with it
+    losses = []
+    for _ in range(recipe.epochs):
+        for chosen in torch.randperm(len(data), generator=draw).split(recipe.batch_size):
+            with torch.no_grad():
+                value = prefix(data.x[chosen])
+            loss = nn.functional.cross_entropy(tail(value), data.y[chosen])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            losses.append(loss.item())
+    return own, losses
+
+
+@torch.no_grad()
+def accuracy(model: nn.Module, test: Examples, batch_size: int = 1000) -> float:
+    """Return the share of right answers."""
+    model.eval()
+    right = torch.zeros((), dtype=torch.int64)
+    for x, y in zip(test.x.split(batch_size), test.y.split(batch_size), strict=True):
+        right += (model(x).argmax(1) == y).sum()
+    return int(right) / len(test)
+
+
+def stages(model: nn.Sequential) -> list[str]:
+    """Return the stages behind which something is left to retrain: all but the last."""
+    return [name for name, _ in model.named_children()][:-1]

@@ -1,0 +1,52 @@
+"""The product under the same names as the obvious implementation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+
+from probe.cache import Served
+from probe.examples import Examples
+from probe.fitting import Objective, Recipe, fit
+from probe.randomness import stream
+from probe.retrain import retrain_each
+from probe.splitting import split
+
+
+def sweep(
+    model: nn.Module,
+    features: Sequence[str],
+    train: Examples,
+    test: Examples,
+    recipe: Recipe,
+    seed: int,
+) -> dict[str, float]:
+    """Return each feature's accuracy on `test` after retraining what is behind it."""
+    classes = int(train.y.max()) + 1
+    each = retrain_each(model, features, train, test, classes, recipe, seed)
+    return {feature: float(counts.accuracy()) for feature, counts in each}
+
+
+def losses(
+    model: nn.Module, feature: str, data: Examples, recipe: Recipe, seed: int
+) -> list[float]:
+    """Return the loss of every step of the retraining behind a feature."""
+    kept = _Losses()
+    cut = split(model, feature, data.x[:64])
+    cut.reinitialise(recipe.init, stream(seed, "tail", feature))
+    values = Served(cut.prefix(data.x), data.y)
+    fit(cut.tail, values, recipe, stream(seed, "retrain", feature), kept)
+    return [float(loss) for loss in kept.values]
+
+
+class _Losses(Objective):
+    """Cross-entropy that is written down."""
+
+    def __init__(self) -> None:
+        self.values: list[Tensor] = []
+
+    def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+        loss = super().loss(model, x, y)
+        self.values.append(loss.detach())
+        return loss

@@ -34,9 +34,9 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what blocks of `replacing` that were killed have left in a folder and below it."""
+    """Remove what processes that were killed have left half written in a folder and below it."""
     for left in folder.rglob("*.tmp"):
-        match = re.fullmatch(r".+\.(?:json|pt|csv|png|svg)\.(\d+)\.tmp", left.name)
+        match = re.fullmatch(r".+\.(?:json|pt|csv|png|svg|bin)\.(\d+)\.tmp", left.name)
         if match and left.is_file() and not _alive(int(match[1])):
             left.unlink(missing_ok=True)
 

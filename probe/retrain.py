@@ -6,20 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from probe.cache import Served
 from probe.counts import Counts
 from probe.errors import InputError
 from probe.evaluation import evaluate
 from probe.examples import Examples, check_examples, check_tasks
 from probe.fitting import Recipe, fit
-from probe.layers import tap
 from probe.metrics.murata import pra, task_f1
 from probe.modes import mode
+from probe.outputs import Output
+from probe.placement import CacheSettings, Placed
 from probe.randomness import stream
-from probe.splitting import split
+from probe.serving import Serving
+from probe.splitting import Split, split_each
 
 _SAMPLE = 64
 
@@ -59,6 +61,8 @@ def partial_retrain(
     tasks: Sequence[Sequence[int]],
     recipe: Recipe | None = None,
     seed: int = 0,
+    cache: CacheSettings | None = None,
+    output: Output = None,
 ) -> PartialRetraining:
     """Run the partial-retraining protocol of Murata 2020 (section 2, steps 2 and 3) on one model.
 
@@ -69,11 +73,14 @@ def partial_retrain(
 
     model: any nn.Module that maps x (N, ...) to logits (N, K); features: dotted module names;
     train, test: examples of all tasks, class labels 0..K-1; tasks: the classes of each task in
-    executed order, each class in exactly one; seed: decides fresh weights and batches.
+    executed order, each class in exactly one; seed: decides fresh weights and batches; cache: where
+    the features' values live (`cache_plan` tells in advance); output: where in what the model
+    returns the logits are, a key, attribute or position, if it does not return them alone.
     Raises InputError for an unknown feature, labels or tasks that do not fit, NaN or Inf.
 
+    >>> import torch
     >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
-    >>> data = Examples(torch.randn(6, 4), torch.tensor([0, 1] * 3))
+    >>> data = Examples(torch.randn(6, 4), torch.arange(6) % 2)
     >>> result = partial_retrain(net, ["1", "2"], data, data, [[0], [1]], Recipe(epochs=1))
     >>> result.features, result.task_f1.shape
     (('1', '2'), (2, 2))
@@ -81,9 +88,10 @@ def partial_retrain(
     places = tuple(tuple(int(c) for c in task) for task in tasks)
     classes = sum(map(len, places))
     check_tasks(places, classes)
-    check_examples(train, range(classes), "train")
-    check_examples(test, range(classes), "test")
-    each = retrain_each(model, features, train, test, classes, recipe or Recipe(), seed)
+    for name, examples in (("train", train), ("test", test)):
+        check_examples(examples, range(classes), name)
+    chosen = recipe or Recipe()
+    each = retrain_each(model, features, train, test, classes, chosen, seed, cache, output)
     return PartialRetraining(tasks=places, counts=dict(each))
 
 
@@ -95,57 +103,64 @@ def retrain_each(
     classes: int,
     recipe: Recipe,
     seed: int,
+    cache: CacheSettings | None = None,
+    output: Output = None,
 ) -> Iterator[tuple[str, Counts]]:
     """Yield each feature with the counts of its partial retrained model, as soon as it is done.
 
-    All cuts are made and checked before the first training; one pass over the data computes every
-    feature that can be cached. See `partial_retrain`, which checks its inputs and collects.
+    All cuts are made and checked before the first training; one pass over the data computes the
+    values of every feature that is kept. See `partial_retrain`, which checks its inputs and
+    collects.
     """
+    device = next((p.device for p in model.parameters()), train.x.device)
+    train, test = train.to(device), test.to(device)
+    serving = Serving(cache, recipe.batch_size, device)
+    cuts = _cuts(model, features, test.x[:_SAMPLE], output)
+    plan = serving.plan(cuts, test.x[:_SAMPLE], (len(train), len(test)))
+    learnt = [cut for cut in cuts if cut.trainable]
+    seen = serving.rows(learnt, plan, train.x)
+    unseen = serving.rows(cuts, plan, test.x)
+    for cut in cuts:
+        if cut.trainable:
+            cut.reinitialise(recipe.init, stream(seed, "tail", cut.feature))
+            try:
+                # A feature's values are dropped once they have served.
+                data = Served(seen.pop(cut.feature), train.y)
+                fit(cut.tail, data, recipe, stream(seed, "retrain", cut.feature))
+            except InputError as error:
+                raise InputError(f"retraining behind {cut.feature!r}: {error}") from None
+        with mode(cut.tail, training=False):
+            data = Served(unseen.pop(cut.feature), test.y)
+            yield cut.feature, evaluate(cut.tail, data, classes)
+
+
+def cache_plan(
+    model: nn.Module,
+    features: Sequence[str],
+    sample: Tensor,
+    sizes: tuple[int, int],
+    recipe: Recipe | None = None,
+    cache: CacheSettings | None = None,
+    output: Output = None,
+) -> tuple[Placed, ...]:
+    """Return where `partial_retrain` will keep each feature's values, before anything is trained.
+
+    sample: (B, ...) inputs; sizes: how many training and test examples there will be. Raises
+    InputError for an unknown feature, and for one at which the model cannot be cut.
+
+    >>> import torch
+    >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    >>> plan = cache_plan(net, ["1"], torch.rand(9, 4), (60_000, 10_000))
+    >>> print(*plan)
+    1: 2.2 MB, in memory
+    """
+    serving = Serving(cache, (recipe or Recipe()).batch_size, sample.device)
+    return serving.plan(_cuts(model, features, sample, output), sample, sizes)
+
+
+def _cuts(model: nn.Module, features: Sequence[str], sample: Tensor, output: Output) -> list[Split]:
     if not features:
         raise InputError("no features to retrain behind: name at least one layer")
     if len(set(features)) < len(features):
         raise InputError(f"a feature is named twice in {list(features)}: name each once")
-    device = next((p.device for p in model.parameters()), train.x.device)
-    train, test = train.to(device), test.to(device)
-    cuts = [split(model, feature, test.x[:_SAMPLE]) for feature in features]
-    cached = [cut.feature for cut in cuts if cut.cached]
-    train_maps, test_maps = (feature_maps(model, cached, data.x) for data in (train, test))
-    for cut in cuts:
-        # A feature's values are dropped once they have served.
-        seen = Examples(train_maps.pop(cut.feature, train.x), train.y)
-        unseen = Examples(test_maps.pop(cut.feature, test.x), test.y)
-        if cut.trainable:
-            cut.reinitialise(recipe.init, stream(seed, "tail", cut.feature))
-            try:
-                fit(cut.tail, seen, recipe, stream(seed, "retrain", cut.feature))
-            except InputError as error:
-                raise InputError(f"retraining behind {cut.feature!r}: {error}") from None
-        with mode(cut.tail, training=False):
-            yield cut.feature, evaluate(cut.tail, unseen, classes)
-
-
-@torch.no_grad()
-def feature_maps(
-    model: nn.Module, features: Sequence[str], x: Tensor, batch_size: int = 1000
-) -> dict[str, Tensor]:
-    """Return each feature's value (N, ...) for all inputs x (N, ...), in one pass in eval mode.
-
-    Each feature must be a layer that gives one tensor and runs once in a forward pass.
-    """
-    maps: dict[str, Tensor] = {}
-    start = 0
-
-    def keep(name: str, output: object) -> None:
-        if not isinstance(output, Tensor):
-            raise InputError(f"feature {name!r} gives {type(output).__name__}, expected a tensor")
-        if name not in maps:
-            maps[name] = output.new_empty((len(x), *output.shape[1:]))
-        # Copied at once: an in-place operation behind the feature would overwrite it.
-        maps[name][start : start + len(output)] = output
-
-    if features:
-        with mode(model, training=False), tap(model, features, keep):
-            for batch in x.split(batch_size):
-                model(batch.clone())  # a model may write into its input
-                start += len(batch)
-    return maps
+    return split_each(model, features, sample, output)

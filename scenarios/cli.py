@@ -1,4 +1,4 @@
-"""The command line: `probe run`, `status`, `figures`, `metrics` and `list`.
+"""The command line: `probe run`, `status`, `figures`, `metrics`, `layers` and `list`.
 
 Everything heavy is imported inside the commands, so that `probe --help` answers at once.
 """
@@ -53,8 +53,12 @@ def run(
     download: Annotated[bool, typer.Option("--download", help="Fetch missing data.")] = False,
     workers: Annotated[int | None, typer.Option(help="Processes; all cores by default.")] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
+    cache_budget: Annotated[
+        str | None, typer.Option(help="Memory for features' values, as 4GB; half of what is free.")
+    ] = None,
 ) -> None:
     """Run a study, or go on with it: train, retrain behind every feature, write tables, draw."""
+    from probe.sizes import parse_size
     from scenarios.study.overrides import Overrides
     from scenarios.study.run import Options, run_study
 
@@ -65,7 +69,14 @@ def run(
         epochs=epochs,
         train_limit=train_limit,
     )
-    options = Options(out=out, data=data, download=download, workers=workers, device=device)
+    options = Options(
+        out=out,
+        data=data,
+        download=download,
+        workers=workers,
+        device=device,
+        cache_budget=None if cache_budget is None else parse_size(cache_budget, "--cache-budget"),
+    )
     run_study(study, overrides, options)
 
 
@@ -109,6 +120,28 @@ def metrics(
     from scenarios.scoring import score_file
 
     score_file(file, as_json, test_sizes, reference, ideal, percent)
+
+
+@app.command()
+def layers(
+    model: Annotated[str, typer.Argument(metavar="MODULE:FACTORY|NETWORK")],
+    shape: Annotated[str, typer.Option("--input", help="Shape of one input, as 3x32x32.")],
+    output: Annotated[
+        str | None, typer.Option(help="Where the logits are in what the model returns.")
+    ] = None,
+    integers: Annotated[
+        bool, typer.Option("--integers", help="Inputs are whole numbers, as of words.")
+    ] = False,
+) -> None:
+    """List the modules of a model that can be features, with a suggestion of a good set.
+
+    FACTORY, in a MODULE that can be imported from here, gives the model when called without
+    arguments, or is it. The model sees random inputs: normal values, or the numbers 0 and 1.
+    Frozen and left are numbers of parameters.
+    """
+    from scenarios.layers import show_layers
+
+    show_layers(model, shape, output, integers)
 
 
 @app.command("list")

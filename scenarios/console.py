@@ -17,6 +17,8 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from probe.placement import CacheSettings, Placed
+from probe.sizes import show_size
 from probe.table import MetricRow, SummaryRow
 from scenarios.study.execute import Done
 from scenarios.study.job import Job, parts_of
@@ -45,6 +47,14 @@ def show_progress(
         for job, part in done:
             progress.update(bar, advance=_effort(job, part), description=f"{job.name} {part}")
         progress.update(bar, completed=total, description=study.name)
+
+
+def show_plan(console: Console, plan: Sequence[Placed], cache: CacheSettings) -> None:
+    """Print where each feature's values live while models are retrained behind it."""
+    allowed = show_size(cache.budget or 0)
+    console.print(f"features' values, of which at most {allowed} in memory per worker:")
+    for placed in plan:
+        console.print(f"  {placed}", markup=False, highlight=False)
 
 
 def show_results(

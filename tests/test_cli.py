@@ -90,6 +90,7 @@ MISTAKES = {
         for flag in ("seeds", "epochs", "train-limit", "workers")
         for number in (0, -2)
     },
+    "run digits --cache-budget 1G": ["--cache-budget expects a size such as 500MB", "got '1G'"],
     "run digits --device gpu": ["unknown device 'gpu'", "expected cpu, cuda or cuda:N"],
     "run digits --device meta": ["unknown device 'meta'", "expected cpu, cuda or cuda:N"],
     "run digits --device cuda:99": ["no device 'cuda:99'", "use --device cpu"],

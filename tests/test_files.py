@@ -41,7 +41,8 @@ def test_sweeping_removes_what_was_left_and_nothing_else(tmp_path: Path) -> None
     """Not what a live process is writing, nor files that only look alike."""
     (tmp_path / "below").mkdir()
     kept = {"a.json", "below/b.pt", "c.tmp", "n.2024.tmp", f"d.csv.{os.getpid()}.tmp"}
-    for name in (*kept, "a.json.4000001.tmp", "below/b.pt.4000002.tmp"):
+    left_over = ("a.json.4000001.tmp", "below/b.pt.4000002.tmp", "values.x7.bin.4000003.tmp")
+    for name in (*kept, *left_over):
         (tmp_path / name).write_bytes(b"")
     sweep(tmp_path)
     left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}

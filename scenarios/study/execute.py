@@ -17,6 +17,7 @@ from pathlib import Path
 import torch
 
 from probe.errors import InputError
+from probe.placement import CacheSettings
 from scenarios.datasets import Location, load
 from scenarios.streams import split_by_class
 from scenarios.study.job import Job, on_device, parts_of, run_job
@@ -31,13 +32,17 @@ _POLL = 0.2  # seconds between two looks at what the workers have finished
 
 @dataclass(frozen=True)
 class Work:
-    """What a worker needs to do any job of a study: all of it plain data."""
+    """What a worker needs to do any job of a study: all of it plain data.
+
+    cache: one worker's share of the memory and of the disk.
+    """
 
     study: Study
     location: Location
     device: str
     root: Path
     identity: str
+    cache: CacheSettings
 
     @property
     def store(self) -> Store:
@@ -118,7 +123,7 @@ def _work(work: Work, job: Job) -> None:
 def _run(work: Work, job: Job) -> Iterator[str]:
     device = torch.device(work.device)
     scenario = _loaded(work.study.scenario, work.location, work.device)
-    yield from run_job(work.study, job, scenario, work.store, device)
+    yield from run_job(work.study, job, scenario, work.store, device, work.cache)
 
 
 @lru_cache(maxsize=1)

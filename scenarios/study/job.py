@@ -15,6 +15,7 @@ from probe.evaluation import evaluate
 from probe.examples import Examples
 from probe.initialise import initialise
 from probe.modes import mode
+from probe.placement import CacheSettings
 from probe.randomness import stream
 from probe.retrain import retrain_each
 from scenarios.learners.base import Learner
@@ -77,6 +78,12 @@ def parts_of(study: Study, job: Job) -> list[str]:
     return steps + [f"feature-{feature}" for feature in study.features[:-1]]
 
 
+def retraining_left(study: Study, jobs: Sequence[Job], store: Store) -> bool:
+    """Whether a model has yet to be retrained behind some feature."""
+    left = (part for job in jobs for part in set(parts_of(study, job)) - store.finished(job.name))
+    return any(part.startswith("feature-") for part in left)
+
+
 def network_of(study: Study, scenario: Scenario) -> nn.Module:
     """Build a study's network, uninitialised; raises InputError if it cannot take the images."""
     shape = scenario.tasks[0].train.x.shape[1:]
@@ -84,19 +91,26 @@ def network_of(study: Study, scenario: Scenario) -> nn.Module:
 
 
 def run_job(
-    study: Study, job: Job, scenario: Scenario, store: Store, device: torch.device
+    study: Study,
+    job: Job,
+    scenario: Scenario,
+    store: Store,
+    device: torch.device,
+    cache: CacheSettings | None = None,
 ) -> Iterator[str]:
     """Do what is left of a job and yield the name of each part as it is finished.
 
-    The scenario is the study's, in base order, with its data on `device`. Raises InputError, saying
-    which job, if its training diverges.
+    The scenario is the study's, in base order, with its data on `device`; cache: where features'
+    values may live, stored as the study says. Raises InputError, saying which job, if its training
+    diverges.
     """
     order = f", order {job.order}" if job.order else ""
     with _named(f"learner {job.learner}{order}, seed {job.seed}"):
         learner = _learner(study, job, scenario, device)
         stream_of_tasks = scenario.reordered(job.places)
         yield from _train(study, job, stream_of_tasks, learner, store)
-        yield from _retrain(study, job, stream_of_tasks, learner, store)
+        settings = replace(cache or CacheSettings(), storage=study.storage)
+        yield from _retrain(study, job, stream_of_tasks, learner, store, settings)
 
 
 def _train(
@@ -137,7 +151,12 @@ def _resume(
 
 
 def _retrain(
-    study: Study, job: Job, scenario: Scenario, learner: Learner, store: Store
+    study: Study,
+    job: Job,
+    scenario: Scenario,
+    learner: Learner,
+    store: Store,
+    cache: CacheSettings,
 ) -> Iterator[str]:
     """Retrain behind every feature that has no result yet; the output needs none."""
     parts = [part for part in parts_of(study, job) if part.startswith("feature-")]
@@ -153,6 +172,7 @@ def _retrain(
         scenario.classes,
         study.retraining_recipe,
         job.seed,
+        cache,
     ):
         part = f"feature-{feature}"
         store.write(job.name, part, counts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,17 +13,23 @@ from rich.table import Table
 
 from figures.build import build
 from probe.errors import InputError
+from probe.placement import CacheSettings, Placed
+from probe.retrain import cache_plan
 from probe.table import MetricRow, SummaryRow, read_table
-from scenarios.console import show_progress, show_results
+from scenarios.console import show_plan, show_progress, show_results
 from scenarios.datasets import Location
 from scenarios.study.execute import Work, execute, scenario_of
 from scenarios.study.identity import identify, read_identity
-from scenarios.study.job import jobs_of, network_of, parts_of
+from scenarios.study.job import jobs_of, network_of, parts_of, retraining_left
 from scenarios.study.overrides import Overrides
 from scenarios.study.reading import check_study, read_study
 from scenarios.study.spec import Study
 from scenarios.study.store import Store
 from scenarios.study.tables import write_tables
+from scenarios.task import Scenario
+
+_SCRATCH = "scratch"
+_SAMPLE = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +37,8 @@ class Options:
     """Where and with what a study runs; nothing here can change its results, but the device.
 
     out: the run directory, None = runs/NAME; data, download: see `scenarios.datasets`; workers:
-    processes, None = one per core (one on a GPU).
+    processes, None = one per core (one on a GPU); cache_budget: bytes of memory for features'
+    values, of all workers together, None = half of what is free.
     """
 
     out: Path | None = None
@@ -38,6 +46,7 @@ class Options:
     download: bool = False
     workers: int | None = None
     device: str = "cpu"
+    cache_budget: int | None = None
 
 
 def run_study(source: str, overrides: Overrides, options: Options) -> None:
@@ -53,9 +62,19 @@ def run_study(source: str, overrides: Overrides, options: Options) -> None:
     identity = identify(study, scenario, device)
     root = options.out or Path("runs") / study.name
     identity.claim(root)
-    work = Work(study, Location(location.folder), options.device, root, identity.hash)
+    cache = CacheSettings(
+        budget=options.cache_budget, storage=study.storage, scratch=root / _SCRATCH
+    )
+    cache = cache.settled(device, min(workers, len(jobs)))
+    work = Work(study, Location(location.folder), options.device, root, identity.hash, cache)
     console = Console()
-    show_progress(console, study, jobs, work.store, execute(work, jobs, workers))
+    if retraining_left(study, jobs, work.store):
+        show_plan(console, _plan(study, scenario, cache), cache)
+    del scenario  # whoever does a job loads the data for itself
+    try:
+        show_progress(console, study, jobs, work.store, execute(work, jobs, workers))
+    finally:
+        _remove(root / _SCRATCH)
     write_tables(identity, work.store)
     for note in work.store.notes():
         console.print(note, markup=False)
@@ -88,6 +107,21 @@ def _show_results(console: Console, study: Study, root: Path) -> None:
     show_results(console, summary, metrics, study.features)
     for path in [root / name for name in ("rows.csv", "summary.csv", "metrics.csv")] + pictures:
         console.print(str(path), markup=False, soft_wrap=True)
+
+
+def _plan(study: Study, scenario: Scenario, cache: CacheSettings) -> tuple[Placed, ...]:
+    """Return where every job keeps its features' values: it is the same for all."""
+    network, sample = network_of(study, scenario), scenario.tasks[0].test.x[:_SAMPLE]
+    train = sum(len(task.train) for task in scenario.tasks)
+    test = sum(len(task.test) for task in scenario.tasks)
+    recipe = study.retraining_recipe
+    return cache_plan(network, study.features[:-1], sample, (train, test), recipe, cache)
+
+
+def _remove(folder: Path) -> None:
+    # Its files are gone with those who used them; one that a crash has left is swept at a start.
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def _device(name: str) -> torch.device:

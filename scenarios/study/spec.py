@@ -20,6 +20,7 @@ from pydantic import (
 
 from probe.errors import InputError, unknown
 from probe.fitting import Recipe
+from probe.placement import Storage
 from scenarios.datasets import LOADERS
 from scenarios.learners.catalogue import LEARNERS, AnySettings
 from scenarios.networks import architecture
@@ -121,7 +122,8 @@ class Study(_Strict):
 
     learners: their settings, by the name that the tables use; orders: see
     `scenarios.streams.orders`; seeds: runs with the seeds 0 .. seeds - 1; retraining: the recipe of
-    the retrained tails (None = that of the training, as in Murata 2020).
+    the retrained tails (None = that of the training, as in Murata 2020); storage: how features'
+    values are kept for the retraining, `bf16` in half the memory but rounded.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
@@ -132,6 +134,7 @@ class Study(_Strict):
     learners: Annotated[dict[_Name, AnySettings], BeforeValidator(_with_kinds)]
     orders: _Orders = "rotate"
     seeds: StrictInt = Field(default=1, ge=1)
+    storage: Storage = "fp32"
 
     @property
     def retraining_recipe(self) -> Recipe:

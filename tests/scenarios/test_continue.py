@@ -94,6 +94,30 @@ def test_killed_at_random_moments(tmp_path: Path, undisturbed: dict[str, bytes],
     assert tables(out) == undisturbed
 
 
+def test_killed_with_values_on_the_disk(tmp_path: Path, undisturbed: dict[str, bytes]) -> None:
+    """Killed while the values of three features are memory-mapped, and those of one."""
+    out, kept = tmp_path / "run", Options(out=tmp_path / "run", workers=1, cache_budget=0)
+
+    def die_after(feature: str) -> None:
+        replace = os.replace
+
+        def deadly(source: Path, target: Path) -> None:
+            replace(source, target)
+            if Path(target).stem == f"feature-{feature}":
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        os.replace = deadly  # type: ignore[assignment]
+        run_study("digits", STUDY, kept)
+
+    for feature in ("conv1", "conv2"):
+        with child(lambda feature=feature: die_after(feature)):  # type: ignore[misc]
+            pass
+        assert list((out / "scratch").iterdir()) == []
+    run_study("digits", STUDY, kept)
+    assert tables(out) == undisturbed
+    assert not (out / "scratch").exists()
+
+
 def test_workers_killed_with_their_parent(tmp_path: Path, undisturbed: dict[str, bytes]) -> None:
     """The command line in two processes, killed as a group, then continued with other workers."""
     out = tmp_path / "run"

@@ -129,12 +129,12 @@ def test_a_part_of_another_study_is_set_aside(store):
 
 
 def test_a_part_of_another_format_is_set_aside(store, monkeypatch):
-    monkeypatch.setattr("scenarios.study.store.FORMAT", 2)
+    monkeypatch.setattr("scenarios.study.store.FORMAT", 3)
     assert store.read(JOB, "step-1") is None
     assert_set_aside(store, "step-1.json")
 
 
-@pytest.mark.parametrize("changes", [{"format": 2}, {"counts": [[42, 3], [7, 5]]}, {"extra": 1}])
+@pytest.mark.parametrize("changes", [{"format": 3}, {"counts": [[42, 3], [7, 5]]}, {"extra": 1}])
 def test_a_part_edited_by_hand_is_set_aside(store, changes):
     path = path_of(store, "step-1.json")
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))

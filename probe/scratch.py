@@ -1,0 +1,68 @@
+"""Memory-mapped files that vanish by themselves, and what a crash can leave of them."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from probe.errors import InputError
+
+# Rows read before their pages are let go: the kernel maps up to 2 MB of a file for each.
+_PIECE = 32
+
+
+class Mapped:
+    """A matrix in a nameless file: `rows` (N, D), all zeros at first.
+
+    The file has no name from the start (or from right after it), so that it is gone with the last
+    process that has it mapped, however that ends. Its pages are page cache, which the kernel takes
+    back when memory is short; as long as they are mapped they count as this process's all the same,
+    and hide what it really needs. They are therefore let go as soon as they have served.
+    """
+
+    def __init__(self, folder: Path, n: int, width: int, dtype: torch.dtype) -> None:
+        self._map = _mapped(folder, n * width * dtype.itemsize)
+        self.rows: Tensor = torch.frombuffer(self._map, dtype=dtype).view(n, width)
+
+    def gather(self, indices: Tensor) -> Tensor:
+        """Return the rows at `indices` (B,) in memory of their own."""
+        out = self.rows.new_empty((len(indices), self.rows.shape[1]))
+        for part, some in zip(out.split(_PIECE), indices.split(_PIECE), strict=True):
+            torch.index_select(self.rows, 0, some, out=part)
+            self.let_go()
+        return out
+
+    def let_go(self) -> None:
+        """Stop counting what was read and written as this process's; nothing is lost."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED)
+
+
+def _mapped(folder: Path, size: int) -> Any:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # The name is one that `probe.files.sweep` knows: where a file must have one for a moment,
+        # a process may be killed in it.
+        suffix = f".bin.{os.getpid()}.tmp"
+        with tempfile.TemporaryFile(dir=folder, prefix="values.", suffix=suffix) as file:
+            _reserve(file.fileno(), size)
+            return mmap.mmap(file.fileno(), size)
+    except OSError as error:
+        raise InputError(
+            f"cannot keep values in {folder} ({error.strerror}): make room there, choose another "
+            f"folder, or allow more memory for the cache"
+        ) from None
+
+
+def _reserve(file: int, size: int) -> None:
+    # A disk that is full only when a page is written would kill the process.
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, 0, size)
+    else:
+        os.truncate(file, size)

@@ -5,13 +5,21 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(if $(shell command -v uv),uv pip install --python $(BIN)/python,$(BIN)/python -m pip install)
 
-.PHONY: demo test lint types clean
+.PHONY: demo test zoo bench lint types clean
 
 demo: $(VENV)/installed
 	$(BIN)/probe run digits
 
 test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest
+
+# Every network at every place, with the count of cuts; half an hour on one core.
+zoo: $(VENV)/installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.zoo_cuts.run
+
+# DATA=DIR, a folder with MNIST, adds the comparison of scores.
+bench: $(VENV)/installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.bench $(if $(DATA),--data $(DATA))
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

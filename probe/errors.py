@@ -15,6 +15,10 @@ class NotMeasured(InputError):
     """A quantity needs a cell of the accuracy matrix (or another input) that was not measured."""
 
 
+class Failed(Exception):
+    """A cut does not pass a check; the message, the end of a sentence, says which."""
+
+
 def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
     """Return the error for a name that does not exist, suggesting the nearest ones.
 

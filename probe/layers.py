@@ -45,6 +45,19 @@ def tap(
             handle.remove()
 
 
+def unwrapped(model: nn.Module) -> nn.Module:
+    """Return the model inside wrappers such as `DataParallel` and `torch.compile`.
+
+    >>> unwrapped(nn.DataParallel(nn.ReLU()))
+    ReLU()
+    """
+    while True:
+        name = next((n for n, kinds in _WRAPPERS.items() if type(model).__name__ in kinds), None)
+        if name is None:
+            return model
+        model = model.get_submodule(name)
+
+
 def named_state(model: nn.Module) -> dict[str, Tensor]:
     """Return every parameter and buffer by name, under each of its names if it is used twice."""
     return {
@@ -57,3 +70,10 @@ def _hook(
     name: str, receive: Callable[[str, object], None]
 ) -> Callable[[nn.Module, object, object], None]:
     return lambda module, inputs, output: receive(name, output)
+
+
+# By their names: to import them is slow, and some builds of torch lack them.
+_WRAPPERS = {
+    "module": {"DataParallel", "DistributedDataParallel", "AveragedModel"},
+    "_orig_mod": {"OptimizedModule"},
+}

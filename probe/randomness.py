@@ -31,3 +31,15 @@ def global_stream(generator: torch.Generator) -> Iterator[None]:
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(int(torch.randint(2**62, (), generator=generator)))
         yield
+
+
+def global_states() -> list[torch.Tensor]:
+    """Return the states of torch's global generators: they differ after anything was drawn.
+
+    >>> before = global_states()
+    >>> _ = torch.zeros(3).mul(2)
+    >>> all(map(torch.equal, before, global_states()))
+    True
+    """
+    on_cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+    return [torch.get_rng_state(), *on_cuda]

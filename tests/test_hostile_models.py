@@ -130,7 +130,7 @@ def built(build: Callable[[], nn.Module]) -> nn.Module:
 def test_a_feature_that_would_not_stay_fixed_is_refused(
     build: Callable[[], nn.Module], feature: str
 ) -> None:
-    with pytest.raises(InputError, match="does not stay fixed"):
+    with pytest.raises(InputError, match=r"not stay\s+fixed"):
         split(built(build), feature, x_and_y()[0])
 
 
@@ -156,7 +156,6 @@ def test_parameters_tied_by_their_data_stay_tied() -> None:
     model[2].weight.data = model[0].weight.data
     cut = split(model, "1", x_and_y()[0])
     assert set(cut.frozen) == {"0.weight", "0.bias", "2.weight"}
-    assert not cut.cached
     assert not cut.tail.get_parameter("model.2.weight").requires_grad
 
 
@@ -168,10 +167,15 @@ def test_a_module_that_stands_twice_in_a_chain_runs_twice() -> None:
     assert sum(isinstance(m, nn.Dropout) for m in cut.tail) == 2
 
 
-def test_a_skip_behind_torch_s_back_is_not_cached() -> None:
+def test_a_skip_behind_the_modules_backs_is_followed() -> None:
     save = Save()
     model = nn.Sequential(nn.Linear(6, 6), save, nn.Linear(6, 6), Add(save), nn.Linear(6, 3))
-    assert not split(model, "2", x_and_y()[0]).cached
+    x, _ = x_and_y()
+    cut = split(model, "2", x)
+    value = cut.prefix(x)
+    assert isinstance(value, Tensor)
+    assert torch.equal(value, model[2](model[0](x)) + model[0](x))
+    assert torch.equal(cut.tail(value), model(x))
 
 
 def test_a_value_that_depends_on_its_neighbours_is_not_cached() -> None:
@@ -204,7 +208,6 @@ def test_what_the_user_had_frozen_is_retrained_all_the_same(chain: bool) -> None
     model = nn.Sequential(nn.Linear(6, 6), nn.Linear(6, 3)) if chain else built(Base)
     model.requires_grad_(False)
     cut = split(model, "0" if chain else "a", x_and_y()[0])
-    assert cut.cached == chain
     assert all(p.requires_grad for name, p in cut.tail.named_parameters() if "model.a" not in name)
     assert not any(p.requires_grad for p in model.parameters())
 
@@ -275,10 +278,11 @@ class Watched(nn.Linear):
 
 def test_the_tail_is_trained_in_train_mode_and_evaluated_in_eval_mode() -> None:
     model = nn.Sequential(nn.Linear(6, 6), nn.ReLU(), Watched(6, 3))
-    x, y = x_and_y(130)
+    x, y = x_and_y(123 + 70)
     train, test = Examples(x[:123], y[:123]), Examples(x[123:], y[123:])
     partial_retrain(model, ["1"], train, test, TASKS, Recipe(epochs=1, batch_size=41))
     Watched.seen.clear()
     partial_retrain(model.train(), ["1"], train, test, TASKS, Recipe(epochs=1, batch_size=41))
     assert Watched.seen.count((41, True)) == 3
-    assert {training for n, training in Watched.seen if n != 41} == {False}
+    # Up to 64 examples serve to check the cut.
+    assert {training for n, training in Watched.seen if n > 64} == {False}

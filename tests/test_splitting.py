@@ -8,15 +8,15 @@ import pytest
 import torch
 from torch import nn
 
+from probe.cache import Served
 from probe.errors import InputError
-from probe.examples import Examples
+from probe.examples import Examples, Value
 from probe.fitting import Recipe, fit
 from probe.layers import named_state
 from probe.modes import mode
-from probe.origin import origin
 from probe.randomness import stream
 from probe.splitting import split
-from tests.zoo import CUTS, ZOO, FunctionalDropout, Twice, specimen
+from tests.zoo import CUTS, Twice, specimen
 
 
 def outputs(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
@@ -27,12 +27,23 @@ def outputs(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
 def feature_value(model: nn.Module, feature: str, x: torch.Tensor) -> torch.Tensor:
     """The feature's value, read by a plain hook and copied before anything can overwrite it."""
     seen: list[torch.Tensor] = []
-    hook = model.get_submodule(feature).register_forward_hook(
-        lambda m, i, o: seen.append(o.clone())
-    )
+    name, _, call = feature.partition("#")
+    hook = model.get_submodule(name).register_forward_hook(lambda m, i, o: seen.append(o.clone()))
     outputs(model, x)
     hook.remove()
-    return seen[0]
+    return seen[int(call or 1) - 1]
+
+
+def parts(value: Value) -> tuple[torch.Tensor, ...]:
+    return (value,) if isinstance(value, torch.Tensor) else value
+
+
+class Rows(tuple[torch.Tensor, ...]):
+    """What a prefix gives for all examples, by index."""
+
+    def __getitem__(self, indices: torch.Tensor) -> Value:  # type: ignore[override]
+        first, *others = (part[indices] for part in self)
+        return (first, *others) if others else first
 
 
 @pytest.mark.parametrize(("name", "feature"), CUTS)
@@ -40,12 +51,10 @@ def test_tail_of_prefix_is_the_model(name: str, feature: str) -> None:
     model, x, _ = specimen(name)
     before = copy.deepcopy(model.state_dict())
     cut = split(model, feature, x[:8])
-    assert cut.cached == ZOO[name].features[feature]
+    assert cut.cached, cut.slow
     assert torch.equal(outputs(cut.tail, cut.prefix(x)), outputs(model, x))
     assert all(torch.equal(before[key], value) for key, value in model.state_dict().items())
-    if cut.cached:
-        assert torch.equal(cut.prefix(x), feature_value(model, feature, x))
-        assert not cut.prefix(x.clone().requires_grad_()).requires_grad
+    assert not any(part.requires_grad for part in parts(cut.prefix(x.clone().requires_grad_())))
 
 
 @pytest.mark.parametrize(("name", "feature"), CUTS)
@@ -72,36 +81,25 @@ def test_frozen_is_what_moves_the_feature(name: str, feature: str) -> None:
 def test_training_the_tail_leaves_the_feature_alone(name: str, feature: str) -> None:
     """Bit for bit, buffers included, while everything behind it is fresh and then moves."""
     model, x, y = specimen(name)
-    value = feature_value(model, feature, x)
     cut = split(model, feature, x[:8])
     if not cut.trainable:
         return
-    frozen_before = {key: named_state(model)[key].clone() for key in cut.frozen}
-    prefix_before = copy.deepcopy(cut.prefix.state_dict())
+    before = parts(cut.prefix(x))
     start = copy.deepcopy(cut.tail.state_dict())
     cut.reinitialise("murata", stream(0))
     fresh = copy.deepcopy(cut.tail.state_dict())
-    with torch.no_grad():
-        mapped = cut.prefix(x)
-    fit(cut.tail, Examples(mapped, y), Recipe(epochs=2, batch_size=8), stream(1))
+    fit(cut.tail, Served(Rows(before), y), Recipe(epochs=2, batch_size=8), stream(1))
 
     trained = cut.tail.state_dict()
     weights = {key for key, p in cut.tail.named_parameters() if p.requires_grad}
     assert weights
     for key in trained:
-        own = key.removeprefix("model.")
-        if not cut.cached and own in frozen_before:
-            assert torch.equal(trained[key], frozen_before[own])
+        if key.removeprefix("model.") in cut.frozen:
+            assert torch.equal(trained[key], start[key])
         elif key in weights:
             assert not torch.equal(trained[key], fresh[key])
             assert not torch.equal(fresh[key], start[key])
-    for key, tensor in cut.prefix.state_dict().items():
-        assert torch.equal(tensor, prefix_before[key])
-    if cut.cached:
-        assert torch.equal(cut.prefix(x), value)
-    else:
-        held = cut.tail.get_submodule("model")
-        assert torch.equal(feature_value(held, feature, x), value)
+    assert all(map(torch.equal, before, parts(cut.prefix(x))))
 
 
 def test_a_frozen_batch_norm_counts_no_batches() -> None:
@@ -110,7 +108,7 @@ def test_a_frozen_batch_norm_counts_no_batches() -> None:
     before = int(model.get_buffer("first.2.num_batches_tracked"))
     assert before > 0
     cut.reinitialise("murata", stream(0))
-    fit(cut.tail, Examples(x, y), Recipe(epochs=1, batch_size=8), stream(1))
+    fit(cut.tail, Served(Rows(parts(cut.prefix(x))), y), Recipe(epochs=1, batch_size=8), stream(1))
     assert int(cut.tail.get_buffer("model.first.2.num_batches_tracked")) == before
 
 
@@ -149,8 +147,7 @@ def test_what_is_frozen_does_not_follow_registration() -> None:
 def test_a_shared_weight_stays_frozen_in_the_tail() -> None:
     model, x, y = specimen("tied")
     cut = split(model, "encode", x[:8])
-    assert not cut.cached
-    fit(cut.tail, Examples(x, y), Recipe(epochs=1, batch_size=8), stream(1))
+    fit(cut.tail, Served(Rows(parts(cut.prefix(x))), y), Recipe(epochs=1, batch_size=8), stream(1))
     assert torch.equal(cut.tail.get_parameter("model.encode.weight"), model.encode.weight)
 
 
@@ -158,7 +155,6 @@ def test_a_shared_module_in_a_chain_is_not_cut_in_two() -> None:
     shared = nn.Linear(4, 4)
     model = nn.Sequential(shared, nn.ReLU(), shared, nn.Linear(4, 2))
     cut = split(model, "1", torch.randn(5, 4, generator=stream(0)))
-    assert not cut.cached
     assert not cut.tail.get_parameter("model.0.weight").requires_grad
     assert cut.tail.get_parameter("model.3.weight").requires_grad
 
@@ -176,8 +172,9 @@ def test_views_and_in_place_writes_are_followed() -> None:
             both.view(-1, 2, 2)[:, 1].copy_(self.b(x))
             return self.c(self.mark(both))
 
-    found = origin(Writes(), "mark", torch.randn(3, 4, generator=stream(0)))
-    assert found.state == {"a.weight", "a.bias", "b.weight", "b.bias"}
+    cut = split(Writes(), "mark", torch.randn(6, 4, generator=stream(0)))
+    assert cut.cached
+    assert set(cut.frozen) == {"a.weight", "a.bias", "b.weight", "b.bias"}
 
 
 def test_nothing_is_left_on_the_model() -> None:
@@ -196,15 +193,15 @@ def test_the_global_generator_is_left_alone() -> None:
     before = torch.get_rng_state()
     cut = split(model, "first", x[:8])
     cut.reinitialise("torch", stream(0))
-    fit(cut.tail, Examples(x, y), Recipe(epochs=1), stream(1))
+    fit(cut.tail, Served(Rows(parts(cut.prefix(x))), y), Recipe(epochs=1), stream(1))
     assert torch.equal(torch.get_rng_state(), before)
 
 
 @pytest.mark.parametrize(
     ("build", "feature", "says"),
     [
-        (FunctionalDropout, "second", "changes in training mode"),
-        (Twice, "layer", "runs 2 times"),
+        (Twice, "layer", "name the call, layer#1 to layer#2"),
+        (Twice, "layer#3", "unknown call of 'layer' '3'"),
         (Twice, "laier", "did you mean 'layer'"),
         (lambda: nn.Sequential(nn.Linear(6, 3), nn.LSTM(3, 3)), "0", "returns tuple"),
     ],
@@ -235,5 +232,4 @@ def test_a_hook_on_a_container_is_not_lost() -> None:
     model[0].register_forward_hook(lambda module, inputs, output: output + 1)
     x = torch.randn(8, 6, generator=stream(0))
     cut = split(model, "0.0", x)
-    assert not cut.cached
     assert torch.equal(outputs(cut.tail, cut.prefix(x)), outputs(model, x))

@@ -108,15 +108,15 @@ class Twice(nn.Module):
 
 @dataclass(frozen=True)
 class Specimen:
-    """A network, the shape of one input, and for each feature whether its graph can be cut."""
+    """A network, the shape of one input, and features at which to cut it."""
 
     build: Callable[[], nn.Module]
     shape: tuple[int, ...]
-    features: dict[str, bool]
+    features: tuple[str, ...]
 
 
 def _network(name: str, build: Callable[[], nn.Module], shape: tuple[int, ...]) -> Specimen:
-    return Specimen(build, shape, dict.fromkeys(ARCHITECTURES[name].features, True))
+    return Specimen(build, shape, ARCHITECTURES[name].features)
 
 
 def _nested() -> nn.Module:
@@ -130,16 +130,14 @@ ZOO = {
     "reduced_resnet18": _network(
         "reduced_resnet18", lambda: reduced_resnet18((3, 32, 32), 3, base=2), (3, 32, 32)
     ),
-    "nested": Specimen(
-        _nested, (6,), {"0": True, "0.0": True, "0.1": True, "1.0": True, "2": True}
-    ),
-    "in place": Specimen(InPlace, (6,), {"first": False, "relu": False, "second": False}),
-    "branches": Specimen(
-        Branches, (6,), {"stem": False, "side": False, "side.0": False, "middle": False}
-    ),
-    "reversed": Specimen(Reversed, (6,), {"first": False, "middle": False, "last": False}),
-    "tied": Specimen(Tied, (6,), {"encode": False, "decode": False}),
-    "drops": Specimen(Drops, (6,), {"first": False, "first.0": False, "second": False}),
+    "nested": Specimen(_nested, (6,), ("0", "0.0", "0.1", "1.0", "2")),
+    "in place": Specimen(InPlace, (6,), ("first", "relu", "second")),
+    "branches": Specimen(Branches, (6,), ("stem", "side", "side.0", "middle")),
+    "reversed": Specimen(Reversed, (6,), ("first", "middle", "last")),
+    "tied": Specimen(Tied, (6,), ("encode", "decode")),
+    "functional dropout": Specimen(FunctionalDropout, (6,), ("first", "second")),
+    "twice": Specimen(Twice, (6,), ("layer#1", "layer#2", "head")),
+    "drops": Specimen(Drops, (6,), ("first", "first.0", "second")),
 }
 
 

@@ -96,9 +96,9 @@ def _depending(seen: Pass, roots: Collection[int]) -> frozenset[int]:
 
 
 def _read_by_the_rest(seen: Pass, frozen: frozenset[int]) -> set[Name]:
-    """Return the frozen values that go into the trained part or straight to the output."""
+    """Return the frozen values that go into the trained part or are the logits."""
     rest = (step for number, step in seen.steps.items() if number not in frozen)
-    read = {name for step in rest for name in step.parents} | set(seen.output)
+    read = {name for step in rest for name in step.parents} | {seen.logits}
     return {name for name in read if name[0] in frozen}
 
 

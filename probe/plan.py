@@ -130,10 +130,16 @@ def script_of(feature: Feature, model: nn.Module, barred: Collection[Name]) -> S
     barred: values that must not be kept. Raises Failed if there are no others that would do.
     """
     trace = feature.trace
-    large, small = (follow(model, trace.names, trace.state, trace.sample[:n]) for n in trace.sizes)
+    rows, fewer = (trace.sample[:n] for n in trace.sizes)
+    large = follow(model, trace.names, trace.state, rows, trace.output)
+    if any(name not in large.forms for name in feature.visit.names):
+        raise Failed("its value is computed in another way in training mode")
     _check_writes(feature, large)
-    forms = {**trace.large.forms, **large.forms}
-    others = {**trace.small.forms, **small.forms}
+    forms, others = {**trace.large.forms, **large.forms}, trace.small.forms
+    if not large.forms.keys() <= others.keys():
+        # What is only computed in training mode has not been seen for fewer examples.
+        small = follow(model, trace.names, trace.state, fewer, trace.output)
+        others = {**others, **small.forms}
     growth = {
         name: Growth.of(form, others[name], trace.sizes)
         for name, form in forms.items()

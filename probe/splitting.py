@@ -17,9 +17,8 @@ from probe.holding import Held
 from probe.initialise import Rule, initialise
 from probe.layers import named_state, unwrapped
 from probe.naming import Name
-from probe.outputs import Output, logits_of
+from probe.outputs import Output
 from probe.plan import Feature, find, script_of
-from probe.randomness import global_stream, stream
 from probe.replay import Prefix, Replay, collect
 from probe.trace import trace
 
@@ -78,10 +77,8 @@ def split_each(
     model: nn.Module, features: Sequence[str], sample: Tensor, output: Output = None
 ) -> list[Split]:
     """Cut a copy of `model` at each of the features; see `split`."""
-    seen = trace(unwrapped(model), sample)
-    with torch.no_grad(), global_stream(stream(0, "output")):
-        logits_of(seen.model(sample[: seen.sizes[0]].clone()), output)
-    return [_cut(find(seen, feature), output) for feature in features]
+    seen = trace(unwrapped(model), sample, output)
+    return [_cut(find(seen, feature)) for feature in features]
 
 
 def values_of(cuts: Sequence[Split], batch: Tensor) -> dict[str, Value]:
@@ -98,7 +95,7 @@ def values_of(cuts: Sequence[Split], batch: Tensor) -> dict[str, Value]:
     }
 
 
-def _cut(feature: Feature, output: Output) -> Split:
+def _cut(feature: Feature) -> Split:
     """Serve what is frozen from a cache if that passes all checks; else hold it fixed."""
     if feature.random:
         raise InputError(
@@ -106,22 +103,22 @@ def _cut(feature: Feature, output: Output) -> Split:
             f"that nothing can be held fixed"
         )
     try:
-        cut = _replayed(feature, output)
+        cut = _replayed(feature)
     except Failed as failure:
         slow = str(failure)
     except Exception as error:  # the user's code, run in a way that it was not written for
         slow = f"replaying it fails ({type(error).__name__}: {error})"
     else:
         return cut
-    whole = _whole(feature, output)
+    whole = _whole(feature)
     cut = replace(_split(feature, nn.Identity(), whole, whole), slow=slow)
     checks.stays_fixed(feature, whole, slow)
     return cut
 
 
-def _replayed(feature: Feature, output: Output) -> Split:
+def _replayed(feature: Feature) -> Split:
     """Return the model cut at the feature; raises Failed, saying which check it fails."""
-    whole = _whole(feature, output)
+    whole = _whole(feature)
     barred: set[Name] = set()
     for _ in range(_TRIES):
         script = script_of(feature, whole.model, barred)
@@ -133,17 +130,17 @@ def _replayed(feature: Feature, output: Output) -> Split:
     else:
         raise Failed("the values of an example depend on the other examples of its batch")
     checks.unmoved_by_the_rest(feature, script)
-    tail: nn.Module = Replay(whole.model, feature.hold, output, script)
+    tail: nn.Module = Replay(whole.model, feature.hold, feature.trace.output, script)
     checks.same_computation(feature, prefix, tail, whole)
-    links = chain_tail(feature, whole.model, script) if output is None else None
+    links = chain_tail(feature, whole.model, script) if feature.trace.output is None else None
     if links is not None and checks.is_same(feature, prefix, links, whole):
         tail = links
     return _split(feature, prefix, tail, whole)
 
 
-def _whole(feature: Feature, output: Output) -> Held:
+def _whole(feature: Feature) -> Held:
     """Return a copy of the model in training mode, with what the feature needs held fixed."""
-    whole = Held(copy.deepcopy(feature.trace.model), feature.hold, output)
+    whole = Held(copy.deepcopy(feature.trace.model), feature.hold, feature.trace.output)
     frozen = {
         id(tensor) for name, tensor in named_state(whole.model).items() if name in feature.frozen
     }
@@ -160,6 +157,6 @@ def _split(feature: Feature, prefix: nn.Module, tail: nn.Module, whole: Held) ->
         prefix=prefix,
         tail=tail,
         frozen=tuple(sorted(feature.frozen)),
-        trainable=bool((feature.trace.behind_output - feature.frozen) & parameters),
+        trainable=bool((feature.trace.behind_logits - feature.frozen) & parameters),
         _kept=kept if isinstance(tail, Held) else frozenset(),  # a chain's tail holds none of it
     )

@@ -16,7 +16,7 @@ from torch.utils._pytree import TreeSpec, tree_flatten
 from probe.errors import InputError
 from probe.layers import named_state
 from probe.naming import FOREIGN, INPUT, Call, Name, Names, Naming, Tag, alias, state_groups
-from probe.outputs import tensors_of
+from probe.outputs import Output, logits_of, tensors_of
 from probe.randomness import global_states, global_stream, stream
 
 _LEAF = tree_flatten(None)[1]
@@ -78,11 +78,11 @@ class Visit:
 
 @dataclass(frozen=True)
 class Pass:
-    """One forward pass: its steps in order, its modules' visits, its output and all forms."""
+    """One forward pass: its steps in order, its modules' visits, its logits and all forms."""
 
     steps: dict[int, Step]
     visits: tuple[Visit, ...]
-    output: tuple[Name, ...]
+    logits: Name
     forms: dict[Name, Form]
 
     def upstream(self, names: Iterable[Name]) -> frozenset[int]:
@@ -102,7 +102,8 @@ class Pass:
 class Trace:
     """A copy of a model in eval mode, and what it computes there.
 
-    large, small: the same forward pass on a few and on fewer examples of `sample`; sizes: how many.
+    large, small: the same forward pass on a few and on fewer examples of `sample`; sizes: how many;
+    output: where in what the model returns the logits are.
     """
 
     model: nn.Module
@@ -112,23 +113,26 @@ class Trace:
     small: Pass
     sample: Tensor
     sizes: tuple[int, int]
+    output: Output
 
     @cached_property
-    def behind_output(self) -> frozenset[str]:
-        """Names of the parameters and buffers that the model's output depends on."""
-        return self.depends_on(self.large.upstream(self.large.output))
+    def behind_logits(self) -> frozenset[str]:
+        """Names of the parameters and buffers that the logits depend on."""
+        return self.depends_on(self.large.upstream([self.large.logits]))
 
     def depends_on(self, calls: frozenset[int]) -> frozenset[str]:
         """Return the names of the parameters and buffers among the calls."""
         return frozenset(name for call in calls & self.state.keys() for name in self.state[call])
 
 
-def trace(model: nn.Module, sample: Tensor) -> Trace:
-    """Follow a copy of `model` in eval mode on the first rows of `sample` (B, ...).
+def trace(model: nn.Module, sample: Tensor, output: Output) -> Trace:
+    """Follow a copy of `model` in eval mode on the first rows of `sample` (B, ...), B from 3.
 
-    Raises InputError for a model that computes with parameters that are not among its own, or with
-    scripted modules.
+    output: where in what it returns the logits are. Raises InputError if they are not there, and
+    for a model that computes with parameters that are not among its own, or with scripted modules.
     """
+    if len(sample) <= _SMALL:
+        raise InputError(f"the sample holds {len(sample)} examples, expected {_SMALL + 1} or more")
     for name, module in model.named_modules():
         if isinstance(module, torch.jit.ScriptModule):
             raise InputError(
@@ -139,13 +143,13 @@ def trace(model: nn.Module, sample: Tensor) -> Trace:
     names = Names()
     # Of the user's model: parameters that share memory are copied apart.
     state = {names.call("state", group): group for group in state_groups(model)}
-    sizes = (min(_LARGE, len(sample)), min(_SMALL, len(sample)))
-    large, small = (follow(own, names, state, sample[:n]) for n in sizes)
-    return Trace(own, names, state, large, small, sample, sizes)
+    sizes = (min(_LARGE, len(sample)), _SMALL)
+    large, small = (follow(own, names, state, sample[:n], output) for n in sizes)
+    return Trace(own, names, state, large, small, sample, sizes, output)
 
 
 @torch.no_grad()
-def follow(model: nn.Module, names: Names, state: State, sample: Tensor) -> Pass:
+def follow(model: nn.Module, names: Names, state: State, sample: Tensor, output: Output) -> Pass:
     """Run `model` on `sample` as it is, in its own modes, and return what it computed.
 
     Buffers and generators are left as they were.
@@ -155,8 +159,8 @@ def follow(model: nn.Module, names: Names, state: State, sample: Tensor) -> Pass
     run.tag(sample, INPUT)
     run.forms[INPUT] = _form(sample)
     with kept_buffers(model), global_stream(stream(0, "trace")), run.visiting(model), run:
-        output = model(sample)
-    made = tuple(map(run.name_of, tensors_of(output)))
+        returned = model(sample)
+    made = run.name_of(logits_of(returned, output))
     return Pass(run.steps, tuple(run.visits), made, run.forms)
 
 

@@ -116,7 +116,9 @@ def _feeding(case: Case) -> set[str]:
                 found.add(name)
                 break
         module.training = False
-        alone.load_state_dict(buffers, strict=False)
+        with torch.no_grad():
+            for name, buffer in alone.named_buffers():
+                buffer.copy_(buffers[name])
     return found
 
 

@@ -8,20 +8,35 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from probe.candidates import candidates
     from probe.counts import Counts
     from probe.examples import Examples
     from probe.fitting import Recipe
     from probe.matrix import AccuracyMatrix
-    from probe.retrain import partial_retrain
+    from probe.placement import CacheSettings
+    from probe.retrain import cache_plan, partial_retrain
     from probe.splitting import split
 
-__all__ = ["AccuracyMatrix", "Counts", "Examples", "Recipe", "partial_retrain", "split"]
+__all__ = [
+    "AccuracyMatrix",
+    "CacheSettings",
+    "Counts",
+    "Examples",
+    "Recipe",
+    "cache_plan",
+    "candidates",
+    "partial_retrain",
+    "split",
+]
 
 _HOMES = {
     "AccuracyMatrix": "probe.matrix",
+    "CacheSettings": "probe.placement",
     "Counts": "probe.counts",
     "Examples": "probe.examples",
     "Recipe": "probe.fitting",
+    "cache_plan": "probe.retrain",
+    "candidates": "probe.candidates",
     "partial_retrain": "probe.retrain",
     "split": "probe.splitting",
 }

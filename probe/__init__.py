@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from probe.candidates import candidates
+    from probe.candidate import candidates
     from probe.counts import Counts
     from probe.examples import Examples
     from probe.fitting import Recipe
@@ -36,7 +36,7 @@ _HOMES = {
     "Examples": "probe.examples",
     "Recipe": "probe.fitting",
     "cache_plan": "probe.retrain",
-    "candidates": "probe.candidates",
+    "candidates": "probe.candidate",
     "partial_retrain": "probe.retrain",
     "split": "probe.splitting",
 }

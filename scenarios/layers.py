@@ -12,7 +12,7 @@ from rich.progress import track
 from rich.table import Table
 from torch import Tensor, nn
 
-from probe.candidates import Candidate, candidates
+from probe.candidate import Candidate, candidates
 from probe.errors import InputError
 from probe.plan import Feature
 from probe.randomness import stream

@@ -12,7 +12,7 @@ from torchvision.models import DenseNet, MobileNetV2, ResNet, VisionTransformer
 from torchvision.models.resnet import BasicBlock
 from torchvision.models.vgg import make_layers
 
-from probe.candidates import Candidate, candidates
+from probe.candidate import Candidate, candidates
 from probe.errors import InputError
 from probe.outputs import tensors_of
 from probe.randomness import global_stream, stream

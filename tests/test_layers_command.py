@@ -7,7 +7,7 @@ import sys
 import pytest
 import torch
 
-from probe.candidates import candidates
+from probe.candidate import candidates
 from probe.randomness import stream
 from scenarios.cli import main
 from scenarios.loading import current_folder, load_model

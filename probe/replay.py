@@ -16,7 +16,7 @@ from probe.frontier import Fate
 from probe.growth import Growth
 from probe.holding import Held, Hold
 from probe.layers import named_state
-from probe.naming import INPUT, LIVE, Call, Name, Names, Naming, Tag, attach, tensors_in
+from probe.naming import INPUT, LIVE, Call, Name, Names, Naming, Tag, alias, attach, tensors_in
 from probe.outputs import Output, logits_of
 from probe.randomness import global_stream, stream
 from probe.trace import State, Step, Trace, kept_buffers, state_tags
@@ -202,6 +202,7 @@ class _Replaying(Naming):
         self._forms = forms
         self._device = next(iter(values.values())).device
         self._live = Tag(self, LIVE, [])
+        self._outdated: list[Tensor] = []  # what skipped calls would have written into
 
     def perform(self, call: Call) -> Any:
         fate = None if call.number == LIVE[0] else self._script.fates.get(call.number)
@@ -236,9 +237,11 @@ class _Replaying(Naming):
 
     def _pretend_to_write(self, tensor: Tensor, name: Name) -> None:
         if not isinstance(tensor, _Placeholder):
-            if name not in self._values:
-                raise NotKept("a kept value is overwritten by one that is not kept")
-            tensor.copy_(self._values[name])
+            self._outdated = [other for other in self._outdated if other is not tensor]
+            if name in self._values:
+                tensor.copy_(self._values[name])
+            else:
+                self._outdated.append(tensor)
 
     def _compute(self, call: Call, live: bool) -> Any:
         """Run a call on the values themselves; `live`: it is, or depends on, what is trained."""
@@ -246,6 +249,8 @@ class _Replaying(Naming):
         if any(isinstance(tensor, _Placeholder) for tensor in inputs):
             args, kwargs = tree_map_only(_Placeholder, self._real, (args, kwargs))
             inputs = tensors_in((args, kwargs))
+        if self._outdated and any(alias(t, self._outdated) is not None for t in inputs):
+            raise NotKept("a value is read that was to be overwritten by one that is not kept")
         versions = [tensor._version for tensor in inputs]
         result = call.function(*args, **kwargs)
         pairs = enumerate(zip(inputs, versions, strict=True))

@@ -83,6 +83,15 @@ def fills_a_buffer(m: Any, x: Tensor) -> Tensor:
     return m.c(m.mark(both))
 
 
+@written((6,), "a b", ABC)
+def writes_into_constants(m: Any, x: Tensor) -> Tensor:
+    h = m.a(x)
+    which = torch.zeros(len(x), 6).scatter_(1, h.argmax(1, keepdim=True), 1.0)
+    which[:, 3:] += h[:, 3:]
+    which[:, 0] = 2
+    return m.c(m.b(h) + which * h)
+
+
 @written(
     (6,),
     "stem side side.0 middle",

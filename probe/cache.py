@@ -18,6 +18,7 @@ from probe.scratch import Mapped
 Prefix = Callable[[Tensor], Value]
 
 _SHIFTS = (1, 2, 3, 5)  # of a batch, to see whether a value depends on the place in it
+_WATCHED = 16  # batches
 
 
 class Stored:
@@ -140,11 +141,15 @@ def _same(part: Tensor, batch: Tensor) -> bool:
 
 @torch.no_grad()
 def _steady(prefix: Prefix, x: Inputs, size: int) -> bool:
-    """Whether an example's value has the same bits at every place in a batch."""
-    _, _, batch = next(x.batches(torch.arange(min(size, len(x)), device=x.x.device), size))
-    before = [part.clone() for part in tensors(prefix(batch.clone()))]
-    for shift in _SHIFTS:
-        after = tensors(prefix(batch.roll(shift, 0)))
-        if not all(torch.equal(a.roll(shift, 0), b) for a, b in zip(before, after, strict=True)):
-            return False
+    """Whether an example's value has the same bits at every place in a batch, on many batches.
+
+    One batch would not do: where little is summed up, the bits often agree by luck.
+    """
+    every = torch.arange(min(_WATCHED * size, len(x)), device=x.x.device)
+    for _, _, batch in x.batches(every, size):
+        before = [part.clone() for part in tensors(prefix(batch.clone()))]
+        for shift in _SHIFTS:
+            after = tensors(prefix(batch.roll(shift, 0)))
+            if not all(map(torch.equal, after, (part.roll(shift, 0) for part in before))):
+                return False
     return True

@@ -22,6 +22,7 @@ from probe.replay import Prefix, Script, collect
 from probe.trace import kept_buffers
 
 _FEW = 8  # examples, and
+_DRAWS = 4  # of other weights
 _PASSES = 16  # training-mode passes, on which a held feature is seen not to change
 
 
@@ -32,6 +33,9 @@ def same_computation(feature: Feature, prefix: Prefix, tail: nn.Module, whole: H
     sample = feature.trace.sample[:_FEW]
     if not _same_gradients(feature, prefix, tail, whole):
         raise Failed("the gradients of its second part are not those of the whole model")
+    if not feature.trainable:
+        return
+    # In training mode no value is to be compared with; but it must go through.
     with kept_buffers(tail), global_stream(stream(0, "check")), torch.enable_grad():
         for rows in (sample, sample[: len(sample) // 2], sample):
             if len(rows) > 1:  # batch norm cannot be trained on one example
@@ -82,11 +86,12 @@ def unmoved_by_the_rest(feature: Feature, script: Script) -> None:
     names = {*script.kept, *feature.visit.names}
     few = trace.sample[:_FEW]
     before = collect(trace, names, few)
-    _perturb(trace.model, feature.frozen)
-    after = collect(trace, names, few)
-    met = before.keys() & after.keys()
-    if met != names or not all(identical(before[name], after[name]) for name in names):
-        raise Failed("its value depends on something that torch's functions do not show")
+    for draw in range(_DRAWS):
+        _perturb(trace.model, feature.frozen, draw)
+        after = collect(trace, names, few)
+        met = before.keys() & after.keys()
+        if met != names or not all(identical(before[name], after[name]) for name in names):
+            raise Failed("its value depends on something that torch's functions do not show")
 
 
 def stays_fixed(feature: Feature, whole: Held, slow: str) -> None:
@@ -104,10 +109,13 @@ def stays_fixed(feature: Feature, whole: Held, slow: str) -> None:
     trial = copy.deepcopy(whole)
     few = feature.trace.sample[:_FEW]
     first = _value(feature, trial, few, False)
-    _perturb(trial.model, feature.frozen | feature.held_buffers)
     with global_stream(stream(0, "check")):
-        modes = (False, *[True] * _PASSES, False)
-        after = [_value(feature, trial, few, training) for training in modes]
+        after = []
+        for draw in range(_DRAWS):
+            _perturb(trial.model, feature.frozen | feature.held_buffers, draw)
+            after.append(_value(feature, trial, few, False))
+        modes = (*[True] * _PASSES, False)
+        after += [_value(feature, trial, few, training) for training in modes]
     if not all(len(v) == len(first) and all(map(identical, v, first)) for v in after):
         raise InputError(
             f"cannot cut at {feature.name!r}: {slow}; and held in the whole model it does not stay "
@@ -152,12 +160,17 @@ def _gives_the_same_twice(feature: Feature, whole: Held) -> bool:
 
 
 @torch.no_grad()
-def _perturb(model: nn.Module, kept: frozenset[str]) -> None:
-    """Move everything in a model that is not kept."""
-    held = {id(tensor) for name, tensor in named_state(model).items() if name in kept}
-    for tensor in named_state(model).values():
-        if id(tensor) not in held and tensor.is_floating_point():
-            tensor.add_(0.5)
+def _perturb(model: nn.Module, kept: frozenset[str], draw: int) -> None:
+    """Move everything in a model that is not kept: floats at random, flags to their opposite."""
+    own = named_state(model)
+    held = {id(own[name]) for name in kept if name in own}
+    for name, tensor in own.items():
+        if id(tensor) not in held:
+            if tensor.is_floating_point():
+                noise = torch.randn(tensor.shape, generator=stream(draw, "perturb", name))
+                tensor.add_((0.5 + noise).to(tensor))
+            elif tensor.dtype == torch.bool:
+                tensor.logical_not_()
 
 
 @torch.no_grad()

@@ -28,8 +28,9 @@ class Recipe:
 
     The batch size is not given there; 64 is ours. `init` names the rule for the fresh weights at
     the start (see `probe.initialise`). precision: `bf16` computes the loss under torch's autocast,
-    which runs matrix products and convolutions in bfloat16; weights, their updates and every
-    evaluation stay in fp32. In fp32 a training repeats bit for bit on the same machine.
+    which runs matrix products and convolutions in bfloat16 (also in the frozen part of a model that
+    can only be cut the slow way); weights, their updates and every evaluation stay in fp32. In fp32
+    a training repeats bit for bit on the same machine.
     """
 
     # For recipes that pydantic reads from a file: no unknown key, and below no "5" for 5.

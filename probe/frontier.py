@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from probe.naming import FOREIGN, INPUT, Name
-from probe.trace import Pass, Step
+from probe.trace import Pass
 
 
 class Fate(Enum):
@@ -32,19 +32,23 @@ class Frontier:
 
 
 def frontier(
-    seen: Pass, upstream: frozenset[int], state: Collection[int], costs: dict[Name, int]
+    seen: Pass,
+    upstream: frozenset[int],
+    state: Collection[int],
+    costs: dict[Name, int],
+    steady: Collection[int],
 ) -> Frontier | None:
     """Find the cheapest values from which the trained part of a forward pass can be computed.
 
     seen: the pass in the modes in which the tail is trained; upstream: the calls that the feature
     depends on, frozen whatever they do; state: the calls that stand for parameters and buffers;
-    costs: of each value that may be kept, in bytes
-    per example.
+    costs: of each value that may be kept, in bytes per example; steady: the calls behind the
+    feature that do the same at every time, so that what they make of frozen values is frozen too.
     The cheapest are a minimum cut between what parameters compute and what the trained part
     reads, the last one where several are equal. Only what needs neither parameters nor, if that is
     possible, much time is computed again. None if nothing is to be kept, or nothing that may be.
     """
-    frozen = _frozen(seen, upstream, state)
+    frozen = _frozen(seen, upstream, state, steady)
     varying = _depending(seen, {INPUT[0]}) & frozen
     wanted = {name for name in _read_by_the_rest(seen, frozen) if name[0] in varying}
     if not wanted:
@@ -68,22 +72,19 @@ def frontier(
     return Frontier(tuple(sorted(kept)), fates)
 
 
-def _frozen(seen: Pass, upstream: frozenset[int], state: Collection[int]) -> frozenset[int]:
+def _frozen(
+    seen: Pass, upstream: frozenset[int], state: Collection[int], steady: Collection[int]
+) -> frozenset[int]:
     """Return the calls whose values no training moves and no chance changes."""
     frozen = {*upstream, INPUT[0], FOREIGN[0]}
     for number, step in seen.steps.items():
         fixed = all(parent[0] in frozen for parent in step.parents)
         if not fixed and not step.names:
             break  # from here on the code knows a number that training moves, and may act on it
-        if fixed and _steady(step, state):
+        writes_state = any(step.parents[at][0] in state for at in step.overwritten)
+        if fixed and number in steady and not step.random and not writes_state:
             frozen.add(number)
     return frozenset(frozen)
-
-
-def _steady(step: Step, state: Collection[int]) -> bool:
-    """Whether a call gives the same for the same, and does nothing beside."""
-    writes_state = any(step.parents[at][0] in state for at in step.overwritten)
-    return bool(step.names) and not step.random and not writes_state
 
 
 def _depending(seen: Pass, roots: Collection[int]) -> frozenset[int]:

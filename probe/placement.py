@@ -37,6 +37,10 @@ class CacheSettings:
         for name, size in (("budget", self.budget), ("room", self.room)):
             if size is not None and (not isinstance(size, int) or size < 0):
                 raise InputError(f"the cache's {name} must be a number of bytes, got {size!r}")
+        if not isinstance(self.scratch, Path | None):
+            raise InputError(
+                f"the cache's scratch folder must be a pathlib.Path, got {self.scratch!r}"
+            )
         if self.room and self.scratch is None:
             raise InputError("the cache has room on a disk but no scratch folder: name one")
         if self.storage not in get_args(Storage):

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
+import torch
 from torch import nn
 
 from probe.errors import Failed, InputError, unknown
@@ -87,6 +88,12 @@ class Feature:
         )
 
     @property
+    def trainable(self) -> bool:
+        """Whether the logits depend on any parameter that the feature does not depend on."""
+        parameters = dict(self.trace.model.named_parameters(remove_duplicate=False)).keys()
+        return bool((self.trace.behind_logits - self.frozen) & parameters)
+
+    @property
     def random(self) -> bool:
         """Whether the value is drawn at random, in eval mode too."""
         steps = self.trace.large.steps
@@ -95,6 +102,21 @@ class Feature:
     def _feeds(self, visit: Visit) -> bool:
         calls = self.upstream | {INPUT[0]}
         return bool(visit.names) and all(name[0] in calls for name in visit.names)
+
+
+_FIXED = frozenset(
+    (
+        *("relu", "relu_", "tanh", "sigmoid", "max_pool1d", "max_pool2d", "max_pool3d"),
+        *("_max_pool1d", "_max_pool2d", "_max_pool3d", "boolean_dispatch"),
+        *("avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d", "adaptive_avg_pool2d"),
+        *("adaptive_avg_pool3d", "mean", "flatten", "view", "reshape", "permute", "transpose"),
+        *("contiguous", "cat", "seen through a view"),
+    )
+)
+_SUMS = frozenset(("add", "add_", "__add__", "__iadd__", "__radd__"))
+_SIZED_BY_DATA = frozenset(
+    ("nonzero", "masked_select", "unique", "unique_consecutive", "repeat_interleave")
+)
 
 
 def find(trace: Trace, name: str) -> Feature:
@@ -131,10 +153,14 @@ def script_of(feature: Feature, model: nn.Module, barred: Collection[Name]) -> S
     """
     trace = feature.trace
     rows, fewer = (trace.sample[:n] for n in trace.sizes)
-    large = follow(model, trace.names, trace.state, rows, trace.output)
+    # Behind the logits nothing is trained: the modes of training do not matter.
+    large = trace.large
+    if feature.trainable:
+        large = follow(model, trace.names, trace.state, rows, trace.output)
     if any(name not in large.forms for name in feature.visit.names):
         raise Failed("its value is computed in another way in training mode")
     _check_writes(feature, large)
+    _check_sizes(feature)
     forms, others = {**trace.large.forms, **large.forms}, trace.small.forms
     if not large.forms.keys() <= others.keys():
         # What is only computed in training mode has not been seen for fewer examples.
@@ -152,12 +178,45 @@ def script_of(feature: Feature, model: nn.Module, barred: Collection[Name]) -> S
         for name, grown in growth.items()
         if grown.dim is not None and name not in barred
     }
-    found = frontier(large, feature.upstream, trace.state.keys(), costs)
+    found = frontier(large, feature.upstream, trace.state.keys(), costs, _steady(trace, large))
     if found is None:
         raise Failed("no values with one row per example stand between its two parts")
     steps = {**trace.large.steps, **large.steps}
     frozen = {call: trace.state[call] for call in feature.upstream & trace.state.keys()}
-    return Script(trace.names, found.names, found.fates, steps, growth, frozen)
+    writes = any(step.overwritten for n, step in large.steps.items() if n not in feature.upstream)
+    return Script(trace.names, found.names, found.fates, steps, growth, frozen, writes)
+
+
+def _steady(trace: Trace, seen: Pass) -> frozenset[int]:
+    """Return the calls that do the same in training as in eval mode, now and later.
+
+    What may hang on a number that changes with mode, time or chance is left out: only functions
+    without such a number count, if they are called alike in both modes.
+    """
+    calls = set()
+    for number, step in seen.steps.items():
+        other = trace.large.steps.get(number)
+        alike = other is not None and other.settings == step.settings
+        tensors_alone = not any(sign.isdigit() for sign in step.settings)
+        if alike and (step.function in _FIXED or (step.function in _SUMS and tensors_alone)):
+            calls.add(number)
+    return frozenset(calls)
+
+
+def _check_sizes(feature: Feature) -> None:
+    """Raise Failed if the size of a value on the way to the feature depends on the data."""
+    steps, forms = feature.trace.large.steps, feature.trace.large.forms
+    for step in (steps[number] for number in feature.upstream & steps.keys()):
+        masked = step.function == "__getitem__" and any(
+            name in forms and forms[name].dtype in (torch.bool, torch.uint8)
+            for name in step.parents[1:]
+        )
+        if (
+            masked
+            or step.function in _SIZED_BY_DATA
+            or (step.function == "where" and len(step.parents) == 1)
+        ):
+            raise Failed("the size of a value on the way to it depends on the data")
 
 
 def _check_writes(feature: Feature, seen: Pass) -> None:

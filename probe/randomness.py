@@ -1,9 +1,11 @@
 """Explicit randomness: every use of chance has its own stream, from a seed and a purpose."""
 
 import hashlib
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
 import torch
 
 
@@ -31,6 +33,17 @@ def global_stream(generator: torch.Generator) -> Iterator[None]:
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(int(torch.randint(2**62, (), generator=generator)))
         yield
+
+
+@contextmanager
+def python_generators() -> Iterator[None]:
+    """Give the global generators of `random` and numpy their states back after the block."""
+    ours, numpys = random.getstate(), np.random.get_state()  # noqa: NPY002
+    try:
+        yield
+    finally:
+        random.setstate(ours)
+        np.random.set_state(numpys)  # noqa: NPY002
 
 
 def global_states() -> list[torch.Tensor]:

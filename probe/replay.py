@@ -36,7 +36,8 @@ class Script:
     """What a replay goes by.
 
     kept: the values that are handed out; fates, steps: what becomes of a call, and its description,
-    by its number; growth: the form of each value; frozen: the parameters and buffers that are.
+    by its number; growth: the form of each value; frozen: the parameters and buffers that are;
+    writes: whether the tail writes in place, and so perhaps into what it is given.
     """
 
     names: Names
@@ -45,6 +46,7 @@ class Script:
     steps: Mapping[int, Step]
     growth: Mapping[Name, Growth]
     frozen: State
+    writes: bool
 
 
 @torch.no_grad()
@@ -60,8 +62,9 @@ def collect(trace: Trace, names: Collection[Name], x: Tensor) -> dict[Name, Tens
     run = _Collecting(trace.names, state_tags(trace.model, trace.state), wanted)
     x = x.clone()  # a model may write into its input
     run.tag(x, INPUT)
+    plain = torch.autocast(x.device.type, enabled=False)  # whatever the caller is under
     try:
-        with kept_buffers(trace.model), run, global_stream(stream(0, "collect")):
+        with plain, kept_buffers(trace.model), run, global_stream(stream(0, "collect")):
             trace.model(x)
     except _Done:
         pass
@@ -86,6 +89,8 @@ class Replay(Held):
         growth = self._script.growth
         kept = zip(self._script.kept, rows, strict=True)
         values = {name: growth[name].from_rows(part) for name, part in kept}
+        if self._script.writes:
+            values = {name: value.clone() for name, value in values.items()}
         run = _Replaying(self._script, self._state_tags(), values, self._forms_for(len(rows[0])))
         start = run.value_named(INPUT)
         with run:

@@ -14,17 +14,20 @@ from probe.inputs import Inputs
 from probe.placement import CacheSettings, Need, Placed, placed
 from probe.splitting import Split, values_of
 
+_LEAST, _MOST = 32, 128  # examples of a batch that a prefix is given
+
 
 class Serving:
     """How the values of one model's cuts are kept and served, on one device.
 
-    settings: None = the defaults; size: examples in every batch that a prefix is given. Training
-    batches' size serves best: what is recomputed then costs what it must.
+    settings: None = the defaults; size: examples of a training batch. Every batch that a prefix is
+    given has as many, so that what is recomputed costs what it must; but neither so few that most
+    of the time goes into calls, nor so many that they take a part of the memory.
     """
 
     def __init__(self, settings: CacheSettings | None, size: int, device: torch.device) -> None:
         self._settings = (settings or CacheSettings()).settled(device)
-        self._size = size
+        self._size = min(max(size, _LEAST), _MOST)
 
     def plan(
         self, cuts: Sequence[Split], sample: Tensor, sizes: tuple[int, int]

@@ -19,6 +19,7 @@ from probe.layers import named_state, unwrapped
 from probe.naming import Name
 from probe.outputs import Output
 from probe.plan import Feature, find, script_of
+from probe.randomness import python_generators
 from probe.replay import Prefix, Replay, collect
 from probe.trace import trace
 
@@ -77,8 +78,13 @@ def split_each(
     model: nn.Module, features: Sequence[str], sample: Tensor, output: Output = None
 ) -> list[Split]:
     """Cut a copy of `model` at each of the features; see `split`."""
-    seen = trace(unwrapped(model), sample, output)
-    return [_cut(find(seen, feature)) for feature in features]
+    if not isinstance(sample, Tensor):
+        raise InputError(f"the sample must be a tensor (B, ...), got {type(sample).__name__}")
+    if torch.is_inference_mode_enabled():
+        raise InputError("a model cannot be cut under torch.inference_mode(): call it outside")
+    with torch.autocast(sample.device.type, enabled=False), python_generators():
+        seen = trace(unwrapped(model), sample, output)
+        return [_cut(find(seen, feature)) for feature in features]
 
 
 def values_of(cuts: Sequence[Split], batch: Tensor) -> dict[str, Value]:
@@ -150,13 +156,12 @@ def _whole(feature: Feature) -> Held:
 
 
 def _split(feature: Feature, prefix: nn.Module, tail: nn.Module, whole: Held) -> Split:
-    parameters = dict(whole.model.named_parameters()).keys()
     kept = frozenset(f"model.{name}" for name in feature.frozen | feature.held_buffers)
     return Split(
         feature=feature.name,
         prefix=prefix,
         tail=tail,
         frozen=tuple(sorted(feature.frozen)),
-        trainable=bool((feature.trace.behind_logits - feature.frozen) & parameters),
+        trainable=feature.trainable,
         _kept=kept if isinstance(tail, Held) else frozenset(),  # a chain's tail holds none of it
     )

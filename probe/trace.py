@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._pytree import TreeSpec, tree_flatten
+from torch.utils._pytree import TreeSpec, tree_flatten, tree_map_only
 
 from probe.errors import InputError
 from probe.layers import named_state
@@ -48,7 +48,7 @@ class Step:
     leaves, tree: what it returned, without the values: for each leaf ("new", slot, the input whose
     memory it shares or None), ("given", input) or ("plain", value); overwritten: the inputs that it
     writes into; inputs by their place. owner: the module whose own forward makes the call;
-    random: whether it draws from a generator.
+    random: whether it draws from a generator; settings: its arguments that are no tensors.
     """
 
     function: str
@@ -59,6 +59,7 @@ class Step:
     overwritten: tuple[int, ...] = ()
     owner: str = ""
     random: bool = False
+    settings: str = ""
 
     @property
     def views(self) -> tuple[Name, ...]:
@@ -225,6 +226,7 @@ class _Tracing(Naming):
             overwritten=written,
             owner=self._stack[-1],
             random=not all(map(torch.equal, before, global_states())),
+            settings=repr(tree_map_only(Tensor, _no_value, (call.args, call.kwargs))),
         )
         return returned
 
@@ -254,6 +256,10 @@ class _Tracing(Naming):
 
     def _wrote(self, call: Call, at: int) -> bool:
         return self.name_of(call.inputs[at]) == (call.number, -1 - at)
+
+
+def _no_value(tensor: Tensor) -> str:
+    return "tensor"
 
 
 def _leaf(leaf: object, inputs: list[Tensor], slots: Iterator[int]) -> tuple[Any, ...]:

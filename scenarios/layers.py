@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 import torch
 from rich.box import SIMPLE
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 from torch import Tensor, nn
@@ -84,8 +85,8 @@ def _print(found: Sequence[Candidate]) -> None:
     for one in found:
         table.add_row(
             "*" if one.suggested else "",
-            one.feature,
-            one.kind,
+            escape(one.feature),
+            escape(one.kind),
             _written(one.shape) + (f", 1 of {one.tensors}" if one.tensors > 1 else ""),
             "the slow way" if one.slow else show_size(one.bytes),
             f"{one.frozen:,}",

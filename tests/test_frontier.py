@@ -44,7 +44,7 @@ def passes(draw: st.DrawFn) -> tuple[Pass, frozenset[int], dict[Name, int]]:
 def test_the_cut_is_the_cheapest_of_all_that_would_do(case) -> None:  # type: ignore[no-untyped-def]
     """Brute force over all sets of values."""
     seen, upstream, costs = case
-    found = frontier(seen, upstream, {STATE, STATE + 1}, costs)
+    found = frontier(seen, upstream, {STATE, STATE + 1}, costs, ())
     assert found is not None
     enough = [kept for kept in _subsets(costs) if _suffices(seen, set(kept), upstream)]
     assert _suffices(seen, set(found.names), upstream)
@@ -57,7 +57,7 @@ def test_the_cut_is_the_cheapest_of_all_that_would_do(case) -> None:  # type: ig
 @given(passes())
 def test_what_is_run_again_has_what_it_needs(case) -> None:  # type: ignore[no-untyped-def]
     seen, upstream, costs = case
-    found = frontier(seen, upstream, {STATE, STATE + 1}, costs)
+    found = frontier(seen, upstream, {STATE, STATE + 1}, costs, ())
     assert found is not None
     there = set(found.names)
     for number, step in seen.steps.items():

@@ -181,14 +181,52 @@ def test_classes_that_do_not_compete_hide_no_difference() -> None:
     assert not indifferent(lambda x: wrong(x) + barred, images())
 
 
-def test_looking_at_the_layouts_draws_no_chance_and_moves_no_buffer() -> None:
-    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Dropout())
+class Counts(nn.Module):
+    """A model with a schedule of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3)
+        self.register_buffer("steps", torch.zeros(()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.steps += 1
+        return self.conv(x).mean((2, 3))
+
+
+class ViewsInTraining(nn.Module):
+    """A head that runs in training mode only and joins channels and pixels by a view."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.head = nn.Conv2d(3, 4, 3), nn.LazyLinear(4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.conv(x)
+        y = x.mean((2, 3))
+        return y + self.head(x.view(len(x), -1)) if self.training else y
+
+
+@pytest.mark.parametrize(
+    ("build", "hooks"),
+    [
+        (lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)), 1),
+        (lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Dropout()), 0),
+        (Counts, 1),
+        (ViewsInTraining, 0),
+    ],
+)
+def test_looking_at_the_layouts_leaves_nothing(build: Callable[[], nn.Module], hooks: int) -> None:
+    """Nor is a layout taken that a step fails with, or that draws other random masks."""
+    model = build().train()
+    model(images().x[:8])  # fills what is lazy
     state = {key: value.clone() for key, value in model.state_dict().items()}
     before = torch.get_rng_state()
     with faster_layout(model, images()):
-        assert len(model._forward_pre_hooks) == 1
+        assert len(model._forward_pre_hooks) == hooks
         assert torch.equal(torch.get_rng_state(), before)
     assert all(torch.equal(state[key], value) for key, value in model.state_dict().items())
+    assert all(p.grad is None for p in model.parameters())
 
 
 @pytest.mark.parametrize("build", [Sees, Views, Strides])

@@ -15,7 +15,18 @@ from torch.utils._pytree import TreeSpec, tree_flatten, tree_map_only
 
 from probe.errors import InputError
 from probe.layers import named_state
-from probe.naming import FOREIGN, INPUT, Call, Name, Names, Naming, Tag, alias, state_groups
+from probe.naming import (
+    FOREIGN,
+    INPUT,
+    Call,
+    Name,
+    Names,
+    Naming,
+    Tag,
+    alias,
+    state_groups,
+    tensors_in,
+)
 from probe.outputs import Output, logits_of, tensors_of
 from probe.randomness import global_states, global_stream, stream
 
@@ -140,13 +151,23 @@ def trace(model: nn.Module, sample: Tensor, output: Output) -> Trace:
                 f"{name or 'the model'} is a scripted module, which can be neither followed nor "
                 f"copied: put the module that it was made from in its place"
             )
-    own = copy.deepcopy(model).requires_grad_(True).eval()
+    own = _copy(model).requires_grad_(True).eval()
     names = Names()
     # Of the user's model: parameters that share memory are copied apart.
     state = {names.call("state", group): group for group in state_groups(model)}
     sizes = (min(_LARGE, len(sample)), _SMALL)
     large, small = (follow(own, names, state, sample[:n], output) for n in sizes)
     return Trace(own, names, state, large, small, sample, sizes, output)
+
+
+def _copy(model: nn.Module) -> nn.Module:
+    """Copy a model, also one that keeps values of its last pass, which torch refuses to copy."""
+    memo = {}
+    for module in model.modules():
+        for tensor in tensors_in(vars(module)):
+            if not tensor.is_leaf:
+                memo[id(tensor)] = tensor.detach().clone()
+    return copy.deepcopy(model, memo)
 
 
 @torch.no_grad()

@@ -126,3 +126,18 @@ def test_the_output_needs_no_way_of_training() -> None:
     cut = split(model, "head", x)
     assert cut.cached
     assert not cut.trainable
+
+
+def test_a_model_that_keeps_values_of_its_last_step_is_copied() -> None:
+    class Keeps(Live):
+        def forward(self, x: Tensor) -> Tensor:
+            self.last = super().forward(x)
+            return self.last
+
+    model, x = Keeps(lambda m, h: torch.relu(h)), torch.randn(12, 6, generator=stream(0))
+    model(x).sum().backward()
+    assert not model.last.is_leaf
+    cut = split(model, "a", x)
+    assert cut.cached
+    with torch.no_grad():
+        assert torch.equal(cut.tail.eval()(cut.prefix(x)), model.eval()(x))

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from probe.examples import Labelled, Value, gather
+from probe.layout import tensors
 from probe.modes import mode
 from probe.randomness import global_states, global_stream, stream
 from probe.trace import kept_buffers
@@ -32,7 +33,7 @@ def indifferent(function: Callable[..., Tensor], data: Labelled) -> bool:
     few = torch.arange(min(_FEW, len(data)), device=data.y.device)
     # Gathered twice: the function may write into its input.
     x, other = gather(data.x, few), channels_last(gather(data.x, few))
-    if all(a.stride() == b.stride() for a, b in zip(_tensors(x), _tensors(other), strict=True)):
+    if all(a.stride() == b.stride() for a, b in zip(tensors(x), tensors(other), strict=True)):
         return False
     try:
         return _near(function(x), function(other))
@@ -107,7 +108,3 @@ def _near(a: Tensor, b: Tensor) -> bool:
     # Logits of classes that do not compete are -inf.
     largest = float(a[a.isfinite()].abs().max())
     return torch.allclose(a, b, rtol=1e-3, atol=1e-3 * largest)
-
-
-def _tensors(x: Value) -> tuple[Tensor, ...]:
-    return x if isinstance(x, tuple) else (x,)

@@ -105,10 +105,7 @@ class Naming(TorchFunctionMode):
 
     def execute(self, call: Call) -> Any:
         """Run a call on the values themselves and name what it overwrites and what it returns."""
-        versions = [tensor._version for tensor in call.inputs]
-        result = call.function(*call.args, **call.kwargs)
-        pairs = enumerate(zip(call.inputs, versions, strict=True))
-        written = [at for at, (tensor, old) in pairs if tensor._version != old]
+        result, written = watched(call.function, call.args, call.kwargs, call.inputs)
         self.overwrite(call, written)
         for at in written:
             self.met((call.number, -1 - at), call.inputs[at])
@@ -196,6 +193,19 @@ def state_groups(model: nn.Module) -> list[tuple[str, ...]]:
         place = (_address(tensor), int(tensor.storage_offset()), tensor.numel())
         groups.setdefault(place, []).append(name)
     return [tuple(group) for group in groups.values()]
+
+
+def watched(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    inputs: Sequence[Tensor],
+) -> tuple[Any, list[int]]:
+    """Call a function and return its result and the places of the inputs that it wrote into."""
+    versions = [tensor._version for tensor in inputs]
+    result = function(*args, **kwargs)
+    pairs = enumerate(zip(inputs, versions, strict=True))
+    return result, [at for at, (tensor, old) in pairs if tensor._version != old]
 
 
 def tensors_in(value: object) -> list[Tensor]:

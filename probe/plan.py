@@ -183,7 +183,11 @@ def script_of(feature: Feature, model: nn.Module, barred: Collection[Name]) -> S
         raise Failed("no values with one row per example stand between its two parts")
     steps = {**trace.large.steps, **large.steps}
     frozen = {call: trace.state[call] for call in feature.upstream & trace.state.keys()}
-    writes = any(step.overwritten for n, step in large.steps.items() if n not in feature.upstream)
+    behind = [step for number, step in large.steps.items() if number not in feature.upstream]
+    # Batch norm writes too, but into buffers.
+    writes = any(
+        step.parents[at][0] not in trace.state for step in behind for at in step.overwritten
+    )
     return Script(trace.names, found.names, found.fates, steps, growth, frozen, writes)
 
 

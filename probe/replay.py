@@ -16,7 +16,19 @@ from probe.frontier import Fate
 from probe.growth import Growth
 from probe.holding import Held, Hold
 from probe.layers import named_state
-from probe.naming import INPUT, LIVE, Call, Name, Names, Naming, Tag, alias, attach, tensors_in
+from probe.naming import (
+    INPUT,
+    LIVE,
+    Call,
+    Name,
+    Names,
+    Naming,
+    Tag,
+    alias,
+    attach,
+    tensors_in,
+    watched,
+)
 from probe.outputs import Output, logits_of
 from probe.randomness import global_stream, stream
 from probe.trace import State, Step, Trace, kept_buffers, state_tags
@@ -256,10 +268,7 @@ class _Replaying(Naming):
             inputs = tensors_in((args, kwargs))
         if self._outdated and any(alias(t, self._outdated) is not None for t in inputs):
             raise NotKept("a value is read that was to be overwritten by one that is not kept")
-        versions = [tensor._version for tensor in inputs]
-        result = call.function(*args, **kwargs)
-        pairs = enumerate(zip(inputs, versions, strict=True))
-        written = [at for at, (tensor, old) in pairs if tensor._version != old]
+        result, written = watched(call.function, args, kwargs, inputs)
         self.overwrite(replace(call, number=LIVE[0]) if live else call, written)
         if not live:
             return self.name_result(call.number, inputs, result)

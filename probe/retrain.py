@@ -23,7 +23,7 @@ from probe.randomness import stream
 from probe.serving import Serving
 from probe.splitting import Split, split_each
 
-_SAMPLE = 64
+SAMPLE = 64  # examples on which a cut is checked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,8 +115,8 @@ def retrain_each(
     device = next((p.device for p in model.parameters()), train.x.device)
     train, test = train.to(device), test.to(device)
     serving = Serving(cache, recipe.batch_size, device)
-    cuts = _cuts(model, features, test.x[:_SAMPLE], output)
-    plan = serving.plan(cuts, test.x[:_SAMPLE], (len(train), len(test)))
+    cuts = _cuts(model, features, test.x[:SAMPLE], output)
+    plan = serving.plan(cuts, test.x[:SAMPLE], (len(train), len(test)))
     learnt = [cut for cut in cuts if cut.trainable]
     seen = serving.rows(learnt, plan, train.x)
     unseen = serving.rows(cuts, plan, test.x)

@@ -14,7 +14,7 @@ from rich.table import Table
 from figures.build import build
 from probe.errors import InputError
 from probe.placement import CacheSettings, Placed
-from probe.retrain import cache_plan
+from probe.retrain import SAMPLE, cache_plan
 from probe.table import MetricRow, SummaryRow, read_table
 from scenarios.console import show_plan, show_progress, show_results
 from scenarios.datasets import Location
@@ -29,7 +29,6 @@ from scenarios.study.tables import write_tables
 from scenarios.task import Scenario
 
 _SCRATCH = "scratch"
-_SAMPLE = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +110,7 @@ def _show_results(console: Console, study: Study, root: Path) -> None:
 
 def _plan(study: Study, scenario: Scenario, cache: CacheSettings) -> tuple[Placed, ...]:
     """Return where every job keeps its features' values: it is the same for all."""
-    network, sample = network_of(study, scenario), scenario.tasks[0].test.x[:_SAMPLE]
+    network, sample = network_of(study, scenario), scenario.tasks[0].test.x[:SAMPLE]
     train = sum(len(task.train) for task in scenario.tasks)
     test = sum(len(task.test) for task in scenario.tasks)
     recipe = study.retraining_recipe

@@ -183,12 +183,7 @@ def script_of(feature: Feature, model: nn.Module, barred: Collection[Name]) -> S
         raise Failed("no values with one row per example stand between its two parts")
     steps = {**trace.large.steps, **large.steps}
     frozen = {call: trace.state[call] for call in feature.upstream & trace.state.keys()}
-    behind = [step for number, step in large.steps.items() if number not in feature.upstream]
-    # Batch norm writes too, but into buffers.
-    writes = any(
-        step.parents[at][0] not in trace.state for step in behind for at in step.overwritten
-    )
-    return Script(trace.names, found.names, found.fates, steps, growth, frozen, writes)
+    return Script(trace.names, found.names, found.fates, steps, growth, frozen, _writes(feature, large))
 
 
 def _steady(trace: Trace, seen: Pass) -> frozenset[int]:
@@ -205,6 +200,13 @@ def _steady(trace: Trace, seen: Pass) -> frozenset[int]:
         if alike and (step.function in _FIXED or (step.function in _SUMS and tensors_alone)):
             calls.add(number)
     return frozenset(calls)
+
+
+def _writes(feature: Feature, seen: Pass) -> bool:
+    """Whether anything behind the feature writes in place; batch norm does, but into buffers."""
+    behind = [step for number, step in seen.steps.items() if number not in feature.upstream]
+    written = {step.parents[at][0] for step in behind for at in step.overwritten}
+    return not written <= feature.trace.state.keys()
 
 
 def _check_sizes(feature: Feature) -> None:

@@ -183,7 +183,8 @@ def script_of(feature: Feature, model: nn.Module, barred: Collection[Name]) -> S
         raise Failed("no values with one row per example stand between its two parts")
     steps = {**trace.large.steps, **large.steps}
     frozen = {call: trace.state[call] for call in feature.upstream & trace.state.keys()}
-    return Script(trace.names, found.names, found.fates, steps, growth, frozen, _writes(feature, large))
+    writes = _writes(feature, large)
+    return Script(trace.names, found.names, found.fates, steps, growth, frozen, writes)
 
 
 def _steady(trace: Trace, seen: Pass) -> frozenset[int]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from figures import parts, style
+from figures import looks, parts, style
 from probe.table import SummaryRow
 
 
@@ -23,17 +23,17 @@ def draw(summary: Sequence[SummaryRow]) -> Figure | None:
     if not f1:
         return None
     learners = style.continual(f1)
-    looks = style.looks(learners)
+    look = looks.of_learners(learners)
     features = dict(sorted((row.depth, row.feature) for row in f1))
-    columns = parts.balanced(len(features), most=4)
+    columns = parts.balanced(len(features), most=4 if len(learners) <= style.MANY else 2)
     with style.house_style():
         width = style.DOUBLE if columns > 1 else style.SINGLE
         figure, grid = parts.panels(len(features), columns, width)
         for axes, (depth, feature) in zip(grid, features.items(), strict=True):
-            _panel(axes, looks, learners, [row for row in f1 if row.depth == depth])
+            _panel(axes, look, learners, [row for row in f1 if row.depth == depth])
             as_trained = " (as\N{NO-BREAK SPACE}trained)" if depth == max(features) else ""
             axes.set_title(parts.folded(feature + as_trained))
-        keys = [parts.learner_key(looks[name]) for name in learners]
+        keys = [parts.learner_key(look[name]) for name in learners]
         parts.legend_above(figure, keys, parts.seeds_note(f1))
         labels = ("Place of the task in the executed order", "F1 of the task (%)")
         parts.fit(figure, grid, labels, height=1.3)
@@ -41,13 +41,13 @@ def draw(summary: Sequence[SummaryRow]) -> Figure | None:
 
 
 def _panel(
-    axes: Axes, looks: dict[str, style.Look], learners: Sequence[str], f1: Sequence[SummaryRow]
+    axes: Axes, look: dict[str, looks.Look], learners: Sequence[str], f1: Sequence[SummaryRow]
 ) -> None:
     last = max(row.place or 1 for row in f1)
     for name, dodge in zip(learners, parts.dodges(len(learners)), strict=True):
         points = {row.place: row for row in f1 if row.learner == name and row.place}
         places = sorted(points)
         x = [place + dodge for place in places]
-        parts.plot_means(axes, looks[name], x, [points[place] for place in places])
+        parts.plot_means(axes, look[name], x, [points[place] for place in places])
     axes.set_xticks(parts.ticks(1, last))
     axes.set_xlim(0.5, last + 0.5)

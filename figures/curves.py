@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from figures import parts, style
+from figures import heads, looks, parts, style
 from probe.matrix import AccuracyMatrix
 from probe.summary import mean_accuracy
 from probe.table import Row
@@ -33,7 +33,7 @@ def draw(rows: Sequence[Row]) -> Figure | None:
     learners = style.continual(measured)
     if not learners:
         return None
-    looks = style.looks(learners)
+    look = looks.of_learners(learners)
     matrices = [mean_accuracy(measured, name) for name in learners]
     palette = colours(max(R.tasks for R in matrices))
     columns = parts.balanced(len(learners), most=3)
@@ -42,9 +42,14 @@ def draw(rows: Sequence[Row]) -> Figure | None:
         figure, grid = parts.panels(len(learners), columns, width)
         for axes, name, R in zip(grid, learners, matrices, strict=True):
             _panel(axes, R, palette)
-            axes.set_title(parts.folded(looks[name].label))
+            axes.set_title(parts.folded(look[name].label))
         _key(figure, grid, palette)
-        parts.fit(figure, grid, ("Tasks learned so far", "Accuracy (%)"), height=1.45)
+        parts.fit(
+            figure,
+            grid,
+            ("Tasks learned so far", heads.noted("Accuracy (%)", measured)),
+            height=1.45,
+        )
     return figure
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from figures import parts, style
+from figures import looks, parts, style
 from probe.table import SummaryRow
 
 
@@ -23,46 +22,29 @@ def draw(summary: Sequence[SummaryRow]) -> Figure | None:
     learners = style.continual(pra)
     if not learners:
         return None
-    looks = style.looks(row.learner for row in pra)
+    look = looks.of_learners(row.learner for row in pra)
     features = dict(sorted((row.depth, row.feature) for row in pra))
     with style.house_style():
-        wide = len(features) > 8
+        wide = len(features) > 8 or len(learners) > style.MANY
         figure, (axes,) = parts.panels(1, 1, style.DOUBLE if wide else style.SINGLE)
-        keys = [parts.learner_key(looks[name]) for name in learners]
+        keys = [parts.learner_key(look[name]) for name in learners]
         for name, dodge in zip(learners, parts.dodges(len(learners)), strict=True):
             points = sorted((row for row in pra if row.learner == name), key=lambda r: r.depth)
-            parts.plot_means(axes, looks[name], [row.depth + dodge for row in points], points)
+            parts.plot_means(axes, look[name], [row.depth + dodge for row in points], points)
         offline = [row for row in pra if row.learner == style.OFFLINE]
         if offline:
-            keys.append(_level(axes, looks[style.OFFLINE], max(offline, key=lambda r: r.depth)))
+            keys.append(_level(axes, look[style.OFFLINE], max(offline, key=lambda r: r.depth)))
         axes.set_xlim(min(features) - 0.4, max(features) + 0.4)
         parts.legend_above(figure, keys, parts.seeds_note(pra))
-        _name_features(figure, axes, features)
+        parts.name_places(figure, axes, list(features), parts.shortened(list(features.values())))
         labels = ("Feature held fixed, by depth", "Partial Retrain Accuracy (%)")
         parts.fit(figure, [axes], labels, height=2.0)
     return figure
 
 
-def _level(axes: Axes, look: style.Look, row: SummaryRow) -> Line2D:
+def _level(axes: Axes, look: looks.Look, row: SummaryRow) -> Line2D:
     line = axes.axhline(100 * row.mean, color=look.colour, linestyle=look.line, label=look.label)
     if row.seeds > 1:
         low, high = 100 * (row.mean - row.std), 100 * (row.mean + row.std)
         axes.axhspan(low, high, color=look.colour, alpha=0.15, linewidth=0)
     return line
-
-
-def _name_features(figure: Figure, axes: Axes, features: dict[int, str]) -> None:
-    """Name the features under the axis; turn the names if they would touch."""
-    axes.set_xticks(list(features), parts.shortened(list(features.values())))
-    parts.lay_out(figure)
-    boxes = [label.get_window_extent() for label in axes.get_xticklabels()]
-    space = figure.dpi / 18
-    if any(left.x1 + space > right.x0 for left, right in pairwise(boxes)):
-        steep = len(features) > 16
-        for label in axes.get_xticklabels():
-            label.set(
-                rotation=90 if steep else 40,
-                rotation_mode="anchor",
-                ha="right",
-                va="center" if steep else "top",
-            )

@@ -11,7 +11,7 @@ from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from figures import parts, style
+from figures import heads, looks, parts, style
 from probe.matrix import AccuracyMatrix
 from probe.summary import mean_accuracy
 from probe.table import Row
@@ -31,16 +31,17 @@ def draw(rows: Sequence[Row]) -> Figure | None:
     learners = style.continual(measured)
     if not learners:
         return None
-    looks = style.looks(learners)
+    look = looks.of_learners(learners)
     matrices = [mean_accuracy(measured, name) for name in learners]
     columns, wide, high = _cells(len(learners), max(R.tasks for R in matrices))
     with style.house_style():
         figure, grid = parts.panels(len(learners), columns, style.DOUBLE)
         for axes, name, R in zip(grid, learners, matrices, strict=True):
             mesh = _heat_map(axes, R)
-            axes.set_title(parts.folded(looks[name].label))
+            axes.set_title(parts.folded(look[name].label))
         grid[0].invert_yaxis()
-        _colour_bar(figure, grid, mesh, size=(columns * wide, len(grid) / columns * high))
+        size = (columns * wide, len(grid) / columns * high)
+        _colour_bar(figure, grid, mesh, heads.noted("Accuracy (%)", measured), size)
         labels = ("Place of the evaluated task", "Tasks learned so far")
         parts.fit(figure, grid, labels, height=high, width=wide)
     return figure
@@ -70,7 +71,7 @@ def _cells(count: int, tasks: int) -> tuple[int, float, float]:
 
 
 def _colour_bar(
-    figure: Figure, grid: list[Axes], mesh: QuadMesh, size: tuple[float, float]
+    figure: Figure, grid: list[Axes], mesh: QuadMesh, label: str, size: tuple[float, float]
 ) -> None:
     """Put a thin colour bar above all panels, which fill `size` inches."""
     length = min(size[0], 2.5)
@@ -81,7 +82,7 @@ def _colour_bar(
         shrink=length / size[0],
         aspect=length / 0.08,
         pad=0.06 / size[1],
-        label="Accuracy (%)",
+        label=label,
         ticks=range(0, 101, 25),
     )
     bar.outline.set_visible(False)

@@ -5,27 +5,38 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from figures.style import Look
-from probe.table import SummaryRow
+from figures.looks import Look, Marker
+from probe.table import MetricRow, SummaryRow
+
+Averaged = SummaryRow | MetricRow
+"""What has a mean, a standard deviation and a number of seeds."""
 
 
-def panels(count: int, columns: int, width: float) -> tuple[Figure, list[Axes]]:
-    """Return a figure of `width` inches and its panels, in rows, with a shared y axis.
+def blank(rows: int, width: float) -> Figure:
+    """Return an empty figure of `width` inches, unknown to pyplot, for that many rows of panels.
 
-    The figure is unknown to pyplot. It has room to spare in height until `fit` takes it back.
+    It has room to spare in height until `fit` takes it back.
     """
-    rows = math.ceil(count / columns)
     figure = Figure(figsize=(width, 4 * rows + 3), layout="constrained")
     FigureCanvasAgg(figure)
-    grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
+    return figure
+
+
+def panels(
+    count: int, columns: int, width: float, *, share_y: bool = True
+) -> tuple[Figure, list[Axes]]:
+    """Return a `blank` figure and its panels, in rows, with one y axis for all unless told not."""
+    rows = math.ceil(count / columns)
+    figure = blank(rows, width)
+    grid = figure.subplots(rows, columns, sharey=share_y, squeeze=False)
     for unused in grid.flat[count:]:
         unused.remove()
     return figure, list(grid.flat[:count])
@@ -46,21 +57,28 @@ def fit(
     """Put the (x, y) labels beside all panels and give each panel its height in inches.
 
     The figure grows or shrinks to that; with a `width` it does so in that direction too. What the
-    labels, titles and legends need is thus never taken from the panels. The layout is then final.
+    labels, titles and legends need is thus never taken from the panels. Where panels differ in
+    size the first is meant. An empty label is left out. The layout is then final.
     """
-    x_label, y_label = figure.supxlabel(labels[0]), figure.supylabel(labels[1])
+    x_label = figure.supxlabel(labels[0]) if labels[0] else None
+    y_label = figure.supylabel(labels[1]) if labels[1] else None
     rows, columns = axes[0].get_gridspec().get_geometry()  # type: ignore[union-attr]
-    for _ in range(3):
+    for _ in range(4):
         lay_out(figure)
-        box = axes[0].get_position()
+        box = axes[0].get_position(original=True)
         now_wide, now_high = figure.get_size_inches()
-        wide = now_wide + columns * (width - box.width * now_wide) if width else now_wide
-        figure.set_size_inches(wide, now_high + rows * (height - box.height * now_high))
-    lay_out(figure)
+        wider = columns * (width - box.width * now_wide) if width else 0.0
+        higher = rows * (height - box.height * now_high)
+        if max(abs(wider), abs(higher)) < 1e-3:
+            break
+        figure.set_size_inches(now_wide + wider, now_high + higher)
     figure.set_layout_engine("none")
     boxes = [panel.get_position() for panel in axes]
-    x_label.set_x((min(box.x0 for box in boxes) + max(box.x1 for box in boxes)) / 2)
-    y_label.set_y((min(box.y0 for box in boxes) + max(box.y1 for box in boxes)) / 2)
+    if x_label:
+        x_label.set_x((min(box.x0 for box in boxes) + max(box.x1 for box in boxes)) / 2)
+    if y_label:
+        y_label.set_multialignment("center")
+        y_label.set_y((min(box.y0 for box in boxes) + max(box.y1 for box in boxes)) / 2)
 
 
 def lay_out(figure: Figure) -> None:
@@ -69,29 +87,55 @@ def lay_out(figure: Figure) -> None:
         engine.execute(figure)
 
 
-def plot_means(axes: Axes, look: Look, x: Sequence[float], rows: Sequence[SummaryRow]) -> None:
+def plot_means(axes: Axes, look: Look, x: Sequence[float], rows: Sequence[Averaged]) -> None:
     """Draw a line through the rows' means at x, in percent, with bars of one std either way.
 
     A row of a single seed has no bar.
     """
-    std = np.array([row.std for row in rows])
-    axes.errorbar(
-        x,
-        [100 * row.mean for row in rows],
-        yerr=None if np.isnan(std).all() else 100 * std,
+    means = [100 * row.mean for row in rows]
+    plot_bars(axes, look, x, means, y_bars=[100 * row.std for row in rows])
+
+
+def plot_bars(
+    axes: Axes,
+    look: Look,
+    x: Sequence[float],
+    y: Sequence[float],
+    *,
+    x_bars: Sequence[float] | None = None,
+    y_bars: Sequence[float] | None = None,
+    joined: bool = True,
+) -> None:
+    """Draw markers at (x, y) with bars that reach so far either way; a bar of NaN is left out."""
+    bars = [
+        None if reach is None or np.isnan(reach).all() else np.asarray(reach)
+        for reach in (x_bars, y_bars)
+    ]
+    drawn = axes.errorbar(
+        x, y, xerr=bars[0], yerr=bars[1], color=look.colour, elinewidth=0.9, capthick=0.9
+    )
+    dress(drawn.lines[0], look, joined=joined)
+
+
+def dress(line: Line2D, look: Look, *, size: float = 4.6, joined: bool = True) -> None:
+    """Give a line and its markers of `size` points their look; or the markers alone."""
+    line.set(
         color=look.colour,
+        linestyle=look.line if joined else "none",
         marker=look.marker,
-        linestyle=look.line,
-        markeredgecolor="white",
-        markeredgewidth=0.4,
-        elinewidth=0.9,
-        capthick=0.9,
+        markersize=size * _AS_LARGE.get(look.marker, 1.0) * (1 if look.filled else 0.85),
+        markerfacecolor=look.face,
+        markeredgecolor=look.edge,
+        markeredgewidth=look.edge_width,
     )
 
 
-def dodges(count: int) -> list[float]:
-    """Return offsets along x that keep the bars of `count` lines apart, symmetric about 0."""
-    step = min(0.08, 0.5 / count)
+def dodges(count: int, most: float = 0.08, span: float = 0.5) -> list[float]:
+    """Return offsets along x that keep the bars of `count` learners apart, symmetric about 0.
+
+    They are `most` apart, or less where all would take more than `span`.
+    """
+    step = min(most, span / count)
     return [step * (k - (count - 1) / 2) for k in range(count)]
 
 
@@ -109,37 +153,75 @@ def ticks(first: int, last: int) -> list[int]:
     return [first, *range(first - first % step + step, last + 1, step)]
 
 
-def learner_key(look: Look) -> Line2D:
-    """Return the legend's entry of a learner."""
-    return Line2D([], [], color=look.colour, marker=look.marker, ls=look.line, label=look.label)
+def learner_key(look: Look, *, joined: bool = True) -> Line2D:
+    """Return the legend's entry of a learner: marker and line, or the marker alone."""
+    key = Line2D([], [], label=look.label)
+    dress(key, look, joined=joined)
+    return key
 
 
-def legend_above(figure: Figure, keys: Sequence[Artist], title: str = "") -> None:
-    """Put a legend above all axes, in as many columns as the figure's width allows."""
-    for columns in range(len(keys), 0, -1):
+def legend_above(figure: Figure, keys: Sequence[Line2D], title: str = "") -> None:
+    """Put a legend above all axes, in as few rows as the figure's width allows, filled evenly.
+
+    The figure grows by its height.
+    """
+    joined = any(key.get_linestyle() != "None" for key in keys)
+    for columns in dict.fromkeys(math.ceil(len(keys) / rows) for rows in range(1, len(keys) + 1)):
         legend = figure.legend(
-            handles=list(keys), ncols=columns, loc="outside upper center", title=title or None
+            handles=list(keys),
+            ncols=columns,
+            loc="outside upper center",
+            title=title or None,
+            handlelength=None if joined else 1,
         )
-        if legend.get_window_extent().width < 0.97 * figure.bbox.width:
-            return
-        if columns > 1:
-            legend.remove()
+        size = legend.get_window_extent()
+        if columns == 1 or size.width < 0.97 * figure.bbox.width:
+            break
+        legend.remove()
+    wide, high = figure.get_size_inches()
+    figure.set_size_inches(wide, high + size.height / figure.dpi)
 
 
-def seeds_note(rows: Iterable[SummaryRow]) -> str:
-    """Say what the points and bars of a figure are.
+def seeds_note(rows: Iterable[Averaged], *, bars: bool = True) -> str:
+    """Say what the points and, if there are any, the bars of a figure are.
 
     >>> row = SummaryRow(learner="er", feature="conv1", depth=1, measure="pra", place=None,
     ...                  mean=0.9, std=0.01, seeds=3)
-    >>> seeds_note([row])
-    'Mean ± standard deviation over 3 seeds'
+    >>> seeds_note([row]), seeds_note([row], bars=False)
+    ('Mean ± standard deviation over 3 seeds', 'Mean over 3 seeds')
     """
-    seeds = [row.seeds for row in rows]
-    least, most = min(seeds), max(seeds)
+    table = list(rows)
+    least, most = min(row.seeds for row in table), max(row.seeds for row in table)
     if most == 1:
         return "One seed"
+    spread = bars and not all(math.isnan(row.std) for row in table)
     number = str(most) if least == most else f"{least} to {most}"
-    return f"Mean ± standard deviation over {number} seeds"
+    return f"Mean{' ± standard deviation' if spread else ''} over {number} seeds"
+
+
+def part_groups(axes: Axes, count: int) -> None:
+    """Give each of `count` groups, at x = 0, 1, ..., its room, and draw lines between them."""
+    axes.set_xlim(-0.5, count - 0.5)
+    for k in range(1, count):
+        axes.axvline(k - 0.5, color="0.8", linewidth=0.6, zorder=0)
+
+
+def name_places(figure: Figure, axes: Axes, places: Sequence[float], names: Sequence[str]) -> None:
+    """Name places along the x axis, some perhaps with ""; turn the names if they would touch."""
+    axes.set_xticks(list(places), list(names))
+    lay_out(figure)
+    labels = [label for label in axes.get_xticklabels() if label.get_text()]
+    boxes = [label.get_window_extent() for label in labels]
+    space = figure.dpi / 18
+    if any(left.x1 + space > right.x0 for left, right in pairwise(boxes)):
+        steep = len(names) > 16
+        for label in labels:
+            label.set(
+                rotation=90 if steep else 40,
+                rotation_mode="anchor",
+                ha="right",
+                va="center" if steep else "top",
+            )
 
 
 def shortened(names: Sequence[str], width: int = 24) -> list[str]:
@@ -170,3 +252,10 @@ def folded(name: str, width: int = 22) -> str:
             lines.append("")
         lines[-1] += part
     return "\n".join(line.rstrip() for line in lines)
+
+
+# What makes filled markers of one size look equally large; open ones look larger by their edge.
+_AS_LARGE: dict[Marker, float] = {
+    **{"D": 0.85, "h": 1.1, "P": 1.2, "X": 1.2, "*": 1.5, (4, 1, 0): 1.5, ".": 1.3},
+    **dict.fromkeys("^v<>", 1.15),
+}

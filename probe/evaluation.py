@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor
@@ -25,28 +25,56 @@ def evaluate(
     bf16 logits have ties, all of which would go to the lowest class. Raises InputError if a logit
     is NaN, which no largest one can be told from.
     """
+    return evaluate_each(logits, examples, classes, {"": None}, batch_size)[""]
+
+
+def evaluate_each(
+    logits: Logits,
+    examples: Labelled,
+    classes: int,
+    barred: Mapping[str, Tensor | None],
+    batch_size: int | None = None,
+) -> dict[str, Counts]:
+    """Count predictions as `evaluate`, in one pass, for several sets of classes that compete.
+
+    barred: by name, a (K, K) bool table whose row y says which outputs do not compete for an
+    example of class y, or None where all do. Returns the counts by those names.
+    """
     device = examples.y.device
-    predicted = []
+    predicted: dict[str, list[Tensor]] = {name: [] for name in barred}
     # Whoever calls may be under autocast.
     with torch.no_grad(), torch.autocast(device.type, enabled=False):
         arrange = channels_last if indifferent(logits, examples) else _as_it_is
         every = torch.arange(len(examples), device=device)
-        for indices in every.split(batch_size or _batch_size(device)):
+        for indices in every.split(batch_size or batch_size_on(device)):
             # A copy: a model may write into its input.
             scores = logits(arrange(gather(examples.x, indices)))
             _check(scores, (len(indices), classes))
-            predicted.append(scores.argmax(1))
-    return Counts.of(examples.y.cpu().numpy(), torch.cat(predicted).cpu().numpy(), classes)
+            for name, table in barred.items():
+                left = scores if table is None else _without(scores, table, examples.y[indices])
+                predicted[name].append(left.argmax(1))
+    true = examples.y.cpu().numpy()
+    return {
+        name: Counts.of(true, torch.cat(parts).cpu().numpy(), classes)
+        for name, parts in predicted.items()
+    }
+
+
+def _without(scores: Tensor, barred: Tensor, y: Tensor) -> Tensor:
+    # Where all that compete are -inf, one of them is to be predicted all the same.
+    lowest = torch.finfo(scores.dtype).min
+    return scores.clamp(min=lowest).masked_fill(barred[y], -torch.inf)
+
+
+def batch_size_on(device: torch.device) -> int:
+    """Return how many examples at a time are evaluated fast on that device."""
+    # On a CPU the activations of larger batches leave the caches and come from fresh pages of the
+    # system: at 500 an example took 1.5 times as long. A GPU wants to be filled.
+    return 128 if device.type == "cpu" else 2048
 
 
 def _as_it_is(x: Value) -> Value:
     return x
-
-
-def _batch_size(device: torch.device) -> int:
-    # On a CPU the activations of larger batches leave the caches and come from fresh pages of the
-    # system: at 500 an example took 1.5 times as long. A GPU wants to be filled.
-    return 128 if device.type == "cpu" else 2048
 
 
 def _check(scores: Tensor, expected: tuple[int, int]) -> None:

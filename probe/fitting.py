@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, cast, get_args
 
@@ -17,6 +18,7 @@ from probe.initialise import Rule
 from probe.memory_format import faster_layout
 from probe.modes import mode
 from probe.randomness import global_stream
+from probe.resources import OpsMeter
 
 _Optimiser = Literal["adam", "sgd"]
 _Precision = Literal["fp32", "bf16"]
@@ -86,14 +88,17 @@ def fit(
     recipe: Recipe,
     generator: torch.Generator,
     objective: Objective | None = None,
+    meter: OpsMeter | None = None,
 ) -> None:
     """Train `model` in place on `data` (N examples on the model's device) with a fresh optimiser.
 
     Every epoch visits each example once in an order drawn from `generator`; randomness inside the
-    model (dropout) follows from it too. Only parameters that require gradients move. Raises
-    InputError if the loss is no longer finite, saying in which epoch.
+    model (dropout) follows from it too. Only parameters that require gradients move. A meter is
+    shown every step and changes nothing. Raises InputError if the loss is no longer finite, saying
+    in which epoch.
     """
     steps = objective or Objective()
+    metered = meter.step if meter else nullcontext
     optimiser = _optimiser(model, recipe)
     device = data.y.device
     with (
@@ -107,8 +112,9 @@ def fit(
             for indices in _batches(len(data), recipe.batch_size, generator, device):
                 # An objective sees what its data hold; a tuple only where a tail is trained.
                 x = cast(Tensor, gather(data.x, indices))
-                batch = steps.batch(x, data.y.index_select(0, indices))
-                total += _step(model, batch, recipe, optimiser, steps)
+                with metered(len(indices)):
+                    batch = steps.batch(x, data.y.index_select(0, indices))
+                    total += _step(model, batch, recipe, optimiser, steps)
             # One look an epoch: NaN and Inf stay in the sum, and a GPU is not stopped every step.
             if not torch.isfinite(total):
                 raise InputError(
@@ -141,6 +147,15 @@ def _optimiser(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     if recipe.optimiser == "adam":
         return torch.optim.Adam(parameters, lr=recipe.learning_rate, fused=True)
     return torch.optim.SGD(parameters, lr=recipe.learning_rate, fused=True)
+
+
+def optimiser_ops(recipe: Recipe) -> int:
+    """Return the multiply-adds per parameter of one step of the recipe's optimiser, by formula.
+
+    Every multiplication, division and root counts as one, with the addition beside it. Adam: two
+    for the first moment, three for the second, a root, a division and the step; SGD: the step.
+    """
+    return 8 if recipe.optimiser == "adam" else 1
 
 
 def _batches(

@@ -16,9 +16,11 @@ from probe.errors import InputError
 class Row:
     """One measurement of one run; cells that do not apply are None or empty. Fractions in [0, 1].
 
-    Measures: `accuracy` (a cell of R: step, place, task), `pra` (feature, depth), `f1` (feature,
-    depth, place, task). `step` = tasks learned so far; `place` = place of the task in the executed
-    order, from 1; `depth` of a feature from 1 to L; `order` is empty for `offline`.
+    Measures: `accuracy` (a cell of R: step, head, place, task), `pra` (feature, depth), `f1`
+    (feature, depth, place, task). `step` = tasks learned so far; `head` = the outputs that compete:
+    `single` (all classes seen so far), `multi` (those of the task), `all`; `place` = place of the
+    task in the executed order, from 1; `depth` of a feature from 1 to L; `order` is empty for
+    `offline`.
     """
 
     scenario: str
@@ -27,6 +29,7 @@ class Row:
     order: str
     seed: int
     step: int | None = None
+    head: str = ""
     feature: str = ""
     depth: int | None = None
     measure: str
@@ -54,17 +57,52 @@ class SummaryRow:
 
 @dataclass(frozen=True, kw_only=True)
 class MetricRow:
-    """One metric of one paper for one learner: mean and sample standard deviation over seeds."""
+    """One metric of one paper for one learner: mean and sample standard deviation over seeds.
+
+    `head` as in `Row`; empty where it makes no difference.
+    """
 
     learner: str
     paper: str
     metric: str
+    head: str
     mean: float
     std: float
     seeds: int
 
 
-AnyRow = TypeVar("AnyRow", Row, SummaryRow, MetricRow)
+@dataclass(frozen=True, kw_only=True)
+class LearnerRow:
+    """What a learner of a study is: its kind, and the exemplars that it stores.
+
+    per_class, total: its budget in examples, of which one is given; both None and `sampling` empty
+    for a learner that stores none.
+    """
+
+    learner: str
+    kind: str
+    per_class: int | None
+    total: int | None
+    sampling: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostRow:
+    """What learning a task cost in one run, see `probe.resources.Cost`; step: its place, from 1."""
+
+    learner: str
+    order: str
+    seed: int
+    step: int
+    parameter_bytes: int
+    carried_bytes: int
+    stored_bytes: int
+    train_bytes: int
+    ops_one_pass: int
+    ops: int
+
+
+AnyRow = TypeVar("AnyRow", Row, SummaryRow, MetricRow, LearnerRow, CostRow)
 Reader = Callable[[str], Any]
 
 

@@ -151,7 +151,7 @@ def trace(model: nn.Module, sample: Tensor, output: Output) -> Trace:
                 f"{name or 'the model'} is a scripted module, which can be neither followed nor "
                 f"copied: put the module that it was made from in its place"
             )
-    own = _copy(model).requires_grad_(True).eval()
+    own = copied(model).requires_grad_(True).eval()
     names = Names()
     # Of the user's model: parameters that share memory are copied apart.
     state = {names.call("state", group): group for group in state_groups(model)}
@@ -160,7 +160,7 @@ def trace(model: nn.Module, sample: Tensor, output: Output) -> Trace:
     return Trace(own, names, state, large, small, sample, sizes, output)
 
 
-def _copy(model: nn.Module) -> nn.Module:
+def copied(model: nn.Module) -> nn.Module:
     """Copy a model, also one that keeps values of its last pass, which torch refuses to copy."""
     memo = {}
     for module in model.modules():

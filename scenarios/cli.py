@@ -21,6 +21,12 @@ app = typer.Typer(
 )
 
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")]
+Validation = Annotated[
+    int | None, typer.Option(help="Test on this many training examples per class instead.")
+]
+Weightings = Annotated[
+    list[str] | None, typer.Option(help="A weighting of CLscore, NAME=w1,...,w7; repeatable.")
+]
 
 
 def main() -> None:
@@ -48,6 +54,9 @@ def run(
     orders: Annotated[str | None, typer.Option(help="rotate, none or shuffle:N.")] = None,
     epochs: Annotated[int | None, typer.Option(help="Of training and retraining.")] = None,
     train_limit: Annotated[int | None, typer.Option(help="Training examples per class.")] = None,
+    validation: Validation = None,
+    heads: Annotated[str | None, typer.Option(help="To report, of single,multi,all.")] = None,
+    weights: Weightings = None,
     out: Annotated[Path | None, typer.Option(help="Run directory; runs/NAME by default.")] = None,
     data: Annotated[Path | None, typer.Option(help="Data folder; or set PROBE_DATA.")] = None,
     download: Annotated[bool, typer.Option("--download", help="Fetch missing data.")] = False,
@@ -68,14 +77,13 @@ def run(
         orders=orders,
         epochs=epochs,
         train_limit=train_limit,
+        validation=validation,
+        heads=None if heads is None else heads.split(","),
+        weights=weights,
     )
+    budget = None if cache_budget is None else parse_size(cache_budget, "--cache-budget")
     options = Options(
-        out=out,
-        data=data,
-        download=download,
-        workers=workers,
-        device=device,
-        cache_budget=None if cache_budget is None else parse_size(cache_budget, "--cache-budget"),
+        out=out, data=data, download=download, workers=workers, device=device, cache_budget=budget
     )
     run_study(study, overrides, options)
 

@@ -71,8 +71,10 @@ def show_results(
     for column in ("learner", *features, "F"):
         table.add_column(column, justify="left" if column == "learner" else "right", no_wrap=True)
     pra = {(r.learner, r.feature): (r.mean, r.std) for r in summary if r.measure == "pra"}
-    # F_k comes in order of k: what stays is its value after the last task.
-    last = {r.learner: (r.mean, r.std) for r in metrics if r.metric.startswith("forgetting[")}
+    # F_k comes in order of k: what stays is its value after the last task, under the main head.
+    forgetting = [row for row in metrics if row.metric.startswith("forgetting[")]
+    main = forgetting[0].head if forgetting else ""
+    last = {row.learner: (row.mean, row.std) for row in forgetting if row.head == main}
     for learner in dict.fromkeys(row.learner for row in summary):
         values = [*(pra.get((learner, feature)) for feature in features), last.get(learner)]
         # Many features fit into 80 columns with the deviation below the mean.

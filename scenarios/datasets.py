@@ -58,6 +58,28 @@ def load(name: str, location: Location | None = None) -> Dataset:
     return LOADERS[name](location or Location())
 
 
+def held_out(data: Dataset, count: int) -> Dataset:
+    """Return the data with the last `count` training examples of each class for testing.
+
+    The test data are left out: settings are chosen without them. Raises InputError for a count
+    below 1, and for a class that would have none left to train on.
+    """
+    if count < 1:
+        raise InputError(f"hold out 1 or more training examples per class, not {count}")
+    train, test = [], []
+    for label in range(data.classes):
+        places = (data.train.y == label).nonzero().squeeze(1)
+        if len(places) <= count:
+            raise InputError(
+                f"{data.name} has {len(places)} training examples of class {label}: hold out fewer "
+                f"than that for validation, not {count}"
+            )
+        train.append(places[:-count])
+        test.append(places[-count:])
+    halves = (data.train.take(torch.cat(part).sort().values) for part in (train, test))
+    return Dataset(name=data.name, classes=data.classes, train=next(halves), test=next(halves))
+
+
 def _digits(location: Location) -> Dataset:
     """Return scikit-learn's 1,797 handwritten digits, 8 x 8; a fixed stratified 80/20 split."""
     from sklearn.datasets import load_digits

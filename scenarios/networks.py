@@ -68,6 +68,40 @@ def cnn3(
     return _chain({**stages, "output": nn.Sequential(nn.Flatten(), dense)})
 
 
+def cnn4(shape: Sequence[int], classes: int, hidden: int | None = None) -> nn.Sequential:
+    """Build Chaudhry 2018's CIFAR network: four conv layers, then one dense layer.
+
+    Its layers are those of Zenke et al. 2017, appendix A, to which the paper refers: two 3 x 3
+    convolutions of 32 channels, two of 64, each pair with max-pooling and dropout of 0.25 behind
+    it. The paper does not give widths. hidden: units of a further dense layer before the last.
+    """
+    channels, height, breadth = _image(shape)
+    stages: dict[str, nn.Module] = {}
+    for depth, width in enumerate((32, 32, 64, 64), 1):
+        parts = [nn.Conv2d(channels, width, kernel_size=3, padding=1), nn.ReLU()]
+        if depth % 2 == 0:
+            parts += [nn.MaxPool2d(2), nn.Dropout(0.25)]
+            height, breadth = height // 2, breadth // 2
+        stages[f"conv{depth}"] = nn.Sequential(*parts)
+        channels = width
+    if not height * breadth:
+        raise InputError(f"cnn4 and cnn6 need images of 4 x 4 or more, got {shape[1]} x {shape[2]}")
+    inputs = channels * height * breadth
+    if hidden is None:
+        return _chain({**stages, "output": nn.Sequential(nn.Flatten(), nn.Linear(inputs, classes))})
+    dense = nn.Sequential(nn.Flatten(), nn.Linear(inputs, hidden), nn.ReLU(), nn.Dropout(0.5))
+    return _chain({**stages, "dense": dense, "output": nn.Linear(hidden, classes)})
+
+
+def cnn6(shape: Sequence[int], classes: int) -> nn.Sequential:
+    """Build Diaz-Rodriguez 2018's network: four conv layers, then two dense ones.
+
+    It is Zenke et al. 2017's, appendix A: `cnn4` with a dense layer of 512 ReLU units and dropout
+    of 0.5 before the last.
+    """
+    return cnn4(shape, classes, hidden=512)
+
+
 def reduced_resnet18(shape: Sequence[int], classes: int, base: int = 20) -> nn.Sequential:
     """Build the reduced ResNet18 of the GEM paper: a 3 x 3 stem, 20 base channels, no max-pool.
 
@@ -123,6 +157,8 @@ def _image(shape: Sequence[int]) -> tuple[int, int, int]:
 ARCHITECTURES = {
     "mlp": Architecture(mlp, ("hidden1", "hidden2", "output")),
     "cnn3": Architecture(cnn3, ("conv1", "conv2", "conv3", "output")),
+    "cnn4": Architecture(cnn4, ("conv1", "conv2", "conv3", "conv4", "output")),
+    "cnn6": Architecture(cnn6, ("conv1", "conv2", "conv3", "conv4", "dense", "output")),
     "reduced_resnet18": Architecture(
         reduced_resnet18, ("stem", "layer1", "layer2", "layer3", "layer4", "output")
     ),

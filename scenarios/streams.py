@@ -14,11 +14,14 @@ from scenarios.task import Scenario, Task
 
 
 def split_by_class(
-    data: Dataset, classes_per_task: int = 2, train_limit: int | None = None
+    data: Dataset,
+    classes_per_task: int = 2,
+    train_limit: int | None = None,
+    test_limit: int | None = None,
 ) -> Scenario:
     """Cut a data set into tasks of consecutive, disjoint classes (Murata 2020, section 3).
 
-    train_limit: keep at most that many training examples per class, the first in the data's order.
+    train_limit, test_limit: keep at most that many examples per class, the first in the data.
     Raises InputError if the classes cannot be shared out equally.
     """
     if classes_per_task < 1 or data.classes % classes_per_task:
@@ -27,6 +30,7 @@ def split_by_class(
             f"{classes_per_task}: choose a divisor of {data.classes}"
         )
     train = data.train if train_limit is None else first_of_each(data.train, train_limit)
+    test = data.test if test_limit is None else first_of_each(data.test, test_limit)
     tasks = []
     for index, start in enumerate(range(0, data.classes, classes_per_task), 1):
         classes = tuple(range(start, start + classes_per_task))
@@ -36,7 +40,7 @@ def split_by_class(
                 name=_name(classes),
                 classes=classes,
                 train=train.of_classes(classes),
-                test=data.test.of_classes(classes),
+                test=test.of_classes(classes),
             )
         )
     return Scenario(name=data.name, kind="split", tasks=tuple(tasks))
@@ -45,7 +49,7 @@ def split_by_class(
 def first_of_each(examples: Examples, limit: int) -> Examples:
     """Return the first `limit` examples of every class, in their present order."""
     if limit < 1:
-        raise InputError(f"train_limit must be 1 or more examples per class, got {limit}")
+        raise InputError(f"a limit must be 1 or more examples per class, got {limit}")
     kept = [(examples.y == c).nonzero().squeeze(1)[:limit] for c in torch.unique(examples.y)]
     return examples.take(torch.cat(kept).sort().values)
 

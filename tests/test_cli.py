@@ -10,6 +10,7 @@ from scenarios.cli import main
 from scenarios.datasets import LOADERS
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.networks import ARCHITECTURES
+from scenarios.study.tables import TABLES
 
 TINY = """
 orders = "none"
@@ -23,7 +24,6 @@ epochs = 1
 [learners.finetune]
 [learners.offline]
 """
-TABLES = ("rows.csv", "summary.csv", "metrics.csv")
 DRAWN = ("depth", "bias", "matrix", "curves")
 FIGURES = [f"{name}.{kind}" for name in DRAWN for kind in ("png", "svg")]
 KINDS = ("images-idx3-ubyte", "labels-idx1-ubyte")
@@ -60,7 +60,7 @@ FILES = {
 
 # What is typed, and what the sentence must say: the thing and the remedy.
 MISTAKES = {
-    "run digts": ["unknown preset 'digts'", "did you mean 'digits'", "known: digits, mnist"],
+    "run digts": ["unknown preset 'digts'", "did you mean 'digits'", "known: ", "murata-mnist"],
     "run digits --learners finetun": ["unknown learner 'finetun'", "did you mean 'finetune'"],
     "run digits --learners er,er": ["--learners", "'er,er'"],
     "run digits --learners ,": ["--learners", "','"],
@@ -79,17 +79,24 @@ MISTAKES = {
     "run thirds.toml": ["10 classes", "tasks of 3", "choose a divisor of 10"],
     "run order.toml": ["order 'mine'", "each task from 1 to 5 once"],
     "run large.toml": ["reduced_resnet18 needs images of 25 x 25", "got 8 x 8", "use cnn3"],
-    "run mnist": ["mnist needs a data folder", "--data DIR", "PROBE_DATA", "--download"],
-    "run mnist --data absent": ["absent", *MNIST, "--data", "--download"],
-    "run mnist --data lacks": ["lacks MNIST/raw/train-labels-idx1-ubyte", "--download"],
-    "run mnist --data cut": ["cannot be read from cut", *MNIST, "remove it"],
+    "run murata-mnist": ["mnist needs a data folder", "--data DIR", "PROBE_DATA", "--download"],
+    "run murata-mnist --data absent": ["absent", *MNIST, "--data", "--download"],
+    "run murata-mnist --data lacks": ["lacks MNIST/raw/train-labels-idx1-ubyte", "--download"],
+    "run murata-mnist --data cut": ["cannot be read from cut", *MNIST, "remove it"],
     "run digits --orders rotat": ["'rotat'", "expected rotate, none or shuffle:N"],
     "run digits --orders shuffle:0": ["'shuffle:0'", "N from 1"],
     **{
         f"run digits --{flag} {number}": [flag.replace("-", "_"), "1", f"got {number}"]
-        for flag in ("seeds", "epochs", "train-limit", "workers")
+        for flag in ("seeds", "epochs", "train-limit", "validation", "workers")
         for number in (0, -2)
     },
+    "run tiny.toml --validation 500": ["training examples of class 0", "hold out fewer", "not 500"],
+    "run digits --heads multy": ["report.heads.0", "'single', 'multi' or 'all'", "got 'multy'"],
+    "run digits --heads all,all": ["heads names each head once", "all, all"],
+    "run digits --weights mine": ["--weights expects NAME=w1,...,w7", "got 'mine'"],
+    "run digits --weights mine=1,1,0,0,0,0,0": ["weights must sum to 1, got 2", "divide"],
+    "run digits --weights mine=1,0": ["got 2 weights, expected 7: A, MS, SSS, CE, REM, BWT+, FWT"],
+    "run digits --weights W1=1,0,0,0,0,0,0": ["W1 is a weighting of the paper", "another name"],
     "run digits --cache-budget 1G": ["--cache-budget expects a size such as 500MB", "got '1G'"],
     "run digits --device gpu": ["unknown device 'gpu'", "expected cpu, cuda or cuda:N"],
     "run digits --device meta": ["unknown device 'meta'", "expected cpu, cuda or cuda:N"],

@@ -62,8 +62,8 @@ FILES = {
 }
 
 MISTAKES = {
-    "mine": ["unknown network 'mine'", "known: cnn3, mlp, reduced_resnet18"],
-    "cnn": ["unknown network 'cnn'", "did you mean 'cnn3'"],
+    "mine": ["unknown network 'mine'", "known: cnn3, cnn4, cnn6, mlp, reduced_resnet18"],
+    "cnn": ["unknown network 'cnn'", "did you mean 'cnn6' or 'cnn4'"],
     "mine.made": ["expected MODULE:FACTORY", "'mine.made'"],
     "mine:": ["expected MODULE:FACTORY", "'mine:'"],
     ":made": ["expected MODULE:FACTORY", "':made'"],

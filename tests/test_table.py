@@ -10,11 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probe.errors import InputError
-from probe.table import MetricRow, Row, SummaryRow, read_table, write_table
+from probe.table import (
+    CostRow,
+    LearnerRow,
+    MetricRow,
+    Row,
+    SummaryRow,
+    read_table,
+    write_table,
+)
 
 text = st.text(st.characters(codec="utf-8", exclude_categories=("C",)), max_size=12)
 count = st.integers(0, 10**6)
 value = st.floats(allow_nan=False, allow_infinity=False)
+COSTS = ("step", "parameter_bytes", "carried_bytes", "stored_bytes", "train_bytes")
+COSTS += ("ops_one_pass", "ops")
 
 ROWS = {
     Row: st.builds(
@@ -25,6 +35,7 @@ ROWS = {
         order=text,
         seed=count,
         step=st.none() | count,
+        head=text,
         feature=text,
         depth=st.none() | count,
         measure=text,
@@ -44,7 +55,30 @@ ROWS = {
         seeds=count,
     ),
     MetricRow: st.builds(
-        MetricRow, learner=text, paper=text, metric=text, mean=value, std=value, seeds=count
+        MetricRow,
+        learner=text,
+        paper=text,
+        metric=text,
+        head=text,
+        mean=value,
+        std=value,
+        seeds=count,
+    ),
+    LearnerRow: st.builds(
+        LearnerRow,
+        learner=text,
+        kind=text,
+        per_class=st.none() | count,
+        total=st.none() | count,
+        sampling=text,
+    ),
+    # Multiply-adds of a whole training: past 2^53 a float would round them.
+    CostRow: st.builds(
+        CostRow,
+        learner=text,
+        order=text,
+        seed=count,
+        **dict.fromkeys(COSTS, st.integers(0, 2**62)),
     ),
 }
 PRA = Row(
@@ -72,9 +106,11 @@ def test_rows_read_back_as_they_were_written(tmp_path_factory, kind, data):
 def test_the_columns_are_those_that_others_rely_on():
     names = {kind: ",".join(field.name for field in fields(kind)) for kind in ROWS}
     assert names == {
-        Row: "scenario,network,learner,order,seed,step,feature,depth,measure,place,task,value",
+        Row: "scenario,network,learner,order,seed,step,head,feature,depth,measure,place,task,value",
         SummaryRow: "learner,feature,depth,measure,place,mean,std,seeds",
-        MetricRow: "learner,paper,metric,mean,std,seeds",
+        MetricRow: "learner,paper,metric,head,mean,std,seeds",
+        LearnerRow: "learner,kind,per_class,total,sampling",
+        CostRow: f"learner,order,seed,{','.join(COSTS)}",
     }
 
 
@@ -82,14 +118,16 @@ def test_cells_that_do_not_apply_are_empty(tmp_path):
     write_table(tmp_path / "rows.csv", Row, [PRA])
     with (tmp_path / "rows.csv").open(newline="") as file:
         line = next(csv.DictReader(file))
-    assert [name for name, cell in line.items() if not cell] == ["step", "place", "task"]
+    assert [name for name, cell in line.items() if not cell] == ["step", "head", "place", "task"]
     assert float(line["value"]) == 1 / 3
 
 
 def test_nan_is_an_empty_cell_and_reads_back_as_nan(tmp_path):
-    row = MetricRow(learner="er", paper="gem", metric="acc", mean=0.5, std=math.nan, seeds=1)
+    row = MetricRow(
+        learner="er", paper="gem", metric="acc", head="single", mean=0.5, std=math.nan, seeds=1
+    )
     write_table(tmp_path / "metrics.csv", MetricRow, [row])
-    assert (tmp_path / "metrics.csv").read_text().splitlines()[1] == "er,gem,acc,0.5,,1"
+    assert (tmp_path / "metrics.csv").read_text().splitlines()[1] == "er,gem,acc,single,0.5,,1"
     assert math.isnan(read_table(tmp_path / "metrics.csv", MetricRow)[0].std)
 
 
@@ -98,7 +136,7 @@ def test_numpy_scalars_are_written_as_plain_numbers(tmp_path):
     assert read_table(tmp_path / "rows.csv", Row) == [replace(PRA, value=0.1, seed=3)]
 
 
-HEADER = "learner,paper,metric,mean,std,seeds\n"
+HEADER = "learner,paper,metric,head,mean,std,seeds\n"
 
 
 @pytest.mark.parametrize(
@@ -106,10 +144,10 @@ HEADER = "learner,paper,metric,mean,std,seeds\n"
     [
         (b"", "expected the columns learner,paper"),
         (b"learner,metric\n", "expected the columns learner,paper"),
-        (HEADER.encode() + b"er,gem,acc,0.5,0.1\n", "line 2 has 5 cells, expected 6"),
-        (HEADER.encode() + b"er,gem,acc,0.5,0.1,1,2\n", "line 2 has 7 cells, expected 6"),
-        (HEADER.encode() + b"er,gem,acc,half,0.1,1\n", "line 2: 'half' cannot be .* mean"),
-        (HEADER.encode() + b"er,gem,acc,0.5,0.1,\n", "line 2: '' cannot be .* seeds"),
+        (HEADER.encode() + b"er,gem,acc,single,0.5,0.1\n", "line 2 has 6 cells, expected 7"),
+        (HEADER.encode() + b"er,gem,acc,,0.5,0.1,1,2\n", "line 2 has 8 cells, expected 7"),
+        (HEADER.encode() + b"er,gem,acc,multi,half,0.1,1\n", "line 2: 'half' cannot be .* mean"),
+        (HEADER.encode() + b"er,gem,acc,all,0.5,0.1,\n", "line 2: '' cannot be .* seeds"),
         (b"\xff\xfe", "not a table of this study"),
     ],
 )

@@ -167,12 +167,8 @@ def cl_stability(deviations: Mapping[str, float], weights: Weights | None = None
     return 1 - _weighted_sum(deviations, "deviation of criterion", weights)
 
 
-def _weighted_sum(values: Mapping[str, float], kind: str, weights: Weights | None) -> float:
-    checked, share = _checked(values, kind), _shares(W1 if weights is None else weights)
-    return math.fsum(share[name] * checked[name] for name in CRITERIA)
-
-
-def _shares(weights: Weights) -> Mapping[str, float]:
+def shares(weights: Weights) -> Mapping[str, float]:
+    """Return weights by criterion; raises InputError unless they are seven, >= 0 and sum to 1."""
     if not isinstance(weights, Mapping):
         if len(weights) != len(CRITERIA):
             raise InputError(f"got {len(weights)} weights, expected 7: {', '.join(CRITERIA)}")
@@ -181,6 +177,11 @@ def _shares(weights: Weights) -> Mapping[str, float]:
     if not math.isclose(total, 1, abs_tol=1e-6):
         raise InputError(f"weights must sum to 1, got {total:g}: divide each by their sum")
     return weights
+
+
+def _weighted_sum(values: Mapping[str, float], kind: str, weights: Weights | None) -> float:
+    checked, share = _checked(values, kind), shares(W1 if weights is None else weights)
+    return math.fsum(share[name] * checked[name] for name in CRITERIA)
 
 
 def _checked(values: Mapping[str, float], kind: str) -> Mapping[str, float]:

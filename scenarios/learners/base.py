@@ -10,8 +10,10 @@ from pydantic import BaseModel, ConfigDict
 from torch import Tensor, nn
 
 from probe.examples import Examples
-from probe.fitting import Objective, Recipe, fit
+from probe.fitting import Objective, Recipe, fit, optimiser_ops
 from probe.randomness import stream
+from probe.resources import Cost, OpsMeter, bytes_of, one_pass_ops
+from scenarios.learners.exemplars import ExemplarSettings
 from scenarios.task import Task
 
 
@@ -21,6 +23,11 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     kind: str
+
+    @property
+    def budget(self) -> ExemplarSettings | None:
+        """The exemplars that the learner stores, None for none."""
+        return None
 
 
 class Learner(Objective):
@@ -32,9 +39,13 @@ class Learner(Objective):
     task beside the model goes through `state` and `restore`; chance comes from `stream`, which
     depends on the seed, the purpose and the number of tasks learned, so that a run continued from
     a checkpoint equals one that never stopped. The optimiser starts anew with each task.
+
+    elementwise: the multiply-adds per trained parameter and step of the learner's own elementwise
+    work, such as a penalty's gradient; its matrix products are counted as they run.
     """
 
     offline: ClassVar[bool] = False
+    elementwise: ClassVar[int] = 0
 
     def __init__(self, model: nn.Module, recipe: Recipe, settings: Settings, seed: int) -> None:
         self.model = model
@@ -44,21 +55,42 @@ class Learner(Objective):
         self.learned = 0
         self.seen: tuple[int, ...] = ()
 
-    def learn(self, task: Task) -> None:
-        """Learn one task, whose data must lie on the model's device."""
-        self.begin(task)
-        fit(self.model, self.examples(task), self.recipe, self.stream("batches"), objective=self)
+    def learn(self, task: Task) -> Cost:
+        """Learn one task, whose data must lie on the model's device; return what it cost."""
+        meter = OpsMeter()
+        carried, stored = bytes_of(self.carried().values()), self.stored_bytes()
+        with meter.once():
+            self.begin(task)
+            data = self.examples(task)
+        fit(self.model, data, self.recipe, self.stream("batches"), objective=self, meter=meter)
         self.seen += tuple(c for c in task.classes if c not in self.seen)
         self.learned += 1
-        self.end(task)
+        with meter.once():
+            self.end(task)
+        parameters = list(self.model.parameters())
+        trained = sum(p.numel() for p in parameters if p.requires_grad)
+        meter.add(meter.steps * trained * (optimiser_ops(self.recipe) + self.elementwise))
+        return Cost(
+            parameter_bytes=bytes_of(parameters),
+            carried_bytes=carried,
+            stored_bytes=stored,
+            train_bytes=bytes_of([task.train.x, task.train.y]),
+            ops_one_pass=one_pass_ops(self.model, task.train, self.recipe.batch_size),
+            ops=meter.total,
+        )
+
+    def scores(self, x: Tensor) -> Tensor:
+        """Return (B, K) scores for a batch, the largest for the likeliest class; none is barred."""
+        scores: Tensor = self.model(x)
+        return scores
 
     def logits(self, x: Tensor, task: Task | None = None) -> Tensor:
-        """Return (B, K) logits for a batch, -inf for the classes that do not compete.
+        """Return (B, K) scores for a batch, -inf for the classes that do not compete.
 
         Single-head by default: the classes seen so far compete (all of them before any task was
-        learned). With a task, multi-head: the task's classes alone (Chaudhry 2018, section 2).
+        learned). With a task, multi-head: the task's classes alone (Chaudhry 2018, section 2.1).
         """
-        scores: Tensor = self.model(x)
+        scores = self.scores(x)
         competing = self.seen if task is None else task.classes
         if not competing:
             return scores
@@ -76,9 +108,17 @@ class Learner(Objective):
     def end(self, task: Task) -> None:
         """Keep what later tasks need; `seen` and `learned` count this task already."""
 
-    def state(self) -> dict[str, Tensor]:
-        """Return what the learner carries beside the model and the tasks learned, by name."""
+    def carried(self) -> dict[str, Tensor]:
+        """Return what later tasks need beside the model and stored samples, by name."""
         return {}
+
+    def stored_bytes(self) -> int:
+        """Return the bytes of the earlier tasks' samples that are stored now."""
+        return 0
+
+    def state(self) -> dict[str, Tensor]:
+        """Return all that a checkpoint needs beside the model and the tasks learned, by name."""
+        return self.carried()
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
         """Take over what `state` returned after the tasks `past` were learned.

@@ -6,11 +6,29 @@ from pydantic import Field
 
 from scenarios.learners.base import Learner
 from scenarios.learners.er import ErSettings, ExperienceReplay
+from scenarios.learners.ewc import Ewc, EwcSettings
+from scenarios.learners.ewc_online import EwcOnline, EwcOnlineSettings
 from scenarios.learners.finetune import Finetune, FinetuneSettings
+from scenarios.learners.gem import GemSettings, GradientEpisodicMemory
+from scenarios.learners.icarl import Icarl, IcarlHybrid1, IcarlHybrid1Settings, IcarlSettings
 from scenarios.learners.joint import Cumulative, CumulativeSettings, Offline, OfflineSettings
+from scenarios.learners.lwf import LearningWithoutForgetting, LwfSettings
+from scenarios.learners.rwalk import RWalk, RWalkSettings
+from scenarios.learners.si import SiSettings, SynapticIntelligence
 
 AnySettings = Annotated[
-    FinetuneSettings | OfflineSettings | CumulativeSettings | ErSettings,
+    FinetuneSettings
+    | OfflineSettings
+    | CumulativeSettings
+    | ErSettings
+    | EwcSettings
+    | EwcOnlineSettings
+    | SiSettings
+    | RWalkSettings
+    | LwfSettings
+    | GemSettings
+    | IcarlSettings
+    | IcarlHybrid1Settings,
     Field(discriminator="kind"),
 ]
 
@@ -19,4 +37,12 @@ LEARNERS: dict[str, type[Learner]] = {
     "offline": Offline,
     "cumulative": Cumulative,
     "er": ExperienceReplay,
+    "ewc": Ewc,
+    "ewc_online": EwcOnline,
+    "si": SynapticIntelligence,
+    "rwalk": RWalk,
+    "lwf": LearningWithoutForgetting,
+    "gem": GradientEpisodicMemory,
+    "icarl": Icarl,
+    "icarl_hybrid1": IcarlHybrid1,
 }

@@ -2,14 +2,19 @@
 
 from typing import Literal
 
-from scenarios.learners import base
+from scenarios.learners.continual import ContinualLearner, ContinualSettings
 
 
-class FinetuneSettings(base.Settings):
-    """Fine-tuning has no settings."""
+class FinetuneSettings(ContinualSettings):
+    """Fine-tuning has no settings of its own."""
 
     kind: Literal["finetune"] = "finetune"
 
 
-class Finetune(base.Learner):
-    """Train on each task as it comes and do nothing about forgetting (FT, naive, vanilla)."""
+class Finetune(ContinualLearner):
+    """Train on each task as it comes and do nothing about forgetting (FT, naive, vanilla).
+
+    With exemplars it is Chaudhry 2018's Vanilla-S.
+    """
+
+    settings: FinetuneSettings

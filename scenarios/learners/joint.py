@@ -11,6 +11,7 @@ from probe.examples import Examples, join
 from probe.fitting import Recipe
 from probe.initialise import initialise
 from probe.randomness import stream
+from probe.resources import bytes_of
 from scenarios.learners import base
 from scenarios.task import Task
 
@@ -54,6 +55,9 @@ class Cumulative(base.Learner):
 
     def end(self, task: Task) -> None:
         self._past.append(task.train)
+
+    def stored_bytes(self) -> int:
+        return bytes_of(tensor for past in self._past for tensor in (past.x, past.y))
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
         super().restore(state, past)

@@ -18,7 +18,7 @@ import torch
 
 from probe.errors import InputError
 from probe.placement import CacheSettings
-from scenarios.datasets import Location, load
+from scenarios.datasets import Location, held_out, load
 from scenarios.streams import split_by_class
 from scenarios.study.job import Job, on_device, parts_of, run_job
 from scenarios.study.spec import ScenarioSpec, Study
@@ -52,7 +52,10 @@ class Work:
 
 def scenario_of(spec: ScenarioSpec, location: Location) -> Scenario:
     """Load a study's data and cut them into tasks, in base order."""
-    return split_by_class(load(spec.data, location), spec.classes_per_task, spec.train_limit)
+    data = load(spec.data, location)
+    if spec.validation is not None:
+        data = held_out(data, spec.validation)
+    return split_by_class(data, spec.classes_per_task, spec.train_limit, spec.test_limit)
 
 
 def execute(work: Work, jobs: Sequence[Job], workers: int) -> Iterator[Done]:

@@ -18,6 +18,8 @@ from scenarios.study.spec import Study
 from scenarios.study.store import FORMAT, tensor_hash
 from scenarios.task import Scenario
 
+_FREE = {"name", "report"}  # what of a study can change no measurement
+
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
@@ -35,7 +37,7 @@ class Identity:
 
     @property
     def hash(self) -> str:
-        """A hash of everything that can change a result; the study's name cannot."""
+        """A hash of everything that can change a result; the study's name and report cannot."""
         return hashlib.sha256(json.dumps(self._record(), sort_keys=True).encode()).hexdigest()
 
     def claim(self, root: Path) -> None:
@@ -48,22 +50,24 @@ class Identity:
                     f"--out or remove that directory"
                 )
         else:
-            self._settle(root)
+            make_folder(root)
+            # A first run that was killed here has left part of a study.json, which is nobody's.
+            if not all(path.match("study.json.*.tmp") for path in root.iterdir()):
+                raise InputError(f"{root} is not empty and holds no study: choose another --out")
+        self._write(root)
         sweep(root)
 
-    def _settle(self, root: Path) -> None:
-        make_folder(root)
-        # A first run that was killed here has left part of a study.json, which is nobody's.
-        if not all(path.match("study.json.*.tmp") for path in root.iterdir()):
-            raise InputError(f"{root} is not empty and holds no study: choose another --out")
-        record = {"name": self.study.name, **self._record()}
+    def _write(self, root: Path) -> None:
+        # Also over an earlier one: what is reported may have changed.
+        free = self.study.model_dump(mode="json", include=_FREE)
+        record = {**free, **self._record()}
         with replacing(root / "study.json") as partial:
             partial.write_text(json.dumps(record, indent=2), encoding="utf-8")
 
     def _record(self) -> dict[str, Any]:
         return {
             "format": FORMAT,
-            "study": self.study.model_dump(mode="json", exclude={"name"}),
+            "study": self.study.model_dump(mode="json", exclude=_FREE),
             "tasks": [{"name": name, "classes": list(classes)} for name, classes in self.tasks],
             "data": self.data,
             "device": self.device,
@@ -97,7 +101,7 @@ def read_identity(root: Path) -> Identity:
                 f"another --out"
             )
         return Identity(
-            study=Study.model_validate({"name": record["name"], **record["study"]}),
+            study=Study.model_validate({**{k: record[k] for k in _FREE}, **record["study"]}),
             tasks=tuple((task["name"], tuple(task["classes"])) for task in record["tasks"]),
             data=record["data"],
             device=record["device"],

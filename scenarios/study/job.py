@@ -9,22 +9,22 @@ from dataclasses import dataclass, replace
 import torch
 from torch import nn
 
-from probe.counts import Counts
 from probe.errors import InputError
-from probe.evaluation import evaluate
-from probe.examples import Examples
 from probe.initialise import initialise
-from probe.modes import mode
 from probe.placement import CacheSettings
 from probe.randomness import stream
+from probe.resources import Cost
 from probe.retrain import retrain_each
+from scenarios.heads import counts_by_head
 from scenarios.learners.base import Learner
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.networks import build_network
 from scenarios.streams import orders
 from scenarios.study.spec import Study
-from scenarios.study.store import Store
+from scenarios.study.store import Measurement, Store
 from scenarios.task import Scenario, Task
+
+_COST = "cost"  # beside the learner's own state in a checkpoint: what its last task cost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,24 +119,32 @@ def _train(
     """Learn task after task from the last valid checkpoint on, evaluating and keeping each."""
     tasks = (scenario.merged,) if job.offline else scenario.tasks
     steps = [part for part in parts_of(study, job) if part.startswith("step-")]
-    start = _resume(job, steps, tasks, learner, store)
-    test = scenario.merged.test
+    start, cost = _resume(job, steps, tasks, learner, store)
     for done, part in enumerate(steps):
         if done > start:
             with _named(_place(tasks, done)):
-                learner.learn(tasks[done - 1])
-            store.save_checkpoint(job.name, part, learner.model.state_dict(), learner.state())
+                cost = learner.learn(tasks[done - 1])
+            state = {**learner.state(), _COST: cost.to_tensor()}
+            store.save_checkpoint(job.name, part, learner.model.state_dict(), state)
         if store.read(job.name, part) is None and done >= start:
             with _named(f"after {_place(tasks, done)}"):
-                counts = _evaluated(learner, test, scenario.classes)
-            store.write(job.name, part, counts)
+                counts = counts_by_head(
+                    learner,
+                    scenario.merged.test,
+                    [task.classes for task in scenario.tasks],
+                    scenario.classes,
+                )
+            store.write(job.name, part, Measurement(counts=counts, cost=cost))
             yield part
 
 
 def _resume(
     job: Job, steps: list[str], tasks: tuple[Task, ...], learner: Learner, store: Store
-) -> int:
-    """Restore the learner from the latest checkpoint such that no earlier part is missing."""
+) -> tuple[int, Cost | None]:
+    """Restore the learner from the latest checkpoint such that no earlier part is missing.
+
+    Returns the number of tasks learned until then, and what the last of them cost.
+    """
     measured = [store.read(job.name, part) is not None for part in steps]
     last = measured.index(False) if False in measured else len(steps) - 1
     for done in range(last, 0, -1):
@@ -144,10 +152,11 @@ def _resume(
         if saved is not None:
             learner.model.load_state_dict(saved.model)
             device = tasks[0].train.y.device
-            carried = {name: tensor.to(device) for name, tensor in saved.learner.items()}
-            learner.restore(carried, tasks[:done])
-            return done
-    return 0
+            state = {name: tensor.to(device) for name, tensor in saved.learner.items()}
+            cost = Cost.of_tensor(state.pop(_COST))
+            learner.restore(state, tasks[:done])
+            return done, cost
+    return 0, None
 
 
 def _retrain(
@@ -175,7 +184,7 @@ def _retrain(
         cache,
     ):
         part = f"feature-{feature}"
-        store.write(job.name, part, counts)
+        store.write(job.name, part, Measurement(counts={"single": counts}))
         yield part
 
 
@@ -197,11 +206,6 @@ def _named(place: str) -> Iterator[None]:
 
 def _place(tasks: Sequence[Task], done: int) -> str:
     return f"task {tasks[done - 1].name} ({done} of {len(tasks)})" if done else "no task"
-
-
-def _evaluated(learner: Learner, test: Examples, classes: int) -> Counts:
-    with mode(learner.model, training=False):
-        return evaluate(learner.logits, test, classes)
 
 
 def on_device(scenario: Scenario, device: torch.device) -> Scenario:

@@ -16,7 +16,9 @@ from scenarios.study.spec import Study
 class Overrides:
     """The flags of `probe run` that change the study; None = not given.
 
-    epochs: of the training and of the retraining; train_limit: examples per class.
+    epochs: of the training and of the retraining; train_limit: examples per class; validation:
+    training examples per class to test on in place of the test data; heads: those to report;
+    weights: further weightings of CLscore, each as NAME=w1,...,w7.
     """
 
     learners: Sequence[str] | None = None
@@ -24,6 +26,9 @@ class Overrides:
     orders: str | None = None
     epochs: int | None = None
     train_limit: int | None = None
+    validation: int | None = None
+    heads: Sequence[str] | None = None
+    weights: Sequence[str] | None = None
 
     def applied_to(self, study: Study) -> Study:
         """Return the study with these changes; raises InputError if one of them is not possible."""
@@ -36,8 +41,13 @@ class Overrides:
             raw["seeds"] = self.seeds
         if self.orders is not None:
             raw["orders"] = self.orders
-        if self.train_limit is not None:
-            raw["scenario"]["train_limit"] = self.train_limit
+        for name in ("train_limit", "validation"):
+            if getattr(self, name) is not None:
+                raw["scenario"][name] = getattr(self, name)
+        if self.heads is not None:
+            raw["report"]["heads"] = [head.strip() for head in self.heads]
+        for weighting in self.weights or ():
+            raw["report"]["weights"].update(_weighting(weighting))
         if self.epochs is not None:
             for recipe in ("training", "retraining"):
                 raw[recipe] = raw[recipe] and {**raw[recipe], "epochs": self.epochs}
@@ -53,3 +63,11 @@ class Overrides:
             if name not in known:
                 raise unknown("learner", name, known)
         return {name: known[name] for name in names}
+
+
+def _weighting(text: str) -> dict[str, list[float]]:
+    name, _, numbers = text.partition("=")
+    try:
+        return {name.strip(): [float(number) for number in numbers.split(",")]}
+    except ValueError:
+        raise InputError(f"--weights expects NAME=w1,...,w7, got {text!r}") from None

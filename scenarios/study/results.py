@@ -1,4 +1,4 @@
-"""What is finished of one job, as counts."""
+"""What is finished of one job: its measurements, and what follows from them."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ from dataclasses import dataclass
 
 from probe.counts import Counts
 from probe.matrix import AccuracyMatrix
+from probe.resources import Cost
+from scenarios.heads import Head
 from scenarios.study.job import Job
+from scenarios.study.store import Measurement
 
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
     """The finished parts of a job.
 
-    tasks: name and classes of each task, in executed order; counts: part -> confusion counts.
+    tasks: name and classes of each task, in executed order; parts: the measurements by part.
     """
 
     job: Job
     tasks: tuple[tuple[str, tuple[int, ...]], ...]
-    counts: Mapping[str, Counts]
+    parts: Mapping[str, Measurement]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -33,21 +36,29 @@ class Result:
 
     @property
     def final(self) -> Counts | None:
-        """The evaluation after all tasks, None if it is not finished."""
-        return self.counts.get(f"step-{len(self.tasks)}")
+        """The single-head evaluation after all tasks, None if it is not finished."""
+        return self.steps("single").get(len(self.tasks))
 
-    def steps(self) -> dict[int, Counts]:
-        """The evaluations by the number of tasks learned, those that are finished."""
-        named = {step: self.counts.get(f"step-{step}") for step in range(len(self.tasks) + 1)}
-        return {step: counts for step, counts in named.items() if counts is not None}
+    def steps(self, head: Head) -> dict[int, Counts]:
+        """The evaluations under a head by the number of tasks learned, those that are finished."""
+        named = {step: self.parts.get(f"step-{step}") for step in range(len(self.tasks) + 1)}
+        return {step: done.counts[head] for step, done in named.items() if done is not None}
 
-    def matrix(self) -> AccuracyMatrix | None:
-        """The job's R, None unless every row of it is finished."""
-        steps = self.steps()
+    def matrix(self, head: Head) -> AccuracyMatrix | None:
+        """The job's R under a head, None unless every row of it is finished."""
+        steps = self.steps(head)
         if len(steps) <= len(self.tasks):
             return None
         return AccuracyMatrix.of_counts(list(steps.values()), self.classes)
 
+    def costs(self) -> dict[int, Cost]:
+        """What each task cost, by its place in the executed order, those that are finished."""
+        named = {step: self.parts.get(f"step-{step}") for step in range(1, len(self.tasks) + 1)}
+        return {step: done.cost for step, done in named.items() if done and done.cost}
+
     def at_feature(self, feature: str, output: str) -> Counts | None:
         """The counts of the partial retrained model of a feature; at the output, of the model."""
-        return self.final if feature == output else self.counts.get(f"feature-{feature}")
+        if feature == output:
+            return self.final
+        done = self.parts.get(f"feature-{feature}")
+        return done.counts["single"] if done else None

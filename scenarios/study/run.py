@@ -25,7 +25,7 @@ from scenarios.study.overrides import Overrides
 from scenarios.study.reading import check_study, read_study
 from scenarios.study.spec import Study
 from scenarios.study.store import Store
-from scenarios.study.tables import write_tables
+from scenarios.study.tables import TABLES, write_tables
 from scenarios.task import Scenario
 
 _SCRATCH = "scratch"
@@ -104,7 +104,7 @@ def _show_results(console: Console, study: Study, root: Path) -> None:
     summary = read_table(root / "summary.csv", SummaryRow)
     metrics = read_table(root / "metrics.csv", MetricRow)
     show_results(console, summary, metrics, study.features)
-    for path in [root / name for name in ("rows.csv", "summary.csv", "metrics.csv")] + pictures:
+    for path in [root / name for name in TABLES] + pictures:
         console.print(str(path), markup=False, soft_wrap=True)
 
 

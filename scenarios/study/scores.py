@@ -5,72 +5,125 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
+from probe.metrics.diaz_rodriguez import ce, ms, sss
 from probe.metrics.murata import forgetting_strength, pra
 from probe.metrics.scorecard import scorecard
-from probe.spread import over_seeds
+from probe.spread import Spread, over_seeds
 from probe.table import MetricRow
+from scenarios.heads import Head
+from scenarios.study.clscore import cl_scores
+from scenarios.study.report import ReportSpec
 from scenarios.study.results import Result
 
-_Score = tuple[str, str, float]  # paper, metric, value
+_Name = tuple[str, str, str]  # head, paper, metric
 _Peers = Mapping[tuple[str, str, int], Result]  # by learner's kind, order, seed
 
 
-def metric_rows(results: Sequence[Result], features: Sequence[str]) -> list[MetricRow]:
+def metric_rows(
+    results: Sequence[Result], features: Sequence[str], report: ReportSpec
+) -> list[MetricRow]:
     """Return every metric that the finished jobs allow, averaged over orders, then over seeds.
 
-    Chaudhry's intransigence needs the learner `cumulative` in the study, Kemker's Omega_base and
-    Omega_all and Murata's forgetting strength need `offline`; without them they are left out.
+    Those that look at outputs come under each head of the report. Chaudhry's intransigence needs
+    the learner `cumulative` in the study, Kemker's Omega_base and Omega_all and Murata's forgetting
+    strength need `offline`; without them they are left out.
     """
-    scores: defaultdict[tuple[str, str, str], list[tuple[int, float]]] = defaultdict(list)
+    scores: defaultdict[tuple[str, _Name], list[tuple[int, float]]] = defaultdict(list)
     peers = {(r.job.kind, r.job.order, r.job.seed): r for r in results}
     for result in results:
-        for paper, metric, value in _scores(result, peers, features):
-            scores[result.job.learner, paper, metric].append((result.job.seed, value))
-    rows = []
-    for (learner, paper, metric), values in scores.items():
-        spread = over_seeds(values)
-        if spread is not None:
-            rows.append(
-                MetricRow(
-                    learner=learner,
-                    paper=paper,
-                    metric=metric,
-                    mean=spread.mean,
-                    std=spread.std,
-                    seeds=spread.seeds,
-                )
-            )
-    return rows
+        for name, value in _scores(result, peers, features, report):
+            scores[result.job.learner, name].append((result.job.seed, value))
+    spreads: defaultdict[str, dict[_Name, Spread]] = defaultdict(dict)
+    for (learner, name), values in scores.items():
+        if spread := over_seeds(values):
+            spreads[learner][name] = spread
+    return [
+        _row(learner, name, spread)
+        for learner, own in spreads.items()
+        for name, spread in [*own.items(), *_cl(own, report)]
+    ]
 
 
-def _scores(result: Result, peers: _Peers, features: Sequence[str]) -> Iterator[_Score]:
-    offline = peers.get(("offline", "", result.job.seed))
-    yield from _murata(result, offline, features)
-    R = result.matrix()
+def _scores(
+    result: Result, peers: _Peers, features: Sequence[str], report: ReportSpec
+) -> Iterator[tuple[_Name, float]]:
+    yield from _murata(result, peers.get(("offline", "", result.job.seed)), features)
+    for head in report.heads:
+        yield from _of_outputs(result, peers, head)
+    yield from _of_costs(result)
+
+
+def _murata(
+    result: Result, offline: Result | None, features: Sequence[str]
+) -> Iterator[tuple[_Name, float]]:
+    for feature in features:
+        counts = result.at_feature(feature, features[-1])
+        if counts is not None:
+            yield ("", "murata", f"pra[{feature}]"), pra(counts)
+            if offline and offline is not result and offline.final:
+                strength = forgetting_strength(pra(offline.final), pra(counts))
+                yield ("", "murata", f"forgetting_strength[{feature}]"), strength
+
+
+def _of_outputs(result: Result, peers: _Peers, head: Head) -> Iterator[tuple[_Name, float]]:
+    R = result.matrix(head)
     if R is None or result.final is None:
         return
     cumulative = peers.get(("cumulative", result.job.order, result.job.seed))
     card = scorecard(
         R,
-        reference=cumulative.matrix() if cumulative else None,
-        ideal=_ideal(result, offline),
+        reference=cumulative.matrix(head) if cumulative else None,
+        ideal=_ideal(result, peers.get(("offline", "", result.job.seed)), head),
         test_sizes=[int(result.final.table[list(c)].sum()) for c in result.classes],
     )
-    yield from ((paper, metric, value) for paper, metric, value in card.rows() if value is not None)
+    for paper, metric, value in card.rows():
+        if value is not None:
+            yield (head, paper, metric), value
 
 
-def _murata(result: Result, offline: Result | None, features: Sequence[str]) -> Iterator[_Score]:
-    for feature in features:
-        counts = result.at_feature(feature, features[-1])
-        if counts is not None:
-            yield "murata", f"pra[{feature}]", pra(counts)
-            if offline and offline is not result and offline.final:
-                strength = forgetting_strength(pra(offline.final), pra(counts))
-                yield "murata", f"forgetting_strength[{feature}]", strength
+def _of_costs(result: Result) -> Iterator[tuple[_Name, float]]:
+    """Yield the criteria of Diaz-Rodriguez 2018 that are about costs, once all tasks are learned.
+
+    Mem(theta_i) is the model with what the learner carried into task i, Mem(D) all training data.
+    """
+    costs = list(result.costs().values())
+    if result.job.offline or len(costs) < len(result.tasks):
+        return
+    memory = [cost.parameter_bytes + cost.carried_bytes for cost in costs]
+    lifetime = sum(cost.train_bytes for cost in costs)
+    scores = {
+        "ms": ms(memory),
+        "sss": sss([cost.stored_bytes for cost in costs], lifetime),
+        "ce": ce([cost.ops_one_pass for cost in costs], [cost.ops for cost in costs]),
+    }
+    yield from ((("", "diaz_rodriguez", name), value) for name, value in scores.items())
 
 
-def _ideal(result: Result, offline: Result | None) -> float | None:
+def _ideal(result: Result, offline: Result | None, head: Head) -> float | None:
     """Return alpha_ideal: offline accuracy on the first session's test data, None without any."""
-    if offline is None or offline.final is None:
-        return None
-    return offline.final.accuracy(result.classes[0]) or None
+    final = offline.steps(head).get(len(offline.tasks)) if offline else None
+    return (final.accuracy(result.classes[0]) or None) if final else None
+
+
+def _cl(own: Mapping[_Name, Spread], report: ReportSpec) -> Iterator[tuple[_Name, Spread]]:
+    for head in report.heads:
+        criteria = {
+            metric: spread
+            for (where, paper, metric), spread in own.items()
+            if paper == "diaz_rodriguez" and where in ("", head)
+        }
+        for metric, spread in cl_scores(criteria, report):
+            yield (head, "diaz_rodriguez", metric), spread
+
+
+def _row(learner: str, name: _Name, spread: Spread) -> MetricRow:
+    head, paper, metric = name
+    return MetricRow(
+        learner=learner,
+        paper=paper,
+        metric=metric,
+        head=head,
+        mean=spread.mean,
+        std=spread.std,
+        seeds=spread.seeds,
+    )

@@ -25,6 +25,7 @@ from scenarios.datasets import LOADERS
 from scenarios.learners.catalogue import LEARNERS, AnySettings
 from scenarios.networks import architecture
 from scenarios.streams import orders
+from scenarios.study.report import ReportSpec
 
 
 def _with_kinds(learners: object) -> object:
@@ -77,12 +78,16 @@ class _Strict(BaseModel):
 class ScenarioSpec(_Strict):
     """Which data, and how they are cut into tasks.
 
-    data: a data set's name; train_limit: training examples kept per class (None = all).
+    data: a data set's name; train_limit, test_limit: examples kept per class (None = all);
+    validation: training examples per class that are held out and tested on in place of the test
+    data, to choose settings by (None = none).
     """
 
     data: str
     classes_per_task: StrictInt = Field(default=2, ge=1)
     train_limit: StrictInt | None = Field(default=None, ge=1)
+    test_limit: StrictInt | None = Field(default=None, ge=1)
+    validation: StrictInt | None = Field(default=None, ge=1)
 
     @field_validator("data")
     @classmethod
@@ -123,7 +128,8 @@ class Study(_Strict):
     learners: their settings, by the name that the tables use; orders: see
     `scenarios.streams.orders`; seeds: runs with the seeds 0 .. seeds - 1; retraining: the recipe of
     the retrained tails (None = that of the training, as in Murata 2020); storage: how features'
-    values are kept for the retraining, `bf16` in half the memory but rounded.
+    values are kept for the retraining, `bf16` in half the memory but rounded; report: what the
+    tables and figures show of the measurements.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
@@ -135,6 +141,7 @@ class Study(_Strict):
     orders: _Orders = "rotate"
     seeds: StrictInt = Field(default=1, ge=1)
     storage: Storage = "fp32"
+    report: ReportSpec = ReportSpec()
 
     @property
     def retraining_recipe(self) -> Recipe:

@@ -7,7 +7,7 @@ import io
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,22 @@ from torch import Tensor
 
 from probe.counts import Counts
 from probe.files import make_folder, replacing
+from probe.resources import Cost
 
-FORMAT = 2
+FORMAT = 3
 
 State = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """One finished part: confusion counts by head, and what the task before it cost, if any.
+
+    A retrained model knows all classes: it has the head `single` alone.
+    """
+
+    counts: Mapping[str, Counts]
+    cost: Cost | None = None
 
 
 @dataclass(frozen=True)
@@ -44,23 +56,31 @@ class Store:
         self.root = root
         self._identity = identity
 
-    def read(self, job: str, part: str) -> Counts | None:
+    def read(self, job: str, part: str) -> Measurement | None:
         """Return a finished part, or None if there is none that can be trusted."""
         path = self._path(job, f"{part}.json")
         record = self._read_json(path)
         if record is None:
             return None
         try:
-            counts = Counts(np.array(record["counts"], dtype=np.int64))
-        except (KeyError, ValueError, TypeError, OverflowError):
+            tables, cost = record["counts"].items(), record["cost"]
+            return Measurement(
+                counts={head: Counts(np.array(table, dtype=np.int64)) for head, table in tables},
+                cost=None if cost is None else Cost(**cost),
+            )
+        except (KeyError, ValueError, TypeError, OverflowError, AttributeError):
             self._set_aside(path, "it holds no counts")
             return None
-        return counts
 
-    def write(self, job: str, part: str, counts: Counts) -> None:
+    def write(self, job: str, part: str, measured: Measurement) -> None:
         """Keep a finished part."""
         make_folder(self.root / "jobs" / job)
-        record = {"job": job, "part": part, "counts": counts.table.tolist()}
+        record = {
+            "job": job,
+            "part": part,
+            "counts": {head: counts.table.tolist() for head, counts in measured.counts.items()},
+            "cost": None if measured.cost is None else asdict(measured.cost),
+        }
         self._write_json(self._path(job, f"{part}.json"), record)
 
     def finished(self, job: str) -> set[str]:

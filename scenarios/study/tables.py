@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from probe.files import replacing
 from probe.metrics.murata import pra, task_f1
 from probe.summary import summarise
-from probe.table import AnyRow, MetricRow, Row, SummaryRow, write_table
+from probe.table import AnyRow, CostRow, LearnerRow, MetricRow, Row, SummaryRow, write_table
+from scenarios.learners.base import Settings
 from scenarios.study.identity import Identity
 from scenarios.study.job import jobs_of, parts_of
 from scenarios.study.results import Result
 from scenarios.study.scores import metric_rows
 from scenarios.study.store import Store
+
+TABLES = ("rows.csv", "summary.csv", "metrics.csv", "learners.csv", "costs.csv")
+"""The tables that `write_tables` writes, by file name."""
 
 
 def read_results(identity: Identity, store: Store) -> list[Result]:
@@ -22,19 +26,23 @@ def read_results(identity: Identity, store: Store) -> list[Result]:
     results = []
     for job in jobs_of(identity.study, len(identity.tasks)):
         found = {part: store.read(job.name, part) for part in parts_of(identity.study, job)}
-        counts = {part: c for part, c in found.items() if c is not None}
+        parts = {part: measured for part, measured in found.items() if measured is not None}
         tasks = tuple(identity.tasks[k] for k in job.places)
-        results.append(Result(job=job, tasks=tasks, counts=counts))
+        results.append(Result(job=job, tasks=tasks, parts=parts))
     return results
 
 
 def write_tables(identity: Identity, store: Store) -> None:
-    """Write rows.csv, summary.csv and metrics.csv from what is finished so far."""
-    results = read_results(identity, store)
+    """Write the tables of TABLES from what is finished so far."""
+    study, results = identity.study, read_results(identity, store)
     rows = [row for result in results for row in _rows(identity, result)]
     _write(store.root / "rows.csv", Row, rows)
     _write(store.root / "summary.csv", SummaryRow, summarise(rows))
-    _write(store.root / "metrics.csv", MetricRow, metric_rows(results, identity.study.features))
+    metrics = metric_rows(results, study.features, study.report)
+    _write(store.root / "metrics.csv", MetricRow, metrics)
+    learners = [_learner(name, settings) for name, settings in study.learners.items()]
+    _write(store.root / "learners.csv", LearnerRow, learners)
+    _write(store.root / "costs.csv", CostRow, [c for result in results for c in _costs(result)])
 
 
 def _rows(identity: Identity, result: Result) -> Iterator[Row]:
@@ -49,9 +57,10 @@ def _rows(identity: Identity, result: Result) -> Iterator[Row]:
         measure="",
         value=0.0,
     )
-    for step, counts in result.steps().items():
-        cell = replace(blank, measure="accuracy", step=step)
-        yield from _per_task(cell, result, [counts.accuracy(c) for c in result.classes])
+    for head in study.report.heads:
+        for step, counts in result.steps(head).items():
+            cell = replace(blank, measure="accuracy", step=step, head=head)
+            yield from _per_task(cell, result, [counts.accuracy(c) for c in result.classes])
     for depth, feature in enumerate(study.features, 1):
         counts_at = result.at_feature(feature, study.features[-1])
         if counts_at is not None:
@@ -59,6 +68,24 @@ def _rows(identity: Identity, result: Result) -> Iterator[Row]:
             yield replace(cell, measure="pra", value=pra(counts_at))
             scores = task_f1(counts_at, result.classes)
             yield from _per_task(replace(cell, measure="f1"), result, map(float, scores))
+
+
+def _learner(name: str, settings: Settings) -> LearnerRow:
+    budget = settings.budget
+    return LearnerRow(
+        learner=name,
+        kind=settings.kind,
+        per_class=budget.per_class if budget else None,
+        total=budget.total if budget else None,
+        sampling=budget.sampling if budget else "",
+    )
+
+
+def _costs(result: Result) -> Iterator[CostRow]:
+    job = result.job
+    for step, cost in result.costs().items():
+        numbers = asdict(cost)
+        yield CostRow(learner=job.learner, order=job.order, seed=job.seed, step=step, **numbers)
 
 
 def _write(path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> None:

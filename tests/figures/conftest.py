@@ -1,5 +1,6 @@
 """Invented tables of any shape, and what makes the text of a figure unfit for print."""
 
+import math
 from collections.abc import Callable
 from itertools import combinations
 from unittest.mock import patch
@@ -7,18 +8,33 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from probe.table import Row
+from figures.style import house_style
+from probe.table import LearnerRow, MetricRow, Row
 
 SMALLEST_PRINT = 7
+CRITERIA = ("accuracy", "ms", "sss", "ce", "rem", "bwt_plus", "fwt")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def study() -> Callable[..., list[Row]]:
     """Invent the rows of a study: `study(learners, features, tasks=, orders=, seeds=)`."""
     return _rows
+
+
+@pytest.fixture(scope="session")
+def scored() -> Callable[..., list[MetricRow]]:
+    """Invent a study's metrics: `scored(learners, tasks=, seeds=, head=, weightings=)`."""
+    return _scored
+
+
+@pytest.fixture(scope="session")
+def storing() -> Callable[..., LearnerRow]:
+    """Say what a learner stores: `storing(name, kind, per_class=, total=, sampling=)`."""
+    return _storing
 
 
 @pytest.fixture
@@ -27,7 +43,13 @@ def text_faults() -> Callable[[Figure], list[str]]:
     return _text_faults
 
 
-def _rows(learners, features, *, tasks=5, orders=2, seeds=2) -> list[Row]:
+@pytest.fixture
+def hidden_data() -> Callable[[Figure], list[str]]:
+    """Say which panels cut off a marker, a line or a bar."""
+    return _hidden_data
+
+
+def _rows(learners, features, *, tasks=5, orders=2, seeds=2, head="single") -> list[Row]:
     rng = np.random.default_rng(0)
     rows = []
     for learner in learners:
@@ -41,15 +63,15 @@ def _rows(learners, features, *, tasks=5, orders=2, seeds=2) -> list[Row]:
                     "order": "" if alone else str(order),
                     "seed": seed,
                 }
-                rows += _one_run(who, features, tasks, alone, rng)
+                rows += _one_run(who, features, tasks, head, alone, rng)
     return rows
 
 
-def _one_run(who, features, tasks, alone, rng) -> list[Row]:
+def _one_run(who, features, tasks, head, alone, rng) -> list[Row]:
     places = range(1, tasks + 1)
     task = {place: f"t{place}" for place in places}
     cells = [
-        {"measure": "accuracy", "step": step, "place": place, "task": task[place]}
+        {"measure": "accuracy", "head": head, "step": step, "place": place, "task": task[place]}
         for step in ((0, tasks) if alone else range(tasks + 1))
         for place in places
     ]
@@ -60,10 +82,58 @@ def _one_run(who, features, tasks, alone, rng) -> list[Row]:
     return [Row(**who, **cell, value=float(rng.random())) for cell in cells]
 
 
+def _scored(learners, *, tasks=5, seeds=3, head="single", weightings=("W1",)) -> list[MetricRow]:
+    rng = np.random.default_rng(0)
+    names = [("diaz_rodriguez", name) for name in CRITERIA]
+    for kind in ("cl_score", "cl_stability"):
+        names += [("diaz_rodriguez", f"{kind}[{weights}]") for weights in weightings]
+    for k in range(1, tasks + 1):
+        names += [("chaudhry", f"average_accuracy[{k}]"), ("chaudhry", f"intransigence[{k}]")]
+    names += [("chaudhry", f"forgetting[{k}]") for k in range(2, tasks + 1)]
+    return [
+        MetricRow(
+            learner=learner,
+            paper=paper,
+            metric=metric,
+            head="" if metric in ("ms", "sss", "ce") else head,
+            mean=float(rng.random()),
+            std=0.1 * float(rng.random()) if seeds > 1 else math.nan,
+            seeds=seeds,
+        )
+        for learner in learners
+        for paper, metric in names
+    ]
+
+
+def _storing(name, kind="", *, per_class=None, total=None, sampling="") -> LearnerRow:
+    return LearnerRow(
+        learner=name, kind=kind or name, per_class=per_class, total=total, sampling=sampling
+    )
+
+
+def _hidden_data(figure: Figure) -> list[str]:
+    """Compare in pixels: lines across a panel and polar panels then need no rule of their own."""
+    with house_style():
+        figure.draw_without_rendering()
+    faults = []
+    for number, axes in enumerate(figure.axes, start=1):
+        low, high = axes.bbox.min - 1, axes.bbox.max + 1
+        drawn = [line.get_transform().transform(line.get_xydata()) for line in axes.lines]
+        for bars in (c for c in axes.collections if isinstance(c, LineCollection)):
+            drawn += [
+                bars.get_transform().transform(bar) for bar in bars.get_segments() if len(bar)
+            ]
+        points = np.concatenate([*drawn, np.empty((0, 2))])
+        points = points[np.isfinite(points).all(axis=1)]
+        if ((points < low) | (points > high)).any():
+            faults.append(f"panel {number} cuts off data")
+    return faults
+
+
 def _text_faults(figure: Figure) -> list[str]:
     texts = _drawn_texts(figure)
     boxes = np.array([text.get_window_extent().extents for text in texts])
-    inside = {id(text) for axes in figure.axes for text in axes.texts}
+    home = {id(text): axes for axes in figure.axes for text in axes.texts}
     faults = [f"{t.get_text()!r} is too small" for t in texts if t.get_fontsize() < SMALLEST_PRINT]
     faults += [
         f"{text.get_text()!r} leaves the canvas"
@@ -74,7 +144,7 @@ def _text_faults(figure: Figure) -> list[str]:
         f"{text.get_text()!r} covers a panel"
         for text, box in zip(texts, boxes, strict=True)
         for axes in figure.axes
-        if id(text) not in inside and _meet(box, axes.get_window_extent().extents)
+        if home.get(id(text)) is not axes and _meet(box, axes.get_window_extent().extents)
     ]
     for a, b in zip(*np.nonzero(_meet(boxes[:, None], boxes[None])), strict=True):
         if a < b and _ink_meets(figure, texts[a], texts[b]):
@@ -91,7 +161,7 @@ def _drawn_texts(figure: Figure) -> list[Text]:
             drawn.append(text)
         paint(text, renderer)
 
-    with patch.object(Text, "draw", note):
+    with patch.object(Text, "draw", note), house_style():
         figure.draw_without_rendering()
     return drawn
 

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,18 +9,32 @@ import pytest
 from figures.build import build
 from probe.errors import InputError
 from probe.summary import summarise
-from probe.table import Row, SummaryRow, write_table
+from probe.table import LearnerRow, MetricRow, Row, SummaryRow, write_table
 
-NAMES = [
-    f"{name}.{kind}" for name in ("depth", "bias", "matrix", "curves") for kind in ("png", "svg")
+FIGURES = [
+    *("depth", "bias", "matrix", "curves", "tasks", "tradeoff", "memory", "sampling", "spider"),
+    "scores",
 ]
+NAMES = [f"{name}.{kind}" for name in FIGURES for kind in ("png", "svg")]
 
 
-def write(folder: Path, rows: list[Row]) -> Path:
-    folder.mkdir(exist_ok=True)
-    write_table(folder / "rows.csv", Row, rows)
-    write_table(folder / "summary.csv", SummaryRow, summarise(rows))
-    return folder
+@pytest.fixture
+def write(storing):
+    """Return a function that writes the tables of a study into a folder, and returns the folder."""
+
+    def write(folder: Path, rows: list[Row], metrics: Sequence[MetricRow] = ()) -> Path:
+        folder.mkdir(exist_ok=True)
+        write_table(folder / "rows.csv", Row, rows)
+        write_table(folder / "summary.csv", SummaryRow, summarise(rows))
+        write_table(folder / "metrics.csv", MetricRow, metrics)
+        stored = [
+            storing(name, "er", per_class=int(name[2:4]), sampling=name[5:])
+            for name in dict.fromkeys(row.learner for row in metrics)
+        ]
+        write_table(folder / "learners.csv", LearnerRow, stored)
+        return folder
+
+    return write
 
 
 @pytest.fixture
@@ -27,15 +42,22 @@ def rows(study):
     return study(["finetune", "offline"], ["conv1", "output"], tasks=2)
 
 
-def test_the_same_tables_give_the_same_bytes_and_others_do_not(rows, tmp_path):
-    one, two = (build(write(tmp_path / name, rows)) for name in ("one", "two"))
+@pytest.fixture
+def metrics(scored):
+    return scored(["er10-uniform", "er20-uniform", "er10-entropy"], tasks=2)
+
+
+def test_the_same_tables_give_the_same_bytes_and_others_do_not(rows, metrics, write, tmp_path):
+    one, two = (build(write(tmp_path / name, rows, metrics)) for name in ("one", "two"))
     assert [path.name for path in one] == NAMES
     assert [p.read_bytes() for p in one] == [p.read_bytes() for p in two]
-    other = build(write(tmp_path / "three", [replace(r, value=1 - r.value) for r in rows]))
+    changed = [replace(row, value=1 - row.value) for row in rows]
+    others = [replace(row, mean=1 - row.mean) for row in metrics]
+    other = build(write(tmp_path / "three", changed, others))
     assert all(a.read_bytes() != b.read_bytes() for a, b in zip(one, other, strict=True))
 
 
-def test_pngs_are_for_print_and_svgs_carry_no_date(rows, tmp_path):
+def test_pngs_are_for_print_and_svgs_carry_no_date(rows, write, tmp_path):
     run = write(tmp_path / "run", [row for row in rows if row.measure == "pra"])
     png, svg = (path.read_bytes() for path in build(run))
     assert png[:8] == b"\x89PNG\r\n\x1a\n"
@@ -44,7 +66,9 @@ def test_pngs_are_for_print_and_svgs_carry_no_date(rows, tmp_path):
     assert b"<dc:date>" not in svg
 
 
-def test_a_figure_with_nothing_to_draw_is_skipped_and_its_old_picture_removed(rows, tmp_path):
+def test_a_figure_with_nothing_to_draw_is_skipped_and_its_old_picture_removed(
+    rows, write, tmp_path
+):
     run = write(tmp_path / "run", [row for row in rows if row.measure == "pra"])
     (run / "figures").mkdir()
     (run / "figures" / "bias.png").write_bytes(b"of an earlier table")
@@ -52,14 +76,14 @@ def test_a_figure_with_nothing_to_draw_is_skipped_and_its_old_picture_removed(ro
     assert sorted(path.name for path in (run / "figures").iterdir()) == ["depth.png", "depth.svg"]
 
 
-def test_a_study_of_offline_alone_writes_nothing(rows, tmp_path):
+def test_a_study_of_offline_alone_writes_nothing(rows, write, tmp_path):
     run = write(tmp_path / "run", [row for row in rows if row.learner == "offline"])
     assert build(run) == []
     assert not (run / "figures").exists()
 
 
-@pytest.mark.parametrize("missing", ["rows.csv", "summary.csv"])
-def test_a_missing_table_says_so_and_nothing_is_written(missing, rows, tmp_path):
+@pytest.mark.parametrize("missing", ["rows.csv", "summary.csv", "metrics.csv", "learners.csv"])
+def test_a_missing_table_says_so_and_nothing_is_written(missing, rows, write, tmp_path):
     run = write(tmp_path / "run", rows)
     (run / missing).unlink()
     with pytest.raises(InputError, match=rf"{missing} cannot be read.*run the study first"):
@@ -67,11 +91,11 @@ def test_a_missing_table_says_so_and_nothing_is_written(missing, rows, tmp_path)
     assert not (run / "figures").exists()
 
 
-def test_drawing_loads_neither_torch_nor_pyplot(rows, tmp_path):
-    run = write(tmp_path / "run", rows)
+def test_drawing_loads_neither_torch_nor_pyplot(rows, metrics, write, tmp_path):
+    run = write(tmp_path / "run", rows, metrics)
     code = (
         "import sys; from pathlib import Path; from figures.build import build; "
-        "assert len(build(Path(sys.argv[1]))) == 8; "
+        "assert len(build(Path(sys.argv[1]))) == 20; "
         "print(sorted({'torch', 'matplotlib.pyplot', 'scenarios'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code, run], capture_output=True, text=True)

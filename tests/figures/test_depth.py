@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from matplotlib.container import ErrorbarContainer
 
-from figures import depth, style
+from figures import depth, looks
 from probe.summary import summarise
 
 FEATURES = ["conv1", "conv2", "output"]
@@ -28,7 +28,7 @@ def test_lines_and_bars_are_the_tables_means_and_deviations(summary):
         assert np.asarray(line.get_ydata(), float) == pytest.approx(mean)
         assert [round(x) for x in line.get_xdata()] == [1, 2, 3]
         assert bars(drawn) == pytest.approx(np.column_stack([mean - std, mean + std]))
-        assert line.get_color() == style.looks([learner])[learner].colour
+        assert line.get_color() == looks.of_learners([learner])[learner].colour
 
 
 def test_features_are_named_in_order_of_depth(summary):

@@ -4,30 +4,49 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from figures import bias, curves, depth, matrix, style
+from figures import build, style
 from probe.summary import summarise
 
-NINE = ["finetune", "ewc", "si", "rwalk", "lwf", "gem", "icarl", "er", "cumulative", "offline"]
+BOUNDS = ["finetune", "cumulative"]
+FOURTEEN = [
+    *BOUNDS,
+    *("ewc", "ewc_online", "si", "rwalk", "lwf", "gem", "icarl", "icarl_hybrid1", "er"),
+    *("finetune-s", "ewc-s", "si-s"),
+]
 CNN3 = ["conv1", "conv2", "conv3", "output"]
 LONG = ["stem", *(f"layer{k}.1.conv2" for k in range(1, 5)), "classifier"]
 DENSE = [f"features.denseblock{k}.conv{k}" for k in range(1, 18)]
 
 SHAPES = {
-    "one learner, T=2, one seed": (["finetune", "offline"], CNN3, 2, 1),
-    "three learners, T=5": (["finetune", "er", "offline"], CNN3, 5, 3),
-    "nine learners, long names, T=10": (NINE, LONG, 10, 2),
-    "own learners, many features, T=12": (["my_own_learner_with_samples", "er"], DENSE, 12, 2),
+    "one learner, T=2, one seed": (["finetune", "offline"], CNN3, 2, 1, "single"),
+    "five learners, T=5": ([*BOUNDS, "ewc", "si", "er", "offline"], CNN3, 5, 3, "all"),
+    "14 learners, long names, T=10": ([*FOURTEEN, "offline"], LONG, 10, 2, "multi"),
+    "own learners, many features, T=12": (["my_own_learner_with_samples", "er"], DENSE, 12, 2, ""),
 }
+WEIGHTINGS = ["W1", "W2", "W3", "my_own_weights_of_the_criteria"]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("kind", [depth, bias, matrix, curves])
-def test_no_text_is_lost(kind, shape, study, text_faults):
-    learners, features, tasks, seeds = SHAPES[shape]
-    rows = study(learners, features, tasks=tasks, orders=1, seeds=seeds)
-    figure = kind.draw(rows if kind in (matrix, curves) else summarise(rows))
-    assert text_faults(figure) == []
-    assert figure.get_figwidth() <= style.DOUBLE + 1e-9
+@pytest.fixture(params=SHAPES, scope="module")
+def figures(request, study, scored, storing):
+    learners, features, tasks, seeds, head = SHAPES[request.param]
+    rows = study(learners, features, tasks=tasks, orders=1, seeds=seeds, head=head)
+    continual = [name for name in learners if name != "offline"]
+    metrics = scored(continual, tasks=tasks, seeds=seeds, head=head, weightings=WEIGHTINGS)
+    return build.draw(rows, summarise(rows), metrics, [storing(name) for name in learners])
+
+
+DRAWN = ["depth", "bias", "matrix", "curves", "tasks", "tradeoff", "spider", "scores"]
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_no_text_is_lost(name, figures, text_faults):
+    assert text_faults(figures[name]) == []
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_no_data_are_cut_off(name, figures, hidden_data):
+    assert hidden_data(figures[name]) == []
+    assert figures[name].get_figwidth() <= style.DOUBLE + 1e-9
 
 
 def test_a_fault_in_the_text_is_seen(text_faults):
@@ -54,7 +73,28 @@ def test_slanted_texts_overlap_only_where_their_ink_does(text_faults):
     assert text_faults(figure) == ["'a slanted label 0.3' overlaps 'a slanted label 0.305'"]
 
 
-@pytest.mark.parametrize("kind", [depth, bias, matrix, curves])
-def test_a_study_of_offline_alone_has_nothing_to_draw(kind, study):
+def test_a_text_in_a_panel_may_not_reach_into_the_next(text_faults):
+    figure = Figure(figsize=(4, 3))
+    FigureCanvasAgg(figure)
+    left, _ = figure.subplots(1, 2, subplot_kw={"xticks": [], "yticks": []})
+    left.text(0.5, 0.5, "at home", size=8, transform=left.transAxes)
+    assert text_faults(figure) == []
+    left.text(0.5, 0.8, "far too long a text for this panel", size=8, transform=left.transAxes)
+    assert "'far too long a text for this panel' covers a panel" in text_faults(figure)
+
+
+@pytest.mark.parametrize(
+    ("limits", "faults"), [((0, 3), []), ((0, 1.9), ["panel 1 cuts off data"])]
+)
+def test_cut_off_bars_are_seen(limits, faults, hidden_data):
+    figure = Figure()
+    axes = figure.add_subplot(ylim=limits)
+    axes.errorbar([0, 1], [1, 1], yerr=[0.5, 1])
+    assert hidden_data(figure) == faults
+
+
+def test_a_study_of_offline_alone_has_nothing_to_draw(study, storing):
     rows = study(["offline"], CNN3)
-    assert kind.draw(rows if kind in (matrix, curves) else summarise(rows)) is None
+    drawn = build.draw(rows, summarise(rows), [], [storing("offline")])
+    assert set(drawn.values()) == {None}
+    assert list(drawn) == [*DRAWN[:6], "memory", "sampling", *DRAWN[6:]]

@@ -1,96 +1,23 @@
-from itertools import combinations
+import math
+from collections import Counter
 
 import matplotlib
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from figures import bias, curves, depth, matrix, parts, style
+from figures import build, depth, looks, parts, style
 from probe.errors import InputError
 from probe.summary import summarise
 
-KNOWN = ["offline", "cumulative", "finetune", "er", "ewc", "si", "lwf", "gem", "rwalk", "icarl"]
-OTHERS = [f"own{k}" for k in range(14)]
 
-# Machado, Oliveira and Fernandes 2009, severity 1.0, on linear RGB.
-VISION = {
-    "normal": np.eye(3),
-    "protanopia": np.array(
-        [
-            [0.152286, 1.052583, -0.204868],
-            [0.114503, 0.786281, 0.099216],
-            [-0.003882, -0.048116, 1.051998],
-        ]
-    ),
-    "deuteranopia": np.array(
-        [
-            [0.367322, 0.860646, -0.227968],
-            [0.280085, 0.672501, 0.047413],
-            [-0.011820, 0.042940, 0.968881],
-        ]
-    ),
-}
-DISTINCT = 15.0
-"""CIE76 distance that tells two lines apart at a glance; 2.3 is just noticeable side by side."""
-
-
-def lab(colour, seen_through=VISION["normal"]):
-    """CIE Lab (D65) of an sRGB colour as someone with that vision sees it."""
-    srgb = np.array(to_rgb(colour))
-    linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
-    to_xyz = np.array(
-        [
-            [0.4124564, 0.3575761, 0.1804375],
-            [0.2126729, 0.7151522, 0.0721750],
-            [0.0193339, 0.1191920, 0.9503041],
-        ]
-    )
-    xyz = to_xyz @ np.clip(seen_through @ linear, 0, 1) / to_xyz.sum(axis=1)
-    f = np.where(xyz > (6 / 29) ** 3, np.cbrt(xyz), xyz * (29 / 6) ** 2 / 3 + 4 / 29)
-    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
-
-
-def distance(a, b, vision):
-    return float(np.linalg.norm(lab(a, VISION[vision]) - lab(b, VISION[vision])))
-
-
-@pytest.mark.parametrize("vision", VISION)
-def test_any_two_learners_can_be_told_apart(vision):
-    for a, b in combinations(style.looks(KNOWN + OTHERS).values(), 2):
-        apart = distance(a.colour, b.colour, vision) >= DISTINCT
-        assert apart or (a.marker != b.marker and a.line != b.line), (a, b)
-
-
-def test_distances_are_cie_labs_and_see_what_a_colour_blind_reader_does_not():
-    assert lab("white") == pytest.approx([100, 0, 0], abs=0.01)
-    assert lab("red") == pytest.approx([53.24, 80.09, 67.20], abs=0.01)
-    red, green = "#a05000", "#657800"
-    assert distance(red, green, "normal") > 2 * DISTINCT
-    assert distance(red, green, "deuteranopia") < DISTINCT
-
-
-def test_a_known_learner_looks_the_same_in_any_company():
-    alone = style.looks(["er"])["er"]
-    assert style.looks(["zeta", "finetune", "er"])["er"] == alone
-
-
-def test_other_learners_get_distinct_looks_that_do_not_depend_on_their_order():
-    drawn = style.looks(OTHERS)
-    assert len({(look.colour, look.marker, look.line) for look in drawn.values()}) == len(OTHERS)
-    assert style.looks(OTHERS[::-1]) == drawn
-
-
-def test_more_learners_than_looks_are_still_drawn():
-    assert len(style.looks([f"own{k}" for k in range(40)])) == 40
-
-
-@pytest.mark.parametrize("kind", [depth, bias, matrix, curves])
-def test_drawing_and_saving_leave_matplotlibs_settings_alone(kind, study, tmp_path):
+def test_drawing_and_saving_leave_matplotlibs_settings_alone(study, scored, storing, tmp_path):
     rows = study(["er"], ["conv1", "output"], tasks=2)
     before = dict(matplotlib.rcParams)
-    figure = kind.draw(rows if kind in (matrix, curves) else summarise(rows))
-    style.save(figure, tmp_path, "one")
+    figures = build.draw(rows, summarise(rows), scored(["er"], tasks=2), [storing("er")])
+    drawn = [figure for figure in figures.values() if figure]
+    assert len(drawn) == 8
+    style.save(drawn[0], tmp_path, "one")
     assert dict(matplotlib.rcParams) == before
 
 
@@ -136,6 +63,9 @@ def test_dodges_are_even_symmetric_and_nearer_to_their_own_place_than_to_the_nex
     assert offsets + offsets[::-1] == pytest.approx(np.zeros(count))
     assert np.ptp(np.diff(offsets)) < 1e-12 if count > 1 else offsets.tolist() == [0]
     assert abs(offsets).max() < 0.3
+    wide = np.array(parts.dodges(count, most=0.2, span=0.8))
+    assert np.ptp(wide) < 0.8
+    assert np.ptp(wide) >= np.ptp(offsets)
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -147,3 +77,49 @@ def test_ticks_are_whole_few_and_reach_no_further_than_the_last(first):
         assert ticks[-1] <= last
         assert last - ticks[-1] <= (last - first) / 3
         assert len(ticks) <= 11
+
+
+@pytest.mark.parametrize("count", [1, 4, 5, 6, 14, 40])
+def test_a_legend_fills_as_few_rows_as_it_can_and_evenly(count):
+    with style.house_style():
+        figure, _ = parts.panels(1, 1, style.SINGLE)
+        keys = [parts.learner_key(look) for look in _looks(count)]
+        parts.legend_above(figure, keys)
+        (legend,) = figure.legends
+        figure.draw_without_rendering()
+        assert legend.get_window_extent().width < figure.bbox.width
+        columns = Counter(round(text.get_window_extent().x0) for text in legend.get_texts())
+        rows = max(columns.values())
+        assert columns.total() == count
+        assert len(columns) == math.ceil(count / rows)
+        if rows > 1:
+            fewer_rows = figure.legend(handles=keys, ncols=math.ceil(count / (rows - 1)))
+            assert fewer_rows.get_window_extent().width > 0.97 * figure.bbox.width
+
+
+def test_a_long_legend_takes_nothing_from_the_panel():
+    figure, grid = parts.panels(1, 1, style.SINGLE)
+    parts.legend_above(figure, [parts.learner_key(look) for look in _looks(150)])
+    parts.fit(figure, grid, ("x", "y"), height=2)
+    assert grid[0].get_window_extent().height == pytest.approx(2 * figure.dpi, abs=1)
+
+
+def _looks(count):
+    return looks.of_learners([f"learner{k}" for k in range(count)]).values()
+
+
+def test_a_marker_without_a_line_has_a_short_key_in_the_legend():
+    widths = []
+    for joined in (True, False):
+        figure, _ = parts.panels(1, 1, style.SINGLE)
+        parts.legend_above(figure, [parts.learner_key(look, joined=joined) for look in _looks(2)])
+        widths.append(figure.legends[0].get_window_extent().width)
+    assert widths[1] < widths[0]
+
+
+def test_a_bar_of_nan_is_left_out_and_the_others_stay_in_place():
+    _, (axes,) = parts.panels(1, 1, style.SINGLE)
+    (look,) = _looks(1)
+    parts.plot_bars(axes, look, [1, 2, 3], [5, 6, 7], y_bars=[0.5, math.nan, 0.25])
+    bars = [bar.tolist() for bar in axes.collections[0].get_segments() if len(bar)]
+    assert bars == [[[1, 4.5], [1, 5.5]], [[3, 6.75], [3, 7.25]]]

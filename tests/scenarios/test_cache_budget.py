@@ -10,9 +10,9 @@ from probe.errors import InputError
 from scenarios.study.overrides import Overrides
 from scenarios.study.reading import check_study, read_study
 from scenarios.study.run import Options, run_study
+from scenarios.study.tables import TABLES
 
 STUDY = Overrides(learners=["finetune"], seeds=1, orders="none", epochs=1, train_limit=5)
-TABLES = ("rows.csv", "summary.csv", "metrics.csv")
 
 
 def tables(out: Path, budget: int | None) -> list[bytes]:

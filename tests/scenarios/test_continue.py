@@ -16,8 +16,8 @@ import pytest
 
 from scenarios.study.overrides import Overrides
 from scenarios.study.run import Options, run_study
+from scenarios.study.tables import TABLES
 
-TABLES = ("rows.csv", "summary.csv", "metrics.csv")
 STUDY = Overrides(learners=["er", "offline"], seeds=1, orders="shuffle:2", epochs=1, train_limit=8)
 FLAGS = ["--learners", "er,offline", "--seeds", "1", "--orders", "shuffle:2"]
 FLAGS += ["--epochs", "1", "--train-limit", "8"]
@@ -69,10 +69,13 @@ def run_until_write(out: Path, count: int) -> None:
 
 
 def test_killed_at_every_write(tmp_path: Path, undisturbed: dict[str, bytes]) -> None:
-    """The starts die in turn in their 1st, 2nd ... 6th write; a step of training takes four."""
+    """The starts die in turn in their 1st, 2nd ... 8th write.
+
+    Every start writes study.json first; a step of training takes four writes, the tables five.
+    """
     out, starts = tmp_path / "run", 0
-    while not (out / "metrics.csv").exists():
-        count = 1 + starts % 6
+    while not (out / TABLES[-1]).exists():
+        count = 1 + starts % 8
         with child(lambda count=count: run_until_write(out, count)):  # type: ignore[misc]
             starts += 1
         assert starts < 200

@@ -11,11 +11,13 @@ from probe.examples import Examples
 from probe.fitting import Recipe
 from scenarios.datasets import Dataset
 from scenarios.learners.er import ErSettings
+from scenarios.learners.exemplars import ExemplarSettings
+from scenarios.learners.finetune import FinetuneSettings
 from scenarios.streams import split_by_class
 from scenarios.study.identity import identify, read_identity
 from scenarios.study.reading import check_study
 from scenarios.study.spec import NetworkSpec, ScenarioSpec, Study
-from scenarios.study.store import tensor_hash
+from scenarios.study.store import FORMAT
 
 CPU = torch.device("cpu")
 RAW = {
@@ -27,6 +29,7 @@ RAW = {
 }
 CHANGES = [
     *[("scenario", name, value) for name, value in [("data", "mnist"), ("train_limit", 5)]],
+    *[("scenario", name, 5) for name in ("test_limit", "validation")],
     ("scenario", "classes_per_task", 1),
     ("network", "name", "mlp"),
     ("network", "features", ["conv1"]),
@@ -43,6 +46,17 @@ CHANGES = [
         ]
     ],
     ("learners", "er", {"memory_per_class": 127}),
+    ("learners", "er", {"competing": "seen"}),
+    ("learners", "finetune", {"competing": "task"}),
+    *[
+        ("learners", "finetune", {"exemplars": exemplars})
+        for exemplars in (
+            {"per_class": 5},
+            {"total": 5},
+            {"per_class": 5, "sampling": "fifo"},
+            {"per_class": 5, "replay": "joined"},
+        )
+    ],
     ("learners", "er", {"kind": "cumulative"}),
     ("learners", "offline", {}),
     (None, "orders", "none"),
@@ -89,13 +103,30 @@ def test_every_field_of_a_study_is_among_these_changes():
     for recipe in ("training", "retraining"):
         named = {name for table, name in changed if table == recipe}
         assert named == {field.name for field in fields(Recipe)}
-    assert set(ErSettings.model_fields) == {"kind", "memory_per_class"}
+    for kind, settings in (("er", ErSettings), ("finetune", FinetuneSettings)):
+        named = {field for _, name, value in CHANGES if name == kind for field in value}
+        # Its exemplars are its memory: it takes no others.
+        fixed = {"kind", "exemplars"} if kind == "er" else {"kind"}
+        assert named | fixed == set(settings.model_fields)
+    exemplars = [v["exemplars"] for _, _, v in CHANGES if isinstance(v, dict) and "exemplars" in v]
+    assert {field for each in exemplars for field in each} == set(ExemplarSettings.model_fields)
     own = {name for table, name in changed if not table} | {table for table, _ in changed if table}
-    assert own == set(Study.model_fields) - {"name"}
+    assert own == set(Study.model_fields) - {"name", "report"}
 
 
-def test_the_name_changes_nothing():
-    assert identity(study(None, "name", "other")).hash == identity().hash
+FREE = [
+    ("name", "other"),
+    ("report", {"heads": ["multi"], "weights": {"a": [1, 0, 0, 0, 0, 0, 0]}}),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), FREE)
+def test_the_name_and_the_report_change_nothing_and_read_back(tmp_path, name, value):
+    other = study(None, name, value)
+    assert identity(other).hash == identity().hash
+    assert other != study()
+    identity(other).claim(tmp_path)
+    assert read_identity(tmp_path) == identity(other)
 
 
 def test_the_same_study_has_the_same_hash_each_time():
@@ -148,8 +179,19 @@ def test_a_directory_is_claimed_again_by_its_own_study_whatever_it_holds(tmp_pat
     identity().claim(tmp_path)
     (tmp_path / "rows.csv").write_text("")
     before = (tmp_path / "study.json").read_bytes()
-    identity(study(None, "name", "other")).claim(tmp_path)
+    identity().claim(tmp_path)
     assert (tmp_path / "study.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(("name", "value"), FREE)
+def test_a_claim_under_another_name_or_report_writes_that_and_nothing_else(tmp_path, name, value):
+    identity().claim(tmp_path)
+    before = json.loads((tmp_path / "study.json").read_text())
+    identity(study(None, name, value)).claim(tmp_path)
+    after = json.loads((tmp_path / "study.json").read_text())
+    assert {key for key in before if after[key] != before[key]} == {name}
+    assert before.keys() == after.keys()
+    assert [path.name for path in tmp_path.iterdir()] == ["study.json"]
 
 
 @pytest.mark.parametrize(
@@ -218,7 +260,10 @@ def damaged(root, **changes):
 
 @pytest.mark.parametrize(
     "changes",
-    [{"study": []}, {"study": {}}, {"tasks": 3}, {"tasks": [{}]}, {"name": None}, {"study": None}],
+    [
+        *[{"study": []}, {"study": {}}, {"study": None}, {"tasks": 3}, {"tasks": [{}]}],
+        *[{"name": None}, {"report": None}, {"report": {"heads": []}}],
+    ],
 )
 def test_a_damaged_description_is_refused_and_left(tmp_path, changes):
     identity().claim(tmp_path)
@@ -240,9 +285,10 @@ def test_a_description_that_is_no_object_is_refused(tmp_path, content):
 
 def test_a_directory_of_another_format_is_refused(tmp_path):
     identity().claim(tmp_path)
-    damaged(tmp_path, format=3)
+    damaged(tmp_path, format=FORMAT - 1)
+    reason = f"has format {FORMAT - 1}, this version reads {FORMAT}: choose another"
     for use in (read_identity, identity().claim):
-        with pytest.raises(InputError, match="has format 3, this version reads 2: choose another"):
+        with pytest.raises(InputError, match=reason):
             use(tmp_path)
 
 
@@ -250,34 +296,3 @@ def test_a_directory_without_a_study_is_refused(tmp_path):
     for folder in (tmp_path, tmp_path / "absent"):
         with pytest.raises(InputError, match=f"{folder} holds no study .*name the directory of"):
             read_identity(folder)
-
-
-STATE = {"a": torch.tensor([1.0, 2.0]), "b": torch.tensor([[1], [2]])}
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        {**STATE, "a": torch.tensor([1.0, 2.0], dtype=torch.float64)},
-        {**STATE, "a": STATE["a"].view(torch.int32)},
-        {**STATE, "a": torch.tensor([[1.0, 2.0]])},
-        {**STATE, "b": torch.tensor([[1, 2]])},
-        {**STATE, "a": torch.tensor([1.0, 2.0]).nextafter(torch.tensor(9.0))},
-        {**STATE, "a": torch.tensor([2.0, 1.0])},
-        {**STATE, "c": torch.tensor([])},
-        {"a": STATE["a"]},
-        {"a": STATE["b"], "b": STATE["a"]},
-        {"a": STATE["a"], "c": STATE["b"]},
-    ],
-)
-def test_the_hash_of_tensors_tells_names_types_shapes_and_every_bit(other):
-    assert tensor_hash(other) != tensor_hash(STATE)
-
-
-def test_the_hash_of_tensors_does_not_tell_how_they_lie_in_memory():
-    column = torch.tensor([[1, 0], [2, 0]])[:, :1]
-    assert not column.is_contiguous()
-    shuffled = {"b": column, "a": STATE["a"].clone().requires_grad_()}
-    assert tensor_hash(shuffled) == tensor_hash(STATE)
-    zeros = {"x": torch.tensor([0.0]), "y": torch.tensor(True), "z": torch.tensor([])}
-    assert tensor_hash({**zeros, "x": torch.tensor([-0.0])}) != tensor_hash(zeros)

@@ -17,9 +17,10 @@ from scenarios.datasets import Location
 from scenarios.study.execute import scenario_of
 from scenarios.study.job import Job, jobs_of, run_job
 from scenarios.study.reading import check_study
+from scenarios.study.report import ReportSpec
 from scenarios.study.results import Result
 from scenarios.study.scores import metric_rows
-from scenarios.study.store import Store
+from scenarios.study.store import Measurement, Store
 
 
 class Watched(nn.Linear):
@@ -81,6 +82,10 @@ def test_the_retraining_has_a_recipe_of_its_own(tmp_path: Path) -> None:
     assert counts["feature-hidden1", 1] != counts["feature-hidden1", 3]
 
 
+def single(counts: Counts) -> Measurement:
+    return Measurement(counts={"single": counts})
+
+
 @pytest.mark.parametrize(("right", "measured"), [(3, True), (0, False)])
 def test_an_offline_model_that_knows_nothing_is_no_ideal(right: int, measured: bool) -> None:
     """Omega divides by its accuracy on the first task: 0 gives no number."""
@@ -92,8 +97,9 @@ def test_an_offline_model_that_knows_nothing_is_no_ideal(right: int, measured: b
         for kind, order in (("offline", ""), ("finetune", "0"))
     ]
     results = [
-        Result(job=jobs[0], tasks=tasks, counts={"step-2": offline}),
-        Result(job=jobs[1], tasks=tasks, counts={f"step-{i}": step for i in range(3)}),
+        Result(job=jobs[0], tasks=tasks, parts={"step-2": single(offline)}),
+        Result(job=jobs[1], tasks=tasks, parts={f"step-{i}": single(step) for i in range(3)}),
     ]
-    metrics = {row.metric for row in metric_rows(results, ["output"]) if row.paper == "kemker"}
+    rows = metric_rows(results, ["output"], ReportSpec())
+    metrics = {row.metric for row in rows if row.paper == "kemker"}
     assert metrics == {"omega_new", *(("omega_base", "omega_all") if measured else ())}

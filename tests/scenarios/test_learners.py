@@ -14,27 +14,19 @@ from probe.counts import Counts
 from probe.evaluation import evaluate
 from probe.examples import Examples, join
 from probe.fitting import Recipe, fit
-from probe.initialise import initialise
 from probe.modes import mode
 from probe.randomness import stream
 from scenarios.datasets import load
 from scenarios.learners.base import Learner
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.learners.er import ErSettings, ExperienceReplay
-from scenarios.learners.finetune import FinetuneSettings
-from scenarios.learners.joint import CumulativeSettings, OfflineSettings
-from scenarios.networks import ARCHITECTURES, build_network
+from scenarios.networks import ARCHITECTURES
 from scenarios.streams import split_by_class
 from scenarios.task import Scenario
 from tests import reference
+from tests.scenarios import tiny_learners
 
 RECIPE = Recipe(epochs=2, batch_size=16)
-SETTINGS = {
-    "finetune": FinetuneSettings(),
-    "offline": OfflineSettings(),
-    "cumulative": CumulativeSettings(),
-    "er": ErSettings(memory_per_class=5),
-}
 
 
 def scenario(limit: int = 20) -> Scenario:
@@ -42,9 +34,8 @@ def scenario(limit: int = 20) -> Scenario:
 
 
 def learner(kind: str, recipe: Recipe = RECIPE) -> Learner:
-    model = build_network("cnn3", (1, 8, 8), 10)
-    initialise(model, recipe.init, stream(0, "init"))
-    return LEARNERS[kind](model, recipe, SETTINGS[kind], 0)
+    memory = {"memory_per_class": 5} if kind == "er" else {}
+    return tiny_learners.learner(kind, "cnn3", recipe, **memory)
 
 
 def accuracy(of: Learner, examples: Examples, classes: tuple[int, ...]) -> float:
@@ -91,10 +82,11 @@ def test_a_learner_continued_from_its_state_is_the_learner(kind: str, done: int)
     assert second.seen == whole.seen
 
 
-def test_a_state_left_out_changes_er() -> None:
+@pytest.mark.parametrize("kind", ["er", "ewc", "ewc_online", "si", "rwalk", "gem", "icarl_hybrid1"])
+def test_a_state_left_out_changes_what_is_learned(kind: str) -> None:
     """The negative control of the test above: without its memory, ER goes another way."""
     tasks = scenario().tasks
-    whole, forgetful = learner("er"), learner("er")
+    whole, forgetful = learner(kind), learner(kind)
     for task in tasks[:2]:
         whole.learn(task)
     forgetful.model.load_state_dict(copy.deepcopy(whole.model.state_dict()))

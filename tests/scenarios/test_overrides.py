@@ -22,6 +22,8 @@ STUDY = check_study(
     [network]
     name = "cnn3"
     features = ["conv2"]
+    [report.weights]
+    halves = [0.5, 0, 0, 0, 0.5, 0, 0]
     [training]
     epochs = 10
     batch_size = 32
@@ -37,6 +39,9 @@ STUDY = check_study(
     """),
     "tiny",
 )
+
+SCENARIO = STUDY.scenario.model_dump()
+HALVES = {"halves": (0.5, 0, 0, 0, 0.5, 0, 0)}
 
 
 def changed(study):
@@ -55,9 +60,26 @@ def test_no_flag_changes_nothing():
         ({"seeds": 1}, {"seeds": 1}),
         ({"orders": "rotate"}, {"orders": "rotate"}),
         ({"orders": "shuffle:4"}, {"orders": "shuffle:4"}),
+        ({"train_limit": 9}, {"scenario": {**SCENARIO, "train_limit": 9}}),
+        ({"validation": 3}, {"scenario": {**SCENARIO, "validation": 3}}),
+        ({"heads": ["multi", " all"]}, {"report": {"heads": ("multi", "all"), "weights": HALVES}}),
         (
-            {"train_limit": 9},
-            {"scenario": {"data": "digits", "classes_per_task": 5, "train_limit": 9}},
+            {"weights": ["mine = 1,0,0,0,0,0,0"]},
+            {
+                "report": {
+                    "heads": ("single",),
+                    "weights": {**HALVES, "mine": (1, 0, 0, 0, 0, 0, 0)},
+                }
+            },
+        ),
+        (
+            {"weights": ["halves=0,0,0,0,0,0,1", "b=.5,0,0,0,0,0,.5"]},
+            {
+                "report": {
+                    "heads": ("single",),
+                    "weights": {"halves": (0, 0, 0, 0, 0, 0, 1), "b": (0.5, 0, 0, 0, 0, 0, 0.5)},
+                }
+            },
         ),
     ],
 )
@@ -89,8 +111,19 @@ def test_learners_are_the_studys_own_or_have_default_settings():
 
 
 def test_all_flags_together():
-    flags = Overrides(learners=["er"], seeds=2, orders="none", epochs=1, train_limit=5)
+    flags = Overrides(
+        learners=["er"],
+        seeds=2,
+        orders="none",
+        epochs=1,
+        train_limit=5,
+        validation=4,
+        heads=["multi"],
+        weights=["mine=0,1,0,0,0,0,0"],
+    )
     study = flags.applied_to(STUDY)
+    assert (study.scenario.validation, study.report.heads) == (4, ("multi",))
+    assert list(study.report.weights) == ["halves", "mine"]
     assert list(study.learners) == ["er"]
     assert (study.seeds, study.orders, study.scenario.train_limit) == (2, "none", 5)
     assert (study.training.epochs, study.retraining_recipe.epochs) == (1, 1)
@@ -106,6 +139,25 @@ def test_all_flags_together():
         ({"epochs": -1}, "epochs must be 1 or more, got -1"),
         ({"train_limit": 0}, "train_limit: .* got 0"),
         ({"train_limit": -5}, "train_limit: .* got -5"),
+        ({"validation": 0}, "scenario.validation: .* got 0"),
+        (
+            {"heads": ["multi", "singel"]},
+            "report.heads.1: .*'single', 'multi' or 'all', got 'singel'",
+        ),
+        ({"heads": [""]}, "report.heads.0: .* got ''"),
+        ({"heads": ["all", "all"]}, "report.heads: heads names each head once, got all, all"),
+        ({"weights": ["mine"]}, "--weights expects NAME=w1,...,w7, got 'mine'"),
+        (
+            {"weights": ["mine=1,0,0,a,0,0,0"]},
+            "--weights expects NAME=w1,...,w7, got 'mine=1,0,0,a",
+        ),
+        ({"weights": ["mine=1,0"]}, "report.weights: got 2 weights, expected 7: A, MS, SSS, CE"),
+        ({"weights": ["mine=1,0,0,0,0,0,1"]}, "weights must sum to 1, got 2: divide each by their"),
+        ({"weights": ["mine=1,1,-1,0,0,0,0"]}, "weight of criterion SSS is -1, expected a number"),
+        ({"weights": ["mine=nan,1,0,0,0,0,0"]}, "weight of criterion A is nan, expected a number"),
+        ({"weights": ["W2=1,0,0,0,0,0,0"]}, "W2 is a weighting of the paper: choose another name"),
+        ({"weights": ["=1,0,0,0,0,0,0"]}, "'' is no name for a weighting"),
+        ({"weights": ["a[b=1,0,0,0,0,0,0"]}, r"'a\[b' is no name for a weighting: leave out brack"),
         ({"orders": "shuffle"}, "unknown orders 'shuffle': expected rotate, none or shuffle:N"),
         ({"learners": ["finetun"]}, "unknown learner 'finetun': did you mean 'finetune'"),
         ({"learners": ["er-mani"]}, "unknown learner 'er-mani': did you mean 'er-many'"),

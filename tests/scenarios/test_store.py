@@ -1,5 +1,6 @@
 """The run directory: what was finished reads back bit for bit, and nothing else is believed."""
 
+import hashlib
 import json
 import pickle
 import shutil
@@ -11,10 +12,20 @@ import pytest
 import torch
 
 from probe.counts import Counts
-from scenarios.study.store import Store
+from probe.resources import Cost
+from scenarios.study.store import FORMAT, Measurement, Store
 
 JOB, OTHER_JOB = "er.order-0.seed-0", "er.order-1.seed-0"
-COUNTS = Counts(np.array([[41, 3], [7, 2**40]]))
+TABLE = np.array([[41, 3], [7, 2**40]])
+COST = Cost(
+    parameter_bytes=1,
+    carried_bytes=2,
+    stored_bytes=0,
+    train_bytes=4,
+    ops_one_pass=2**60,
+    ops=2**60 + 1,
+)
+MEASURED = Measurement(counts={"single": Counts(TABLE), "all": Counts(TABLE.T)}, cost=COST)
 MODEL = {"weight": torch.tensor([[0.5, -0.0], [1e-30, torch.pi]]), "steps": torch.tensor(3)}
 LEARNER = {"memory.y": torch.tensor([1, 2], dtype=torch.int64)}
 
@@ -25,7 +36,8 @@ def store(tmp_path):
     store = Store(tmp_path / "run", "identity")
     for k, job in enumerate((JOB, OTHER_JOB)):
         for part in ("step-1", "step-2"):
-            store.write(job, part, COUNTS if job == JOB else Counts(COUNTS.table + k))
+            other = Measurement(counts={"single": Counts(TABLE + k)})
+            store.write(job, part, MEASURED if job == JOB else other)
             model = {name: tensor * (k + 1) for name, tensor in MODEL.items()}
             model["part"] = torch.tensor(int(part[-1]))
             store.save_checkpoint(job, part, model, LEARNER)
@@ -52,8 +64,10 @@ def assert_set_aside(store, *names):
         assert any(str(path_of(store, name)) in note for note in store.notes())
 
 
-def test_counts_read_back_as_they_were_written(store):
-    assert store.read(JOB, "step-1") == COUNTS
+def test_measurements_read_back_as_they_were_written(store):
+    assert store.read(JOB, "step-1") == MEASURED
+    assert list(store.read(JOB, "step-1").counts) == ["single", "all"]
+    assert store.read(OTHER_JOB, "step-1").cost is None
     assert store.finished(JOB) == {"step-1", "step-2"}
     assert store.notes() == []
 
@@ -72,7 +86,7 @@ def test_a_truncated_part_is_set_aside(store, keep):
     path.write_bytes(path.read_bytes()[:keep])
     assert store.read(JOB, "step-1") is None
     assert_set_aside(store, "step-1.json")
-    assert store.read(JOB, "step-2") == COUNTS
+    assert store.read(JOB, "step-2") == MEASURED
 
 
 def test_a_part_with_a_flipped_bit_is_set_aside(store):
@@ -86,7 +100,7 @@ def test_a_part_with_a_flipped_bit_is_set_aside(store):
             assert store.read(JOB, "step-1") is None, (place, bit)
             assert not path.exists()
     path.write_bytes(whole)
-    assert store.read(JOB, "step-1") == COUNTS
+    assert store.read(JOB, "step-1") == MEASURED
 
 
 @pytest.mark.parametrize(
@@ -129,15 +143,36 @@ def test_a_part_of_another_study_is_set_aside(store):
 
 
 def test_a_part_of_another_format_is_set_aside(store, monkeypatch):
-    monkeypatch.setattr("scenarios.study.store.FORMAT", 3)
+    monkeypatch.setattr("scenarios.study.store.FORMAT", FORMAT + 1)
     assert store.read(JOB, "step-1") is None
     assert_set_aside(store, "step-1.json")
 
 
-@pytest.mark.parametrize("changes", [{"format": 3}, {"counts": [[42, 3], [7, 5]]}, {"extra": 1}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"format": FORMAT - 1},
+        {"counts": {"single": [[42, 3], [7, 5]]}},
+        {"cost": None},
+        {"extra": 1},
+    ],
+)
 def test_a_part_edited_by_hand_is_set_aside(store, changes):
     path = path_of(store, "step-1.json")
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    assert store.read(JOB, "step-1") is None
+    assert_set_aside(store, "step-1.json")
+
+
+@pytest.mark.parametrize(
+    "changes", [{"counts": [[1]]}, {"counts": {"all": [[-1]]}}, {"cost": {"ops": 1}}, {"cost": 3}]
+)
+def test_what_is_signed_but_no_measurement_is_set_aside(store, changes):
+    path = path_of(store, "step-1.json")
+    record = {**json.loads(path.read_text()), **changes}
+    del record["sha256"]
+    signature = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+    path.write_text(json.dumps({**record, "sha256": signature}))
     assert store.read(JOB, "step-1") is None
     assert_set_aside(store, "step-1.json")
 
@@ -148,8 +183,8 @@ def test_a_set_aside_part_is_kept_and_can_be_computed_anew(store):
     assert store.read(JOB, "step-1") is None
     assert (store.root / "quarantine" / f"{JOB}.step-1.json").read_bytes() == b"spoiled"
     assert len(store.notes()) == 1
-    store.write(JOB, "step-1", COUNTS)
-    assert store.read(JOB, "step-1") == COUNTS
+    store.write(JOB, "step-1", MEASURED)
+    assert store.read(JOB, "step-1") == MEASURED
 
 
 def test_checkpoints_read_back_bit_for_bit(store):

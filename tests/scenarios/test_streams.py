@@ -115,17 +115,21 @@ def test_a_limit_keeps_the_first_of_each_class_in_their_order(labels, limit):
     assert pairs(first_of_each(examples(labels), limit)) == kept
 
 
-def test_a_limit_is_of_the_training_examples_alone():
+@pytest.mark.parametrize(("half", "other"), [("train", "test"), ("test", "train")])
+def test_a_limit_is_of_its_own_half_alone(half, other):
     data = dataset(6, MIXED, MIXED)
-    limited = split_by_class(data, 2, train_limit=1)
-    assert [len(task.train) for task in limited.tasks] == [2, 2, 2]
-    assert sum(len(task.test) for task in limited.tasks) == len(MIXED)
+    limited = split_by_class(data, 2, **{f"{half}_limit": 1})
+    assert [len(getattr(task, half)) for task in limited.tasks] == [2, 2, 2]
+    assert [pairs(getattr(task, other)) for task in limited.tasks] == [
+        pairs(getattr(task, other)) for task in split_by_class(data, 2).tasks
+    ]
 
 
+@pytest.mark.parametrize("half", ["train", "test"])
 @pytest.mark.parametrize("limit", [0, -1])
-def test_a_limit_below_1_is_refused(limit):
-    with pytest.raises(InputError, match=f"train_limit must be 1 or more .* got {limit}"):
-        split_by_class(dataset(6, MIXED), 2, train_limit=limit)
+def test_a_limit_below_1_is_refused(half, limit):
+    with pytest.raises(InputError, match=f"a limit must be 1 or more .* got {limit}"):
+        split_by_class(dataset(6, MIXED), 2, **{f"{half}_limit": limit})
 
 
 @given(order=st.permutations(range(3)))

@@ -1,95 +1,21 @@
 """The tables of a run directory against values computed by hand from counts made by hand."""
 
-import csv
 import math
 from collections import Counter
 
 import numpy as np
 import pytest
 
-from probe.counts import Counts
 from probe.errors import InputError
-from scenarios.study.identity import Identity
-from scenarios.study.job import jobs_of, parts_of
-from scenarios.study.reading import check_study
-from scenarios.study.store import Store
-from scenarios.study.tables import write_tables
+from tests.scenarios.toy_study import FINETUNE, RUNS, cells, spread, values, written
 
-TASKS = (("0-1", (0, 1)), ("2-3", (2, 3)))
-
-# (order, seed) -> part -> how many of the 10 test examples of task 0-1, and of the 30 of task 2-3,
-# are right. Order `there` learns 0-1 first, order `back` 2-3.
-FINETUNE = {
-    ("there", 0): {"0": (2, 6), "1": (10, 0), "2": (4, 30), "hidden1": (8, 24)},
-    ("back", 0): {"0": (2, 6), "1": (0, 24), "2": (10, 12), "hidden1": (6, 30)},
-    ("there", 1): {"0": (0, 0), "1": (8, 0), "2": (8, 30), "hidden1": (10, 30)},
-    ("back", 1): {"0": (0, 0), "1": (0, 30), "2": (2, 30), "hidden1": (6, 26)},
-}
-OFFLINE = {("", 0): {"0": (2, 6), "2": (10, 24)}, ("", 1): {"0": (0, 0), "2": (8, 30)}}
-CUMULATIVE = {
-    ("there", 0): {"0": (2, 6), "1": (10, 0), "2": (10, 24), "hidden1": (10, 30)},
-    ("back", 0): {"0": (2, 6), "1": (0, 30), "2": (8, 30), "hidden1": (10, 30)},
-    ("there", 1): {"0": (0, 0), "1": (8, 0), "2": (10, 30), "hidden1": (10, 30)},
-    ("back", 1): {"0": (0, 0), "1": (0, 30), "2": (10, 30), "hidden1": (10, 30)},
-}
-RUNS = {"finetune": FINETUNE, "offline": OFFLINE, "cumulative": CUMULATIVE}
-ACCURACY = {"measure": "accuracy", "feature": "", "depth": ""}
-
-
-def counts(first, second):
-    """Return counts with that many right; what is wrong is taken for 3, or in task 2-3 for 0."""
-    table = np.diag([first // 2, first // 2, second // 2, second // 2])
-    table[:2, 3] = 5 - first // 2
-    table[2:, 0] = 15 - second // 2
-    return Counts(table)
+ACCURACY = {"measure": "accuracy", "head": "single", "feature": "", "depth": ""}
 
 
 def f1(right, of, lost, taken):
     """Return F1 from its definition: right, of that many, with predictions lost and taken."""
     assert right + lost == of
     return 2 * right / (2 * right + lost + taken)
-
-
-def written(root, learners, without=()):
-    """Write the tables of a study of these learners and return them as lists of dicts."""
-    raw = {
-        "name": "toy",
-        "scenario": {"data": "digits"},
-        "network": {"name": "mlp", "features": ["hidden1"]},
-        "learners": {name: {} for name in learners},
-        "orders": {"there": [1, 2], "back": [2, 1]},
-        "seeds": 2,
-    }
-    study = check_study(raw, "toy")
-    identity = Identity(study=study, tasks=TASKS, data="", device="cpu", torch="")
-    store = Store(root, identity.hash)
-    for job in jobs_of(study, len(TASKS)):
-        for part in parts_of(study, job):
-            if (job.learner, job.order, job.seed, part) not in without:
-                right = RUNS[job.learner][job.order, job.seed][part.partition("-")[2]]
-                store.write(job.name, part, counts(*right))
-    write_tables(identity, store)
-    return {name: read(root / f"{name}.csv") for name in ("rows", "summary", "metrics")}
-
-
-def read(path):
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def cells(rows, **given):
-    """Return the rows in which every given column has that value."""
-    return [row for row in rows if all(row[name] == value for name, value in given.items())]
-
-
-def values(rows, **given):
-    return [float(row["value"]) for row in cells(rows, **given)]
-
-
-def spread(rows, **given):
-    """Return mean, std and seeds of the only such row."""
-    [row] = cells(rows, **given)
-    return float(row["mean"]), float(row["std"] or "nan"), int(row["seeds"])
 
 
 @pytest.fixture(scope="module")
@@ -101,9 +27,13 @@ def tables(tmp_path_factory):
 def test_the_tables_have_the_columns_that_others_rely_on(tables):
     columns = {name: ",".join(rows[0]) for name, rows in tables.items()}
     assert columns == {
-        "rows": "scenario,network,learner,order,seed,step,feature,depth,measure,place,task,value",
+        "rows": "scenario,network,learner,order,seed,step,head,feature,depth,measure,place,task,"
+        "value",
         "summary": "learner,feature,depth,measure,place,mean,std,seeds",
-        "metrics": "learner,paper,metric,mean,std,seeds",
+        "metrics": "learner,paper,metric,head,mean,std,seeds",
+        "learners": "learner,kind,per_class,total,sampling",
+        "costs": "learner,order,seed,step,parameter_bytes,carried_bytes,stored_bytes,train_bytes,"
+        "ops_one_pass,ops",
     }
 
 
@@ -205,7 +135,8 @@ def test_nothing_finished_gives_empty_tables_not_zeros(tmp_path):
         for order, seed in FINETUNE
         for part in ("step-0", "step-1", "step-2", "feature-hidden1")
     }
-    assert written(tmp_path, ["finetune"], missing) == {"rows": [], "summary": [], "metrics": []}
+    tables = written(tmp_path, ["finetune"], missing)
+    assert [name for name, rows in tables.items() if rows] == ["learners"]
 
 
 # For each metric, its value in the orders `there` and `back` of seed 0, then of seed 1, from
@@ -219,6 +150,10 @@ METRICS = {
     ("diaz_rodriguez", "rem"): [0.4, 0.6, 1.0, 1.0],
     ("diaz_rodriguez", "bwt_plus"): [0.0, 0.0, 0.0, 0.0],
     ("diaz_rodriguez", "fwt"): [0.0, 0.0, 0.0, 0.0],
+    # Of the costs, see `toy_study.cost`.
+    ("diaz_rodriguez", "ms"): [(1 + 1 / 3) / 2] * 4,
+    ("diaz_rodriguez", "sss"): [1 - 60 / 200 / 2, 1 - 140 / 200 / 2] * 2,
+    ("diaz_rodriguez", "ce"): [1 / 4, 1 / 4, 1 / 2, 1 / 2],
     ("chaudhry", "average_accuracy[1]"): [1.0, 0.8, 0.8, 1.0],
     ("chaudhry", "average_accuracy[2]"): [0.7, 0.7, 0.9, 0.6],
     ("chaudhry", "forgetting[2]"): [0.6, 0.4, 0.0, 0.0],
@@ -252,6 +187,7 @@ WITH_OFFLINE = {
 )
 def test_the_metrics_are_those_that_the_studys_learners_allow(tmp_path, learners, expected):
     rows = cells(written(tmp_path, learners)["metrics"], learner="finetune")
+    rows = [row for row in rows if not row["metric"].startswith("cl_")]  # see test_cl_scores
     found = {(r["paper"], r["metric"]): (float(r["mean"]), float(r["std"])) for r in rows}
     assert found.keys() == expected.keys()
     for name, (first, second, third, fourth) in expected.items():
@@ -259,6 +195,9 @@ def test_the_metrics_are_those_that_the_studys_learners_allow(tmp_path, learners
         reference = (np.mean(seeds), np.std(seeds, ddof=1))
         assert found[name] == pytest.approx(reference, abs=1e-12), name
     assert {row["seeds"] for row in rows} == {"2"}
+    headless = {name for name in expected if name[0] == "murata" or name[1] in ("ms", "sss", "ce")}
+    assert {(r["paper"], r["metric"]) for r in rows if r["head"] == ""} == headless
+    assert {row["head"] for row in rows} == {"", "single"}
 
 
 def test_offline_has_a_pra_and_no_metric_of_the_matrix(tables):

@@ -1,0 +1,35 @@
+"""A table of metrics, learner by learner."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from probe.table import MetricRow
+
+
+def by_learner(metrics: Sequence[MetricRow], paper: str, metric: str) -> dict[str, MetricRow]:
+    """Return the rows of one metric of a paper by learner, in order of the table."""
+    return {row.learner: row for row in metrics if (row.paper, row.metric) == (paper, metric)}
+
+
+def bracketed(metrics: Sequence[MetricRow], paper: str, name: str) -> list[str]:
+    """Return what stands in brackets after a metric's name, each once, in order of the table.
+
+    >>> rows = [MetricRow(learner="er", paper="chaudhry", metric=f"forgetting[{k}]", head="single",
+    ...                   mean=0.1, std=0.01, seeds=3) for k in (2, 3)]
+    >>> bracketed(rows, "chaudhry", "forgetting")
+    ['2', '3']
+    """
+    found = [
+        match[1]
+        for row in metrics
+        if row.paper == paper and (match := re.fullmatch(rf"{name}\[(.+)\]", row.metric))
+    ]
+    return list(dict.fromkeys(found))
+
+
+def final(metrics: Sequence[MetricRow], name: str) -> tuple[int, dict[str, MetricRow]]:
+    """Return T, the most tasks learned, and Chaudhry's metric name[T] by learner; 0 if none is."""
+    last = max(map(int, bracketed(metrics, "chaudhry", name)), default=0)
+    return last, by_learner(metrics, "chaudhry", f"{name}[{last}]")

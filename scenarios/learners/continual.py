@@ -1,0 +1,123 @@
+"""What continual learners have in common: which outputs compete, and stored exemplars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from probe.examples import Examples, join
+from probe.fitting import Recipe
+from probe.resources import bytes_of
+from scenarios.learners import base
+from scenarios.learners.competing import barred_but, own_task
+from scenarios.learners.exemplars import Exemplars, ExemplarSettings
+from scenarios.task import Task
+
+Competing = Literal["all", "seen", "task"]
+
+
+class ContinualSettings(base.Settings):
+    """What every continual learner can be given.
+
+    competing: the outputs that compete in the training's cross-entropy: `all` of the network's;
+    those of the classes `seen` so far, the present task's included; or, for each example, those of
+    its own `task` alone, as for a multi-head network (Chaudhry 2018, section 2.1). exemplars: what
+    is stored of earlier tasks and replayed (the "-S" variants of Chaudhry 2018).
+    """
+
+    competing: Competing = "all"
+    exemplars: ExemplarSettings | None = None
+
+    @property
+    def budget(self) -> ExemplarSettings | None:
+        return self.exemplars
+
+
+class ContinualLearner(base.Learner):
+    """A learner of one task after another that may store exemplars; alone, it fine-tunes.
+
+    Learners that do more override its steps, and `carried` and `take_over` for what they carry from
+    task to task beside the model. `classification` is the loss of the batch, replayed examples
+    included, for a learner to add to.
+    """
+
+    settings: ContinualSettings
+
+    def __init__(
+        self, model: nn.Module, recipe: Recipe, settings: base.Settings, seed: int
+    ) -> None:
+        super().__init__(model, recipe, settings, seed)
+        budget = self.settings.budget
+        self.exemplars = Exemplars(budget) if budget else None
+        self._tasks: list[tuple[int, ...]] = []
+        self._stored: Examples | None = None
+        self._barred: Tensor | None = None
+        self._replay = self.stream("replay")
+
+    @property
+    def stored(self) -> Examples | None:
+        """The samples of earlier tasks that are stored now, None if there are none."""
+        return self.exemplars.examples if self.exemplars else None
+
+    def begin(self, task: Task) -> None:
+        self._replay = self.stream("replay")
+        self._stored = self.stored
+        self._tasks.append(task.classes)
+        self._barred = None
+
+    def examples(self, task: Task) -> Examples:
+        return join([self._stored, task.train]) if self._stored and self._joined else task.train
+
+    def batch(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        if self._stored is None or self._joined:
+            return x, y
+        chosen = torch.randperm(len(self._stored), generator=self._replay)[: len(y)]
+        old = self._stored.take(chosen.to(y.device))
+        return torch.cat([x, old.x]), torch.cat([y, old.y])
+
+    def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+        return self.classification(model(x), y)
+
+    def classification(self, scores: Tensor, y: Tensor) -> Tensor:
+        """Return the mean cross-entropy of scores (B, K), among the outputs that compete."""
+        if self.settings.competing == "all":
+            return functional.cross_entropy(scores, y)
+        if self._barred is None:
+            self._barred = self._outputs_barred(scores)
+        return functional.cross_entropy(scores.masked_fill(self._barred[y], -torch.inf), y)
+
+    def end(self, task: Task) -> None:
+        if self.exemplars:
+            self.exemplars.add(self.model, task, self.stream("memory"))
+
+    def stored_bytes(self) -> int:
+        kept = self.stored
+        return bytes_of([kept.x, kept.y]) if kept else 0
+
+    def take_over(self, carried: dict[str, Tensor]) -> None:
+        """Take back what `carried` returned; empty before any task was learned."""
+
+    def state(self) -> dict[str, Tensor]:
+        return {**self.carried(), **(self.exemplars.state() if self.exemplars else {})}
+
+    def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
+        super().restore(state, past)
+        self._tasks = [task.classes for task in past]
+        if self.exemplars:
+            self.exemplars.restore(state)
+        self.take_over({k: v for k, v in state.items() if not k.startswith("memory.")})
+
+    def _outputs_barred(self, scores: Tensor) -> Tensor:
+        classes = scores.shape[1]
+        seen = [c for task in self._tasks for c in task]
+        own = self.settings.competing == "task"
+        competing = own_task(self._tasks, classes) if own else [seen] * classes
+        return barred_but(competing, scores.device)
+
+    @property
+    def _joined(self) -> bool:
+        return self.exemplars is not None and self.exemplars.settings.replay == "joined"

@@ -1,0 +1,104 @@
+"""Exemplars: the examples of earlier classes that a learner stores, within a budget."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from torch import Tensor, nn
+
+from probe.errors import InputError
+from probe.examples import Examples, join
+from scenarios.learners.sampling import Candidates, Strategy, choose
+from scenarios.task import Task
+
+Replay = Literal["batch", "joined"]
+
+
+class ExemplarSettings(BaseModel):
+    """How many exemplars are stored, which ones, and how they come back.
+
+    per_class: of each class; total: of all classes seen together, shared out equally and rounded
+    down, so that earlier classes give some up as new ones come (one of the two must be given).
+    sampling: see `scenarios.learners.sampling`. replay: `batch` draws as many exemplars as a batch
+    has new examples and appends them; `joined` makes them part of the task's training data, each
+    visited once per epoch (as iCaRL does).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    per_class: int | None = Field(default=None, ge=1)
+    total: int | None = Field(default=None, ge=1)
+    sampling: Strategy = "uniform"
+    replay: Replay = "batch"
+
+    @model_validator(mode="after")
+    def _one_budget(self) -> ExemplarSettings:
+        if (self.per_class is None) == (self.total is None):
+            raise ValueError("give either per_class or total, the number of exemplars to store")
+        return self
+
+    def quota(self, classes: int) -> int:
+        """Return how many exemplars each of that many classes may have.
+
+        >>> ExemplarSettings(total=20).quota(6)
+        3
+        """
+        return (self.total or 0) // classes if self.per_class is None else self.per_class
+
+
+class Exemplars:
+    """The exemplars of each class seen, in order of choice: the first are kept the longest."""
+
+    def __init__(self, settings: ExemplarSettings) -> None:
+        self.settings = settings
+        self._of_class: dict[int, Examples] = {}
+
+    @property
+    def examples(self) -> Examples | None:
+        """All exemplars, class after class in the order of their first meeting; None if none."""
+        return join(list(self._of_class.values())) if self._of_class else None
+
+    def add(self, model: nn.Module, task: Task, generator: torch.Generator) -> None:
+        """Choose exemplars of a task's classes; those of other classes shrink to their quota.
+
+        A class that is met again is chosen anew, from the new examples and its exemplars.
+        """
+        classes = len({*self._of_class, *task.classes})
+        quota = self.settings.quota(classes)
+        if not quota:
+            raise InputError(
+                f"a total of {self.settings.total} exemplars leaves none for each of {classes} "
+                f"classes: raise total, or give per_class"
+            )
+        for label in task.classes:
+            pool = self._pool(task, label)
+            among = Candidates(model=model, examples=pool, label=label)
+            chosen = choose(self.settings.sampling, among, quota, generator)
+            self._of_class[label] = pool.take(chosen.to(pool.y.device))
+        for label, examples in self._of_class.items():
+            self._of_class[label] = examples.take(
+                torch.arange(min(quota, len(examples)), device=examples.y.device)
+            )
+
+    def _pool(self, task: Task, label: int) -> Examples:
+        """Return a class's examples to choose from, the oldest first."""
+        new = task.train.of_classes([label])
+        if label not in self._of_class:
+            return new
+        old = self._of_class[label]
+        return join([old.take(torch.arange(len(old)).flip(0).to(old.y.device)), new])
+
+    def state(self) -> dict[str, Tensor]:
+        """Return the exemplars as tensors; `restore` takes them back."""
+        kept = self.examples
+        return {"memory.x": kept.x, "memory.y": kept.y} if kept else {}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Take over what `state` returned."""
+        self._of_class = {}
+        if "memory.x" in state:
+            kept = Examples(state["memory.x"], state["memory.y"])
+            for label in dict.fromkeys(kept.y.tolist()):
+                self._of_class[label] = kept.of_classes([label])

@@ -1,0 +1,70 @@
+"""The path of the parameters while a task is learned, and the loss's drop along it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+
+class Path:
+    """Sums up -g_i (theta_i after - theta_i before) over training steps, for every parameter i.
+
+    g is the gradient at hand when `before_step` is called. Over small steps the sums of all
+    parameters add up to the drop of the loss whose gradient it is. Only parameters that require
+    gradients are followed; one without a gradient at a step has none.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self._legs = [
+            _Leg(
+                name=name,
+                parameter=p,
+                start=p.detach().clone(),
+                before=p.detach().clone(),
+                gradient=torch.zeros_like(p),
+                drop=torch.zeros_like(p),
+            )
+            for name, p in model.named_parameters()
+            if p.requires_grad
+        ]
+
+    @torch.no_grad()
+    def before_step(self) -> None:
+        """Take note of the gradients."""
+        for leg in self._legs:
+            if leg.parameter.grad is None:
+                leg.gradient.zero_()
+            else:
+                leg.gradient.copy_(leg.parameter.grad)
+
+    @torch.no_grad()
+    def after_step(self) -> None:
+        """Add what the step from the last noted parameters to the present ones brought."""
+        for leg in self._legs:
+            # In place: before - after, so that no minus is needed and nothing allocated.
+            leg.drop.addcmul_(leg.gradient, leg.before.sub_(leg.parameter))
+            leg.before.copy_(leg.parameter)
+
+    def so_far(self) -> Iterator[tuple[str, Tensor, Tensor]]:
+        """Yield name, the drop of the loss, and the way made since the start, per parameter."""
+        for leg in self._legs:
+            yield leg.name, leg.drop, leg.parameter.detach() - leg.start
+
+    def restart(self) -> None:
+        """Start from the present parameters, with no drop."""
+        for leg in self._legs:
+            leg.start.copy_(leg.before)
+            leg.drop.zero_()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Leg:
+    name: str
+    parameter: Tensor
+    start: Tensor
+    before: Tensor
+    gradient: Tensor
+    drop: Tensor

@@ -1,0 +1,119 @@
+"""Which examples of a class to store: the sampling strategies of Chaudhry 2018, section 4.2.
+
+Each gives the numbers of at most `count` of a class's n examples, without repeats, in the order in
+which they are chosen: when the budget shrinks, the first are kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from probe.examples import Examples
+from probe.penultimate import in_batches, penultimate_of
+
+Strategy = Literal["uniform", "fifo", "plane_distance", "entropy", "mean_of_features"]
+
+_NEAREST = 0.01  # of the mean distance: the least that counts
+_LAST = 1e-12  # of the largest weight: what draws an example only after all others
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Candidates:
+    """The examples of one class, among which to choose, and the model that learned them."""
+
+    model: nn.Module
+    examples: Examples
+    label: int
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def features(self) -> Tensor:
+        """Return phi(x) (n, D) of every example, in eval mode; see `probe.penultimate`."""
+        return penultimate_of(self.model, self.examples)
+
+    def logits(self) -> Tensor:
+        """Return the model's outputs (n, K) for every example, in eval mode."""
+        return in_batches(self.model, self.model, self.examples)
+
+
+def choose(strategy: Strategy, among: Candidates, count: int, generator: torch.Generator) -> Tensor:
+    """Return the numbers that the strategy chooses, int64 on the CPU.
+
+    generator: a CPU generator, used by the strategies that draw. The model runs only where features
+    or logits are asked for.
+    """
+    if strategy == "uniform":
+        return uniform(len(among), count, generator)
+    if strategy == "fifo":
+        return latest(len(among), count)
+    if strategy == "plane_distance":
+        return plane_distance(among.logits()[:, among.label], count, generator)
+    if strategy == "entropy":
+        return entropy(among.logits(), count, generator)
+    return mean_of_features(among.features(), count)
+
+
+def uniform(n: int, count: int, generator: torch.Generator) -> Tensor:
+    """Draw each with the same probability."""
+    return torch.randperm(n, generator=generator)[:count]
+
+
+def latest(n: int, count: int) -> Tensor:
+    """Take the last ones, the latest first: what a queue (FIFO) of that length holds.
+
+    >>> latest(5, 2).tolist()
+    [4, 3]
+    """
+    return torch.arange(n - 1, -1, -1)[:count]
+
+
+def plane_distance(logits: Tensor, count: int, generator: torch.Generator) -> Tensor:
+    """Draw with q ~ 1 / d, so that examples near their class's plane phi . w + b = 0 are likely.
+
+    logits: (n,), the true class's. The paper has d = phi(x) . w and no word on what q is where that
+    is not above 0. Deviations: d is the logit without its sign, so that an example behind the plane
+    is as far as its distance says, the layer's bias included, which is part of the plane; none
+    counts as nearer than 1 % of the mean distance: one on the plane is likely, not certain.
+    """
+    distance = logits.double().abs()
+    floor = _NEAREST * float(distance.mean())
+    return _draw(1 / distance.clamp(min=floor), count, generator)
+
+
+def entropy(logits: Tensor, count: int, generator: torch.Generator) -> Tensor:
+    """Draw with q ~ the entropy of the softmax over all outputs (n, K): the unsure are likely."""
+    return _draw(torch.special.entr(logits.double().softmax(1)).sum(1), count, generator)
+
+
+def mean_of_features(features: Tensor, count: int) -> Tensor:
+    """Take the example that brings the mean of those taken closest to that of all, one by one.
+
+    features: (n, D), scaled to length 1 first. Source: Rebuffi et al. 2017, algorithm 4 (herding);
+    an example is taken once, and the means are not scaled to length 1.
+    """
+    phi = functional.normalize(features.double(), dim=1)
+    mean, squares = phi.mean(0), phi.square().sum(1)
+    total = torch.zeros_like(mean)
+    chosen: list[Tensor] = []
+    for k in range(1, min(count, len(phi)) + 1):
+        # |k mean - total - phi|^2 without what is the same for all examples.
+        costs = squares - 2 * (phi @ (k * mean - total))
+        best = costs.argmin()
+        total += phi[best]
+        squares[best] = torch.inf
+        chosen.append(best)
+    return torch.stack(chosen).cpu()
+
+
+def _draw(weights: Tensor, count: int, generator: torch.Generator) -> Tensor:
+    """Draw numbers one after the other, each with the probability of its weight among the rest."""
+    largest = float(weights.max())
+    drawable = 0 < largest < torch.inf
+    usable = weights.clamp(min=_LAST * largest) if drawable else torch.ones_like(weights)
+    return torch.multinomial(usable.cpu(), min(count, len(weights)), generator=generator)

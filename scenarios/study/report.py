@@ -1,0 +1,49 @@
+"""What a study reports: choices that change its tables and figures, but no measurement."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from probe.errors import InputError
+from probe.metrics.diaz_rodriguez import CRITERIA, W1, W2, W3, shares
+from scenarios.heads import Head
+
+WEIGHTS = {"W1": W1, "W2": W2, "W3": W3}
+"""The weightings of Diaz-Rodriguez 2018, which every study reports."""
+
+
+def _heads(heads: tuple[Head, ...]) -> tuple[Head, ...]:
+    if len(set(heads)) < len(heads):
+        raise InputError(f"heads names each head once, got {', '.join(heads)}")
+    return heads
+
+
+def _weightings(weights: dict[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
+    for name, values in weights.items():
+        if name in WEIGHTS:
+            raise InputError(f"{name} is a weighting of the paper: choose another name")
+        if not name or any(mark in name for mark in "[],"):
+            raise InputError(f"{name!r} is no name for a weighting: leave out brackets and commas")
+        shares(values)
+    return weights
+
+
+class ReportSpec(BaseModel):
+    """heads: the heads to report, the first of them in the figures; weights: see below.
+
+    weights: by name, weightings of CLscore beside W1, W2 and W3: seven numbers that sum to 1, in
+    the order A, MS, SSS, CE, REM, BWT+, FWT.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    heads: Annotated[tuple[Head, ...], Field(min_length=1), AfterValidator(_heads)] = ("single",)
+    weights: Annotated[dict[str, tuple[float, ...]], AfterValidator(_weightings)] = {}
+
+    @property
+    def weightings(self) -> dict[str, dict[str, float]]:
+        """All weightings by name, the paper's first; each by criterion."""
+        everything = {**WEIGHTS, **self.weights}
+        return {name: dict(zip(CRITERIA, w, strict=True)) for name, w in everything.items()}

@@ -1,0 +1,138 @@
+"""Avalanche's side: its own strategy and plugins, on the same stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from avalanche.benchmarks import nc_benchmark, tensors_benchmark
+from avalanche.training.supervised import Naive
+from torch import nn
+from torchvision.datasets import MNIST
+from torchvision.transforms import ToTensor
+
+from probe.fitting import Recipe
+from probe.randomness import global_stream, stream
+from scenarios.task import Scenario
+from tests.peers.ours import in_our_order
+
+USUAL, FASTEST, OUR_BATCHES = "avalanche", "avalanche, fastest", "avalanche, our batches"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """How avalanche is used.
+
+    experiences: what gives it the examples; fused: whether Adam is; shuffle: in every epoch.
+    """
+
+    experiences: Sequence[Any]
+    fused: bool
+    shuffle: bool = True
+
+
+def usages(folder: Path, scenario: Scenario, limit: int | None) -> dict[str, Usage]:
+    """Return the two usages, by name, on the tasks of a scenario of MNIST.
+
+    The usual one is that of its documentation: torchvision's images with a transform to tensors,
+    and Adam as torch gives it. The fastest that it can do by itself takes tensors in memory without
+    a transform, and the fused Adam, as we do. Neither has worker processes, loggers or evaluation.
+    Raises ValueError if their examples are not the scenario's.
+    """
+    found = {
+        USUAL: Usage(experiences=_of_images(folder, scenario, limit), fused=False),
+        FASTEST: Usage(experiences=_of_tensors(scenario), fused=True),
+    }
+    for name, usage in found.items():
+        _check(name, usage.experiences, scenario)
+    return found
+
+
+def same_batches(scenario: Scenario, seed: int) -> Usage:
+    """Return the usage with which it takes our batches one by one, in the only epoch of a task."""
+    experiences = _of_tensors(in_our_order(scenario, seed))
+    return Usage(experiences=experiences, fused=True, shuffle=False)
+
+
+class Avalanche:
+    """`Naive` with plugins: plain training on each experience, and what the plugins add.
+
+    The optimiser's state starts anew with each experience, as ours does.
+    """
+
+    def __init__(
+        self, model: nn.Module, recipe: Recipe, plugins: Sequence[Any], usage: Usage, seed: int
+    ) -> None:
+        adam = torch.optim.Adam(
+            model.parameters(), lr=recipe.learning_rate, fused=True if usage.fused else None
+        )
+        self._strategy = Naive(
+            model=model,
+            optimizer=adam,
+            criterion=nn.CrossEntropyLoss(),
+            train_mb_size=recipe.batch_size,
+            train_epochs=recipe.epochs,
+            plugins=list(plugins),
+            evaluator=None,
+        )
+        self._usage = usage
+        self._seed = seed
+
+    @property
+    def model(self) -> nn.Module:
+        model: nn.Module = self._strategy.model
+        return model
+
+    @property
+    def steps(self) -> int:
+        """The number of steps taken so far."""
+        return int(self._strategy.clock.train_iterations)
+
+    def learn(self, place: int) -> None:
+        # It draws from torch's global generator.
+        with global_stream(stream(self._seed, "avalanche", place)):
+            self._strategy.train(
+                self._usage.experiences[place],
+                shuffle=self._usage.shuffle,
+                reset_optimizer_state=True,
+            )
+
+
+def _of_tensors(scenario: Scenario) -> list[Any]:
+    halves = ([[t.train.x, t.train.y], [t.test.x, t.test.y]] for t in scenario.tasks)
+    train, test = zip(*halves, strict=True)
+    return list(tensors_benchmark(train, test, task_labels=[0] * len(train)).train_stream)
+
+
+def _of_images(folder: Path, scenario: Scenario, limit: int | None) -> list[Any]:
+    train, test = (MNIST(str(folder), train=half) for half in (True, False))
+    if limit is not None:
+        kept = torch.cat([(train.targets == c).nonzero().squeeze(1)[:limit] for c in range(10)])
+        train.data, train.targets = (t[kept.sort().values] for t in (train.data, train.targets))
+    benchmark = nc_benchmark(
+        train,
+        test,
+        n_experiences=len(scenario.tasks),
+        task_labels=False,
+        fixed_class_order=[c for task in scenario.tasks for c in task.classes],
+        train_transform=ToTensor(),
+        eval_transform=ToTensor(),
+    )
+    return list(benchmark.train_stream)
+
+
+def _check(name: str, experiences: Sequence[Any], scenario: Scenario) -> None:
+    """Raise ValueError unless the numbers of each class are right, and its first and last images.
+
+    The order of the classes within a task may differ: every epoch is shuffled.
+    """
+    for experience, task in zip(experiences, scenario.tasks, strict=True):
+        data, labels = experience.dataset, torch.tensor(list(experience.dataset.targets))
+        for c in task.classes:
+            theirs, ours = (labels == c).nonzero().squeeze(1), task.train.of_classes([c]).x
+            same = len(theirs) == len(ours) and len(labels) == len(task.train)
+            if not same or not all(torch.equal(data[int(theirs[k])][0], ours[k]) for k in (0, -1)):
+                raise ValueError(f"{name} has other examples in task {task.name}")

@@ -1,0 +1,41 @@
+"""Our side of the comparison."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import torch
+from torch import nn
+
+from probe.fitting import Recipe
+from probe.randomness import stream
+from scenarios.learners.base import Settings
+from scenarios.learners.catalogue import LEARNERS
+from scenarios.task import Scenario, Task
+
+
+class Ours:
+    """A learner of the catalogue that learns the tasks of a scenario by their place."""
+
+    def __init__(
+        self, model: nn.Module, recipe: Recipe, settings: Settings, scenario: Scenario, seed: int
+    ) -> None:
+        self.model = model
+        self._learner = LEARNERS[settings.kind](model, recipe, settings, seed)
+        self._tasks = scenario.tasks
+
+    def learn(self, place: int) -> None:
+        self._learner.learn(self._tasks[place])
+
+
+def in_our_order(scenario: Scenario, seed: int) -> Scenario:
+    """Return the scenario with the training examples in the order of our first epoch."""
+    tasks = [_ordered(task, place, seed) for place, task in enumerate(scenario.tasks)]
+    return Scenario(name=scenario.name, kind=scenario.kind, tasks=tuple(tasks))
+
+
+def _ordered(task: Task, place: int, seed: int) -> Task:
+    draw = stream(seed, "batches", place)
+    torch.randint(2**62, (), generator=draw)  # our loop seeds dropout with it
+    order = torch.randperm(len(task.train), generator=draw)
+    return dataclasses.replace(task, train=task.train.take(order))

@@ -1,0 +1,150 @@
+"""The same settings in avalanche's terms: for each of our learners, the plugins that mean it.
+
+What the parameters of avalanche 0.6.0 mean was read in its documentation and source.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import torch
+from avalanche.training.plugins import (
+    EWCPlugin,
+    GEMPlugin,
+    LwFPlugin,
+    ReplayPlugin,
+    SynapticIntelligencePlugin,
+)
+from avalanche.training.storage_policy import ClassBalancedBuffer
+
+from probe.fitting import Recipe
+from scenarios.learners.base import Settings
+from scenarios.learners.er import ErSettings
+from scenarios.learners.ewc import EwcSettings
+from scenarios.learners.finetune import FinetuneSettings
+from scenarios.learners.gem import GemSettings
+from scenarios.learners.lwf import LwfSettings
+from scenarios.learners.si import SiSettings
+from scenarios.task import Scenario
+
+
+def plugins(settings: Settings, recipe: Recipe, scenario: Scenario) -> list[Any]:
+    """Return avalanche's own counterpart of one of our learners."""
+    match settings:
+        case FinetuneSettings():
+            return []
+        case ErSettings():
+            return [_replay(settings, scenario.classes)]
+        case EwcSettings():
+            # It has no 1/2 before lambda. Its Fisher is the mean of squared batch gradients, which
+            # is smaller by the batch's size where single gradients are independent with mean zero.
+            return [EWCPlugin(settings.strength / 2 * recipe.batch_size)]
+        case SiSettings():
+            return [SynapticIntelligencePlugin(_si_lambda(settings), eps=settings.damping)]
+        case LwfSettings():
+            # It leaves out the factor T^2.
+            return [LwFPlugin(settings.strength * settings.temperature**2, settings.temperature)]
+        case GemSettings():
+            stored = settings.memory_per_class * len(scenario.tasks[0].classes)
+            return [GEMPlugin(stored, settings.margin)]
+    raise ValueError(f"avalanche has no counterpart of {settings.kind!r} here")
+
+
+def corrected(settings: Settings, recipe: Recipe, scenario: Scenario) -> list[Any]:
+    """Return the counterpart that does what the paper says: avalanche's own for most learners."""
+    match settings:
+        case EwcSettings():
+            return [_SingleExampleEwc(settings.strength / 2)]
+        case SiSettings():
+            return [_PaperSi(_si_lambda(settings), eps=settings.damping)]
+    return plugins(settings, recipe, scenario)
+
+
+def repaired(settings: Settings) -> list[Any]:
+    """Return avalanche's counterpart with no other change than what lets it work on a CPU."""
+    match settings:
+        case SiSettings():
+            return [_CopyingSi(_si_lambda(settings), eps=settings.damping)]
+    return []
+
+
+def _si_lambda(settings: SiSettings) -> float:
+    """Return lambda: it multiplies by lambda / 2 what we multiply by c."""
+    return 2 * settings.strength
+
+
+def _replay(settings: ErSettings, classes: int) -> ReplayPlugin:
+    """Return its replay with as many examples of each class; the two batches are equally large."""
+    size = settings.memory_per_class * classes
+    memory = ClassBalancedBuffer(size, adaptive_size=False, total_num_classes=classes)
+    return ReplayPlugin(mem_size=size, storage_policy=memory)
+
+
+class _SingleExampleEwc(EWCPlugin):
+    """EWC with batches of one where the Fisher is computed: squared gradients of examples."""
+
+    def compute_importances(
+        self,
+        model: Any,
+        criterion: Any,
+        optimizer: Any,
+        dataset: Any,
+        device: Any,
+        batch_size: int,
+        num_workers: int = 0,
+    ) -> Any:
+        return super().compute_importances(
+            model, criterion, optimizer, dataset, device, 1, num_workers
+        )
+
+
+class _CopyingSi(SynapticIntelligencePlugin):
+    """SI that works on a CPU.
+
+    The weights that it notes down are views of the parameters there (on a GPU they are copies): the
+    step that it measures is 0, and so are the importance and the penalty.
+    """
+
+    def before_training_exp(self, strategy: Any, **kwargs: Any) -> None:
+        super().before_training_exp(strategy, **kwargs)
+        _copy(self.ewc_data[0])
+
+    def before_training_iteration(self, strategy: Any, **kwargs: Any) -> None:
+        super().before_training_iteration(strategy, **kwargs)
+        _copy(self.syn_data["old_theta"])
+
+
+class _PaperSi(_CopyingSi):
+    """SI with the gradient of the task's own loss, and with importances from 0 without bound.
+
+    As it is, its gradient includes that of the penalty, importances are cut at 0.001, and those
+    below 0 stay.
+    """
+
+    @torch.no_grad()
+    def after_training_iteration(self, strategy: Any, **kwargs: Any) -> None:
+        anchors, importances = self.ewc_data
+        for name, p in strategy.model.named_parameters():
+            moved = self.syn_data["old_theta"][name].data - anchors[name].data
+            penalty = self.si_lambda[0] * importances[name].data * moved
+            p.grad.sub_(penalty.view_as(p))
+        super().after_training_iteration(strategy, **kwargs)
+
+    def after_training_exp(self, strategy: Any, **kwargs: Any) -> None:
+        for sums in self.syn_data["trajectory"].values():
+            sums.data.clamp_(max=0)
+        self.update_ewc_data(
+            strategy.model,
+            self.ewc_data,
+            self.syn_data,
+            inf,
+            self.excluded_parameters,
+            eps=self.eps,
+            c=1,
+        )
+
+
+def _copy(tensors: dict[str, Any]) -> None:
+    for each in tensors.values():
+        each.data = each.data.clone()

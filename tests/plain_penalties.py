@@ -1,0 +1,96 @@
+"""EWC, EWC++, SI and RWalk as plainly as possible, to compare with; slow on purpose.
+
+One vector of all parameters, one Fisher per task, the penalty a part of the loss that autograd
+differentiates, torch's unfused optimisers.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.utils import parameters_to_vector
+
+from probe.examples import Examples
+from probe.fitting import Recipe
+from scenarios.learners.regularised import RegularisedSettings
+from tests.reference import Shuffled
+
+
+def weights(model: nn.Module) -> Tensor:
+    return parameters_to_vector(model.parameters()).detach().clone()
+
+
+class Plain:
+    """Each method by its formulas, after one another."""
+
+    def __init__(self, chosen: RegularisedSettings, model: nn.Module) -> None:
+        self.chosen, self.model = chosen, model
+        self.terms: list[tuple[Tensor, Tensor]] = []
+        zero = torch.zeros_like(weights(model))
+        self.fisher, self.omega, self.old_score = zero.clone(), zero.clone(), None
+
+    def learn(self, data: Examples, recipe: Recipe, generator: torch.Generator) -> None:
+        torch.randint(2**62, (), generator=generator)
+        classes = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
+        optimiser = classes[recipe.optimiser](
+            self.model.parameters(), lr=recipe.learning_rate, foreach=False
+        )
+        self.start = self.mark = weights(self.model)
+        self.path, self.drop, self.score = (torch.zeros_like(self.start) for _ in range(3))
+        self.steps = 0
+        for _ in range(recipe.epochs):
+            order = torch.tensor(list(Shuffled(len(data), generator)))
+            for places in order.split(recipe.batch_size):
+                self.step(data.x[places], data.y[places], optimiser)
+        getattr(self, f"end_{self.chosen.kind}")(data)
+
+    def step(self, x: Tensor, y: Tensor, optimiser: torch.optim.Optimizer) -> None:
+        g, before = self.slope(x, y), weights(self.model)
+        theta = parameters_to_vector(self.model.parameters())
+        penalty = sum((w * (theta - a) ** 2).sum() for w, a in self.terms)
+        half = 0.5 if self.chosen.kind.startswith("ewc") else 1.0
+        total = functional.cross_entropy(self.model(x), y) + half * self.chosen.strength * penalty
+        optimiser.zero_grad()
+        total.backward()
+        optimiser.step()
+        self.path -= g * (weights(self.model) - before)
+        self.steps += 1
+        if self.chosen.kind in ("ewc_online", "rwalk"):
+            alpha = self.chosen.alpha
+            self.fisher = alpha * len(y) * g**2 + (1 - alpha) * self.fisher
+        if self.chosen.kind == "rwalk":
+            self.drop -= g * (weights(self.model) - before)
+            if self.steps % self.chosen.interval == 0:
+                self.close()
+
+    def slope(self, x: Tensor, y: Tensor) -> Tensor:
+        loss = functional.cross_entropy(self.model(x), y)
+        gradients = torch.autograd.grad(loss, list(self.model.parameters()))
+        return torch.cat([g.flatten() for g in gradients])
+
+    def close(self) -> None:
+        moved = weights(self.model) - self.mark
+        euclidean = self.chosen.distance == "euclidean"
+        distance = moved**2 * (1 if euclidean else self.fisher / 2)
+        self.score = self.score + self.drop / (distance + self.chosen.epsilon)
+        self.mark, self.drop = weights(self.model), torch.zeros_like(self.drop)
+
+    def end_ewc(self, data: Examples) -> None:
+        one = [self.slope(data.x[k : k + 1], data.y[k : k + 1]) ** 2 for k in range(len(data))]
+        self.terms.append((torch.stack(one).mean(0), weights(self.model)))
+
+    def end_ewc_online(self, data: Examples) -> None:
+        self.terms = [(self.fisher, weights(self.model))]
+
+    def end_si(self, data: Examples) -> None:
+        moved = weights(self.model) - self.start
+        self.omega = self.omega + self.path.clamp(min=0) / (moved**2 + self.chosen.damping)
+        self.terms = [(self.omega, weights(self.model))]
+
+    def end_rwalk(self, data: Examples) -> None:
+        self.close()
+        new = self.score.clamp(min=0)
+        self.old_score = new if self.old_score is None else (self.old_score + new) / 2
+        unit = [(v - v.min()) / (v.max() - v.min()) for v in (self.fisher, self.old_score)]
+        self.terms = [(unit[0] + unit[1], weights(self.model))]

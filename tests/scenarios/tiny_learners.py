@@ -1,0 +1,54 @@
+"""Learners of every kind on a few digits, small enough to be learned at every test."""
+
+from __future__ import annotations
+
+import torch
+from pydantic import TypeAdapter
+from torch import nn
+
+from probe.fitting import Recipe
+from probe.initialise import initialise
+from probe.randomness import stream
+from scenarios.datasets import load
+from scenarios.learners.base import Learner, Settings
+from scenarios.learners.catalogue import LEARNERS, AnySettings
+from scenarios.networks import build_network
+from scenarios.streams import split_by_class
+from scenarios.task import Scenario
+
+RECIPE = Recipe(epochs=2, batch_size=16)
+SMALL = {
+    "er": {"memory_per_class": 3},
+    "gem": {"memory_per_class": 3},
+    "icarl": {"exemplars": {"per_class": 3}},
+    "icarl_hybrid1": {"exemplars": {"per_class": 3}},
+}
+SHAPE, CLASSES = (1, 8, 8), 10
+
+
+def digits(train_limit: int, classes_per_task: int = 2) -> Scenario:
+    """Return tasks of equally many training examples."""
+    return split_by_class(load("digits"), classes_per_task, train_limit)
+
+
+def settings(kind: str, **given: object) -> Settings:
+    """Return a kind's settings: those given, small memories, and its defaults for the rest."""
+    checked: Settings = TypeAdapter(AnySettings).validate_python(
+        {"kind": kind, **SMALL.get(kind, {}), **given}
+    )
+    return checked
+
+
+def network(name: str = "mlp", recipe: Recipe = RECIPE) -> nn.Sequential:
+    model = build_network(name, SHAPE, CLASSES)
+    initialise(model, recipe.init, stream(0, "init"))
+    return model
+
+
+def learner(kind: str, name: str = "mlp", recipe: Recipe = RECIPE, **given: object) -> Learner:
+    """Return a learner with a fresh network, always the same."""
+    return LEARNERS[kind](network(name, recipe), recipe, settings(kind, **given), 0)
+
+
+def weights(of: Learner) -> list[torch.Tensor]:
+    return [tensor.clone() for tensor in of.model.state_dict().values()]

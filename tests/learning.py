@@ -66,6 +66,21 @@ def noisy_network() -> nn.Module:
         )
 
 
+class Writing(nn.Module):
+    """A hostile model: writes into its input, and keeps a value of its last pass."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            self.layer = nn.Linear(64, 10)
+        self.last: Tensor | None = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.last = self.layer(x.mul_(0.5).flatten(1))
+        return self.last
+
+
 def learn(own: Learner, tasks: Sequence[Task]) -> Learner:
     for task in tasks:
         own.learn(task)

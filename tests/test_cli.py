@@ -3,7 +3,6 @@
 import json
 import sys
 
-import numpy as np
 import pytest
 
 from scenarios.cli import main
@@ -24,7 +23,7 @@ epochs = 1
 [learners.finetune]
 [learners.offline]
 """
-DRAWN = ("depth", "bias", "matrix", "curves")
+DRAWN = ("depth", "bias", "matrix", "curves", "tasks", "spider", "scores")
 FIGURES = [f"{name}.{kind}" for name in DRAWN for kind in ("png", "svg")]
 KINDS = ("images-idx3-ubyte", "labels-idx1-ubyte")
 MNIST = [f"{half}-{kind}" for half in ("train", "t10k") for kind in KINDS]
@@ -237,11 +236,18 @@ def test_flags_win_over_the_file_and_the_name_is_the_default_directory(
     probe, place, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    flags = "--learners finetune --orders shuffle:1 --train-limit 2 --workers 1"
-    assert probe(f"run {place}/tiny.toml {flags}")[0] == 0
-    study = json.loads((tmp_path / "runs" / "tiny" / "study.json").read_text())["study"]
+    flags = "--learners finetune --orders shuffle:1 --train-limit 2 --validation 3 --workers 1"
+    report = "--heads multi,all --weights a=1,0,0,0,0,0,0 --weights b=0,0,0,0,0,0,1"
+    assert probe(f"run {place}/tiny.toml {flags} {report}")[0] == 0
+    record = json.loads((tmp_path / "runs" / "tiny" / "study.json").read_text())
+    study = record["study"]
     assert list(study["learners"]) == ["finetune"]
-    assert (study["orders"], study["scenario"]["train_limit"]) == ("shuffle:1", 2)
+    limits = (study["scenario"]["train_limit"], study["scenario"]["validation"])
+    assert (study["orders"], limits) == ("shuffle:1", (2, 3))
+    assert record["report"] == {
+        "heads": ["multi", "all"],
+        "weights": {"a": [1, 0, 0, 0, 0, 0, 0], "b": [0, 0, 0, 0, 0, 0, 1]},
+    }
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
 
 
@@ -268,39 +274,3 @@ def test_list_names_everything_that_a_study_can_name(probe):
     assert (code, err) == (0, "")
     for known in (LOADERS, ARCHITECTURES, LEARNERS, ["mnist", "hidden1", "conv3", "layer4", "gem"]):
         assert all(name in out for name in known)
-
-
-def test_metrics_in_json_with_a_reason_for_what_is_missing(probe):
-    code, out, err = probe("metrics R.csv --json")
-    assert (code, err) == (0, "")
-    card = json.loads(out)
-    assert list(card) == ["gem", "diaz_rodriguez", "chaudhry", "kemker", "not_measured"]
-    assert card["gem"] == {"acc": pytest.approx(0.65), "bwt": pytest.approx(-0.4), "fwt": None}
-    assert list(card["diaz_rodriguez"]) == ["accuracy", "bwt", "rem", "bwt_plus", "fwt"]
-    assert card["diaz_rodriguez"]["accuracy"] == pytest.approx((0.9 + 0.5 + 0.8) / 3)
-    assert card["chaudhry"]["average_accuracy"] == pytest.approx([0.9, 0.65])
-    assert card["chaudhry"]["forgetting"] == [None, pytest.approx(0.4)]
-    missing = {"gem.fwt", "chaudhry.forgetting[1]", "kemker.omega_base", "kemker.omega_all"}
-    missing |= {"chaudhry.intransigence[1]", "chaudhry.intransigence[2]"}
-    assert card["not_measured"].keys() == missing
-
-
-def test_metrics_take_percent_references_ideals_and_sizes(probe, tmp_path):
-    np.save(tmp_path / "R.npy", np.array([[20, 30], [90, 10], [50, 80]]))
-    (tmp_path / "all.csv").write_text("100,0\n60,70\n")
-    options = f"--reference {tmp_path}/all.csv --ideal 80 --test-sizes 10,30"
-    code, out, _ = probe(f"metrics {tmp_path}/R.npy --json --percent {options}")
-    card = json.loads(out)
-    assert code == 0
-    assert card["gem"]["fwt"] == pytest.approx(0.1 - 0.3)
-    assert card["chaudhry"]["intransigence"] == pytest.approx([1.0 - 0.9, 0.7 - 0.8])
-    assert card["kemker"]["omega_base"] == pytest.approx(0.5 / 0.8)
-    assert card["kemker"]["omega_all"] == pytest.approx((10 * 0.5 + 30 * 0.8) / 40 / 0.8)
-    assert list(card["not_measured"]) == ["chaudhry.forgetting[1]"]
-
-
-def test_metrics_in_a_table(probe):
-    code, out, _ = probe("metrics R.csv")
-    assert code == 0
-    assert ["gem", "bwt", "-0.4000"] in table_cells(out)
-    assert "was not measured" in " ".join(out.split())

@@ -84,11 +84,11 @@ class ContinualLearner(base.Learner):
 
     def classification(self, scores: Tensor, y: Tensor) -> Tensor:
         """Return the mean cross-entropy of scores (B, K), among the outputs that compete."""
-        if self.settings.competing == "all":
-            return functional.cross_entropy(scores, y)
-        if self._barred is None:
-            self._barred = self._outputs_barred(scores)
-        return functional.cross_entropy(scores.masked_fill(self._barred[y], -torch.inf), y)
+        if self.settings.competing != "all":
+            if self._barred is None:
+                self._barred = self._outputs_barred(scores)
+            scores = scores.masked_fill(self._barred[y], -torch.inf)
+        return functional.cross_entropy(scores, y, weight=self._class_weights(scores, y))
 
     def end(self, task: Task) -> None:
         if self.exemplars:
@@ -117,6 +117,15 @@ class ContinualLearner(base.Learner):
         own = self.settings.competing == "task"
         competing = own_task(self._tasks, classes) if own else [seen] * classes
         return barred_but(competing, scores.device)
+
+    def _class_weights(self, scores: Tensor, y: Tensor) -> Tensor | None:
+        """Return (K,) one over the number of examples of each class in the batch, None for ones."""
+        balanced = self.exemplars is not None and self.exemplars.settings.balanced
+        # An example alone, as where a Fisher is taken, weighs 1.
+        if not balanced or self._stored is None or len(y) == 1:
+            return None
+        counts = y.bincount(minlength=scores.shape[1])
+        return counts.clamp(min=1).reciprocal().to(scores.dtype)
 
     @property
     def _joined(self) -> bool:

@@ -23,7 +23,8 @@ class ExemplarSettings(BaseModel):
     down, so that earlier classes give some up as new ones come (one of the two must be given).
     sampling: see `scenarios.learners.sampling`. replay: `batch` draws as many exemplars as a batch
     has new examples and appends them; `joined` makes them part of the task's training data, each
-    visited once per epoch (as iCaRL does).
+    visited once per epoch (as iCaRL does). balanced: in the cross-entropy of a batch that exemplars
+    are in, every class weighs the same; else every example, so that a new class outweighs an old.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -32,6 +33,7 @@ class ExemplarSettings(BaseModel):
     total: int | None = Field(default=None, ge=1)
     sampling: Strategy = "uniform"
     replay: Replay = "batch"
+    balanced: bool = False
 
     @model_validator(mode="after")
     def _one_budget(self) -> ExemplarSettings:

@@ -50,6 +50,9 @@ class GradientEpisodicMemory(ContinualLearner):
     loss is that of the model as it is tested, in eval mode: its pass moves no batch norm, whose
     running statistics it uses, and draws no dropout. With Adam (Murata 2020), the step is no longer
     along the gradient, so that an earlier loss may rise after all.
+
+    A step costs t passes over whole memories. Of the multiply-adds, those of the projection's sum,
+    t per parameter, are not counted: the passes take three per parameter and stored example.
     """
 
     settings: GemSettings

@@ -21,10 +21,11 @@ from scenarios.task import Task
 
 
 class HerdedSettings(ExemplarSettings):
-    """Exemplars as in iCaRL, unless said otherwise."""
+    """Exemplars as in iCaRL, unless said otherwise; its loss knows no weights of classes."""
 
     sampling: Strategy = "mean_of_features"
     replay: Replay = "joined"
+    balanced: Literal[False] = False
 
 
 class IcarlSettings(ContinualSettings):

@@ -69,6 +69,8 @@ def _message(detail: ErrorDetails) -> str:
         return str(unknown("learner", str(detail["ctx"]["tag"]), LEARNERS))
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         return "there is no such key"
+    if kind == "none_required":
+        return "there is no choice here: leave this key out"
     if kind == "missing":
         return "this key is needed"
     if kind == "value_error":

@@ -76,8 +76,7 @@ def run_all(
     is first changes. Raises ValueError if avalanche took another number of steps than the recipe
     says.
     """
-    start = build_network("mlp", scenario.tasks[0].train.x.shape[1:], scenario.classes)
-    initialise(start, recipe.init, stream(seed, "init"))
+    start = fresh(scenario, recipe, seed)
     sides = _sides(start, settings, scenario, usages, recipe, seed)
     seconds: dict[str, list[float]] = {name: [] for name in sides}
     rows = {name: [_row(side.model, scenario)] for name, side in sides.items()}
@@ -99,6 +98,13 @@ def run_all(
     ]
 
 
+def fresh(scenario: Scenario, recipe: Recipe, seed: int) -> nn.Module:
+    """Return the network that every side starts with."""
+    model = build_network("mlp", scenario.tasks[0].train.x.shape[1:], scenario.classes)
+    initialise(model, recipe.init, stream(seed, "init"))
+    return model
+
+
 def _sides(
     start: nn.Module,
     settings: Settings,
@@ -115,9 +121,9 @@ def _sides(
     if added := repaired(settings):
         name = f"{FASTEST}, repaired"
         sides[name] = Avalanche(model(), recipe, added, usages[FASTEST], seed)
-    if recipe.epochs == 1:
-        added, usage = corrected(settings, recipe, scenario), same_batches(scenario, seed)
-        sides[OUR_BATCHES] = Avalanche(model(), recipe, added, usage, seed)
+    exact = corrected(settings, recipe, scenario) if recipe.epochs == 1 else None
+    if exact is not None:
+        sides[OUR_BATCHES] = Avalanche(model(), recipe, exact, same_batches(scenario, seed), seed)
     return sides
 
 

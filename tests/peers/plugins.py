@@ -8,6 +8,8 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
+import numpy as np
+import qpsolvers
 import torch
 from avalanche.training.plugins import (
     EWCPlugin,
@@ -51,13 +53,20 @@ def plugins(settings: Settings, recipe: Recipe, scenario: Scenario) -> list[Any]
     raise ValueError(f"avalanche has no counterpart of {settings.kind!r} here")
 
 
-def corrected(settings: Settings, recipe: Recipe, scenario: Scenario) -> list[Any]:
-    """Return the counterpart that does what the paper says: avalanche's own for most learners."""
+def corrected(settings: Settings, recipe: Recipe, scenario: Scenario) -> list[Any] | None:
+    """Return the counterpart that is to do exactly what we do: its own, or changed to match.
+
+    None for replay, whose memory and draws from it are random.
+    """
     match settings:
+        case ErSettings():
+            return None
         case EwcSettings():
             return [_SingleExampleEwc(settings.strength / 2)]
         case SiSettings():
             return [_PaperSi(_si_lambda(settings), eps=settings.damping)]
+        case GemSettings():
+            return [_PaperGem(settings, scenario)]
     return plugins(settings, recipe, scenario)
 
 
@@ -97,6 +106,34 @@ class _SingleExampleEwc(EWCPlugin):
         return super().compute_importances(
             model, criterion, optimizer, dataset, device, 1, num_workers
         )
+
+
+class _PaperGem(GEMPlugin):
+    """GEM with the latest examples of each class in memory, and the QP as it is.
+
+    Its own memory is a random one of the task, and it adds 1e-3 to the diagonal of the Gram matrix,
+    which is much where gradients are small.
+    """
+
+    def __init__(self, settings: GemSettings, scenario: Scenario) -> None:
+        super().__init__(settings.memory_per_class, settings.margin)
+        self._tasks = scenario.tasks
+
+    def update_memory(self, dataset: Any, t: int, batch_size: int) -> None:
+        task = self._tasks[t]
+        stored = [task.train.of_classes([c]) for c in task.classes]
+        self.memory_x[t] = torch.cat([e.x[-self.patterns_per_experience :] for e in stored])
+        self.memory_y[t] = torch.cat([e.y[-self.patterns_per_experience :] for e in stored])
+        self.memory_tid[t] = torch.zeros_like(self.memory_y[t])
+
+    def solve_quadprog(self, g: torch.Tensor) -> torch.Tensor:
+        past, new = self.G.double(), g.double()
+        gram = (past @ past.T).numpy()
+        # quadprog wants it positive definite.
+        gram += 1e-12 * np.eye(len(gram)) * gram.diagonal().mean()
+        bounds = np.full(len(gram), self.memory_strength)
+        v = qpsolvers.solve_qp(gram, (past @ new).numpy(), lb=bounds, solver="quadprog")
+        return (new + torch.from_numpy(v) @ past).to(g.dtype)
 
 
 class _CopyingSi(SynapticIntelligencePlugin):

@@ -15,6 +15,12 @@ from scenarios.study.tables import TABLES
 STUDY = Overrides(learners=["finetune"], seeds=1, orders="none", epochs=1, train_limit=5)
 
 
+@pytest.fixture(autouse=True)
+def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave them out: they take longer than the study, and come from the tables alone."""
+    monkeypatch.setattr("scenarios.study.run.build", lambda root: [])
+
+
 def tables(out: Path, budget: int | None) -> list[bytes]:
     run_study("digits", STUDY, Options(out=out, workers=1, cache_budget=budget))
     return [(out / name).read_bytes() for name in TABLES]

@@ -93,6 +93,29 @@ def test_all_is_plain_cross_entropy_bit_for_bit() -> None:
     )
 
 
+UNEVEN = torch.tensor([5, 5, 5, 5, 4, 4, 4, 1, 2, 2])
+
+
+@pytest.mark.parametrize(
+    ("competing", "among"), [("seen", SEEN), ("task", OWN), ("all", [list(range(K))] * 6)]
+)
+def test_balanced_is_the_mean_over_classes_of_each_ones_mean(
+    competing: str, among: list[list[int]]
+) -> None:
+    """By hand; without `balanced` it is the mean over examples, which differs."""
+    scores = torch.randn(len(UNEVEN), K, generator=torch.Generator().manual_seed(0))
+    kept = {"per_class": 3}
+    balanced = after(2, competing, exemplars={**kept, "balanced": True})
+    each = [by_hand(scores[c == UNEVEN], UNEVEN[c == UNEVEN], among) for c in (1, 2, 4, 5)]
+    loss = float(balanced.classification(scores, UNEVEN))
+    assert loss == pytest.approx(np.mean(each), rel=1e-6)
+    plain = float(after(2, competing, exemplars=kept).classification(scores, UNEVEN))
+    assert plain == pytest.approx(by_hand(scores, UNEVEN, among), rel=1e-6)
+    assert abs(loss - plain) > 1e-3
+    one = balanced.classification(scores[:1], UNEVEN[:1])  # as where a Fisher is taken
+    assert float(one) == pytest.approx(by_hand(scores[:1], UNEVEN[:1], among), rel=1e-6)
+
+
 def test_in_the_first_task_seen_and_own_are_the_same_bit_for_bit() -> None:
     one, other = (learner("finetune", recipe=RECIPE, competing=name) for name in ("seen", "task"))
     for own in (one, other):

@@ -97,6 +97,13 @@ def test_a_class_met_again_keeps_its_quota(strategy: Strategy) -> None:
     assert len(after) == 16
 
 
+def test_a_class_met_again_counts_once_in_a_total() -> None:
+    exemplars = store(total=24)
+    for place, at in enumerate((0, 1, 0)):
+        exemplars.add(model(), digits()[at], stream(0, "memory", place))
+    assert counts(exemplars) == [6] * 4
+
+
 def test_a_queue_holds_the_latest_also_across_tasks() -> None:
     exemplars, task = store(per_class=6, sampling="fifo"), digits()[0]
     zeros = task.train.of_classes([0])

@@ -19,6 +19,7 @@ from scenarios.learners.gem import GemSettings, GradientEpisodicMemory
 from scenarios.task import Task
 from tests.learning import (
     RECIPE,
+    Writing,
     coloured,
     digits,
     learn,
@@ -229,6 +230,14 @@ def test_a_parameter_without_a_gradient_counts_as_zero() -> None:
     before = own.model.get_parameter("second.weight").clone()
     own.learn(second)
     assert not torch.equal(own.model.get_parameter("second.weight"), before)
+
+
+def test_a_model_that_writes_into_its_input_leaves_the_memory_alone() -> None:
+    own = GradientEpisodicMemory(Writing(), RECIPE, SMALL, 0)
+    learn(own, digits()[:1])
+    before = own.state()["memory.x"].clone()
+    learn(own, digits()[1:2])
+    assert torch.equal(own.state()["memory.x"][:10], before)
 
 
 def test_weights_in_another_memory_layout_are_learned_alike() -> None:

@@ -88,6 +88,19 @@ def test_only_the_outputs_of_classes_seen_so_far_learn() -> None:
     assert (slope[4:] == 0).all()
 
 
+def test_a_class_met_again_is_learned_by_its_labels() -> None:
+    """All its outputs are the task's own: the old ones count for nothing."""
+    own, task = icarl(), digits()[0]
+    own.learn(task)
+    own.begin(task)
+    x, y = task.train.x, task.train.y
+    before = own.loss(own.model, x, y).item()
+    new = sigmoid(scored(own, x))[:, :2]
+    right = np.eye(2)[y.numpy()] == 1
+    by_hand = -np.log(np.where(right, new, 1 - new)).sum() / len(y)
+    assert before == pytest.approx(by_hand, rel=1e-5)
+
+
 def test_the_hybrid_is_the_same_network_and_classifies_by_its_outputs() -> None:
     own, other = icarl(), hybrid()
     x = digits()[0].test.x

@@ -55,6 +55,7 @@ CHANGES = [
             {"total": 5},
             {"per_class": 5, "sampling": "fifo"},
             {"per_class": 5, "replay": "joined"},
+            {"per_class": 5, "balanced": True},
         )
     ],
     ("learners", "er", {"kind": "cumulative"}),

@@ -10,7 +10,7 @@ from probe.fitting import Recipe
 from scenarios.learners.er import ErSettings
 from scenarios.learners.finetune import FinetuneSettings
 from scenarios.study.job import jobs_of
-from scenarios.study.reading import check_study, preset_names, read_study
+from scenarios.study.reading import check_study, read_study
 
 LEAST = """
 name = "tiny"
@@ -35,24 +35,6 @@ def problems(text):
     source, _, rest = str(error.value).partition(": ")
     assert source == "tiny.toml"
     return dict(problem.split(": ", 1) for problem in rest.split("; "))
-
-
-@pytest.mark.parametrize("name", preset_names())
-def test_every_preset_is_a_study_of_its_own_name(name):
-    preset = check_study(read_study(name), name)
-    assert preset.name == name
-    assert {"finetune", "er", "offline"} <= set(preset.learners)
-    assert preset.orders == "rotate"
-    assert preset.training.init == "murata"
-
-
-def test_the_presets_are_the_demo_and_the_papers_mnist():
-    assert preset_names() == ["digits", "mnist"]
-    demo, mnist = (check_study(read_study(name), name) for name in preset_names())
-    assert demo.seeds >= 2
-    assert len(demo.features) == 4
-    assert (mnist.training.epochs, mnist.training.learning_rate) == (5, 0.001)
-    assert mnist.learners["er"] == ErSettings(memory_per_class=128)
 
 
 def test_what_is_left_out_has_the_papers_values():
@@ -140,6 +122,35 @@ def test_features_are_in_order_of_depth_and_end_with_the_output(chosen, features
             "integer, got '5'",
         ),
         (LEARNER, LEARNER + "\nepochs = 1", "learners.finetune.epochs", "there is no such key"),
+        ('"digits"', '"digits"\ntest_limit = 0', "scenario.test_limit", "equal to 1, got 0"),
+        ('"digits"', '"digits"\nvalidation = 0', "scenario.validation", "equal to 1, got 0"),
+        (
+            LEARNER,
+            LEARNER + '\ncompeting = "al"',
+            "learners.finetune.competing",
+            "'all', 'seen' or 'task', got 'al'",
+        ),
+        (
+            LEARNER,
+            LEARNER + "\nexemplars = {per_class = 0}",
+            "learners.finetune.exemplars.per_class",
+            "equal to 1, got 0",
+        ),
+        *(
+            (
+                LEARNER,
+                f"{LEARNER}\nexemplars = {exemplars}",
+                "learners.finetune.exemplars",
+                "give either per_class or total, the number of exemplars to store",
+            )
+            for exemplars in ("{}", "{per_class = 5, total = 5}")
+        ),
+        (
+            LEARNER,
+            "[learners.er]\nexemplars = {per_class = 5}",
+            "learners.er.exemplars",
+            "there is no choice here: leave this key out",
+        ),
         (LEARNER, LEARNER + '\n[training]\nepochs = "5"', "training.epochs", "integer, got '5'"),
         (LEARNER, LEARNER + "\n[training]\nepochs = 0", "training", "1 or more, got 0"),
         (LEARNER, LEARNER + "\n[training]\nlr = 1", "training.lr", "there is no such key"),

@@ -1,0 +1,62 @@
+"""`probe metrics`: every metric of the literature from a matrix in a file."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from scenarios.cli import main
+
+
+@pytest.fixture
+def probe(tmp_path, monkeypatch, capsys):
+    """Call the command line where R.csv is: exit code, standard output, standard error."""
+    (tmp_path / "R.csv").write_text("0.9,0.1\n0.5,0.8\n")
+    monkeypatch.chdir(tmp_path)
+
+    def call(line):
+        monkeypatch.setattr(sys, "argv", ["probe", *line.split()])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        return stop.value.code, *capsys.readouterr()
+
+    return call
+
+
+def test_metrics_in_json_with_a_reason_for_what_is_missing(probe):
+    code, out, err = probe("metrics R.csv --json")
+    assert (code, err) == (0, "")
+    card = json.loads(out)
+    assert list(card) == ["gem", "diaz_rodriguez", "chaudhry", "kemker", "not_measured"]
+    assert card["gem"] == {"acc": pytest.approx(0.65), "bwt": pytest.approx(-0.4), "fwt": None}
+    assert list(card["diaz_rodriguez"]) == ["accuracy", "bwt", "rem", "bwt_plus", "fwt"]
+    assert card["diaz_rodriguez"]["accuracy"] == pytest.approx((0.9 + 0.5 + 0.8) / 3)
+    assert card["chaudhry"]["average_accuracy"] == pytest.approx([0.9, 0.65])
+    assert card["chaudhry"]["forgetting"] == [None, pytest.approx(0.4)]
+    missing = {"gem.fwt", "chaudhry.forgetting[1]", "kemker.omega_base", "kemker.omega_all"}
+    missing |= {"chaudhry.intransigence[1]", "chaudhry.intransigence[2]"}
+    assert card["not_measured"].keys() == missing
+
+
+def test_metrics_take_percent_references_ideals_and_sizes(probe, tmp_path):
+    np.save(tmp_path / "R.npy", np.array([[20, 30], [90, 10], [50, 80]]))
+    (tmp_path / "all.csv").write_text("100,0\n60,70\n")
+    options = f"--reference {tmp_path}/all.csv --ideal 80 --test-sizes 10,30"
+    code, out, _ = probe(f"metrics {tmp_path}/R.npy --json --percent {options}")
+    card = json.loads(out)
+    assert code == 0
+    assert card["gem"]["fwt"] == pytest.approx(0.1 - 0.3)
+    assert card["chaudhry"]["intransigence"] == pytest.approx([1.0 - 0.9, 0.7 - 0.8])
+    assert card["kemker"]["omega_base"] == pytest.approx(0.5 / 0.8)
+    assert card["kemker"]["omega_all"] == pytest.approx((10 * 0.5 + 30 * 0.8) / 40 / 0.8)
+    assert list(card["not_measured"]) == ["chaudhry.forgetting[1]"]
+
+
+def test_metrics_in_a_table(probe):
+    code, out, _ = probe("metrics R.csv")
+    assert code == 0
+    assert ["gem", "bwt", "-0.4000"] in [
+        line.replace("│", " ").split() for line in out.splitlines()
+    ]
+    assert "was not measured" in " ".join(out.split())

@@ -16,7 +16,8 @@ def draw(summary: Sequence[SummaryRow]) -> Figure | None:
     """Draw one line per continual learner over L features, with Offline as a dashed level.
 
     Bars and band are one standard deviation over seeds either way. Offline's one value is the
-    same at every feature (Murata 2020, figure 1). Returns None without a continual learner.
+    same at every feature (Murata 2020, figure 1). Returns None without a continual learner, and
+    where nothing but the output was looked at.
     """
     pra = [row for row in summary if row.measure == "pra"]
     learners = style.continual(pra)
@@ -24,6 +25,8 @@ def draw(summary: Sequence[SummaryRow]) -> Figure | None:
         return None
     look = looks.of_learners(row.learner for row in pra)
     features = dict(sorted((row.depth, row.feature) for row in pra))
+    if len(features) < 2:
+        return None
     with style.house_style():
         wide = len(features) > 8 or len(learners) > style.MANY
         figure, (axes,) = parts.panels(1, 1, style.DOUBLE if wide else style.SINGLE)

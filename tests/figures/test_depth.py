@@ -60,3 +60,9 @@ def test_points_that_coincide_are_drawn_side_by_side(summary):
     finetune, er = (np.asarray(c.lines[0].get_xdata(), float) for c in axes.containers)
     assert er - finetune == pytest.approx(np.full(3, 0.08))
     assert (finetune + er) / 2 == pytest.approx(np.array([1, 2, 3]))
+
+
+def test_nothing_is_drawn_of_the_output_alone(summary) -> None:
+    last = max(row.depth for row in summary)
+    assert depth.draw([row for row in summary if row.depth == last]) is None
+    assert depth.draw([row for row in summary if row.depth >= last - 1]) is not None

@@ -160,6 +160,39 @@ def test_lwf_pays_for_the_old_models_forward_pass() -> None:
     assert second.ops - first.ops == RECIPE.epochs * 20 * FORWARD
 
 
+def first_task(kind: str, each: int, **given: object) -> int:
+    """Return the multiply-adds of a task of that many examples of two classes, in one batch."""
+    recipe = Recipe(epochs=2, batch_size=64)
+    return learner(kind, recipe=recipe, **given).learn(digits(each).tasks[0]).ops
+
+
+def test_ewc_pays_for_one_more_pass_over_the_task() -> None:
+    """Its Fisher's, forward and backward for every example; checks of one example are beside it."""
+    more = [
+        first_task(kind, 20) - first_task(kind, 10) for kind in ("ewc", "ewc_online", "finetune")
+    ]
+    assert more[0] - more[2] == 20 * PASS
+    assert more[1] == more[2] == 2 * 20 * PASS  # a running Fisher takes none
+
+
+@pytest.mark.parametrize(
+    ("sampling", "passes"), [("mean_of_features", 1), ("entropy", 1), ("uniform", 0), ("fifo", 0)]
+)
+def test_choosing_exemplars_costs_a_forward_pass_where_it_looks_at_the_model(
+    sampling: str, passes: int
+) -> None:
+    chosen = first_task("finetune", 10, exemplars={"per_class": 5, "sampling": sampling})
+    assert chosen - first_task("finetune", 10) == passes * 20 * FORWARD
+
+
+def test_elementwise_work_is_added_for_every_step_and_parameter() -> None:
+    own = Copies(network(), RECIPE, settings("finetune"), 0)
+    own.elementwise = 7  # type: ignore[misc]
+    steps = RECIPE.epochs * 2
+    plain = learner("finetune").learn(digits(10).tasks[0])
+    assert own.learn(digits(10).tasks[0]).ops == plain.ops + steps * 7 * PARAMETERS
+
+
 def test_frozen_parameters_are_no_work_for_the_optimiser() -> None:
     own = learner("finetune")
     own.model[0].requires_grad_(False)

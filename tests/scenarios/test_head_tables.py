@@ -137,9 +137,11 @@ def test_cl_score_is_of_the_means_and_cl_stability_of_the_deviations(
 @pytest.mark.parametrize("place", range(7))
 def test_a_weight_meets_the_criterion_at_its_place(tmp_path, place):
     alone = [float(k == place) for k in range(7)]
-    report = {"weights": {"alone": alone}}
-    rows = written(tmp_path, ["finetune"], report=report)["metrics"]
-    expected = np.mean(over_seeds(SINGLE_CRITERIA[place]))
+    report = {"heads": ["multi"], "weights": {"alone": alone}}
+    rows = written(tmp_path, ["finetune"], multi=MULTI, report=report)["metrics"]
+    means = [np.mean(over_seeds(four)) for four in MULTI_CRITERIA]
+    assert len(set(means)) == 7
+    expected = means[place]
     assert spread(rows, metric="cl_score[alone]")[0] == pytest.approx(expected)
     assert [row["metric"] for row in rows if row["metric"].startswith("cl_score")] == [
         f"cl_score[{name}]" for name in ("W1", "W2", "W3", "alone")

@@ -35,7 +35,8 @@ class Ewc(RegularisedLearner):
 
     All terms together are one quadratic, exactly (see `Quadratic.plus`): the learner carries
     two copies of the parameters however many tasks were learned, not two for each task. The
-    penalty and its gradient are the same up to rounding.
+    penalty and its gradient are the same up to rounding (of which Adam makes full steps where
+    there is nothing else).
     """
 
     settings: EwcSettings

@@ -18,7 +18,7 @@ from scenarios.learners import base
 from scenarios.learners.continual import ContinualLearner, ContinualSettings
 from scenarios.learners.exemplars import ExemplarSettings
 from scenarios.learners.projection import project
-from scenarios.learners.sampling import latest
+from scenarios.learners.sampling import uniform
 from scenarios.task import Task
 
 
@@ -34,16 +34,17 @@ class GemSettings(ContinualSettings):
 
     @property
     def budget(self) -> ExemplarSettings:
-        return ExemplarSettings(per_class=self.memory_per_class, sampling="fifo")
+        return ExemplarSettings(per_class=self.memory_per_class)
 
 
 class GradientEpisodicMemory(ContinualLearner):
     """Replace a gradient that would raise an earlier task's loss by one that would not.
 
-    Each past task k has a memory: of each of its classes the latest examples, in the order of the
-    data. At every step, g_k is the gradient of the loss on all of memory k; if <g, g_k> < 0 for
-    one, the projection of g takes its place (see `scenarios.learners.projection`). The memory's
-    examples are not learned beside the new ones.
+    Each past task k has a memory: of each of its classes the examples seen last (first in, first
+    out). An epoch shows the examples in random order, so that the last ones are random ones: they
+    are drawn, when the task ends. At every step, g_k is the gradient of the loss on all of memory
+    k; if <g, g_k> < 0 for one, the projection of g takes its place (see
+    `scenarios.learners.projection`). The memory's examples are not learned beside the new ones.
 
     Source: Lopez-Paz and Ranzato 2017, section 3. Deviations: gamma is a lower bound of v, where
     the paper adds it to the solution: as a bound, it leads to no violated constraint. The memory's
@@ -81,7 +82,8 @@ class GradientEpisodicMemory(ContinualLearner):
 
     def end(self, task: Task) -> None:
         super().end(task)
-        self._memories.append(join([self._latest_of(task, label) for label in task.classes]))
+        draw = self.stream("memory")
+        self._memories.append(join([self._latest(task, label, draw) for label in task.classes]))
 
     def stored_bytes(self) -> int:
         return sum(bytes_of([memory.x, memory.y]) for memory in self._memories)
@@ -101,9 +103,9 @@ class GradientEpisodicMemory(ContinualLearner):
             parts = zip(state["memory.x"].split(sizes), state["memory.y"].split(sizes), strict=True)
             self._memories = [Examples(x, y) for x, y in parts]
 
-    def _latest_of(self, task: Task, label: int) -> Examples:
+    def _latest(self, task: Task, label: int, draw: torch.Generator) -> Examples:
         own = task.train.of_classes([label])
-        return own.take(latest(len(own), self.settings.memory_per_class).to(own.y.device))
+        return own.take(uniform(len(own), self.settings.memory_per_class, draw).to(own.y.device))
 
     def _gradient_of(self, memory: Examples) -> Tensor:
         """Return the gradient (P,) of the mean loss on a memory, a part of it at a time."""

@@ -121,7 +121,7 @@ def _sides(
     if added := repaired(settings):
         name = f"{FASTEST}, repaired"
         sides[name] = Avalanche(model(), recipe, added, usages[FASTEST], seed)
-    exact = corrected(settings, recipe, scenario) if recipe.epochs == 1 else None
+    exact = corrected(settings, recipe, scenario, seed) if recipe.epochs == 1 else None
     if exact is not None:
         sides[OUR_BATCHES] = Avalanche(model(), recipe, exact, same_batches(scenario, seed), seed)
     return sides

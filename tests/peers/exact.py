@@ -43,7 +43,7 @@ def main() -> None:
     )
     table.title = f"Largest difference of a weight, float64, {asked.limit} examples of a class"
     for kind, settings in SETTINGS.items():
-        for name, added in _counterparts(settings, recipe, scenario).items():
+        for name, added in _counterparts(settings, recipe, scenario, asked.seed).items():
             differences, moved = compare(settings, added, scenario, recipe, asked.seed)
             table.add_row(kind, name, *(f"{d:.0e}" for d in differences), f"{moved:.2f}")
     Console(width=120).print(table)
@@ -65,10 +65,10 @@ def compare(
 
 
 def _counterparts(
-    settings: Settings, recipe: Recipe, scenario: Scenario
+    settings: Settings, recipe: Recipe, scenario: Scenario, seed: int
 ) -> dict[str, Sequence[Any]]:
     """Return the exact counterpart, and beside it the library's own where that is another."""
-    exact = corrected(settings, recipe, scenario)
+    exact = corrected(settings, recipe, scenario, seed)
     if exact is None:
         return {}
     own = plugins(settings, recipe, scenario)

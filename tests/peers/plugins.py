@@ -21,6 +21,7 @@ from avalanche.training.plugins import (
 from avalanche.training.storage_policy import ClassBalancedBuffer
 
 from probe.fitting import Recipe
+from probe.randomness import stream
 from scenarios.learners.base import Settings
 from scenarios.learners.er import ErSettings
 from scenarios.learners.ewc import EwcSettings
@@ -53,7 +54,9 @@ def plugins(settings: Settings, recipe: Recipe, scenario: Scenario) -> list[Any]
     raise ValueError(f"avalanche has no counterpart of {settings.kind!r} here")
 
 
-def corrected(settings: Settings, recipe: Recipe, scenario: Scenario) -> list[Any] | None:
+def corrected(
+    settings: Settings, recipe: Recipe, scenario: Scenario, seed: int
+) -> list[Any] | None:
     """Return the counterpart that is to do exactly what we do: its own, or changed to match.
 
     None for replay, whose memory and draws from it are random.
@@ -66,7 +69,7 @@ def corrected(settings: Settings, recipe: Recipe, scenario: Scenario) -> list[An
         case SiSettings():
             return [_PaperSi(_si_lambda(settings), eps=settings.damping)]
         case GemSettings():
-            return [_PaperGem(settings, scenario)]
+            return [_PaperGem(settings, scenario, seed)]
     return plugins(settings, recipe, scenario)
 
 
@@ -109,21 +112,27 @@ class _SingleExampleEwc(EWCPlugin):
 
 
 class _PaperGem(GEMPlugin):
-    """GEM with the latest examples of each class in memory, and the QP as it is.
+    """GEM with the same random examples of each class in memory as ours, and the QP as it is.
 
     Its own memory is a random one of the task, and it adds 1e-3 to the diagonal of the Gram matrix,
     which is much where gradients are small.
     """
 
-    def __init__(self, settings: GemSettings, scenario: Scenario) -> None:
+    def __init__(self, settings: GemSettings, scenario: Scenario, seed: int) -> None:
         super().__init__(settings.memory_per_class, settings.margin)
         self._tasks = scenario.tasks
+        self._seed = seed
 
     def update_memory(self, dataset: Any, t: int, batch_size: int) -> None:
         task = self._tasks[t]
+        draw = stream(self._seed, "memory", t + 1)
         stored = [task.train.of_classes([c]) for c in task.classes]
-        self.memory_x[t] = torch.cat([e.x[-self.patterns_per_experience :] for e in stored])
-        self.memory_y[t] = torch.cat([e.y[-self.patterns_per_experience :] for e in stored])
+        chosen = [torch.randperm(len(e), generator=draw) for e in stored]
+        stored = [
+            e.take(c[: self.patterns_per_experience]) for e, c in zip(stored, chosen, strict=True)
+        ]
+        self.memory_x[t] = torch.cat([e.x for e in stored])
+        self.memory_y[t] = torch.cat([e.y for e in stored])
         self.memory_tid[t] = torch.zeros_like(self.memory_y[t])
 
     def solve_quadprog(self, g: torch.Tensor) -> torch.Tensor:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.utils.flop_counter import FlopCounterMode
+from torch.utils.flop_counter import FlopCounterMode, conv_flop_count
 
 from probe.examples import Examples
 from probe.modes import mode
@@ -87,7 +87,35 @@ class OpsMeter:
 
     @staticmethod
     def _counting() -> FlopCounterMode:
-        return FlopCounterMode(display=False)
+        return FlopCounterMode(display=False, custom_mapping=_FORMULAS)
+
+
+def _convolution_backward(
+    grad_output: Shape,
+    x: Shape,
+    weight: Shape,
+    bias: object,
+    stride: object,
+    padding: object,
+    dilation: object,
+    transposed: bool,
+    output_padding: object,
+    groups: int,
+    output_mask: Sequence[bool],
+    out_shape: object,
+) -> int:
+    """Return the operations of a convolution's two gradients, each as many as of the forward pass.
+
+    torch's own formula forgets that a group sees its own channels alone, so that per-example
+    gradients, which are one grouped convolution, would count as many times as there are examples.
+    """
+    forward = int(conv_flop_count(list(x), list(weight), list(grad_output), transposed))
+    return forward * sum(output_mask[:2])
+
+
+Shape = Sequence[int]
+
+_FORMULAS = {torch.ops.aten.convolution_backward: _convolution_backward}
 
 
 def one_pass_ops(model: nn.Module, examples: Examples, batch_size: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -12,6 +12,7 @@ from figures import (
     curves,
     depth,
     heads,
+    looks,
     matrix,
     memory,
     sampling,
@@ -57,19 +58,28 @@ def draw(
     """Draw a study's tables; return the figures by name, None where there is nothing to draw.
 
     Of the rows that differ in the head only those of the study's main head are drawn: the one that
-    comes first.
+    comes first. Where more learners than there are looks have names of their own, as in a sweep,
+    those figures are left out in which a legend tells the learners apart.
     """
     head = heads.main_head([*rows, *metrics])
     rows, metrics = heads.of_head(rows, head), heads.of_head(metrics, head)
-    return {
-        "depth": depth.draw(summary),
-        "bias": bias.draw(summary),
-        "matrix": matrix.draw(rows),
-        "curves": curves.draw(rows),
-        "tasks": tasks.draw(rows),
-        "tradeoff": tradeoff.draw(metrics),
-        "memory": memory.draw(metrics, learners),
-        "sampling": sampling.draw(metrics, learners),
-        "spider": spider.draw(metrics, learners),
-        "scores": scores.draw(metrics),
+    alike = not looks.distinct(row.learner for row in learners)
+    figures: dict[str, Callable[[], Figure | None]] = {
+        "depth": lambda: depth.draw(summary),
+        "bias": lambda: bias.draw(summary),
+        "matrix": lambda: matrix.draw(rows),
+        "curves": lambda: curves.draw(rows),
+        "tasks": lambda: tasks.draw(rows),
+        "tradeoff": lambda: tradeoff.draw(metrics),
+        "memory": lambda: memory.draw(metrics, learners),
+        "sampling": lambda: sampling.draw(metrics, learners),
+        "spider": lambda: spider.draw(metrics, learners),
+        "scores": lambda: scores.draw(metrics),
     }
+    return {
+        name: None if alike and name not in _WITHOUT_LOOKS else figure()
+        for name, figure in figures.items()
+    }
+
+
+_WITHOUT_LOOKS = {"matrix", "curves", "memory", "sampling"}  # a panel or a kind for each learner

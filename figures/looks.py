@@ -58,6 +58,15 @@ def of_learners(learners: Iterable[str]) -> dict[str, Look]:
     return _with_spares(learners, _KNOWN)
 
 
+def distinct(learners: Iterable[str]) -> bool:
+    """Whether no two of these learners look alike: there are looks for 14 with names of their own.
+
+    >>> distinct(["er", "mine"]), distinct(f"mine-{k}" for k in range(15))
+    (True, False)
+    """
+    return len(set(learners) - set(_KNOWN)) <= len(_SPARE)
+
+
 def of_strategies(strategies: Iterable[str]) -> dict[str, Look]:
     """Return the look of each strategy that chooses stored samples, as `of_learners` does.
 

@@ -241,13 +241,13 @@ def _end(name: str, width: int) -> str:
 
 
 def folded(name: str, width: int = 22) -> str:
-    """Break a name after a dot, underscore or space where a line would outgrow `width` characters.
+    """Break a name after one of `._- ` where a line would outgrow `width` characters.
 
     >>> folded("features.denseblock3.conv2")
     'features.denseblock3.\\nconv2'
     """
     lines = [""]
-    for part in re.findall(r"[^._ ]*[._ ]?", name):
+    for part in re.findall(r"[^._ -]*[._ -]?", name):
         if lines[-1] and len(lines[-1] + part) > width:
             lines.append("")
         lines[-1] += part

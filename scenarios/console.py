@@ -63,24 +63,37 @@ def show_results(
     metrics: Sequence[MetricRow],
     features: Sequence[str],
 ) -> None:
-    """Print learners x features: PRA, and Chaudhry's forgetting F after the last task, in %."""
+    """Print learner by learner, in %: PRA behind each feature (single-head), and A and F.
+
+    A and F are Chaudhry 2018's after the last task, under the main head, the first of the report.
+    Of a study that retrains nothing PRA is left out.
+    """
+    looked = features if len(features) > 1 else ()
     seeds = max((row.seeds for row in summary), default=0)
-    of = f"mean±std over {seeds} seeds" if seeds > 1 else "one seed"
-    console.print(f"Partial Retrain Accuracy and forgetting F, in %: {of}")
+    main = next((row.head for row in metrics if row.head), "single")
+    last = f"average accuracy A and forgetting F after the last task ({main}-head)"
+    what = f"Partial Retrain Accuracy (single-head), {last}" if looked else last.capitalize()
+    console.print(f"{what}, in %: {f'mean±std over {seeds} seeds' if seeds > 1 else 'one seed'}")
     table = Table(box=SIMPLE, padding=(0, 1))
-    for column in ("learner", *features, "F"):
+    for column in ("learner", *looked, "A", "F"):
         table.add_column(column, justify="left" if column == "learner" else "right", no_wrap=True)
     pra = {(r.learner, r.feature): (r.mean, r.std) for r in summary if r.measure == "pra"}
-    # F_k comes in order of k: what stays is its value after the last task, under the main head.
-    forgetting = [row for row in metrics if row.metric.startswith("forgetting[")]
-    main = forgetting[0].head if forgetting else ""
-    last = {row.learner: (row.mean, row.std) for row in forgetting if row.head == main}
+    a, f = (_after_the_last(metrics, m, main) for m in ("average_accuracy[", "forgetting["))
     for learner in dict.fromkeys(row.learner for row in summary):
-        values = [*(pra.get((learner, feature)) for feature in features), last.get(learner)]
+        behind = [pra.get((learner, feature)) for feature in looked]
         # Many features fit into 80 columns with the deviation below the mean.
-        cells = [_cell(value, "\n±" if len(features) > 5 else "±") for value in values]
-        table.add_row(learner, *cells)
+        between = "\n±" if len(looked) > 4 else "±"
+        values = [*behind, a.get(learner), f.get(learner)]
+        table.add_row(learner, *(_cell(value, between) for value in values))
     console.print(table)
+
+
+def _after_the_last(
+    metrics: Iterable[MetricRow], name: str, head: str
+) -> dict[str, tuple[float, float]]:
+    # They come in order of k: what stays is the value after the last task.
+    own = (row for row in metrics if row.metric.startswith(name) and row.head == head)
+    return {row.learner: (row.mean, row.std) for row in own}
 
 
 def _effort(job: Job, part: str) -> float:

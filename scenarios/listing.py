@@ -25,6 +25,7 @@ def show_known() -> None:
     metrics = scorecard(AccuracyMatrix.square([[1.0]])).values
     papers = [(paper, ", ".join(names)) for paper, names in metrics.items()]
     papers.append(("murata", "pra, f1, forgetting_strength (by feature, from a study)"))
+    papers.append(("diaz_rodriguez", "ms, sss, ce, cl_score, cl_stability (from a study)"))
     for title, entries in (
         ("preset", presets),
         ("data set", data),

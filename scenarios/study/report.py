@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict
 
 from probe.errors import InputError
 from probe.metrics.diaz_rodriguez import CRITERIA, W1, W2, W3, shares
@@ -12,6 +13,9 @@ from scenarios.heads import Head
 
 WEIGHTS = {"W1": W1, "W2": W2, "W3": W3}
 """The weightings of Diaz-Rodriguez 2018, which every study reports."""
+
+
+_Weight = Annotated[float, Strict()]
 
 
 def _heads(heads: tuple[Head, ...]) -> tuple[Head, ...]:
@@ -24,8 +28,8 @@ def _weightings(weights: dict[str, tuple[float, ...]]) -> dict[str, tuple[float,
     for name, values in weights.items():
         if name in WEIGHTS:
             raise InputError(f"{name} is a weighting of the paper: choose another name")
-        if not name or any(mark in name for mark in "[],"):
-            raise InputError(f"{name!r} is no name for a weighting: leave out brackets and commas")
+        if not re.fullmatch(r"[\w.+-]+", name):
+            raise InputError(f"{name!r} is no name for a weighting: use letters, digits and .+-_")
         shares(values)
     return weights
 
@@ -40,7 +44,7 @@ class ReportSpec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     heads: Annotated[tuple[Head, ...], Field(min_length=1), AfterValidator(_heads)] = ("single",)
-    weights: Annotated[dict[str, tuple[float, ...]], AfterValidator(_weightings)] = {}
+    weights: Annotated[dict[str, tuple[_Weight, ...]], AfterValidator(_weightings)] = {}
 
     @property
     def weightings(self) -> dict[str, dict[str, float]]:

@@ -100,3 +100,13 @@ def test_drawing_loads_neither_torch_nor_pyplot(rows, metrics, write, tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code, run], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+@pytest.mark.parametrize(("count", "told_apart"), [(14, True), (15, False)])
+def test_a_sweep_of_more_learners_than_looks_has_no_figure_with_a_legend_of_them(
+    count, told_apart, scored, rows, write, tmp_path
+):
+    sweep = scored([f"er{10 + k}-uniform" for k in range(count)], tasks=2)
+    names = {path.stem for path in build(write(tmp_path, rows, sweep))}
+    assert ({"tasks", "tradeoff", "spider", "scores", "depth", "bias"} <= names) is told_apart
+    assert {"matrix", "curves", "memory"} <= names

@@ -24,11 +24,11 @@ def pra(learner: str, feature: str, mean: float) -> SummaryRow:
     )
 
 
-def forgetting(learner: str, head: str, k: int, mean: float) -> MetricRow:
+def after(k: int, metric: str, learner: str, head: str, mean: float) -> MetricRow:
     return MetricRow(
         learner=learner,
         paper="chaudhry",
-        metric=f"forgetting[{k}]",
+        metric=f"{metric}[{k}]",
         head=head,
         mean=mean,
         std=0.02,
@@ -36,44 +36,61 @@ def forgetting(learner: str, head: str, k: int, mean: float) -> MetricRow:
     )
 
 
-def shown(metrics: list[MetricRow]) -> dict[str, list[str]]:
-    """Return the cells of each learner's row."""
+def shown(
+    metrics: list[MetricRow], features: tuple[str, ...] = ("conv1", "output")
+) -> dict[str, list[str]]:
+    """Return the cells of each learner's row, and the words of what is printed above."""
     summary = [
         pra(name, f, m) for name, m in (("er", 0.9), ("ft", 0.8)) for f in ("conv1", "output")
     ]
     out = io.StringIO()
-    show_results(Console(file=out, width=100), summary, metrics, ("conv1", "output"))
+    show_results(Console(file=out, width=200), summary, metrics, features)
     cells = [line.split() for line in out.getvalue().splitlines() if line.split()]
-    return {line[0]: line[1:] for line in cells if line[0] in ("er", "ft")}
+    rows = {line[0]: line[1:] for line in cells if line[0] in ("er", "ft")}
+    return {**rows, "above": cells[0]}
 
 
 F = {("er", "single"): 0.2, ("er", "multi"): 0.1, ("ft", "single"): 0.6, ("ft", "multi"): 0.3}
+PRA = {"er": ["90.0±1.0", "90.0±1.0"], "ft": ["80.0±1.0", "80.0±1.0"]}
+
+
+def measured(heads: tuple[str, ...]) -> list[MetricRow]:
+    """Rows as in metrics.csv: learner by learner, head by head, task by task; A = 1 - F."""
+    return [
+        after(k, metric, learner, head, value if k == 3 else 0.99)
+        for learner in ("er", "ft")
+        for head in heads
+        for metric, value in (
+            ("average_accuracy", 1 - F[learner, head]),
+            ("forgetting", F[learner, head]),
+        )
+        for k in (2, 3)
+    ]
 
 
 @pytest.mark.parametrize(
     ("heads", "er", "ft"),
     [
-        (("single", "multi"), "20.0±2.0", "60.0±2.0"),
-        (("multi", "single"), "10.0±2.0", "30.0±2.0"),
-        (("multi",), "10.0±2.0", "30.0±2.0"),
+        (("single", "multi"), ["80.0±2.0", "20.0±2.0"], ["40.0±2.0", "60.0±2.0"]),
+        (("multi", "single"), ["90.0±2.0", "10.0±2.0"], ["70.0±2.0", "30.0±2.0"]),
+        (("multi",), ["90.0±2.0", "10.0±2.0"], ["70.0±2.0", "30.0±2.0"]),
     ],
 )
-def test_forgetting_is_that_after_the_last_task_under_the_main_head(
-    heads: tuple[str, ...], er: str, ft: str
+def test_a_and_f_are_those_after_the_last_task_under_the_main_head(
+    heads: tuple[str, ...], er: list[str], ft: list[str]
 ) -> None:
-    """Rows come as in metrics.csv: learner by learner, head by head, task by task."""
-    metrics = [
-        forgetting(learner, head, k, F[learner, head] if k == 3 else 0.99)
-        for learner in ("er", "ft")
-        for head in heads
-        for k in (2, 3)
-    ]
-    assert shown(metrics) == {
-        "er": ["90.0±1.0", "90.0±1.0", er],
-        "ft": ["80.0±1.0", "80.0±1.0", ft],
-    }
+    table = shown(measured(heads))
+    assert (table["er"], table["ft"]) == (PRA["er"] + er, PRA["ft"] + ft)
+    assert f"({heads[0]}-head)," in table["above"]
+
+
+def test_where_nothing_is_retrained_there_is_no_pra() -> None:
+    table = shown(measured(("multi",)), features=("output",))
+    assert table["er"] == ["90.0±2.0", "10.0±2.0"]
+    assert "Retrain" not in table["above"]
+    assert "Retrain" in shown(measured(("multi",)))["above"]
 
 
 def test_what_was_not_measured_is_a_dash() -> None:
-    assert shown([forgetting("er", "single", 2, 0.5)])["ft"] == ["80.0±1.0", "80.0±1.0", "-"]
-    assert shown([])["er"] == ["90.0±1.0", "90.0±1.0", "-"]
+    assert shown([after(2, "forgetting", "er", "single", 0.5)])["ft"] == [*PRA["ft"], "-", "-"]
+    assert shown([])["er"] == [*PRA["er"], "-", "-"]

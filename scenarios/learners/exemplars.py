@@ -44,10 +44,18 @@ class ExemplarSettings(BaseModel):
     def quota(self, classes: int) -> int:
         """Return how many exemplars each of that many classes may have.
 
+        Raises InputError if that is none.
+
         >>> ExemplarSettings(total=20).quota(6)
         3
         """
-        return (self.total or 0) // classes if self.per_class is None else self.per_class
+        quota = (self.total or 0) // classes if self.per_class is None else self.per_class
+        if not quota:
+            raise InputError(
+                f"a total of {self.total} exemplars leaves none for each of {classes} classes: "
+                f"raise total, or give per_class"
+            )
+        return quota
 
 
 class Exemplars:
@@ -67,13 +75,7 @@ class Exemplars:
 
         A class that is met again is chosen anew, from the new examples and its exemplars.
         """
-        classes = len({*self._of_class, *task.classes})
-        quota = self.settings.quota(classes)
-        if not quota:
-            raise InputError(
-                f"a total of {self.settings.total} exemplars leaves none for each of {classes} "
-                f"classes: raise total, or give per_class"
-            )
+        quota = self.settings.quota(len({*self._of_class, *task.classes}))
         for label in task.classes:
             pool = self._pool(task, label)
             among = Candidates(model=model, examples=pool, label=label)

@@ -58,6 +58,9 @@ def run_study(source: str, overrides: Overrides, options: Options) -> None:
     # What does not fit the data is refused here, before anything is written.
     jobs = jobs_of(study, len(scenario.tasks))
     network_of(study, scenario)
+    for settings in study.learners.values():
+        if settings.budget:
+            settings.budget.quota(scenario.classes)
     identity = identify(study, scenario, device)
     root = options.out or Path("runs") / study.name
     identity.claim(root)

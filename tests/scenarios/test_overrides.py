@@ -157,7 +157,7 @@ def test_all_flags_together():
         ({"weights": ["mine=nan,1,0,0,0,0,0"]}, "weight of criterion A is nan, expected a number"),
         ({"weights": ["W2=1,0,0,0,0,0,0"]}, "W2 is a weighting of the paper: choose another name"),
         ({"weights": ["=1,0,0,0,0,0,0"]}, "'' is no name for a weighting"),
-        ({"weights": ["a[b=1,0,0,0,0,0,0"]}, r"'a\[b' is no name for a weighting: leave out brack"),
+        ({"weights": ["a[b=1,0,0,0,0,0,0"]}, r"'a\[b' is no name for a weighting: use letters"),
         ({"orders": "shuffle"}, "unknown orders 'shuffle': expected rotate, none or shuffle:N"),
         ({"learners": ["finetun"]}, "unknown learner 'finetun': did you mean 'finetune'"),
         ({"learners": ["er-mani"]}, "unknown learner 'er-mani': did you mean 'er-many'"),

@@ -14,6 +14,8 @@ from probe.errors import InputError
 from probe.evaluation import batch_size_on
 from probe.examples import Examples
 from probe.modes import mode
+from probe.randomness import global_stream, stream
+from probe.trace import kept_buffers
 
 
 def penultimate(model: nn.Module, x: Tensor) -> Tensor:
@@ -60,8 +62,13 @@ def penultimate_of(model: nn.Module, examples: Examples) -> Tensor:
 def in_batches(
     function: Callable[[Tensor], Tensor], model: nn.Module, examples: Examples
 ) -> Tensor:
-    """Return what `function` gives for N examples (N, ...), the model in eval mode meanwhile."""
-    with torch.no_grad(), mode(model, training=False):
+    """Return what `function` gives for N examples (N, ...), the model in eval mode meanwhile.
+
+    Buffers get their values back, and what the model draws at random comes from a generator of its
+    own.
+    """
+    own = global_stream(stream(0, "features"))
+    with torch.no_grad(), mode(model, training=False), kept_buffers(model), own:
         # A copy: a model may write into its input.
         parts = examples.x.split(batch_size_on(examples.y.device))
         return torch.cat([function(x.clone()) for x in parts])

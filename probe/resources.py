@@ -12,7 +12,8 @@ from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode, conv_flop_count
 
 from probe.examples import Examples
-from probe.modes import mode
+from probe.randomness import global_stream, stream
+from probe.trace import copied
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,16 +122,14 @@ _FORMULAS = {torch.ops.aten.convolution_backward: _convolution_backward}
 def one_pass_ops(model: nn.Module, examples: Examples, batch_size: int) -> int:
     """Return the multiply-adds of one forward and backward pass of the model over N examples.
 
-    Counted on one batch and scaled: each example takes as many. The model, its gradients and
-    running statistics are left as they are.
+    Counted on one batch and scaled: each example takes as many. A copy of the model runs, and what
+    it draws at random comes from a generator of its own.
     """
     size = min(batch_size, len(examples))
-    meter = OpsMeter()
-    with torch.enable_grad(), mode(model, training=False), meter.once():
-        scores = model(examples.x[:size].clone())
-        loss = functional.cross_entropy(scores, examples.y[:size])
-        trained = [p for p in model.parameters() if p.requires_grad]
-        torch.autograd.grad(loss, trained, allow_unused=True)
+    meter, twin = OpsMeter(), copied(model).eval()
+    with torch.enable_grad(), global_stream(stream(0, "ops")), meter.once():
+        scores = twin(examples.x[:size].clone())
+        functional.cross_entropy(scores, examples.y[:size]).backward()
     return meter.total * len(examples) // size
 
 

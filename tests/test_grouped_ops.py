@@ -5,7 +5,8 @@ import torch
 from torch import nn
 from torch.func import functional_call, grad, vmap
 
-from probe.resources import OpsMeter
+from probe.examples import Examples
+from probe.resources import OpsMeter, one_pass_ops
 
 B, C, H, W, D, K = 3, 4, 5, 6, 8, 3
 
@@ -44,3 +45,12 @@ def test_gradients_of_single_examples_cost_as_much_as_that_of_the_batch():
     with batch.once():
         model(x).square().sum().backward()
     assert single.total == batch.total
+
+
+def test_a_parametrised_model_is_counted_and_left_alone():
+    model = nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(C, D)), nn.Linear(D, K))
+    before = [value.clone() for value in model.state_dict().values()]
+    data = Examples(torch.randn(B, C), torch.zeros(B, dtype=torch.int64))
+    assert one_pass_ops(model, data, B) == B * (2 * C * D + 3 * D * K)
+    assert all(map(torch.equal, before, model.state_dict().values()))
+    assert all(p.grad is None for p in model.parameters())

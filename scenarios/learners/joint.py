@@ -38,7 +38,8 @@ class Cumulative(base.Learner):
     """At every task, train from scratch on all tasks so far (Diaz-Rodriguez 2018, appendix A).
 
     Each start has the same fresh weights, those before the first task. The diagonal of its R is
-    the reference of Chaudhry 2018's intransigence.
+    the reference of Chaudhry 2018's intransigence, under every head: all outputs compete in its
+    training, whichever compete in that of the learner it is compared with.
     """
 
     def __init__(

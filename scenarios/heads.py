@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 from probe.counts import Counts
 from probe.evaluation import evaluate_each
@@ -14,8 +14,6 @@ from scenarios.learners.competing import barred_but, own_task
 
 Head = Literal["single", "multi", "all"]
 """`single`: the classes seen so far; `multi`: those of the example's own task; `all` outputs."""
-
-HEADS: tuple[Head, ...] = get_args(Head)
 
 
 def counts_by_head(

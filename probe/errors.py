@@ -11,6 +11,10 @@ class InputError(ValueError):
     """
 
 
+class NotWritten(InputError):
+    """Something cannot be written: it is not this one job that fails, nothing can go on."""
+
+
 class NotMeasured(InputError):
     """A quantity needs a cell of the accuracy matrix (or another input) that was not measured."""
 

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from probe.errors import InputError
+from probe.errors import NotWritten
+from probe.files import suffix
 
 # Rows read before their pages are let go: the kernel maps up to 2 MB of a file for each.
 _PIECE = 32
@@ -49,12 +50,12 @@ def _mapped(folder: Path, size: int) -> Any:
         folder.mkdir(parents=True, exist_ok=True)
         # The name is one that `probe.files.sweep` knows: where a file must have one for a moment,
         # a process may be killed in it.
-        suffix = f".bin.{os.getpid()}.tmp"
-        with tempfile.TemporaryFile(dir=folder, prefix="values.", suffix=suffix) as file:
+        end = f".bin{suffix()}"
+        with tempfile.TemporaryFile(dir=folder, prefix="values.", suffix=end) as file:
             _reserve(file.fileno(), size)
             return mmap.mmap(file.fileno(), size)
     except OSError as error:
-        raise InputError(
+        raise NotWritten(
             f"cannot keep values in {folder} ({error.strerror}): make room there, choose another "
             f"folder, or allow more memory for the cache"
         ) from None

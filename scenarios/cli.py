@@ -13,6 +13,8 @@ from typing import Annotated
 import typer
 
 from probe.errors import InputError
+from scenarios.execution.stopping import HOW_TO_GO_ON, STOPPED, stoppable
+from scenarios.flags import RunFlags, with_flags
 
 app = typer.Typer(
     help="Which layer of a continually trained network forgot what, toward which task.",
@@ -22,22 +24,13 @@ app = typer.Typer(
 )
 
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")]
-Validation = Annotated[
-    int | None, typer.Option(help="Test on this many training examples per class instead.")
-]
-Weightings = Annotated[
-    list[str] | None, typer.Option(help="A weighting of CLscore, NAME=w1,...,w7; repeatable.")
-]
-
-Budget = Annotated[
-    str | None, typer.Option(help="Memory for features' values, as 4GB; half of what is free.")
-]
 
 
 def main() -> None:
     """Run the command line; a user's mistake is one sentence and exit code 2."""
     try:
-        app()
+        with stoppable():
+            app()
     except InputError as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)
@@ -46,61 +39,29 @@ def main() -> None:
         sys.exit(2)
     except SystemExit as stop:
         # Ctrl-C arrives here as the exit code that typer makes of it, without a word.
-        if stop.code == 130:
-            print("stopped: run the same command again to go on", file=sys.stderr)
+        if stop.code in STOPPED:
+            print(HOW_TO_GO_ON, file=sys.stderr)
         raise
 
 
 @app.command()
-def run(
-    study: Annotated[str, typer.Argument(metavar="PRESET|FILE.toml")],
-    learners: Annotated[str | None, typer.Option(help="Only these, as a,b.")] = None,
-    seeds: Annotated[int | None, typer.Option(help="Number of seeds.")] = None,
-    orders: Annotated[str | None, typer.Option(help="rotate, none or shuffle:N.")] = None,
-    epochs: Annotated[int | None, typer.Option(help="Of training and retraining.")] = None,
-    train_limit: Annotated[int | None, typer.Option(help="Training examples per class.")] = None,
-    validation: Validation = None,
-    sets: Annotated[str | None, typer.Option(help="Other data, as NAME or A.npz,B.npz.")] = None,
-    heads: Annotated[str | None, typer.Option(help="To report, of single,multi,all.")] = None,
-    weights: Weightings = None,
-    out: Annotated[Path | None, typer.Option(help="Run directory; runs/NAME by default.")] = None,
-    data: Annotated[Path | None, typer.Option(help="Data folder; or set PROBE_DATA.")] = None,
-    download: Annotated[bool, typer.Option("--download", help="Fetch missing data.")] = False,
-    workers: Annotated[int | None, typer.Option(help="Processes; all cores by default.")] = None,
-    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
-    cache_budget: Budget = None,
-) -> None:
-    """Run a study, or go on with it: train, retrain behind every feature, write tables, draw."""
-    from probe.sizes import parse_size
-    from scenarios.study.overrides import Overrides
-    from scenarios.study.run import Options, run_study
+@with_flags(RunFlags)
+def run(study: Annotated[str, typer.Argument(metavar="PRESET|FILE.toml")], flags: RunFlags) -> None:
+    """Run a study, or go on with it: train, retrain behind every feature, write tables, draw.
 
-    overrides = Overrides(
-        learners=_names(learners),
-        seeds=seeds,
-        orders=orders,
-        epochs=epochs,
-        train_limit=train_limit,
-        validation=validation,
-        sets=_names(sets),
-        heads=_names(heads),
-        weights=weights,
-    )
-    budget = None if cache_budget is None else parse_size(cache_budget, "--cache-budget")
-    options = Options(
-        out=out, data=data, download=download, workers=workers, device=device, cache_budget=budget
-    )
-    run_study(study, overrides, options)
+    Exit code 1 if a job failed while the others were finished.
+    """
+    from scenarios.study.asked import options_of, overrides_of
+    from scenarios.study.run import run_study
 
-
-def _names(text: str | None) -> list[str] | None:
-    return None if text is None else text.split(",")
+    if not run_study(study, overrides_of(flags), options_of(flags)):
+        raise typer.Exit(1)
 
 
 @app.command()
 def status(directory: Directory) -> None:
     """Show how much of a study is finished, learner by learner."""
-    from scenarios.study.run import show_status
+    from scenarios.study.status import show_status
 
     show_status(directory)
 

@@ -1,53 +1,46 @@
-"""What the command line shows: progress with the time left, and the table of results."""
+"""What the command line shows of a study: its plan, the tables of results, and what failed."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from rich.box import SIMPLE
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 
+from probe.files import make_folder
 from probe.placement import CacheSettings, Placed
 from probe.sizes import show_size
 from probe.summary import training_seconds
 from probe.table import MetricRow, SummaryRow, TimeRow
-from scenarios.study.execute import Done
-from scenarios.study.job import Job, parts_of
-from scenarios.study.spec import Study
-from scenarios.study.store import Store
+from scenarios.execution.work import Ended
 
 
-def show_progress(
-    console: Console, study: Study, jobs: Sequence[Job], store: Store, done: Iterable[Done]
-) -> None:
-    """Draw from `done` until the study is finished, showing how far it is and the time left."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    parts = {job: parts_of(study, job) for job in jobs}
-    total = sum(_effort(job, part) for job in jobs for part in parts[job])
-    before: float = sum(_effort(j, p) for j in jobs for p in store.finished(j.name) & set(parts[j]))
-    with Progress(*columns, console=console) as progress:
-        bar = progress.add_task(study.name, total=total, completed=0)
-        progress.update(bar, completed=before)
-        for job, part in done:
-            progress.update(bar, advance=_effort(job, part), description=f"{job.name} {part}")
-        progress.update(bar, completed=total, description=study.name)
+def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
+    """Print which jobs failed and which others have; return whether none failed.
+
+    Where an error came from that nobody foresaw is written to `failures/` in the run directory.
+    """
+    held = [end for end in ends if end.how == "held"]
+    if held:
+        console.print(
+            f"{len(held)} jobs are being done by other processes ({held[0].reason}): the last to "
+            f"finish writes the tables",
+            markup=False,
+        )
+    failed = [end for end in ends if end.how == "failed"]
+    if failed:
+        console.print(f"{len(failed)} jobs failed; run the same command again to try them again:")
+    for end in failed:
+        console.print(f"  {end.job.name}: {end.reason}", markup=False, soft_wrap=True)
+        if end.trace:
+            path = root / "failures" / f"{end.job.name}.txt"
+            make_folder(path.parent)
+            path.write_text(end.trace, encoding="utf-8")
+            console.print(f"    {path}", markup=False, soft_wrap=True)
+    return not failed
 
 
 def show_plan(
@@ -161,15 +154,6 @@ def _after_the_last(
     # They come in order of k: what stays is the value after the last task.
     own = (row for row in metrics if row.metric.startswith(name) and row.head == head)
     return {row.learner: (row.mean, row.std) for row in own}
-
-
-def _effort(job: Job, part: str) -> float:
-    """Return roughly how long a part takes, in tasks trained on."""
-    if part == "step-0":
-        return 0.1
-    if part.startswith("feature-") or job.offline:
-        return len(job.places)
-    return int(part.removeprefix("step-")) if job.kind == "cumulative" else 1.0
 
 
 def _cell(

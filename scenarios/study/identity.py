@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import ValidationError
 
 from probe.errors import InputError
-from probe.files import make_folder, replacing, sweep
+from probe.files import create, make_folder, replacing
+from scenarios.learners.catalogue import LEARNERS
+from scenarios.study.job import Job
+from scenarios.study.quarantine import set_aside
+from scenarios.study.sealing import opened, read_plain, sealed
 from scenarios.study.spec import Study
 from scenarios.study.store import FORMAT, tensor_hash
 from scenarios.task import Scenario
 
+_NAME = "study.json"
 _FREE = {"name", "report"}  # what of a study can change no measurement
+_UNCOMPARED = _FREE | {"sha256"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,37 +41,72 @@ class Identity:
     device: str
     torch: str
 
-    @property
-    def hash(self) -> str:
-        """A hash of everything that can change a result; the study's name and report cannot."""
-        return hashlib.sha256(json.dumps(self._record(), sort_keys=True).encode()).hexdigest()
+    def of(self, job: Job) -> str:
+        """Return a hash of everything that can change the results of a job, and of nothing else.
+
+        So not of what the study, its learners, orders and features are called, of what other jobs
+        there are, nor of where the data come from: of what they are.
+        """
+        study, kind = self.study, LEARNERS[job.kind]
+        settings = study.learners[job.learner].model_dump(mode="json", exclude={"training"})
+        record = {
+            "format": FORMAT,
+            "classes": [self.tasks[place][1] for place in job.places],
+            "places": job.places,
+            "data": self.data,
+            "network": None if kind.own_features else study.network.name,
+            "learner": settings,
+            "training": asdict(study.recipe_of(job.learner)),
+            "seed": job.seed,
+            "device": self.device,
+            "torch": self.torch,
+        }
+        if not kind.offline:
+            retraining = {"retraining": asdict(study.retraining_recipe), "storage": study.storage}
+            record |= retraining
+        return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
     def claim(self, root: Path) -> None:
-        """Make the run directory this study's; raises InputError if it is another's."""
-        if (root / "study.json").exists():
-            differences = sorted(_differences(read_identity(root)._record(), self._record(), ""))
-            if differences:
-                raise InputError(
-                    f"{root} belongs to another study: {'; '.join(differences)}; choose another "
-                    f"--out or remove that directory"
-                )
-        else:
+        """Make the run directory this study's; raises InputError if it is another's.
+
+        A description that is damaged is set aside and written anew: every result says itself whose
+        it is.
+        """
+        path, content = root / _NAME, self._content()
+        if not os.path.lexists(path):
             make_folder(root)
             # A first run that was killed here has left part of a study.json, which is nobody's.
             if not all(path.match("study.json.*.tmp") for path in root.iterdir()):
                 raise InputError(f"{root} is not empty and holds no study: choose another --out")
-        self._write(root)
-        sweep(root)
+            if create(path, content):
+                return
+        try:
+            there = _read(path)
+        except InputError:
+            raise
+        except (OSError, ValueError, RecursionError):
+            set_aside(root, path, "it is not a description as it was written")
+        else:
+            self._refuse_unless_own(root, there)
+            if there == json.loads(content):
+                return
+        # What is reported may have changed, too.
+        with replacing(path) as partial:
+            partial.write_bytes(content)
 
-    def _write(self, root: Path) -> None:
-        # Also over an earlier one: what is reported may have changed.
-        free = self.study.model_dump(mode="json", include=_FREE)
-        record = {**free, **self._record()}
-        with replacing(root / "study.json") as partial:
-            partial.write_text(json.dumps(record, indent=2), encoding="utf-8")
+    def _refuse_unless_own(self, root: Path, there: dict[str, Any]) -> None:
+        own = json.loads(self._content())
+        known = {key: there.get(key) for key in own if key not in _UNCOMPARED}
+        differences = sorted(_differences(known, {key: own[key] for key in known}, ""))
+        if differences:
+            raise InputError(
+                f"{root} belongs to another study: {'; '.join(differences)}; choose another "
+                f"--out or remove that directory"
+            )
 
-    def _record(self) -> dict[str, Any]:
-        return {
+    def _content(self) -> bytes:
+        record = {
+            **self.study.model_dump(mode="json", include=_FREE),
             "format": FORMAT,
             "study": self.study.model_dump(mode="json", exclude=_FREE),
             "tasks": [{"name": name, "classes": list(classes)} for name, classes in self.tasks],
@@ -73,6 +114,7 @@ class Identity:
             "device": self.device,
             "torch": self.torch,
         }
+        return sealed(json.dumps(record).encode())
 
 
 def identify(study: Study, scenario: Scenario, device: torch.device) -> Identity:
@@ -92,14 +134,9 @@ def identify(study: Study, scenario: Scenario, device: torch.device) -> Identity
 
 def read_identity(root: Path) -> Identity:
     """Read back whose a run directory is; raises InputError if it holds no study."""
-    path = root / "study.json"
+    path = root / _NAME
     try:
-        record = json.loads(path.read_bytes())
-        if record["format"] != FORMAT:
-            raise InputError(
-                f"{path} has format {record['format']}, this version reads {FORMAT}: choose "
-                f"another --out"
-            )
+        record = _read(path)
         return Identity(
             study=Study.model_validate({**{k: record[k] for k in _FREE}, **record["study"]}),
             tasks=tuple((task["name"], tuple(task["classes"])) for task in record["tasks"]),
@@ -114,10 +151,25 @@ def read_identity(root: Path) -> Identity:
         ) from None
     except InputError:
         raise
-    except (ValueError, KeyError, TypeError, ValidationError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError(
-            f"{path} is damaged: put back a copy of it, or choose another --out"
+            f"{path} is damaged: start its `probe run` again, which writes it anew"
         ) from None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return a description; raises ValueError for one that is not as it was written."""
+    content = read_plain(path)
+    record = json.loads(content)
+    # Earlier formats had no hash of themselves.
+    if isinstance(record, dict) and ("sha256" not in record or opened(content)):
+        if record.get("format") == FORMAT:
+            return record
+        raise InputError(
+            f"{path} has format {record.get('format')}, this version reads {FORMAT}: choose "
+            f"another --out"
+        )
+    raise ValueError("it is no description")
 
 
 def _differences(there: Any, here: Any, path: str) -> Iterator[str]:

@@ -80,12 +80,6 @@ def parts_of(study: Study, job: Job) -> list[str]:
     return steps + [f"feature-{feature}" for feature in study.features_of(job.learner)[:-1]]
 
 
-def retraining_left(study: Study, jobs: Sequence[Job], store: Store) -> bool:
-    """Whether a model has yet to be retrained behind some feature."""
-    left = (part for job in jobs for part in set(parts_of(study, job)) - store.finished(job.name))
-    return any(part.startswith("feature-") for part in left)
-
-
 def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
     """Build a learner's network, uninitialised, for the scenario as it sees it.
 

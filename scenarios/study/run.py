@@ -1,61 +1,67 @@
-"""A study from its name to its pictures: what `probe run` and `probe status` do."""
+"""A study from its name to its pictures: what `probe run` does."""
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import torch
 from rich.console import Console
-from rich.table import Table
 
 from figures.build import build
 from probe.errors import InputError
 from probe.examples import Examples
+from probe.files import sweep
 from probe.placement import CacheSettings, Placed
 from probe.retrain import SAMPLE, cache_plan
 from probe.table import MetricRow, SummaryRow, TimeRow, read_table
-from scenarios.console import show_omegas, show_plan, show_progress, show_results
+from scenarios.console import show_ends, show_omegas, show_plan, show_results
 from scenarios.datasets import Location
 from scenarios.device import device_named
+from scenarios.execution.choosing import Choice
+from scenarios.execution.schedule import execute
+from scenarios.execution.shards import Shard
+from scenarios.execution.work import Work
 from scenarios.learners.catalogue import LEARNERS
-from scenarios.study.execute import Work, execute
-from scenarios.study.identity import identify, read_identity
-from scenarios.study.job import jobs_of, network_of, parts_of, retraining_left
+from scenarios.progress import show_progress
+from scenarios.study.identity import identify
+from scenarios.study.job import jobs_of, network_of
 from scenarios.study.overrides import Overrides
+from scenarios.study.quarantine import notes
 from scenarios.study.reading import check_study, read_study
 from scenarios.study.spec import Study
-from scenarios.study.store import Store
 from scenarios.study.tables import TABLES, TIMES, write_tables
 from scenarios.task import Scenario
 
-_SCRATCH = "scratch"
+_FOLDERS = ("jobs", "locks", "quarantine", "failures", "figures", "scratch")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """Where and with what a study runs; nothing here can change its results, but the device.
 
-    out: the run directory, None = runs/NAME; data, download: see `scenarios.datasets`; workers:
-    processes, None = one per core (one on a GPU); cache_budget: bytes of memory for features'
-    values, of all workers together, None = half of what is free.
+    out: the run directory, None = runs/NAME; data, download: see `scenarios.datasets`; choice: the
+    executor; shard: which of several processes on the run directory this is, None = it waits for
+    what others do; cache_budget: bytes of memory for features' values, of all workers together,
+    None = half of what is free.
     """
 
     out: Path | None = None
     data: Path | None = None
     download: bool = False
-    workers: int | None = None
+    choice: Choice = field(default_factory=Choice)
+    shard: Shard | None = None
     device: str = "cpu"
     cache_budget: int | None = None
 
 
-def run_study(source: str, overrides: Overrides, options: Options) -> None:
-    """Run the study of that preset or file to its end, from wherever an earlier run stopped."""
+def run_study(source: str, overrides: Overrides, options: Options) -> bool:
+    """Run the study of that preset or file to its end, from wherever an earlier run stopped.
+
+    Returns whether no job has failed; the tables then are those of the whole study.
+    """
     study = overrides.applied_to(check_study(read_study(source), source))
-    device = device_named(options.device)
-    workers = _workers(options.workers, device)
+    device = device_named(options.device, here=not options.choice.remote)
     location = Location.of(options.data, options.download)
     scenario = study.scenario.scenario(location)
     # What does not fit the data is refused here, before anything is written.
@@ -65,49 +71,53 @@ def run_study(source: str, overrides: Overrides, options: Options) -> None:
         network_of(study, name, LEARNERS[settings.kind].view(few))
         if settings.budget:
             settings.budget.quota(scenario.classes)
-    identity = identify(study, scenario, device)
     root = options.out or Path("runs") / study.name
-    identity.claim(root)
-    cache = CacheSettings(
-        budget=options.cache_budget, storage=study.storage, scratch=root / _SCRATCH
+    work = Work(
+        identity=identify(study, scenario, device),
+        location=Location(location.folder),
+        device=options.device,
+        root=root,
+        cache=CacheSettings(
+            budget=options.cache_budget, storage=study.storage, scratch=root / "scratch"
+        ).settled(device, min(options.choice.side_by_side(device), len(jobs))),
     )
-    cache = cache.settled(device, min(workers, len(jobs)))
-    work = Work(study, Location(location.folder), options.device, root, identity.hash, cache)
+    _refuse_links(root)
+    work.identity.claim(root)
+    for folder in (root, root / "scratch", root / "figures"):
+        sweep(folder)
     console = Console()
-    if retraining_left(study, jobs, work.store):
-        show_plan(console, _plans(study, scenario, cache), cache)
+    if work.retraining_left(jobs):
+        show_plan(console, _plans(study, scenario, work.cache), work.cache)
     del scenario  # whoever does a job loads the data for itself
+    executor = options.choice.executor_on(device)
+    ordered = options.shard.order(jobs) if options.shard else jobs
     try:
-        show_progress(console, study, jobs, work.store, execute(work, jobs, workers))
+        events = execute(work, ordered, executor, wait=options.shard is None)
+        ends = show_progress(console, work, jobs, events)
     finally:
-        _remove(root / _SCRATCH)
-    write_tables(identity, work.store)
-    for note in work.store.notes():
+        _remove(root / "scratch")
+    if not any(end.how == "held" for end in ends):
+        with work.claims.awaited("tables"):
+            write_tables(work.identity, root)
+            pictures = build(root)
+        work.claims.forget()
+        _show_results(console, study, root, pictures)
+    for note in notes(root):
         console.print(note, markup=False)
-    _show_results(console, study, root)
+    return show_ends(console, root, ends)
 
 
-def show_status(root: Path) -> None:
-    """Print how many parts of each learner are finished, and what was set aside."""
-    identity = read_identity(root)
-    store, study = Store(root, identity.hash), identity.study
-    table = Table(title=f"{study.name}: finished parts", title_justify="left")
-    for column in ("learner", "jobs", "parts", "of"):
-        table.add_column(column, justify="left" if column == "learner" else "right")
-    jobs = jobs_of(study, len(identity.tasks))
-    for learner in study.learners:
-        own = [job for job in jobs if job.learner == learner]
-        done = sum(len(store.finished(job.name) & set(parts_of(study, job))) for job in own)
-        total = sum(len(parts_of(study, job)) for job in own)
-        table.add_row(learner, str(len(own)), str(done), str(total))
-    console = Console()
-    console.print(table)
-    for note in store.notes():
-        console.print(note, markup=False)
+def _refuse_links(root: Path) -> None:
+    """Raise InputError if what is written into the run directory would land outside it."""
+    for folder in (*(root / name for name in _FOLDERS), *(root / "jobs").glob("*")):
+        if folder.is_symlink():
+            raise InputError(
+                f"{folder} is a link: a run directory holds its own folders, as what a link points "
+                f"to may be anything; put the folder in its place, or choose another --out"
+            )
 
 
-def _show_results(console: Console, study: Study, root: Path) -> None:
-    pictures = build(root)
+def _show_results(console: Console, study: Study, root: Path, pictures: list[Path]) -> None:
     summary = read_table(root / "summary.csv", SummaryRow)
     metrics = read_table(root / "metrics.csv", MetricRow)
     show_results(console, summary, metrics)
@@ -150,15 +160,3 @@ def _remove(folder: Path) -> None:
     # Its files are gone with those who used them; one that a crash has left is swept at a start.
     with suppress(OSError):
         folder.rmdir()
-
-
-def _workers(asked: int | None, device: torch.device) -> int:
-    if asked is not None and asked < 1:
-        raise InputError(f"--workers must be 1 or more, got {asked}")
-    return asked or (_cores() if device.type == "cpu" else 1)
-
-
-def _cores() -> int:
-    # Only Linux says which cores this process may use.
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1

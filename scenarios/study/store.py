@@ -1,4 +1,4 @@
-"""The run directory: small result files, each written whole or not at all, are its truth."""
+"""The results of a job: small files, each written whole or not at all, are a run's truth."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,10 @@ from torch import Tensor
 from probe.counts import Counts
 from probe.files import make_folder, replacing
 from probe.resources import Cost
+from scenarios.study.quarantine import set_aside
+from scenarios.study.sealing import opened, read_plain, sealed
 
-FORMAT = 4
+FORMAT = 5
 
 State = Mapping[str, Tensor]
 
@@ -53,17 +55,22 @@ class Checkpoint:
 
 
 class Store:
-    """A study's run directory.
+    """The results of one identity in a run directory.
 
-    `study.json` says whose it is; `jobs/JOB/PART.json` holds one finished measurement,
-    `jobs/JOB/PART.pt` and `PART.learner.pt` the checkpoint of a step with `PART.checkpoint.json`
-    beside them. Every file carries the study's identity and a hash of its content: one that does
-    not match is set aside under `quarantine/` and computed anew.
+    `jobs/JOB/PART.json` holds one finished measurement, `jobs/JOB/PART.pt` and `PART.learner.pt`
+    the checkpoint of a step with `PART.checkpoint.json` beside them. Every file carries the
+    identity of its job (see `scenarios.study.identity`) and a hash of its content: one that does
+    not match is set aside under `quarantine/` and computed anew. Links are not followed.
+
+    allowed: called before every write; raises if this process must no longer write.
     """
 
-    def __init__(self, root: Path, identity: str) -> None:
+    def __init__(
+        self, root: Path, identity: str, allowed: Callable[[], object] = lambda: None
+    ) -> None:
         self.root = root
         self._identity = identity
+        self._allowed = allowed
 
     def read(self, job: str, part: str) -> Measurement | None:
         """Return a finished part, or None if there is none that can be trusted."""
@@ -82,7 +89,6 @@ class Store:
 
     def write(self, job: str, part: str, measured: Measurement) -> None:
         """Keep a finished part."""
-        make_folder(self.root / "jobs" / job)
         record = {
             "job": job,
             "part": part,
@@ -105,15 +111,13 @@ class Store:
 
     def save_checkpoint(self, job: str, part: str, model: State, learner: State) -> None:
         """Keep a learner's state; the description is written last and makes it valid."""
-        make_folder(self.root / "jobs" / job)
         record = {"job": job, "part": part}
         for name, state in (("model", model), ("learner", learner)):
             plain = {key: tensor.detach().cpu().contiguous() for key, tensor in state.items()}
             record[name] = tensor_hash(plain)
             content = io.BytesIO()
             torch.save(plain, content)
-            with replacing(self._path(job, part + _SUFFIX[name])) as partial:
-                partial.write_bytes(content.getvalue())
+            self._write(self._path(job, part + _SUFFIX[name]), content.getvalue())
         self._write_json(self._path(job, f"{part}.checkpoint.json"), record)
 
     def load_checkpoint(self, job: str, part: str) -> Checkpoint | None:
@@ -133,47 +137,38 @@ class Store:
             states[name] = state
         return Checkpoint(states["model"], states["learner"])
 
-    def notes(self) -> list[str]:
-        """Return what was set aside, and why, one sentence each."""
-        path = self.root / "quarantine" / "notes.txt"
-        return path.read_text("utf-8").splitlines() if path.exists() else []
-
     def _path(self, job: str, name: str) -> Path:
         return self.root / "jobs" / job / name
 
-    def _write_json(self, path: Path, record: Mapping[str, Any]) -> None:
-        whole = {"format": FORMAT, "study": self._identity, **record}
+    def _write(self, path: Path, content: bytes) -> None:
+        self._allowed()
+        make_folder(path.parent)
         with replacing(path) as partial:
-            partial.write_text(json.dumps({**whole, "sha256": _digest(whole)}), encoding="utf-8")
+            partial.write_bytes(content)
+
+    def _write_json(self, path: Path, record: Mapping[str, Any]) -> None:
+        whole = {"format": FORMAT, "identity": self._identity, **record}
+        self._write(path, sealed(json.dumps(whole).encode()))
 
     def _read_json(self, path: Path) -> dict[str, Any] | None:
         try:
-            record = json.loads(path.read_bytes())
-            claimed = record.pop("sha256")
+            content = read_plain(path)
+            record = json.loads(opened(content))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, AttributeError, KeyError, TypeError, RecursionError):
-            self._set_aside(path, "it is not a result file")
-            return None
-        if claimed != _digest(record):
+        except (OSError, ValueError, RecursionError):
             self._set_aside(path, "its content does not match its hash")
             return None
-        own = {"format": FORMAT, "study": self._identity, "job": path.parent.name}
+        own = {"format": FORMAT, "identity": self._identity, "job": path.parent.name}
         part = path.name.removesuffix(".json").removesuffix(".checkpoint")
-        if {**record, **own, "part": part} != record:
+        if not isinstance(record, dict) or {**record, **own, "part": part} != record:
             self._set_aside(path, "it belongs to another study, job or part")
             return None
-        return dict(record)
+        return record
 
     def _set_aside(self, path: Path, reason: str) -> None:
-        """Move a file that cannot be trusted out of the way and say so."""
-        target = self.root / "quarantine" / f"{path.parent.name}.{path.name}"
-        make_folder(target.parent)
-        if path.exists():
-            os.replace(path, target)
-        note = f"{path}: {reason}; set aside as {target.relative_to(self.root)}, computed anew"
-        with (self.root / "quarantine" / "notes.txt").open("a", encoding="utf-8") as file:
-            file.write(note + "\n")
+        self._allowed()
+        set_aside(self.root, path, reason)
 
 
 def tensor_hash(state: State) -> str:
@@ -199,14 +194,11 @@ def _spent(record: dict[str, Any] | None) -> Spent | None:
     return Spent(cost=Cost(**record["cost"]), seconds=float(record["seconds"]))
 
 
-def _digest(record: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
-
-
 def _load_tensors(path: Path, expected: object) -> dict[str, Tensor] | None:
     """Return the tensors of a file if their hash is the expected one; executes no code in it."""
     try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
+        content = io.BytesIO(read_plain(path))
+        state = torch.load(content, map_location="cpu", weights_only=True)
         return dict(state) if tensor_hash(state) == expected else None
     except Exception:
         # A damaged or hostile file makes them raise almost anything; none of it is trusted.

@@ -33,10 +33,11 @@ TIMES = "times.csv"
 """A further one: how long each task took, which no two runs have the same."""
 
 
-def read_results(identity: Identity, store: Store) -> list[Result]:
+def read_results(identity: Identity, root: Path) -> list[Result]:
     """Read what is finished of every job."""
     results = []
     for job in jobs_of(identity.study, len(identity.tasks)):
+        store = Store(root, identity.of(job))
         found = {part: store.read(job.name, part) for part in parts_of(identity.study, job)}
         parts = {part: measured for part, measured in found.items() if measured is not None}
         tasks = tuple(identity.tasks[k] for k in job.places)
@@ -45,19 +46,19 @@ def read_results(identity: Identity, store: Store) -> list[Result]:
     return results
 
 
-def write_tables(identity: Identity, store: Store) -> None:
+def write_tables(identity: Identity, root: Path) -> None:
     """Write the tables of TABLES from what is finished so far."""
-    study, results = identity.study, read_results(identity, store)
+    study, results = identity.study, read_results(identity, root)
     rows = [row for result in results for row in _rows(identity, result)]
-    _write(store.root / "rows.csv", Row, rows)
-    _write(store.root / "summary.csv", SummaryRow, summarise(rows))
+    _write(root / "rows.csv", Row, rows)
+    _write(root / "summary.csv", SummaryRow, summarise(rows))
     by_first = study.scenario.kind == "multimodal"
     metrics = metric_rows(results, study.report, by_first)
-    _write(store.root / "metrics.csv", MetricRow, metrics)
+    _write(root / "metrics.csv", MetricRow, metrics)
     learners = [_learner(name, settings) for name, settings in study.learners.items()]
-    _write(store.root / "learners.csv", LearnerRow, learners)
-    _write(store.root / "costs.csv", CostRow, [c for result in results for c in _costs(result)])
-    _write(store.root / TIMES, TimeRow, [t for result in results for t in _times(result)])
+    _write(root / "learners.csv", LearnerRow, learners)
+    _write(root / "costs.csv", CostRow, [c for result in results for c in _costs(result)])
+    _write(root / TIMES, TimeRow, [t for result in results for t in _times(result)])
 
 
 def _rows(identity: Identity, result: Result) -> Iterator[Row]:

@@ -26,6 +26,7 @@ from probe import placement
 from probe.examples import Examples
 from probe.randomness import stream
 from scenarios.datasets import LOADERS, Dataset
+from scenarios.execution.choosing import Choice
 from scenarios.study.overrides import Overrides
 from scenarios.study.run import Options, run_study
 
@@ -76,7 +77,7 @@ def _child() -> None:
     runs = Path("runs")  # not the system's, which may lie in memory
     runs.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=runs) as folder, _peaks() as peaks:
-        options = Options(out=Path(folder) / "run", workers=1, cache_budget=budget)
+        options = Options(out=Path(folder) / "run", choice=Choice(workers=1), cache_budget=budget)
         run_study("mnist", STUDY, options)
         tables = (options.out / "rows.csv").read_bytes()
     found = {**peaks, "examples": examples, "seconds": time.perf_counter() - start}

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from probe.errors import InputError
+from scenarios.execution.choosing import Choice
 from scenarios.study.overrides import Overrides
 from scenarios.study.reading import check_study, read_study
 from scenarios.study.run import Options, run_study
@@ -22,7 +23,7 @@ def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def tables(out: Path, budget: int | None) -> list[bytes]:
-    run_study("digits", STUDY, Options(out=out, workers=1, cache_budget=budget))
+    run_study("digits", STUDY, Options(out=out, choice=Choice(workers=1), cache_budget=budget))
     return [(out / name).read_bytes() for name in TABLES]
 
 
@@ -65,5 +66,6 @@ def test_how_values_are_stored_is_part_of_a_study() -> None:
 
 def test_workers_share_the_budget(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     study = Overrides(learners=["finetune"], orders="shuffle:2", seeds=1, epochs=1, train_limit=2)
-    run_study("digits", study, Options(out=tmp_path, workers=2, cache_budget=500_000))
+    options = Options(out=tmp_path, choice=Choice(workers=2), cache_budget=500_000)
+    run_study("digits", study, options)
     assert "at most 250.0 KB in memory per worker" in capsys.readouterr().out

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from probe.table import TimeRow, read_table
+from scenarios.execution.choosing import Choice
 from scenarios.study.overrides import Overrides
 from scenarios.study.run import Options, run_study
 from scenarios.study.tables import TABLES, TIMES
@@ -28,7 +29,7 @@ def run(out: Path, workers: int = 1) -> None:
     with pytest.MonkeyPatch.context() as patch:
         # Figures take longer than the study, and are drawn from the tables alone.
         patch.setattr("scenarios.study.run.build", lambda root: [])
-        run_study("digits", STUDY, Options(out=out, workers=workers))
+        run_study("digits", STUDY, Options(out=out, choice=Choice(workers=workers)))
 
 
 def tables(out: Path) -> dict[str, bytes]:
@@ -76,7 +77,7 @@ def run_until_write(out: Path, count: int) -> None:
         replace(source, target)
 
     os.replace = deadly  # type: ignore[assignment]
-    run_study("digits", STUDY, Options(out=out, workers=1))
+    run_study("digits", STUDY, Options(out=out, choice=Choice(workers=1)))
 
 
 def test_killed_at_every_write(tmp_path: Path, undisturbed: dict[str, bytes]) -> None:
@@ -111,7 +112,8 @@ def test_killed_at_random_moments(tmp_path: Path, undisturbed: dict[str, bytes],
 
 def test_killed_with_values_on_the_disk(tmp_path: Path, undisturbed: dict[str, bytes]) -> None:
     """Killed while the values of three features are memory-mapped, and those of one."""
-    out, kept = tmp_path / "run", Options(out=tmp_path / "run", workers=1, cache_budget=0)
+    out = tmp_path / "run"
+    kept = Options(out=out, choice=Choice(workers=1), cache_budget=0)
 
     def die_after(feature: str) -> None:
         replace = os.replace

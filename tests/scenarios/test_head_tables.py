@@ -7,7 +7,6 @@ import pytest
 
 from scenarios.study.identity import Identity
 from scenarios.study.reading import check_study
-from scenarios.study.store import Store
 from scenarios.study.tables import write_tables
 from tests.scenarios.toy_study import (
     FINETUNE,
@@ -189,7 +188,7 @@ def test_learners_are_told_by_their_kind_and_what_they_store(tmp_path):
     raw = {"name": "toy", "scenario": {"data": "digits"}, "network": {"name": "mlp"}}
     study = check_study({**raw, "learners": learners}, "toy")
     identity = Identity(study=study, tasks=TASKS, data="", device="cpu", torch="")
-    write_tables(identity, Store(tmp_path, identity.hash))
+    write_tables(identity, tmp_path)
     assert [list(row.values()) for row in read(tmp_path / "learners.csv")] == [
         ["finetune", "finetune", "", "", ""],
         ["er", "er", "128", "", "uniform"],

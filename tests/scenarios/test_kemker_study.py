@@ -16,6 +16,7 @@ from sklearn.metrics import balanced_accuracy_score
 from torch import nn
 
 from scenarios.datasets import load
+from scenarios.execution.choosing import Choice
 from scenarios.permuted import permutation
 from scenarios.study.overrides import Overrides
 from scenarios.study.run import Options, run_study
@@ -80,7 +81,7 @@ class Run:
         with pytest.MonkeyPatch.context() as patch:
             # Figures take longer than the study, and are drawn from the tables alone.
             patch.setattr("scenarios.study.run.build", lambda root: [])
-            run_study(str(source), Overrides(), Options(out=root, workers=1))
+            run_study(str(source), Overrides(), Options(out=root, choice=Choice(workers=1)))
         tables = {}
         for name in (*TABLES, TIMES):
             with (root / name).open(newline="") as file:

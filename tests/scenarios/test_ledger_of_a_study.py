@@ -55,10 +55,9 @@ def test_the_published_criteria_come_out_of_the_tables(tmp_path: Path) -> None:
     }
     study, scenario = study_of(list(published), classes_per_task=1)
     identity = identify(study, scenario, CPU)
-    store = Store(tmp_path, identity.hash)
     for job in jobs_of(study, 10):
-        done(study, job, scenario, store)
-    write_tables(identity, store)
+        done(study, job, scenario, Store(tmp_path, identity.of(job)))
+    write_tables(identity, tmp_path)
     with (tmp_path / "metrics.csv").open(newline="") as file:
         rows = {(row["learner"], row["metric"]): row for row in csv.DictReader(file)}
     for kind, expected in published.items():

@@ -6,6 +6,7 @@ import pytest
 
 from probe.errors import InputError
 from probe.spread import Spread
+from scenarios.execution.choosing import Choice
 from scenarios.study.clscore import NAMES, cl_scores
 from scenarios.study.overrides import Overrides
 from scenarios.study.reading import check_study
@@ -124,8 +125,8 @@ def test_another_report_measures_nothing_anew_and_writes_its_tables(tmp_path, mo
     source = str(tmp_path / "tiny.toml")
     monkeypatch.setattr("scenarios.study.run.build", lambda root: [])
     report = Overrides(heads=["multi", "all"], weights=["mine=0,0,1,0,0,0,0"])
-    afresh = Options(out=tmp_path / "afresh", workers=1)
-    again = Options(out=tmp_path / "again", workers=1)
+    afresh = Options(out=tmp_path / "afresh", choice=Choice(workers=1))
+    again = Options(out=tmp_path / "again", choice=Choice(workers=1))
     run_study(source, report, afresh)
     run_study(source, Overrides(), again)
     parts = {path: path.stat().st_mtime_ns for path in (again.out / "jobs").rglob("*")}

@@ -10,6 +10,7 @@ import pytest
 from torch import nn
 
 from probe.sizes import show_size
+from scenarios.execution.choosing import Choice
 from scenarios.study.overrides import Overrides
 from scenarios.study.run import Options, run_study
 
@@ -38,7 +39,7 @@ def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
 def run(folder: Path, kind: str, feature: str = "output") -> None:
     source = folder / "tiny.toml"
     source.write_text(TINY.format(kind=kind, feature=feature))
-    run_study(str(source), Overrides(), Options(out=folder / "run", workers=1))
+    run_study(str(source), Overrides(), Options(out=folder / "run", choice=Choice(workers=1)))
 
 
 @pytest.mark.parametrize(("kind", "shown"), [("split", False), ("incremental", True)])

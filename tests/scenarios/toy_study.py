@@ -74,12 +74,12 @@ def written(root, learners, without=(), multi=None, costs=True, report=None):
     }
     study = check_study(raw, "toy")
     identity = Identity(study=study, tasks=TASKS, data="", device="cpu", torch="")
-    store = Store(root, identity.hash)
     for job in jobs_of(study, len(TASKS)):
+        store = Store(root, identity.of(job))
         for part in parts_of(study, job):
             if (job.learner, job.order, job.seed, part) not in without:
                 store.write(job.name, part, measured(job, part, multi or RUNS, costs))
-    write_tables(identity, store)
+    write_tables(identity, root)
     return {name.removesuffix(".csv"): read(root / name) for name in TABLES}
 
 

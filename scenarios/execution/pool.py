@@ -1,0 +1,116 @@
+"""The jobs of a study side by side, in processes of this machine."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Generator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from dataclasses import replace
+
+import torch
+
+from scenarios.execution.executor import Take
+from scenarios.execution.following import Following
+from scenarios.execution.work import Attempt, Ended, Event, Work, carry_out
+
+_POLL = 0.2  # seconds between two looks at what the workers have finished
+
+
+class Pool:
+    """Processes, each with one torch thread, a device and one job at a time.
+
+    devices: one for each process. A process that is killed takes only its own job along, as each
+    has a `concurrent.futures` pool to itself.
+    """
+
+    def __init__(self, devices: Sequence[str]) -> None:
+        self._devices = devices
+
+    def events(self, work: Work, take: Take) -> Generator[Event]:
+        """See `Executor.events`."""
+        workers = [_Worker(replace(work, device=device)) for device in self._devices]
+        seen = Following(work)
+        try:
+            while True:
+                for worker in workers:
+                    attempt = None if worker.future else take()
+                    if attempt:
+                        worker.start(attempt)
+                        seen.add(attempt.job)
+                running = {worker.future: worker for worker in workers if worker.future}
+                if not running:
+                    return
+                done, _ = wait(running, timeout=_POLL, return_when=FIRST_COMPLETED)
+                yield from seen.new_parts()
+                for future in done:
+                    ended = running[future].end()
+                    yield from seen.last_parts(ended.job)
+                    yield ended
+        finally:
+            for worker in workers:
+                worker.stop()
+
+
+class _Worker:
+    """One process, started again after it was killed."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._pool: ProcessPoolExecutor | None = None
+        self._attempt: Attempt | None = None
+        self.future: Future[Ended] | None = None
+
+    def start(self, attempt: Attempt) -> None:
+        if self._pool is None:
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=_prepare)
+        self._attempt = attempt
+        self.future = self._pool.submit(_carry_out, self._work, attempt)
+
+    def end(self) -> Ended:
+        future, attempt, self.future = self.future, self._attempt, None
+        if future is None or attempt is None:
+            raise RuntimeError("a worker that was not started cannot end")
+        try:
+            return future.result()
+        except BrokenProcessPool:
+            self.stop()
+            return Ended(job=attempt.job, how="killed", reason="its worker was killed")
+
+    def stop(self) -> None:
+        """End the process at once: what it has finished is kept, and the rest can be done again."""
+        if self._pool is None:
+            return
+        pool, self._pool = self._pool, None
+        for process in list((pool._processes or {}).values()):
+            process.terminate()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _carry_out(work: Work, attempt: Attempt) -> Ended:
+    *_, ended = carry_out(work, attempt)
+    if not isinstance(ended, Ended):
+        raise TypeError(f"expected how {attempt.job.name} ended, got {ended}")
+    return ended
+
+
+def _prepare() -> None:
+    """Prepare a worker: one thread, deaf to Ctrl-C (the parent decides), gone with its parent."""
+    torch.set_num_threads(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()
+
+
+def _follow(sentinel: int) -> None:
+    # A killed parent cannot tell its workers: one that went on would write into a run continued
+    # by somebody else.
+    with suppress(OSError):
+        multiprocessing.connection.wait([sentinel])
+    os._exit(1)

@@ -39,8 +39,9 @@ def execute(
     left = deque(Attempt(job) for job in jobs if not work.is_finished(job))
     others = _Others(work)
     tries: Counter[Job] = Counter()
+    held: list[Job] = []
     while left:
-        held: list[Job] = []
+        held = []
         with closing(executor.events(work, lambda: left.popleft() if left else None)) as events:
             for event in events:
                 if isinstance(event, Part):
@@ -52,10 +53,15 @@ def execute(
                     left.append(Attempt(event.job))
                 else:
                     yield _final(event)
-        if wait:
-            left.extend((yield from others.wait(held)))
-        else:
-            yield from (Ended(job=job, how="held") for job in held)
+        held, free = yield from others.look(held)
+        while wait and held and not free:
+            yield Waiting(len(held), others.holder)
+            time.sleep(min(_PATIENCE, work.lease / 10))
+            held, free = yield from others.look(held)
+        left.extend(free)
+        # What else is there to do comes first; then they are looked at again.
+        left.extend(Attempt(job) for job in held if free)
+    yield from (Ended(job=job, how="held", reason=others.holder) for job in held)
 
 
 def _final(ended: Ended) -> Ended:
@@ -69,31 +75,31 @@ def _final(ended: Ended) -> Ended:
 
 
 class _Others:
-    """The processes that have jobs which this one wants done."""
+    """The processes that have jobs which this one wants done; holder: one of them."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
         self._watch = Watch(work.lease)
+        self.holder = ""
 
-    def wait(self, jobs: Sequence[Job]) -> Generator[Event | Waiting, None, list[Attempt]]:
-        """Wait until some of the jobs are nobody's any more; return them, yield what is done."""
-        free: list[Attempt] = []
-        while jobs and not free:
-            left = []
-            for job in jobs:
-                lock = self._work.claims.seen(job.name)
-                if lock and not lock.dead and not self._watch.stale(lock):
-                    left.append((job, lock))
-                elif self._work.is_finished(job):
-                    parts = parts_of(self._work.identity.study, job)
-                    yield from (Part(job, part) for part in parts)
-                    yield Ended(job=job, how="finished")
-                else:
-                    free.append(Attempt(job, lock))
-            jobs = [job for job, _ in left]
-            if jobs and not free:
-                yield Waiting(len(jobs), left[0][1].holder)
-                time.sleep(min(_PATIENCE, self._work.lease / 10))
-        if jobs:
-            free += [Attempt(job) for job in jobs]
-        return free
+    def look(
+        self, jobs: Sequence[Job]
+    ) -> Generator[Event, None, tuple[list[Job], list[Attempt]]]:
+        """Return which of the jobs are still held, and which can be done; yield what is finished.
+
+        Who looks has given back its own locks before. So of all that end without waiting, the last
+        to look sees everything finished.
+        """
+        held, free = [], []
+        for job in jobs:
+            lock = self._work.claims.seen(job.name)
+            if lock and not lock.dead and not self._watch.stale(lock):
+                self.holder = lock.holder
+                held.append(job)
+            elif self._work.is_finished(job):
+                parts = parts_of(self._work.identity.study, job)
+                yield from (Part(job, part) for part in parts)
+                yield Ended(job=job, how="finished")
+            else:
+                free.append(Attempt(job, lock))
+        return held, free

@@ -20,8 +20,8 @@ def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
     Windows line ends, spaces around cells and blank lines at the end are allowed.
 
     Raises InputError, naming the file and the remedy, for a file that cannot be read, ragged rows,
-    cells that are not numbers, another shape, and values out of range. Pickled data in a .npy
-    (which could run code) is refused.
+    cells that are not numbers or all empty, another shape, and values out of range. Pickled data in
+    a .npy (which could run code) is refused.
     """
     readers = {".csv": _read_csv, ".npy": _read_npy}
     suffix = path.suffix.lower()
@@ -32,7 +32,10 @@ def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
     except FileNotFoundError:
         raise InputError(f"{path} does not exist: give the path of a .csv or .npy file") from None
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
+        raise InputError(
+            f"{path} cannot be read ({error.strerror or error}): give the path of a .csv or .npy "
+            f"file"
+        ) from None
     _check_shape(path, values)
     _check_range(path, values, percent)
     fractions = values / 100 if percent else values
@@ -79,7 +82,7 @@ def _read_npy(path: Path) -> NDArray[np.float64]:
                 f"{path} is not a readable .npy file of numbers: write it with numpy.save from an "
                 f"array of floats (pickled objects are refused)"
             ) from None
-    if values.dtype.kind not in "biuf":
+    if values.dtype.kind not in "iuf":
         raise InputError(f"{path} holds {values.dtype} values, expected numbers: save floats")
     return values.astype(np.float64)
 
@@ -95,6 +98,8 @@ def _check_shape(path: Path, values: NDArray[np.float64]) -> None:
 
 
 def _check_range(path: Path, values: NDArray[np.float64], percent: bool) -> None:
+    if np.isnan(values).all():
+        raise InputError(f"{path} holds no number: fill in the cells that were measured")
     top = 100 if percent else 1
     outside = np.argwhere((values < 0) | (values > top))
     if not len(outside):

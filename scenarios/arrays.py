@@ -36,6 +36,8 @@ def read_arrays(
     except OSError as error:
         reason = error.strerror or error
         raise InputError(f"cannot read {path} ({reason}): check the path") from None
+    except MemoryError:
+        raise InputError(f"{path} needs more memory than there is: write fewer examples") from None
     except (*_BROKEN, *_BROKEN_ZIP):
         raise InputError(
             f"{path} is no whole file of numpy's .npz format: write it again with numpy.savez"

@@ -15,6 +15,7 @@ import typer
 from probe.errors import InputError
 from scenarios.execution.stopping import HOW_TO_GO_ON, STOPPED, stoppable
 from scenarios.flags import RunFlags, with_flags
+from scenarios.usage import call
 
 app = typer.Typer(
     help="Which layer of a continually trained network forgot what, toward which task.",
@@ -30,12 +31,13 @@ def main() -> None:
     """Run the command line; a user's mistake is one sentence and exit code 2."""
     try:
         with stoppable():
-            app()
+            sys.exit(call(app))
     except InputError as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)
     except OSError as error:
-        print(f"error: {error}; check the path", file=sys.stderr)
+        shown = f"cannot write what is shown ({error.strerror}): make room, or show it elsewhere"
+        print(f"error: {f'{error}; check the path' if error.filename else shown}", file=sys.stderr)
         sys.exit(2)
     except SystemExit as stop:
         # Ctrl-C arrives here as the exit code that typer makes of it, without a word.

@@ -10,7 +10,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from probe.files import make_folder
+from probe.files import make_within, replacing
 from probe.placement import CacheSettings, Placed
 from probe.sizes import show_size
 from probe.summary import training_seconds
@@ -37,8 +37,9 @@ def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
         console.print(f"  {end.job.name}: {end.reason}", markup=False, soft_wrap=True)
         if end.trace:
             path = root / "failures" / f"{end.job.name}.txt"
-            make_folder(path.parent)
-            path.write_text(end.trace, encoding="utf-8")
+            make_within(root, path.parent)
+            with replacing(path) as partial:
+                partial.write_text(end.trace, encoding="utf-8")
             console.print(f"    {path}", markup=False, soft_wrap=True)
     return not failed
 

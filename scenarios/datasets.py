@@ -7,15 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import torch
 
 from probe.errors import InputError, unknown
 from probe.examples import Examples, check_examples
 from scenarios.bundled import breast_cancer, digits
 from scenarios.feature_files import SUFFIX, find, read_features
+from scenarios.published import PUBLISHED, read_published
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -114,104 +113,9 @@ def _spoken_digits(location: Location) -> Dataset:
     return Dataset(name="spoken_digits", classes=10, train=train, test=test)
 
 
-@dataclass(frozen=True)
-class _Torchvision:
-    """How torchvision spells one data set: its class, and the files of its two halves."""
-
-    cls: str
-    classes: int
-    train: tuple[str, ...]
-    test: tuple[str, ...]
-
-
-def _in(folder: str, *names: str) -> tuple[str, ...]:
-    return tuple(f"{folder}/{name}" for name in names)
-
-
-def _idx(folder: str, half: str) -> tuple[str, ...]:
-    return _in(folder, f"{half}-images-idx3-ubyte", f"{half}-labels-idx1-ubyte")
-
-
-_TORCHVISION = {
-    "mnist": _Torchvision("MNIST", 10, _idx("MNIST/raw", "train"), _idx("MNIST/raw", "t10k")),
-    "fashion_mnist": _Torchvision(
-        "FashionMNIST", 10, _idx("FashionMNIST/raw", "train"), _idx("FashionMNIST/raw", "t10k")
-    ),
-    "svhn": _Torchvision("SVHN", 10, ("train_32x32.mat",), ("test_32x32.mat",)),
-    "cifar10": _Torchvision(
-        "CIFAR10",
-        10,
-        _in("cifar-10-batches-py", *(f"data_batch_{k}" for k in range(1, 6))),
-        _in("cifar-10-batches-py", "test_batch", "batches.meta"),
-    ),
-    "cifar100": _Torchvision(
-        "CIFAR100",
-        100,
-        _in("cifar-100-python", "train"),
-        _in("cifar-100-python", "test", "meta"),
-    ),
-}
-
-
-# What torchvision raises for files that are absent, truncated, altered or of another format.
-_BROKEN = (RuntimeError, OSError, ValueError, TypeError, EOFError, LookupError, AssertionError)
-
-
-def _torchvision(name: str, location: Location) -> Dataset:
-    found = _TORCHVISION[name]
-    if location.folder is None:
-        raise InputError(
-            f"{name} needs a data folder: pass --data DIR (or set PROBE_DATA) where DIR holds "
-            f"{found.train[0]} and so on, as torchvision lays them out; --download fetches them"
-        )
-    try:
-        train, test = (_half(found, location, half) for half in ("train", "test"))
-    except _BROKEN as error:
-        raise _not_whole(name, found, location, error) from None
-    return Dataset(name=name, classes=found.classes, train=train, test=test)
-
-
-def _half(found: _Torchvision, location: Location, half: str) -> Examples:
-    # Imported here: torchvision costs seconds, and the bundled data do not need it.
-    from torchvision import datasets
-
-    options = {"split": half} if found.cls == "SVHN" else {"train": half == "train"}
-    kind = getattr(datasets, found.cls)
-    data = kind(str(location.folder), download=location.download, **options)
-    labels = data.labels if hasattr(data, "labels") else data.targets
-    return _examples(_channels_first(np.asarray(data.data)) / np.float32(255), labels)
-
-
-def _not_whole(name: str, found: _Torchvision, location: Location, error: Exception) -> InputError:
-    folder = location.folder or Path()
-    files = found.train + found.test
-    missing = [file for file in files if not (folder / file).is_file()]
-    reason = str(error).partition("\n")[0].partition(". You can use")[0] or type(error).__name__
-    if missing and location.download:
-        return InputError(
-            f"{name} cannot be fetched into {folder} ({reason}): put {', '.join(missing)} there"
-        )
-    if missing:
-        return InputError(
-            f"{name} is not whole in {folder}, which lacks {', '.join(missing)}: point --data at a "
-            f"folder in torchvision's layout, or add --download"
-        )
-    return InputError(
-        f"{name} cannot be read from {folder} ({reason}): of {', '.join(files)} one is damaged; "
-        f"remove it and add --download"
-    )
-
-
-def _channels_first(images: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return (N, C, H, W) from (N, H, W), (N, H, W, 3), or SVHN's (N, 3, H, W) as it is."""
-    if images.ndim == 3:
-        return images[:, None]
-    return images if images.shape[1] == 3 else images.transpose(0, 3, 1, 2)
-
-
-def _examples(images: Any, labels: Any) -> Examples:
-    x = torch.from_numpy(np.ascontiguousarray(images, dtype=np.float32))
-    return Examples(x, torch.as_tensor(np.asarray(labels), dtype=torch.int64))
+def _published(name: str, location: Location) -> Dataset:
+    halves = read_published(name, location.folder, location.download)
+    return Dataset(name=name, classes=PUBLISHED[name].classes, **halves)
 
 
 BUNDLED: dict[str, Callable[[Location], Dataset]] = {
@@ -222,5 +126,5 @@ BUNDLED: dict[str, Callable[[Location], Dataset]] = {
 LOADERS: dict[str, Callable[[Location], Dataset]] = {
     **BUNDLED,
     "spoken_digits": _spoken_digits,
-    **{name: partial(_torchvision, name) for name in _TORCHVISION},
+    **{name: partial(_published, name) for name in PUBLISHED},
 }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from http.client import HTTPException
 from pathlib import Path
@@ -22,6 +25,7 @@ from scenarios.feature_files import SUFFIX, Features, write_features
 
 _BATCH = 32  # images
 _FEW = 8  # names to choose from
+_SWITCH = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"  # an environment variable of torch's
 # Those without a dense layer at the end, those whose weights need the input scaled otherwise, and
 # one that without its own weights takes images of another size than they do.
 _OTHERS = ("squeezenet", "googlenet", "inception", "vit_h_14")
@@ -62,7 +66,7 @@ def features_of_images(folder: Path, network: str, weights: str, device: torch.d
         near = get_close_matches(network, known, _FEW, cutoff=0)
         raise unknown("network of torchvision", network, near)
     train, test = (_images(folder / half, network) for half in ("train", "test"))
-    _check_same(folder, set(train.classes), set(test.classes))
+    _check_classes(folder, set(train.classes), set(test.classes))
     model = load_network(network, weights).to(device)
     return Features(
         train=_examples(model, train, "train", device),
@@ -96,51 +100,92 @@ def load_network(name: str, weights: str) -> nn.Module:
     state = None if weights == "random" else _state(Path(weights))
     # The last weights are those of the last layer: one row for each class.
     classes = {} if state is None else {"num_classes": len(list(state.values())[-1])}
-    # torchvision draws the first weights from the global generator: it is only lent.
-    with global_stream(stream(0, "weights")):
-        model: nn.Module = models.get_model(name, weights=None, **classes)
-    if state is not None:
-        try:
+    try:
+        # torchvision draws the first weights from the global generator: it is only lent.
+        with global_stream(stream(0, "weights")):
+            model: nn.Module = models.get_model(name, weights=None, **classes)
+        if state is not None:
             model.load_state_dict(state)
-        except RuntimeError:
-            raise InputError(
-                f"the weights in {weights} are not those of torchvision's {name}: name the network "
-                f"they were trained in"
-            ) from None
+    except RuntimeError:
+        raise InputError(
+            f"the weights in {weights} are not those of torchvision's {name}: name the network "
+            f"they were trained in"
+        ) from None
     return model.eval()
 
 
 def _downloaded(name: str) -> nn.Module:
     from torchvision import models
 
+    folder = f"{torch.hub.get_dir()}/checkpoints"
     try:
-        model: nn.Module = models.get_model(name, weights="DEFAULT")
+        with _weights_only():
+            model: nn.Module = models.get_model(name, weights="DEFAULT")
     except (OSError, RuntimeError, HTTPException) as error:
         raise InputError(
             f"torchvision cannot fetch its weights of {name} ({error}): give a file with --weights "
-            f"FILE, or put theirs into {torch.hub.get_dir()}/checkpoints"
+            f"FILE, or put theirs into {folder}"
+        ) from None
+    except Exception as error:
+        # A damaged or hostile file makes torch raise almost anything.
+        raise InputError(
+            f"the file of torchvision's weights of {name} in {folder} holds no weights "
+            f"({type(error).__name__}), and was not run: remove it"
         ) from None
     return model
+
+
+@contextmanager
+def _weights_only() -> Iterator[None]:
+    """Within the block torch loads weights alone, where torchvision would let it run a pickle."""
+    before = os.environ.get(_SWITCH)
+    os.environ[_SWITCH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_SWITCH]
+        else:
+            os.environ[_SWITCH] = before
 
 
 def _state(path: Path) -> dict[str, Tensor]:
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except FileNotFoundError:
+    except OSError as error:
         raise InputError(
-            f"there is no file of weights {path}: give its path, or default or random"
+            f"there is no file of weights {path} ({error.strerror}): give its path, or default or "
+            f"random"
         ) from None
     except Exception:
         # A damaged or hostile file makes torch raise almost anything.
-        state = None
-    tensors = list(state.values()) if isinstance(state, dict) else []
-    named = isinstance(state, dict) and all(isinstance(name, str) for name in state)
-    valid = named and bool(tensors) and all(isinstance(one, Tensor) for one in tensors)
-    if not valid or not tensors[-1].ndim:
         raise InputError(
-            f"{path} holds no state dict: write it with torch.save(model.state_dict(), FILE)"
+            f"{path} holds no state dict that can be read without running code of the file: write "
+            f"it with torch.save(model.state_dict(), FILE)"
+        ) from None
+    entries = list(state.items()) if isinstance(state, dict) else []
+    whole = all(isinstance(name, str) and _is_whole(one) for name, one in entries)
+    if not entries or not whole or not entries[-1][1].ndim or not len(entries[-1][1]):
+        raise InputError(
+            f"{path} holds no state dict, tensors by name, but {_contents(state)}: write it with "
+            f"torch.save(model.state_dict(), FILE)"
         )
-    return dict(state)
+    return dict(entries)
+
+
+def _is_whole(value: object) -> bool:
+    """Whether that is a tensor whose every value is there, not one value shown many times."""
+    if not isinstance(value, Tensor) or value.layout != torch.strided:
+        return False
+    return value.untyped_storage().nbytes() >= value.numel() * value.element_size()
+
+
+def _contents(state: object) -> str:
+    if not isinstance(state, dict):
+        return type(state).__name__
+    names = [str(name) for name in state]
+    more = ", ..." if len(names) > _FEW else ""
+    return f"a table of {', '.join(names[:_FEW]) or 'nothing'}{more}"
 
 
 def _images(root: Path, network: str) -> Any:
@@ -155,7 +200,7 @@ def _images(root: Path, network: str) -> Any:
     try:
         return datasets.ImageFolder(str(root), prepare, loader=_picture)
     except FileNotFoundError as error:
-        reason = str(error).partition(". ")[0]
+        reason = str(error).partition(". ")[0].rstrip(".")
         raise InputError(
             f"{root} is no folder of images by class ({reason}): put the images of each class into "
             f"a folder of its own"
@@ -163,23 +208,34 @@ def _images(root: Path, network: str) -> Any:
 
 
 def _picture(path: str) -> Any:
+    from PIL import Image, UnidentifiedImageError
     from torchvision.datasets.folder import default_loader
 
     try:
-        return default_loader(path)
-    except (OSError, ValueError, SyntaxError) as error:
-        raise InputError(
-            f"{path} cannot be read as an image ({error}): replace or remove it"
-        ) from None
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            return default_loader(path)
+    except UnidentifiedImageError:
+        reason = "it is of no format that is known"
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        reason = f"it is larger than {Image.MAX_IMAGE_PIXELS:,} pixels"
+    except (OSError, ValueError, SyntaxError, MemoryError) as error:
+        reason = str(error) or type(error).__name__
+    raise InputError(f"{path} cannot be read as an image ({reason}): replace or remove it")
 
 
-def _check_same(folder: Path, train: set[str], test: set[str]) -> None:
+def _check_classes(folder: Path, train: set[str], test: set[str]) -> None:
     for half, alone in (("train", train - test), ("test", test - train)):
         if alone:
             raise InputError(
                 f"in {folder} only {half} has the classes {', '.join(sorted(alone))}: give train "
                 f"and test the same folders"
             )
+    if len(train) < 2:
+        raise InputError(
+            f"{folder} has a single class, {min(train)}, of which nothing can be told apart: give "
+            f"two or more"
+        )
 
 
 def _examples(model: nn.Module, images: Any, half: str, device: torch.device) -> Examples:

@@ -5,7 +5,8 @@ The arrays of a file, by name (write them with `numpy.savez`, or with `write_fea
 - `x_train` (N, ...), `x_test` (M, ...): one example per row, a vector (D,), an image (C, H, W) or
   any other shape, the same in both; any real dtype, of which float32 is made; finite. Nothing is
   scaled.
-- `y_train` (N,), `y_test` (M,): class numbers 0 .. K-1 of an integer dtype; every class is in both.
+- `y_train` (N,), `y_test` (M,): class numbers 0 .. K-1 of an integer dtype, K of 2 or more; every
+  class is in both.
 - `class_names` (K,), optional: different strings in the order of the classes; without it the
   classes are called by their numbers, and K is the largest label + 1.
 
@@ -102,6 +103,10 @@ def _features(arrays: Mapping[str, Array], path: Path) -> Features:
     count = largest + 1 if names is None else len(names)
     for half, examples in halves.items():
         _check_classes(examples, count, f"y_{half} of {path}")
+    if count < 2:
+        raise InputError(
+            f"{path} has a single class, of which nothing can be told apart: give two or more"
+        )
     named = names or tuple(map(str, range(count)))
     return Features(train=halves["train"], test=halves["test"], class_names=named)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from math import prod
 
 import torch
 from rich.box import SIMPLE
@@ -22,6 +23,7 @@ from scenarios.loading import current_folder, load_model, said
 from scenarios.networks import ARCHITECTURES, build_network
 
 _EXAMPLES, _CLASSES = 3, 10
+_LARGEST = 2**28  # values of the examples: 1 GiB
 _WIDE = 200  # columns: what goes into a file or a pipe is not cut off
 
 
@@ -38,12 +40,12 @@ def show_layers(target: str, shape: str, output: str | None, integers: bool) -> 
         where = int(output) if output and re.fullmatch(r"-?\d+", output) else output
         try:
             found = candidates(model, sample, where, _watched)
-        except InputError:
+        except (InputError, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except BaseException as error:
             raise InputError(
                 f"the model raised {said(error)} on a batch of shape {_written(sample.shape)}: "
-                f"check --input"
+                f"check --input, and --integers where it reads words"
             ) from error
     _print(found)
 
@@ -58,9 +60,13 @@ def _model(target: str, shape: Sequence[int]) -> nn.Module:
 
 def _sample(shape: str, integers: bool) -> Tensor:
     """Return inputs of any values: normal ones, or the numbers 0 and 1, which any table holds."""
-    if not re.fullmatch(r"[1-9]\d*(x[1-9]\d*)*", shape):
+    if not re.fullmatch(r"[1-9]\d{0,9}(x[1-9]\d{0,9})*", shape):
         raise InputError(f"--input expects the shape of one input as 3x32x32, got {shape!r}")
     sizes = (_EXAMPLES, *map(int, shape.split("x")))
+    if prod(sizes) > _LARGEST:
+        raise InputError(
+            f"--input expects a shape of at most {_LARGEST // _EXAMPLES:,} values, got {shape!r}"
+        )
     generator = stream(0, "sample")
     if integers:
         return torch.randint(2, sizes, generator=generator)

@@ -39,7 +39,9 @@ def _built(target: str, factory: object) -> nn.Module:
         # The modules draw their first weights from the global generator: it is only lent.
         with global_stream(stream(0, "build")):
             model = factory()
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise InputError(
             f"{target}() raised {said(error)}: give a callable that needs no arguments"
         ) from error
@@ -60,18 +62,27 @@ def current_folder() -> Iterator[None]:
 
 
 def _imported(name: str) -> object:
+    absent = InputError(
+        f"there is no module {name!r}, neither in the current directory nor installed: give it as "
+        f"package.module, without .py"
+    )
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise absent
     try:
         with global_stream(stream(0, "import")):
             return import_module(name)
     except ModuleNotFoundError as error:
-        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-            raise InputError(f"importing {name} raised {said(error)}") from error
+        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+            raise absent from error
         raise InputError(
-            f"there is no module {name!r}, neither in the current directory nor installed: give "
-            f"it as package.module, without .py"
+            f"importing {name} raised {said(error)}: install or correct what it imports"
         ) from error
-    except (Exception, SystemExit) as error:
-        raise InputError(f"importing {name} raised {said(error)}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise InputError(
+            f"importing {name} raised {said(error)}: correct it until `import {name}` works"
+        ) from error
 
 
 def _near(attribute: str, contents: Mapping[str, object]) -> list[str]:
@@ -85,5 +96,9 @@ def _near(attribute: str, contents: Mapping[str, object]) -> list[str]:
 
 
 def said(error: BaseException) -> str:
-    """Return an error's type and message."""
-    return f"{type(error).__name__}: {error}"
+    """Return an error's type and message, as far as it has one."""
+    try:
+        message = str(error)
+    except Exception:
+        message = ""
+    return f"{type(error).__name__}: {message}".removesuffix(": ")

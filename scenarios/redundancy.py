@@ -35,10 +35,10 @@ def show_redundancy(names: Sequence[str], location: Location, bins: int | None, 
             f"two of the data sets are called alike ({', '.join(known)}): name each once"
         )
     found = [measure(data, bins) for data in data_sets]
-    _print(found)
     make_folder(out)
     tables = [write_redundancy(out, one) for one in found]
     pictures = style.save(draw([read_redundancy(path) for path in tables]), out, "redundancy")
+    _print(found)
     for path in [*tables, *pictures]:
         print(path)
 

@@ -22,9 +22,16 @@ def score_file(
 ) -> None:
     """Print the metrics of the matrix in `file`, as JSON or as a table with what is missing."""
     scale = 100 if percent else 1
+    R = read_matrix(file, percent=percent)
+    other = read_matrix(reference, percent=percent) if reference else None
+    if other and other.tasks != R.tasks:
+        raise InputError(
+            f"{file} has {R.tasks} tasks and the reference {reference} {other.tasks}: give the "
+            f"cumulative learner's matrix of the same tasks"
+        )
     card = scorecard(
-        read_matrix(file, percent=percent),
-        reference=read_matrix(reference, percent=percent) if reference else None,
+        R,
+        reference=other,
         ideal=None if ideal is None else ideal / scale,
         test_sizes=_sizes(test_sizes),
     )
@@ -38,8 +45,8 @@ def _sizes(text: str | None) -> list[int] | None:
     if text is None:
         return None
     cells = [cell.strip() for cell in text.split(",")]
-    if not all(cell.isdecimal() for cell in cells):
-        raise InputError(f"--test-sizes expects whole numbers as 10,20,..., got {text!r}")
+    if not all(cell.isdecimal() and int(cell) for cell in cells):
+        raise InputError(f"--test-sizes expects whole numbers from 1, as 10,20,..., got {text!r}")
     return [int(cell) for cell in cells]
 
 

@@ -119,6 +119,8 @@ def _wrong(arrays: dict[str, Array]) -> str:
         return "offsets go from 0 to the number of samples"
     if (np.diff(offsets.astype(np.int64)) < WINDOW).any():
         return f"a recording is shorter than {WINDOW} samples"
+    if not (index < TEST_TAKES).any() or not (index >= TEST_TAKES).any():
+        return f"there are takes from {TEST_TAKES} on to train on, and earlier ones to test on"
     if label.min() < 0 or label.max() > 9:
         return "labels are 0 to 9"
     if arrays["sample_rate"].shape != () or arrays["sample_rate"] != RATE:

@@ -13,6 +13,9 @@ from probe.randomness import stream
 from scenarios.datasets import Dataset
 from scenarios.task import Scenario, Task
 
+MOST = 10_000
+"""Sessions, orders or seeds of a study: more is a slip of the pen."""
+
 
 def split_by_class(
     data: Dataset,
@@ -87,8 +90,10 @@ def orders(rule: str | Mapping[str, Sequence[int]], tasks: int) -> dict[str, tup
     if rule == "rotate":
         return {str(k): base[k:] + base[:k] for k in base}
     count = rule.removeprefix("shuffle:")
-    if count == rule or not count.isdecimal() or int(count) < 1:
-        raise InputError(f"unknown orders {rule!r}: expected rotate, none or shuffle:N, N from 1")
+    if count == rule or not count.isdecimal() or len(count) > 9 or not 1 <= int(count) <= MOST:
+        raise InputError(
+            f"unknown orders {rule!r}: expected rotate, none or shuffle:N, N from 1 to {MOST}"
+        )
     shuffles = (torch.randperm(tasks, generator=stream(k, "order")) for k in range(int(count)))
     return {str(k): tuple(order.tolist()) for k, order in enumerate(shuffles)}
 

@@ -1,9 +1,37 @@
-"""One torch thread: two on two busy cores can be many times slower, and results depend on it."""
+"""What tests share: one torch thread, and the command line called as if it had been typed."""
+
+import shlex
+import sys
 
 import pytest
 import torch
 
+from scenarios.cli import main
+
 
 @pytest.fixture(scope="session", autouse=True)
 def one_thread() -> None:
+    """Two threads on two busy cores can be many times slower, and results depend on it."""
     torch.set_num_threads(1)
+
+
+@pytest.fixture
+def place(tmp_path):
+    """Return the folder in which `probe` is called; a module may have one of its own."""
+    return tmp_path
+
+
+@pytest.fixture
+def probe(place, monkeypatch, capsys):
+    """Call the command line in that folder: exit code, standard output, standard error."""
+    monkeypatch.chdir(place)
+    monkeypatch.delenv("PROBE_DATA", raising=False)
+
+    def call(line):
+        monkeypatch.setattr(sys, "argv", ["probe", *shlex.split(line)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main()
+        return stop.value.code, *capsys.readouterr()
+
+    return call

@@ -1,27 +1,15 @@
 """`probe metrics`: every metric of the literature from a matrix in a file."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
 
-from scenarios.cli import main
-
 
 @pytest.fixture
-def probe(tmp_path, monkeypatch, capsys):
-    """Call the command line where R.csv is: exit code, standard output, standard error."""
+def place(tmp_path):
     (tmp_path / "R.csv").write_text("0.9,0.1\n0.5,0.8\n")
-    monkeypatch.chdir(tmp_path)
-
-    def call(line):
-        monkeypatch.setattr(sys, "argv", ["probe", *line.split()])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        return stop.value.code, *capsys.readouterr()
-
-    return call
+    return tmp_path
 
 
 def test_metrics_in_json_with_a_reason_for_what_is_missing(probe):

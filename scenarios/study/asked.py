@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from probe.errors import InputError
 from probe.sizes import parse_size
 from scenarios.execution.choosing import Choice
 from scenarios.execution.shards import Shard
@@ -28,6 +29,8 @@ def overrides_of(flags: RunFlags) -> Overrides:
 def options_of(flags: RunFlags) -> Options:
     """Return where and with what the study is run; raises InputError for what does not fit."""
     size = flags.cache_budget
+    if flags.shard is not None and flags.executor == "ray":
+        raise InputError("--shard is for processes without Ray, which deals out the jobs itself")
     return Options(
         out=flags.out,
         data=flags.data,

@@ -51,8 +51,7 @@ class Overrides:
             raw["scenario"]["data"] = _sets(sets, raw["scenario"])
         if self.heads is not None:
             raw["report"]["heads"] = [head.strip() for head in self.heads]
-        for weighting in self.weights or ():
-            raw["report"]["weights"].update(_weighting(weighting))
+        raw["report"]["weights"].update(_weightings(self.weights or ()))
         if self.epochs is not None:
             for recipe in ("training", "retraining"):
                 raw[recipe] = raw[recipe] and {**raw[recipe], "epochs": self.epochs}
@@ -76,15 +75,22 @@ class Overrides:
 
 def _sets(names: Sequence[str], scenario: dict[str, Any]) -> str | list[str]:
     wanted = 2 if scenario["kind"] == "multimodal" else 1
+    if "" in names:
+        raise InputError(f"--sets expects NAME or A.npz,B.npz, got {','.join(names)!r}")
     if len(names) != wanted:
         kind = scenario["kind"]
         raise InputError(f"--sets names {wanted} for a scenario of kind {kind}, got {len(names)}")
     return names[0] if wanted == 1 else list(names)
 
 
-def _weighting(text: str) -> dict[str, list[float]]:
-    name, _, numbers = text.partition("=")
-    try:
-        return {name.strip(): [float(number) for number in numbers.split(",")]}
-    except ValueError:
-        raise InputError(f"--weights expects NAME=w1,...,w7, got {text!r}") from None
+def _weightings(texts: Sequence[str]) -> dict[str, list[float]]:
+    given: dict[str, list[float]] = {}
+    for text in texts:
+        name, _, numbers = (part.strip() for part in text.partition("="))
+        if name in given:
+            raise InputError(f"--weights names {name!r} twice: give each weighting its own name")
+        try:
+            given[name] = [float(number) for number in numbers.split(",")]
+        except ValueError:
+            raise InputError(f"--weights expects NAME=w1,...,w7, got {text!r}") from None
+    return given

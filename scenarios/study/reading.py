@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -16,21 +16,30 @@ from scenarios.learners.catalogue import LEARNERS
 from scenarios.study.scenario_spec import KINDS
 from scenarios.study.spec import Study
 
+_BITS = 63  # of TOML's whole numbers, beside the sign
+_LONG = 60  # characters of a value that are shown
+
 
 def read_study(source: str) -> dict[str, Any]:
     """Read a preset by its name, or a TOML file by its path, unchecked: see `check_study`."""
     path = Path(source)
     if path.suffix != ".toml":
-        known = preset_names()
-        if source not in known:
-            raise unknown("preset", source, known)
-        return tomllib.loads(_presets()[source])
+        return tomllib.loads(_preset(source))
     try:
-        return {"name": path.stem, **tomllib.loads(path.read_text(encoding="utf-8"))}
+        text = path.read_text(encoding="utf-8")
+        return {"name": path.stem, **tomllib.loads(text)}
     except OSError as error:
-        raise InputError(f"cannot read the study {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not valid TOML: {error}") from None
+        raise InputError(
+            f"cannot read the study {path} ({error.strerror}): give the path of a TOML file, or a "
+            f"preset of `probe list`"
+        ) from None
+    except UnicodeDecodeError:
+        reason = "it is no UTF-8 text"
+    except RecursionError:
+        reason = "it is nested too deeply"
+    except ValueError as error:
+        reason = str(error).partition(";")[0]
+    raise InputError(f"{path} is not valid TOML ({reason}): correct the file")
 
 
 def preset_names() -> list[str]:
@@ -40,17 +49,52 @@ def preset_names() -> list[str]:
 
 def check_study(raw: Mapping[str, Any], source: str) -> Study:
     """Return the study that `raw` describes; raises one InputError with all problems, by path."""
+    for path, number in _whole_numbers(raw):
+        if number.bit_length() > _BITS:
+            raise InputError(
+                f"{source}: {path}: expected a number of 64 bits, got {_shown(number)}"
+            )
     try:
         return Study.model_validate(raw)
     except ValidationError as error:
-        problems = "; ".join(_problem(detail) for detail in error.errors())
+        problems = "; ".join(_problem(d) for d in error.errors() if not _follows(d))
         raise InputError(f"{source}: {problems}") from None
+
+
+def _preset(name: str) -> str:
+    presets = _presets()
+    if name in presets:
+        return presets[name]
+    if "." in name or "/" in name:
+        raise InputError(
+            f"{name} is neither a preset nor a TOML file: name the file NAME.toml, or a preset of "
+            f"`probe list`"
+        )
+    raise unknown("preset", name, presets)
 
 
 def _presets() -> dict[str, str]:
     folder = files("scenarios.study") / "presets"
     texts = {entry.name: entry for entry in folder.iterdir() if entry.name.endswith(".toml")}
     return {name.removesuffix(".toml"): e.read_text("utf-8") for name, e in texts.items()}
+
+
+def _whole_numbers(table: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Yield every whole number within tables and lists, each with its path."""
+    left: list[tuple[str, object]] = [("", table)]
+    while left:
+        path, value = left.pop()
+        if isinstance(value, Mapping):
+            left += [(f"{path}.{name}".removeprefix("."), entry) for name, entry in value.items()]
+        elif isinstance(value, list | tuple):
+            left += [(f"{path}.{place}", entry) for place, entry in enumerate(value)]
+        elif isinstance(value, int):
+            yield path, value
+
+
+def _follows(detail: ErrorDetails) -> bool:
+    """Whether a list is called too short because of entries that have a problem of their own."""
+    return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
 
 
 def _problem(detail: ErrorDetails) -> str:
@@ -65,6 +109,30 @@ def _problem(detail: ErrorDetails) -> str:
     return f"{'.'.join(path)}: {_message(detail)}".removeprefix(": ")
 
 
+# What TOML calls what pydantic found something else in place of.
+_EXPECTED = {
+    "tuple_type": "a list",
+    "dict_type": "a table",
+    "model_type": "a table",
+    "model_attributes_type": "a table",
+    "dataclass_type": "a table",
+    "string_type": "text in quotes",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "finite_number": "a finite number",
+    "literal_error": "{expected}",
+    "greater_than": "more than {gt:g}",
+    "greater_than_equal": "{ge:g} or more",
+    "less_than": "less than {lt:g}",
+    "less_than_equal": "{le:g} or less",
+    "too_short": "{min_length} or more entries",
+    "too_long": "no more than {max_length} entries",
+    "string_pattern_mismatch": "letters, digits and ._- after a letter or digit",
+}
+
+
 def _message(detail: ErrorDetails) -> str:
     kind, got = detail["type"], detail["input"]
     if kind == "union_tag_invalid":
@@ -72,11 +140,29 @@ def _message(detail: ErrorDetails) -> str:
         known = ("kind of scenario", KINDS) if of_scenario else ("learner", tuple(LEARNERS))
         return str(unknown(known[0], tag, known[1]))
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
-        return "there is no such key"
+        return "there is no such key, correct or remove it"
     if kind == "none_required":
         return "there is no choice here: leave this key out"
-    if kind == "missing":
+    if kind in ("missing", "union_tag_not_found"):
         return "this key is needed"
     if kind == "value_error":
         return detail["msg"].removeprefix("Value error, ")
-    return detail["msg"] + (f", got {got!r}" if isinstance(got, str | int | float) else "")
+    rule = kind == "string_type" and detail["loc"][0] == "orders"
+    expected = "rotate, none, shuffle:N or a table of orders" if rule else _EXPECTED.get(kind)
+    if expected is None:
+        return f"{detail['msg']}, got {_shown(got)}"
+    return f"expected {expected.format(**detail.get('ctx', {}))}, got {_shown(got)}"
+
+
+def _shown(value: object) -> str:
+    """Return a value as TOML would name or write it, cut off where it is long."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping):
+        return f"a table of {len(value)}"
+    if isinstance(value, list | tuple):
+        return f"a list of {len(value)}"
+    if isinstance(value, str | int | float):
+        text = repr(value)
+        return text if len(text) <= _LONG else f"{text[:_LONG]}..."
+    return str(value)

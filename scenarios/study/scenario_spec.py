@@ -11,7 +11,7 @@ from scenarios.datasets import LOADERS, Dataset, Location, held_out, load
 from scenarios.incremental import incremental
 from scenarios.multimodal import multimodal
 from scenarios.permuted import permuted
-from scenarios.streams import split_by_class
+from scenarios.streams import MOST, split_by_class
 from scenarios.task import Scenario
 
 
@@ -69,7 +69,7 @@ class PermutationSpec(_Spec):
 
     kind: Literal["permutation"]
     data: _Data
-    sessions: StrictInt = Field(default=10, ge=2)
+    sessions: StrictInt = Field(default=10, ge=2, le=MOST)
     permutations: StrictInt = Field(default=0, ge=0)
 
     @property

@@ -23,7 +23,7 @@ from probe.fitting import Recipe
 from probe.placement import Storage
 from scenarios.learners.catalogue import LEARNERS, AnySettings
 from scenarios.networks import architecture
-from scenarios.streams import orders
+from scenarios.streams import MOST, orders
 from scenarios.study.report import ReportSpec
 from scenarios.study.scenario_spec import ScenarioSpec, has_single_classes
 
@@ -108,7 +108,7 @@ class Study(_Strict):
     retraining: Recipe | None = None
     learners: Annotated[dict[_Name, AnySettings], BeforeValidator(_with_kinds)]
     orders: _Orders = "rotate"
-    seeds: StrictInt = Field(default=1, ge=1)
+    seeds: StrictInt = Field(default=1, ge=1, le=MOST)
     storage: Storage = "fp32"
     report: ReportSpec = ReportSpec()
 

@@ -1,6 +1,9 @@
 """`probe features`: real images through torchvision networks, against a plain forward pass."""
 
+import os
+import pickle
 import sys
+from pathlib import Path
 from urllib.error import URLError
 
 import numpy as np
@@ -14,6 +17,7 @@ from probe.errors import InputError
 from scenarios.cli import main
 from scenarios.datasets import load
 from scenarios.extraction import features_of_images, load_network, network_names
+from tests.bad_input.making import SPRUNG, TRAP
 
 CPU = torch.device("cpu")
 COUNTS = {"train": 2, "test": 1}
@@ -196,7 +200,8 @@ def test_a_folder_of_another_layout_is_refused(tmp_path, case):
 @pytest.mark.parametrize("content", [b"", b"no image", b"\x89PNG\r\n\x1a\n cut off"])
 def test_an_image_that_cannot_be_read_is_named(tmp_path, content):
     picture(tmp_path / "train/a/1.png", content)
-    picture(tmp_path / "test/a/1.png")
+    for name in ("train/b/1.png", "test/a/1.png", "test/b/1.png"):
+        picture(tmp_path / name)
     with pytest.raises(InputError, match=r"train/a/1\.png cannot be read .*: replace or remove it"):
         features_of_images(tmp_path, "resnet18", "random", CPU)
 
@@ -213,20 +218,32 @@ def test_weights_that_do_not_fit_are_refused(tmp_path, trained):
     _, path = trained
     with pytest.raises(InputError, match=r"mine\.pt are not those of torchvision's resnet34: name"):
         load_network("resnet34", str(path))
-    with pytest.raises(InputError, match=r"there is no file of weights .*no\.pt: give its path"):
+    with pytest.raises(InputError, match=r"there is no file of weights .*no\.pt .*: give its path"):
         load_network("resnet18", str(tmp_path / "no.pt"))
-    for name, content in {
-        "whole": torch.nn.Linear(1, 1),
-        "epochs": {"epoch": 3},
-        "numbered": {0: torch.ones(2), 1: torch.ones(2)},
-        "none": {},
-    }.items():
-        torch.save(content, tmp_path / name)
-        with pytest.raises(InputError, match=rf"{name} holds no state dict: write it with torch"):
-            load_network("resnet18", str(tmp_path / name))
-    (tmp_path / "text").write_text("weights")
-    with pytest.raises(InputError, match="text holds no state dict"):
-        load_network("resnet18", str(tmp_path / "text"))
+    torch.save({"epoch": 3, "w": torch.ones(2)}, tmp_path / "epochs")
+    with pytest.raises(InputError, match=r"holds no state dict, .* but a table of epoch, w: write"):
+        load_network("resnet18", str(tmp_path / "epochs"))
+
+
+def test_torchvisions_own_weights_are_not_run_either(tmp_path, monkeypatch):
+    """What lies in torch's folder of weights torchvision unpickles unless it is told not to."""
+    monkeypatch.chdir(tmp_path)
+    hub = torch.hub.get_dir()
+    torch.hub.set_dir(str(tmp_path))
+    weights = models.ShuffleNet_V2_X0_5_Weights.DEFAULT
+    file = tmp_path / "checkpoints" / weights.url.rpartition("/")[2]
+    file.parent.mkdir()
+    file.write_bytes(TRAP)
+    try:
+        with pytest.raises(InputError, match=r"holds no weights \(UnpicklingError\).*: remove it"):
+            load_network("shufflenet_v2_x0_5", "default")
+        assert not Path(SPRUNG).exists()
+        with pytest.raises((AttributeError, RuntimeError, TypeError, pickle.UnpicklingError)):
+            models.get_model("shufflenet_v2_x0_5", weights=weights)
+        assert Path(SPRUNG).exists()
+    finally:
+        torch.hub.set_dir(hub)
+    assert "TORCH_FORCE_WEIGHTS_ONLY_LOAD" not in os.environ
 
 
 @pytest.mark.parametrize("out", ["features.csv", "features", "nowhere/features.npz"])

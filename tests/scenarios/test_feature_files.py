@@ -136,6 +136,7 @@ DEFECTS = {
     "not named": ({"class_names": NAMES[:1]}, "y_train .*label 1, but there are 1 class_names"),
     "none named": ({"class_names": NAMES[:0]}, "y_train .*label 1, but there are 0 class_names"),
     "unused name": ({"class_names": np.array(["a", "b", "c"])}, "y_train .*no example of class 2"),
+    "one class": ({"y_train": np.zeros(3, int), "y_test": np.zeros(2, int)}, "a single class"),
     "same names": ({"class_names": np.array(["a", "a"])}, "class_names .*different strings"),
     "numbers as names": ({"class_names": np.arange(2)}, r"class_names .*int64.*strings of shape"),
     "object names": ({"class_names": NAMES.astype(object)}, "class_names .*Python objects"),

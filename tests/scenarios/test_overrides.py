@@ -152,7 +152,7 @@ def test_sets_take_the_place_of_the_studys():
         ("multimodal", ["digits"], "--sets names 2 for a scenario of kind multimodal, got 1"),
         ("multimodal", ["digits", "mnits"], "scenario.data.1: .*'mnits': did you mean 'mnist'"),
         ("incremental", ["digit"], "scenario.data: unknown data set 'digit': did you mean 'digits"),
-        ("permutation", [""], "scenario.data: unknown data set ''"),
+        ("permutation", [""], "--sets expects NAME or A.npz,B.npz, got ''"),
     ],
 )
 def test_sets_that_cannot_be_are_refused(kind, names, message):

@@ -1,30 +1,12 @@
 """`probe redundancy`: what it prints and writes, and its mistakes."""
 
-import sys
-
 import numpy as np
 import pytest
 
 from probe.discretise import minimum_description
 from probe.redundancy import non_redundant, relevance, symmetric_uncertainty
 from probe.redundancy_table import read_redundancy
-from scenarios.cli import main
 from scenarios.datasets import load
-
-
-@pytest.fixture
-def probe(tmp_path, monkeypatch, capsys):
-    """Call the command line in an empty folder: exit code, standard output, standard error."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("PROBE_DATA", raising=False)
-
-    def call(line):
-        monkeypatch.setattr(sys, "argv", ["probe", *line.split()])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        return stop.value.code, *capsys.readouterr()
-
-    return call
 
 
 def feature_file(path, seed=0):

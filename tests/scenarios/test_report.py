@@ -88,7 +88,7 @@ def test_the_papers_weightings_are_always_there_and_all_sum_to_1():
     ("report", "problem"),
     [
         ({"heads": []}, "report.heads: "),
-        ({"heads": ["multy"]}, "report.heads.0: Input should be 'single', 'multi' or 'all'"),
+        ({"heads": ["multy"]}, "report.heads.0: expected 'single', 'multi' or 'all'"),
         (
             {"heads": ["all", "multi", "all"]},
             "report.heads: heads names each head once, got all, m",

@@ -114,19 +114,19 @@ def test_validation_holds_out_training_data_in_every_kind(kind: str) -> None:
         ),
         (
             'kind = "permutation"\ndata = "digits"\nsessions = 1',
-            "scenario.sessions: Input should be greater than or equal to 2, got 1",
+            "scenario.sessions: expected 2 or more, got 1",
         ),
         (
             'kind = "permutation"\ndata = "digits"\nsessions = "3"',
-            "scenario.sessions: Input should be a valid integer, got '3'",
+            "scenario.sessions: expected a whole number, got '3'",
         ),
         (
             'kind = "permutation"\ndata = "digits"\npermutations = -1',
-            "scenario.permutations: Input should be greater than or equal to 0, got -1",
+            "scenario.permutations: expected 0 or more, got -1",
         ),
         (
             'kind = "incremental"\ndata = "digits"\nbase = 0',
-            "scenario.base: Input should be greater than or equal to 1, got 0",
+            "scenario.base: expected 1 or more, got 0",
         ),
         (
             'kind = "multimodal"\ndata = ["digits", "mnits"]',
@@ -134,8 +134,8 @@ def test_validation_holds_out_training_data_in_every_kind(kind: str) -> None:
         ),
         ('kind = "multimodal"\ndata = ["digits"]', "scenario.data.1: this key is needed"),
         ('kind = "multimodal"\ndata = ["digits", "mnist", "svhn"]', "scenario.data: "),
-        ('kind = "multimodal"\ndata = "digits"', "scenario.data: Input should be a valid tuple"),
-        ('data = ["digits", "mnist"]', "scenario.data: Input should be a valid string"),
+        ('kind = "multimodal"\ndata = "digits"', "scenario.data: expected a list"),
+        ('data = ["digits", "mnist"]', "scenario.data: expected text in quotes"),
         *(
             (f"{SAID[kind]}\n{key} = 2", f"scenario.{key}: there is no such key")
             for kind, key in [
@@ -155,7 +155,7 @@ def test_a_mistake_is_named_by_its_path(text: str, message: str) -> None:
 
 @pytest.mark.parametrize("given", [5, "digits", [], None])
 def test_what_is_no_table_has_no_kind(given: object) -> None:
-    assert problem("", scenario=given).startswith("scenario: Input should be a valid dictionary")
+    assert problem("", scenario=given).startswith("scenario: expected a table")
 
 
 PATHNET: dict[str, Any] = {"finetune": {}, "pathnet": {}}

@@ -1,0 +1,104 @@
+"""One sentence and exit code 2 for every bad input, no file changed and no code of a file run."""
+
+import os
+import pickle
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.bad_input import FILES, MISTAKES, MODULES
+from tests.bad_input.making import SPRUNG, TINY, TRAP
+from tests.bad_input.models import SOURCES
+
+# A module that was found to be broken must not be found again by another's name.
+MINE = {name.partition("/")[0].removesuffix(".py") for name in SOURCES}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with all the files; no test may change it."""
+    folder = tmp_path_factory.mktemp("place")
+    for name, content in {**FILES, "tiny.toml": TINY}.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def before(place):
+    return contents(place)
+
+
+def contents(folder):
+    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+@pytest.fixture(autouse=True)
+def apart(place, monkeypatch):
+    """Keep Python from writing what it compiles, and torch's own folder of weights in the place."""
+    hub = torch.hub.get_dir()
+    torch.hub.set_dir(str(place / "hub"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    yield
+    torch.hub.set_dir(hub)
+    for name in MINE & sys.modules.keys():
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize("line", MISTAKES)
+def test_a_mistake_is_one_sentence_and_changes_nothing(probe, place, before, line):
+    code, out, err = probe(line)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert err.endswith("\n")
+    for said in MISTAKES[line]:
+        assert said in err
+    assert contents(place) == before
+
+
+def test_there_are_many_of_every_kind():
+    assert sum(len(module.MISTAKES) for module in MODULES) == len(MISTAKES) >= 500
+    assert min(len(module.MISTAKES) for module in MODULES) >= 10
+
+
+def test_no_two_kinds_of_bad_input_write_the_same_file():
+    assert sum(len(module.FILES) for module in MODULES) == len(FILES)
+
+
+def test_a_trap_is_sprung_by_whoever_runs_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    os.close(pickle.loads(TRAP))
+    assert (tmp_path / SPRUNG).exists()
+
+
+@pytest.mark.parametrize(
+    "file", [name for name in FILES if name.startswith("trap") and name != "trap-zip.pt"]
+)
+def test_a_hostile_checkpoint_would_run_where_torch_is_let(place, tmp_path, monkeypatch, file):
+    monkeypatch.chdir(tmp_path)
+    with suppress(Exception):
+        torch.load(place / file, weights_only=False)
+    assert Path(SPRUNG).exists()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "metrics R.csv --json",
+        "metrics R.npy --json",
+        "redundancy good.npz",
+        "layers mine:plain --input 4",
+        "features ok --network shufflenet_v2_x0_5 --weights random",
+    ],
+)
+def test_the_same_without_the_mistake_is_accepted(probe, tmp_path, line):
+    name = "out.npz" if line.startswith("features") else "out"
+    flag = f" --out {tmp_path / name}" if line.startswith(("redundancy", "features")) else ""
+    code, out, err = probe(line + flag)
+    assert (code, err) == (0, "")
+    assert out

@@ -24,12 +24,12 @@ class Counts:
     table: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        table = np.array(self.table)
-        if table.ndim != 2 or table.shape[0] != table.shape[1]:
-            raise InputError(f"counts must be a square (K, K) table, got shape {table.shape}")
-        if not np.issubdtype(table.dtype, np.integer) or (table < 0).any():
+        given = np.asarray(self.table)
+        if given.ndim != 2 or given.shape[0] != given.shape[1]:
+            raise InputError(f"counts must be a square (K, K) table, got shape {given.shape}")
+        if given.dtype.kind not in "iu" or (given.dtype.kind == "i" and (given < 0).any()):
             raise InputError("counts must be whole numbers, none below 0")
-        table = table.astype(np.int64)
+        table = given.astype(np.int64)
         table.flags.writeable = False
         object.__setattr__(self, "table", table)
 
@@ -85,7 +85,9 @@ class Counts:
         return hash(self.table.tobytes())
 
     def _rows(self, classes: Sequence[int] | None) -> list[int]:
-        rows = list(range(self.classes) if classes is None else classes)
+        if classes is None:
+            return list(range(self.classes))
+        rows = list(classes)
         if any(not 0 <= c < self.classes for c in rows):
             raise InputError(f"classes must lie in 0..{self.classes - 1}, got {rows}")
         return rows

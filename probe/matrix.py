@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -57,8 +58,7 @@ class AccuracyMatrix:
         mean: over a task's test examples, or over its classes' own accuracies, as Kemker 2018 has
         it where classes are unbalanced.
         """
-        places = range(1, len(runs[0].tasks) + 1)
-        return cls(np.array([[run.accuracy(place, mean) for place in places] for run in runs]))
+        return cls(np.stack([run.accuracies(mean) for run in runs]))
 
     @property
     def tasks(self) -> int:
@@ -71,17 +71,17 @@ class AccuracyMatrix:
         Raises NotMeasured, naming the first missing cell, if any of them is NaN, and InputError
         for a cell outside the matrix.
         """
-        rows, columns = np.broadcast_arrays(np.asarray(i), np.asarray(j))
-        if ((rows < 0) | (rows > self.tasks) | (columns < 1) | (columns > self.tasks)).any():
-            raise InputError(f"R[i,j] has i in 0..{self.tasks} and j in 1..{self.tasks}")
-        cells = self.values[rows, columns - 1]
-        missing = np.isnan(cells)
-        if missing.any():
-            at = int(np.flatnonzero(missing)[0])
-            row, column = int(rows.flat[at]), int(columns.flat[at])
+        try:
+            cell = (np.asarray(i), np.subtract(j, 1))
+            places = np.asarray(np.ravel_multi_index(cell, self.values.shape))
+        except ValueError:
+            raise InputError(f"R[i,j] has i in 0..{self.tasks} and j in 1..{self.tasks}") from None
+        cells = np.asarray(self.values.reshape(-1)[places])
+        if self._has_gaps and (missing := np.isnan(cells)).any():
+            row, place = divmod(int(places[missing][0]), self.tasks)
             when = f"after task {row}" if row else "before any training"
-            raise NotMeasured(f"R[{row},{column}] (task {column} {when}) was not measured")
-        return np.asarray(cells)
+            raise NotMeasured(f"R[{row},{place + 1}] (task {place + 1} {when}) was not measured")
+        return cells
 
     def mean(self, i: ArrayLike, j: ArrayLike) -> float:
         """Return the mean of R[i, j] over index arrays that broadcast, as `measured` reads them.
@@ -91,4 +91,8 @@ class AccuracyMatrix:
         cells = self.measured(i, j)
         if not cells.size:
             raise NotMeasured(f"no cell to average (T = {self.tasks}): at least 2 tasks are needed")
-        return float(cells.mean())
+        return float(cells.sum() / cells.size)
+
+    @cached_property
+    def _has_gaps(self) -> bool:
+        return bool(np.isnan(self.values).any())

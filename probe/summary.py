@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,16 @@ from probe.table import Row, SummaryRow, TimeRow
 
 MEASURES = ("pra", "f1")
 """The measures that `summarise` keeps, in the order in which it lists them."""
+
+
+class Group(NamedTuple):
+    """What a line of the summary is the mean of, see `probe.table.Row`; place: None for `pra`."""
+
+    learner: str
+    measure: str
+    depth: int
+    feature: str
+    place: int | None
 
 
 def summarise(rows: Iterable[Row]) -> list[SummaryRow]:
@@ -27,31 +38,39 @@ def summarise(rows: Iterable[Row]) -> list[SummaryRow]:
     """
     table = _of_one_study(rows)
     learners = list(dict.fromkeys(row.learner for row in table))
-    groups: defaultdict[_Group, list[Row]] = defaultdict(list)
+    groups: defaultdict[Group, list[tuple[int, float]]] = defaultdict(list)
     for row in table:
         if row.measure in MEASURES:
-            groups[_group(row)].append(row)
+            groups[_group(row)].append((row.seed, row.value))
+    return summarise_groups(groups, learners)
 
-    def rank(group: _Group) -> tuple[int, int, int, int]:
-        learner, measure, depth, _, place = group
-        return learners.index(learner), MEASURES.index(measure), depth, place or 0
+
+def summarise_groups(
+    groups: Mapping[Group, Iterable[tuple[int, float]]], learners: Sequence[str]
+) -> list[SummaryRow]:
+    """Return what `summarise` returns, from the (seed, value) pairs of each group.
+
+    learners: in the order in which they are listed.
+    """
+
+    def rank(group: Group) -> tuple[int, int, int, int]:
+        measure = MEASURES.index(group.measure)
+        return learners.index(group.learner), measure, group.depth, group.place or 0
 
     summary = []
     for group in sorted(groups, key=rank):
-        learner, measure, depth, feature, place = group
-        if spread := _spread(groups[group]):
-            summary.append(
-                SummaryRow(
-                    learner=learner,
-                    feature=feature,
-                    depth=depth,
-                    measure=measure,
-                    place=place,
-                    mean=spread.mean,
-                    std=spread.std,
-                    seeds=spread.seeds,
-                )
+        if spread := over_seeds(groups[group]):
+            row = SummaryRow(
+                learner=group.learner,
+                feature=group.feature,
+                depth=group.depth,
+                measure=group.measure,
+                place=group.place,
+                mean=spread.mean,
+                std=spread.std,
+                seeds=spread.seeds,
             )
+            summary.append(row)
     return summary
 
 
@@ -97,12 +116,9 @@ def training_seconds(times: Iterable[TimeRow]) -> dict[str, float]:
     return {learner: spread.mean for learner, spread in spreads.items() if spread}
 
 
-_Group = tuple[str, str, int, str, int | None]
-
-
-def _group(row: Row) -> _Group:
+def _group(row: Row) -> Group:
     place = _cell(row, "place", 1) if row.measure == "f1" else None
-    return row.learner, row.measure, _cell(row, "depth", 1), row.feature, place
+    return Group(row.learner, row.measure, _cell(row, "depth", 1), row.feature, place)
 
 
 def _spread(rows: Iterable[Row]) -> Spread | None:

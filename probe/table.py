@@ -6,8 +6,9 @@ import csv
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
+from operator import attrgetter, index
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 from probe.errors import InputError
 
@@ -119,15 +120,27 @@ class TimeRow:
 
 AnyRow = TypeVar("AnyRow", Row, SummaryRow, MetricRow, LearnerRow, CostRow, TimeRow)
 Reader = Callable[[str], Any]
+Writer = Callable[[Any], Any]
 
 
 def write_table(path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> None:
-    """Write rows of one kind as CSV; floats are written so that they read back bit for bit."""
+    """Write rows of one kind as CSV that reads back bit for bit, lines ending with a line feed.
+
+    Raises InputError for a cell that would not: it is not of its column's type, or no Unicode.
+    """
     names = [field.name for field in fields(kind)]
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(names)
-        writer.writerows([_text(getattr(row, name)) for name in names] for row in rows)
+    writers = [_WRITERS[str(field.type)] for field in fields(kind)]
+    cells = attrgetter(*names)
+    try:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(_Lines(file), lineterminator="\r\n")
+            writer.writerow(names)
+            writer.writerows(
+                [write(cell) for write, cell in zip(writers, cells(row), strict=True)]
+                for row in rows
+            )
+    except UnicodeEncodeError as error:
+        raise InputError(f"{path} cannot hold {error.object[:40]!r}: it is not Unicode") from None
 
 
 def read_table(path: Path, kind: type[AnyRow]) -> list[AnyRow]:
@@ -159,12 +172,48 @@ def _cells(where: str, line: list[str], readers: dict[str, Reader]) -> dict[str,
     return values
 
 
+@dataclass(frozen=True)
+class _Lines:
+    """Lets lines end with a line feed alone.
+
+    csv quotes a cell that holds what its own lines end with: it has to be both, or a carriage
+    return would not read back.
+    """
+
+    file: TextIO
+
+    def write(self, line: str) -> None:
+        self.file.write(line[:-2] + "\n")
+
+
 def _text(value: object) -> str:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return ""
-    return repr(float(value)) if isinstance(value, float) else str(value)
+    if isinstance(value, str) and len(value) <= _LONGEST:
+        return value
+    raise InputError(f"a table's column of texts cannot hold {str(value)[:40]!r}")
 
 
+def _whole(value: Any) -> int:
+    try:
+        return int(index(value))
+    except TypeError:
+        raise InputError(f"a table's column of whole numbers cannot hold {value!r}") from None
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return None if math.isnan(value) else float(value)
+    except (TypeError, OverflowError):
+        raise InputError(f"a table's column of numbers cannot hold {value!r}") from None
+
+
+_LONGEST = csv.field_size_limit()  # characters in a cell that csv reads
+
+_WRITERS: dict[str, Writer] = {
+    "str": _text,
+    "int": _whole,
+    "int | None": lambda value: None if value is None else _whole(value),
+    "float": _number,
+}
 _READERS: dict[str, Reader] = {
     "str": str,
     "int": int,

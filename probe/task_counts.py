@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -64,13 +65,23 @@ class TaskCounts:
     @property
     def total(self) -> Counts:
         """The counts of all test data together."""
-        first, *rest = self.tables
-        return sum(rest, first)
+        return Counts(np.sum([counts.table for counts in self.tables], axis=0))
 
     def accuracy(self, place: int, mean: Mean = "examples") -> float:
         """Return the accuracy on a task's test data, in [0, 1]; NaN if it has none."""
-        table, classes = self._own(place)
-        return table.accuracy(classes) if mean == "examples" else table.mean_per_class(classes)
+        self._own(place)
+        return float(self.accuracies(mean)[place - 1])
+
+    def accuracies(self, mean: Mean = "examples") -> NDArray[np.float64]:
+        """Return the accuracy on each task's test data, (T,), in [0, 1]; NaN where it has none."""
+        tables = np.array([counts.table for counts in self.tables])
+        true, right = tables.sum(axis=2), tables.diagonal(axis1=1, axis2=2)
+        own = _members(self.tasks, true.shape[1])
+        if mean == "examples":
+            return _ratio((right * own).sum(axis=1), (true * own).sum(axis=1))
+        by_class = _ratio(right, true)
+        each = zip(np.broadcast_to(by_class, own.shape), self.tasks, strict=True)
+        return np.array([_mean(row[list(classes)]) for row, classes in each])
 
     def test_size(self, place: int) -> int:
         """Return the number of test examples of a task."""
@@ -83,7 +94,9 @@ class TaskCounts:
         Where tasks share classes, a task's false positives are those among its own test data: a
         prediction for another task's example says nothing against it.
         """
-        each = (self._own(place) for place in range(1, len(self.tasks) + 1))
+        if len(self.tables) == 1:
+            return task_f1(self.tables[0], self.tasks)
+        each = zip(self.tables, self.tasks, strict=True)
         return np.array([task_f1(table, [classes])[0] for table, classes in each])
 
     def _own(self, place: int) -> tuple[Counts, tuple[int, ...]]:
@@ -92,7 +105,31 @@ class TaskCounts:
         return self.tables[place - 1 if len(self.tables) > 1 else 0], self.tasks[place - 1]
 
 
-def shared(tasks: Sequence[Sequence[int]]) -> bool:
+@lru_cache(maxsize=64)
+def shared(tasks: tuple[tuple[int, ...], ...]) -> bool:
     """Whether some class is in more than one task."""
     listed = [c for task in tasks for c in task]
     return len(set(listed)) < len(listed)
+
+
+@lru_cache(maxsize=64)
+def _members(tasks: tuple[tuple[int, ...], ...], classes: int) -> NDArray[np.int64]:
+    """Return (T, K): 1 for a class that the task has, 0 for one that it has not."""
+    for task in tasks:
+        if any(not 0 <= c < classes for c in task):
+            raise InputError(f"classes must lie in 0..{classes - 1}, got {task}")
+    members = np.array([np.bincount(own, minlength=classes) for own in tasks])
+    members.flags.writeable = False
+    return members
+
+
+def _ratio(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
+    ratio = np.full(whole.shape, np.nan)
+    np.divide(part, whole, out=ratio, where=whole > 0)
+    return ratio
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    """Return the mean of those that are not NaN, NaN if there is none."""
+    there = values[~np.isnan(values)]
+    return float(there.mean()) if there.size else float("nan")

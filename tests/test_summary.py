@@ -4,8 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from probe.errors import InputError, NotMeasured
+from probe.spread import over_seeds
 from probe.summary import mean_accuracy, summarise
 from probe.table import Row
 
@@ -176,3 +179,46 @@ def test_a_row_without_the_cells_of_its_measure_is_refused():
         summarise([f1(0, "0", 0, "a", 0.5)])
     with pytest.raises(InputError, match="needs a step from 0, got -1"):
         mean_accuracy([accuracy(0, "0", -1, 1, 0.5)], "er")
+
+
+pairs = st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1)), min_size=1, max_size=12)
+
+
+@given(pairs=pairs)
+def test_a_spread_is_numpys_mean_and_deviation_of_the_seeds_means(pairs):
+    spread = over_seeds(pairs)
+    seeds = sorted({seed for seed, _ in pairs})
+    means = [np.mean([value for own, value in pairs if own == seed]) for seed in seeds]
+    assert spread.seeds == len(seeds)
+    assert spread.mean == pytest.approx(np.mean(means), abs=1e-15)
+    if len(seeds) > 1:
+        assert spread.std == pytest.approx(np.std(means, ddof=1), abs=1e-12)
+    else:
+        assert math.isnan(spread.std)
+
+
+@given(pairs=pairs, data=st.data())
+def test_the_order_of_runs_and_what_was_not_measured_change_no_bit_of_a_spread(pairs, data):
+    spread = over_seeds(pairs)
+    missing = data.draw(st.lists(st.tuples(st.integers(0, 9), st.just(math.nan)), max_size=3))
+    other = over_seeds(data.draw(st.permutations(pairs + missing)))
+    assert repr(other) == repr(spread)
+
+
+@given(pairs=pairs)
+def test_a_new_seed_at_the_mean_leaves_it_there_and_narrows_the_spread(pairs):
+    before = over_seeds(pairs)
+    after = over_seeds([*pairs, (9, before.mean)])
+    assert after.mean == pytest.approx(before.mean, abs=1e-15)
+    assert after.seeds == before.seeds + 1
+    assert math.isnan(before.std) or after.std <= before.std + 1e-15
+
+
+@given(pairs=pairs, scale=st.floats(0.1, 10), shift=st.floats(-1, 1))
+def test_a_spread_scales_and_shifts_with_its_scores(pairs, scale, shift):
+    before, after = (
+        over_seeds([(seed, a * value + b) for seed, value in pairs])
+        for a, b in ((1, 0), (scale, shift))
+    )
+    assert after.mean == pytest.approx(scale * before.mean + shift, abs=1e-12)
+    assert after.std == pytest.approx(scale * before.std, abs=1e-12, nan_ok=True)

@@ -2,6 +2,7 @@
 
 import csv
 import math
+import struct
 from dataclasses import fields, replace
 
 import numpy as np
@@ -21,9 +22,13 @@ from probe.table import (
     write_table,
 )
 
-text = st.text(st.characters(codec="utf-8", exclude_categories=("C",)), max_size=12)
-count = st.integers(0, 10**6)
-value = st.floats(allow_nan=False, allow_infinity=False)
+# What spreadsheets, shells and csv itself give a meaning to, and anything else that is Unicode.
+nasty = st.sampled_from(
+    ["=1+1", "'", '"', ",", "\n", "\r", "\r\n", "\0", "a,b", '"",', " ", "\ufeff", "nan"]
+)
+text = nasty | st.text(st.characters(codec="utf-8"), max_size=12) | st.lists(nasty).map("".join)
+count = st.integers(-(2**70), 2**70)
+value = st.floats(allow_nan=False)
 COSTS = ("step", "parameter_bytes", "carried_bytes", "stored_bytes", "train_bytes")
 COSTS += ("ops_one_pass", "ops", "kept_bytes")
 
@@ -105,6 +110,56 @@ def test_rows_read_back_as_they_were_written(tmp_path_factory, kind, data):
     assert read_table(path, kind) == rows
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_table_whose_lines_another_program_has_ended_reads_the_same(tmp_path, end):
+    path = tmp_path / "rows.csv"
+    write_table(path, Row, [PRA, replace(PRA, learner="gem")])
+    content = path.read_bytes()
+    assert content.count(b"\n") == 3
+    assert b"\r" not in content
+    path.write_bytes(content.replace(b"\n", end.encode()))
+    assert read_table(path, Row) == [PRA, replace(PRA, learner="gem")]
+
+
+@given(value=st.floats())
+def test_every_float_reads_back_bit_for_bit(tmp_path_factory, value):
+    path = tmp_path_factory.mktemp("table") / "rows.csv"
+    write_table(path, Row, [replace(PRA, value=value)])
+    (row,) = read_table(path, Row)
+    # A NaN's sign and payload say nothing; that of 0 does.
+    assert (math.isnan(row.value) and math.isnan(value)) or (
+        struct.pack("d", row.value) == struct.pack("d", value)
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"learner": "er\ud800"}, r"rows\.csv cannot hold .*: it is not Unicode"),
+        ({"learner": None}, "column of texts cannot hold 'None'"),
+        ({"learner": 3}, "column of texts cannot hold '3'"),
+        ({"learner": "x" * (csv.field_size_limit() + 1)}, "column of texts cannot hold 'xxx"),
+        ({"seed": None}, "column of whole numbers cannot hold None"),
+        ({"seed": 1.0}, "column of whole numbers cannot hold 1.0"),
+        ({"step": "1"}, "column of whole numbers cannot hold '1'"),
+        ({"step": math.nan}, "column of whole numbers cannot hold nan"),
+        ({"value": None}, "column of numbers cannot hold None"),
+        ({"value": "0.5"}, "column of numbers cannot hold '0.5'"),
+        ({"value": 10**400}, "column of numbers cannot hold 1000"),
+        ({"value": 1j}, "column of numbers cannot hold 1j"),
+    ],
+)
+def test_what_would_not_read_back_is_refused(tmp_path, change, reason):
+    with pytest.raises(InputError, match=reason):
+        write_table(tmp_path / "rows.csv", Row, [PRA, replace(PRA, **change)])
+
+
+def test_a_text_as_long_as_can_be_read_is_written(tmp_path):
+    row = replace(PRA, learner="x" * csv.field_size_limit())
+    write_table(tmp_path / "rows.csv", Row, [row])
+    assert read_table(tmp_path / "rows.csv", Row) == [row]
+
+
 def test_the_columns_are_those_that_others_rely_on():
     names = {kind: ",".join(field.name for field in fields(kind)) for kind in ROWS}
     assert names == {
@@ -134,9 +189,11 @@ def test_nan_is_an_empty_cell_and_reads_back_as_nan(tmp_path):
     assert math.isnan(read_table(tmp_path / "metrics.csv", MetricRow)[0].std)
 
 
-def test_numpy_scalars_are_written_as_plain_numbers(tmp_path):
-    write_table(tmp_path / "rows.csv", Row, [replace(PRA, value=np.float64(0.1), seed=np.int64(3))])
-    assert read_table(tmp_path / "rows.csv", Row) == [replace(PRA, value=0.1, seed=3)]
+def test_scalars_of_other_types_are_written_as_plain_numbers(tmp_path):
+    written = replace(PRA, value=np.float64(0.1), seed=np.int64(3), step=True)
+    write_table(tmp_path / "rows.csv", Row, [written, replace(PRA, value=np.float32(0.1))])
+    expected = [replace(PRA, value=0.1, seed=3, step=1), replace(PRA, value=0.10000000149011612)]
+    assert read_table(tmp_path / "rows.csv", Row) == expected
 
 
 HEADER = "learner,paper,metric,head,mean,std,seeds\n"

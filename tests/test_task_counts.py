@@ -13,7 +13,7 @@ from probe.counts import Counts
 from probe.errors import InputError, NotMeasured
 from probe.matrix import AccuracyMatrix
 from probe.metrics.murata import task_f1
-from probe.task_counts import TaskCounts, shared
+from probe.task_counts import Mean, TaskCounts, shared
 
 K = 6
 DISJOINT = ((4, 1), (0,), (2, 3, 5))
@@ -162,3 +162,11 @@ def test_one_class_in_two_tasks_is_shared() -> None:
         True,
         False,
     ]
+
+
+@pytest.mark.parametrize("task", [(0, K), (-1, 0)])
+@pytest.mark.parametrize("mean", ["examples", "classes"])
+def test_a_class_that_was_not_counted_has_no_accuracy(task: tuple[int, ...], mean: Mean) -> None:
+    counts = TaskCounts(tasks=(task,), tables=(Counts(np.eye(K, dtype=int)),))
+    with pytest.raises(InputError, match=r"classes must lie in 0\.\.5"):
+        counts.accuracies(mean)

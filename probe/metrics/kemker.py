@@ -51,8 +51,8 @@ def alpha_all(R: AccuracyMatrix, i: int, test_sizes: Sequence[int] | None = None
     (0.625, 0.4375)
     """
     _check_session(R, i)
-    n = task_sizes(R, test_sizes)
-    return float(np.average(R.measured(i, np.arange(1, i + 1)), weights=n[:i]))
+    n = task_sizes(R, test_sizes)[:i]
+    return float((n * R.measured(i, np.arange(1, i + 1))).sum() / n.sum())
 
 
 def omega_base(R: AccuracyMatrix, ideal: float) -> float:

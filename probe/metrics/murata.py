@@ -55,16 +55,18 @@ def task_f1(counts: Counts, tasks: Sequence[Sequence[int]]) -> NDArray[np.float6
     >>> task_f1(Counts.of([0, 1, 2, 3], [0, 0, 2, 3], classes=4), [[2, 3], [0, 1]])
     array([1. , 0.5])
     """
-    return np.array([_f1(counts, place, set(classes)) for place, classes in enumerate(tasks, 1)])
+    table = counts.table
+    totals = [table.sum(axis=1).tolist(), table.sum(axis=0).tolist(), table.diagonal().tolist()]
+    return np.array([_f1(totals, place, set(classes)) for place, classes in enumerate(tasks, 1)])
 
 
-def _f1(counts: Counts, place: int, classes: set[int]) -> float:
-    if any(not 0 <= c < counts.classes for c in classes):
-        limits = f"0..{counts.classes - 1}"
+def _f1(totals: list[list[int]], place: int, classes: set[int]) -> float:
+    """Return F1 from how often each class is true, predicted, and both."""
+    size = len(totals[0])
+    if any(not 0 <= c < size for c in classes):
+        limits = f"0..{size - 1}"
         raise InputError(f"task {place} has classes {sorted(classes)}, expected some of {limits}")
-    rows = sorted(classes)
-    true = int(counts.table[rows].sum())
-    predicted = int(counts.table[:, rows].sum())
+    true, predicted, right = (sum(total[c] for c in classes) for total in totals)
     if not true:
-        raise NotMeasured(f"task {place} (classes {rows}) has no test examples")
-    return 2 * int(counts.table.diagonal()[rows].sum()) / (true + predicted)
+        raise NotMeasured(f"task {place} (classes {sorted(classes)}) has no test examples")
+    return 2 * right / (true + predicted)

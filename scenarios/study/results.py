@@ -1,88 +1,110 @@
-"""What is finished of one job: its measurements, and what follows from them."""
+"""What is finished of one job, as numbers: all that its tables and metrics are made of."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from probe.matrix import AccuracyMatrix
+from probe.metrics.murata import pra
 from probe.resources import Cost
-from probe.task_counts import Mean, TaskCounts
+from probe.task_counts import TaskCounts
 from scenarios.heads import Head
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.study.job import Job
+from scenarios.study.report import ReportSpec
 from scenarios.study.store import Measurement
+
+Tasks = tuple[tuple[str, tuple[int, ...]], ...]
+"""The name and the classes of each task, in executed order."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """The finished parts of a job.
+    """The finished parts of a job of T tasks, places in executed order; without what is not.
 
-    tasks: name and classes of each task, in executed order; features: those of the job's network,
-    the last is its output; parts: the measurements by part.
+    The counts themselves are not kept: those of a large study do not fit into memory.
+
+    tasks: see `Tasks`; features: those of the job's network, the last is its output; accuracy: by
+    head of the report and by the number of tasks learned, (T,) fractions; final: by head, the
+    overall accuracy after all tasks; pra, f1: by feature, those of its partial retrained model, at
+    the output of the model itself under its own head, f1 (T,); test_sizes: the numbers of test
+    examples, (T,), empty if that evaluation is not finished; costs, seconds: what each task cost
+    and how long it took to learn, by its place from 1.
     """
 
     job: Job
-    tasks: tuple[tuple[str, tuple[int, ...]], ...]
+    tasks: Tasks
     features: tuple[str, ...]
-    parts: Mapping[str, Measurement]
+    accuracy: Mapping[Head, Mapping[int, NDArray[np.float64]]]
+    final: Mapping[str, float]
+    pra: Mapping[str, float]
+    f1: Mapping[str, NDArray[np.float64]]
+    test_sizes: tuple[int, ...]
+    costs: Mapping[int, Cost]
+    seconds: Mapping[int, float]
 
     @property
     def names(self) -> tuple[str, ...]:
         """The name of each task, in executed order."""
         return tuple(name for name, _ in self.tasks)
 
-    @property
-    def classes(self) -> tuple[tuple[int, ...], ...]:
-        """The classes of each task, in executed order."""
-        return tuple(classes for _, classes in self.tasks)
-
-    @property
-    def final(self) -> TaskCounts | None:
-        """The evaluation after all tasks under `own_head`, None if it is not finished."""
-        return self.after_all(self.own_head)
-
-    @property
-    def own_head(self) -> Head:
-        """Single-head, but multi-head for a learner that must be told the task.
-
-        It is also the head of its partial retrained models.
-        """
-        return "multi" if LEARNERS[self.job.kind].task_aware else "single"
-
-    def after_all(self, head: Head) -> TaskCounts | None:
-        """The evaluation after all tasks under a head, None if it is not finished."""
-        return self.steps(head).get(len(self.tasks))
-
-    def steps(self, head: Head) -> dict[int, TaskCounts]:
-        """The evaluations under a head by the number of tasks learned, those that are finished."""
-        named = {step: self.parts.get(f"step-{step}") for step in range(len(self.tasks) + 1)}
-        return {
-            step: TaskCounts(tasks=self.classes, tables=done.counts[head])
-            for step, done in named.items()
-            if done is not None and head in done.counts
-        }
-
-    def matrix(self, head: Head, mean: Mean) -> AccuracyMatrix | None:
-        """The job's R under a head, None unless every row of it is finished."""
-        steps = self.steps(head)
+    def matrix(self, head: Head) -> AccuracyMatrix | None:
+        """The job's R under a head of the report, None unless every row of it is finished."""
+        steps = self.accuracy[head]
         if len(steps) <= len(self.tasks):
             return None
-        return AccuracyMatrix.of_counts(list(steps.values()), mean)
+        return AccuracyMatrix(np.stack(list(steps.values())))
 
-    def costs(self) -> dict[int, Cost]:
-        """What each task cost, by its place in the executed order, those that are finished."""
-        named = {step: self.parts.get(f"step-{step}") for step in range(1, len(self.tasks) + 1)}
-        return {step: done.spent.cost for step, done in named.items() if done and done.spent}
 
-    def seconds(self) -> dict[int, float]:
-        """How long each task took to learn, by its place, those that are finished."""
-        named = {step: self.parts.get(f"step-{step}") for step in range(1, len(self.tasks) + 1)}
-        return {step: done.spent.seconds for step, done in named.items() if done and done.spent}
+def own_head(job: Job) -> Head:
+    """Return single-head, but multi-head for a learner that must be told the task.
 
-    def at_feature(self, feature: str) -> TaskCounts | None:
-        """The counts of the partial retrained model of a feature; at the output, of the model."""
-        if feature == self.features[-1]:
-            return self.final
-        done = self.parts.get(f"feature-{feature}")
-        return TaskCounts(tasks=self.classes, tables=done.counts["single"]) if done else None
+    It is also the head of its partial retrained models.
+    """
+    return "multi" if LEARNERS[job.kind].task_aware else "single"
+
+
+def result_of(
+    job: Job,
+    tasks: Tasks,
+    features: tuple[str, ...],
+    parts: Mapping[str, Measurement],
+    report: ReportSpec,
+) -> Result:
+    """Return what the finished parts of a job, by name, say."""
+    classes = tuple(own for _, own in tasks)
+
+    def counts(part: str, head: str) -> TaskCounts | None:
+        tables = parts[part].counts.get(head) if part in parts else None
+        return TaskCounts(tasks=classes, tables=tables) if tables else None
+
+    steps = [f"step-{step}" for step in range(len(tasks) + 1)]
+    heads = parts[steps[-1]].counts if steps[-1] in parts else {}
+    after_all = {head: counts(steps[-1], head) for head in heads}
+    models = {feature: counts(f"feature-{feature}", "single") for feature in features[:-1]}
+    models[features[-1]] = final = after_all.get(own_head(job))
+    probed = {feature: model for feature, model in models.items() if model}
+    spent = {step: parts[part].spent for step, part in enumerate(steps) if part in parts}
+    return Result(
+        job=job,
+        tasks=tasks,
+        features=features,
+        accuracy={
+            head: {
+                step: evaluated.accuracies(report.mean)
+                for step, part in enumerate(steps)
+                if (evaluated := counts(part, head))
+            }
+            for head in report.heads
+        },
+        final={head: pra(evaluated.total) for head, evaluated in after_all.items() if evaluated},
+        pra={feature: pra(model.total) for feature, model in probed.items()},
+        f1={feature: model.f1() for feature, model in probed.items()},
+        test_sizes=tuple(map(final.test_size, range(1, len(tasks) + 1))) if final else (),
+        costs={step: each.cost for step, each in spent.items() if step and each},
+        seconds={step: each.seconds for step, each in spent.items() if step and each},
+    )

@@ -6,15 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from probe.metrics.diaz_rodriguez import ce, ms, sss
-from probe.metrics.murata import forgetting_strength, pra
+from probe.metrics.murata import forgetting_strength
 from probe.metrics.scorecard import scorecard
 from probe.spread import Spread, over_seeds
 from probe.table import MetricRow
-from probe.task_counts import Mean
 from scenarios.heads import Head
 from scenarios.study.clscore import cl_scores
 from scenarios.study.report import ReportSpec
-from scenarios.study.results import Result
+from scenarios.study.results import Result, own_head
 
 _Name = tuple[str, str, str]  # head, paper, metric
 _Peers = Mapping[tuple[str, str, int], Result]  # by learner's kind, order, seed
@@ -54,38 +53,35 @@ def metric_rows(
 def _scores(result: Result, peers: _Peers, report: ReportSpec) -> Iterator[tuple[_Name, float]]:
     yield from _murata(result, peers.get(("offline", "", result.job.seed)))
     for head in report.heads:
-        yield from _of_outputs(result, peers, head, report.mean)
+        yield from _of_outputs(result, peers, head, report)
     yield from _of_costs(result)
 
 
 def _murata(result: Result, offline: Result | None) -> Iterator[tuple[_Name, float]]:
-    # A learner that is told the task is compared with a level that is told it, too.
-    level = offline.after_all(result.own_head) if offline and offline is not result else None
-    for feature in result.features:
-        counts = result.at_feature(feature)
-        if counts is not None:
-            yield ("", "murata", f"pra[{feature}]"), pra(counts.total)
-            if level is not None:
-                strength = forgetting_strength(pra(level.total), pra(counts.total))
-                yield ("", "murata", f"forgetting_strength[{feature}]"), strength
+    level = None
+    if offline is not None and offline is not result:
+        # A learner that is told the task is compared with a level that is told it, too.
+        level = offline.final.get(own_head(result.job))
+    for feature, score in result.pra.items():
+        yield ("", "murata", f"pra[{feature}]"), score
+        if level is not None:
+            strength = forgetting_strength(level, score)
+            yield ("", "murata", f"forgetting_strength[{feature}]"), strength
 
 
 def _of_outputs(
-    result: Result, peers: _Peers, head: Head, mean: Mean
+    result: Result, peers: _Peers, head: Head, report: ReportSpec
 ) -> Iterator[tuple[_Name, float]]:
-    R, final = result.matrix(head, mean), result.final
-    if R is None or final is None:
+    R = result.matrix(head)
+    if R is None or not result.test_sizes:
         return
-    places = range(1, R.tasks + 1)
-    weights = (
-        [final.test_size(k) for k in places] if mean == "examples" else map(len, result.classes)
-    )
+    by_classes = tuple(len(classes) for _, classes in result.tasks)
     cumulative = peers.get(("cumulative", result.job.order, result.job.seed))
     card = scorecard(
         R,
-        reference=cumulative.matrix(head, mean) if cumulative else None,
-        ideal=_ideal(result, peers.get(("offline", "", result.job.seed)), head, mean),
-        test_sizes=list(weights),
+        reference=cumulative.matrix(head) if cumulative else None,
+        ideal=_ideal(result, peers.get(("offline", "", result.job.seed)), head),
+        test_sizes=result.test_sizes if report.mean == "examples" else by_classes,
     )
     for paper, metric, value in card.rows():
         if value is not None:
@@ -98,7 +94,7 @@ def _of_costs(result: Result) -> Iterator[tuple[_Name, float]]:
     Kemker's model size (table 2) is the model and all that is kept beside it, in 10^6 bytes.
     Mem(theta_i) is the model with what the learner carried into task i, Mem(D) all training data.
     """
-    costs = list(result.costs().values())
+    costs = list(result.costs.values())
     if result.job.offline or len(costs) < len(result.tasks):
         return
     memory = [cost.parameter_bytes + cost.carried_bytes for cost in costs]
@@ -112,11 +108,11 @@ def _of_costs(result: Result) -> Iterator[tuple[_Name, float]]:
     yield ("", "kemker", "model_size_mb"), costs[-1].kept_bytes / 1e6
 
 
-def _ideal(result: Result, offline: Result | None, head: Head, mean: Mean) -> float | None:
+def _ideal(result: Result, offline: Result | None, head: Head) -> float | None:
     """Return alpha_ideal: offline accuracy on the first session's test data, None without any."""
-    final = offline.after_all(head) if offline else None
+    final = offline.accuracy[head].get(len(result.tasks)) if offline else None
     # Offline has the tasks in base order.
-    return (final.accuracy(result.job.places[0] + 1, mean) or None) if final else None
+    return (float(final[result.job.places[0]]) or None) if final is not None else None
 
 
 def _cl(own: Mapping[_Name, Spread], report: ReportSpec) -> Iterator[tuple[_Name, Spread]]:

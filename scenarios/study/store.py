@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import io
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,10 @@ import torch
 from torch import Tensor
 
 from probe.counts import Counts
-from probe.files import make_folder, replacing
+from probe.files import make_within, replacing
 from probe.resources import Cost
 from scenarios.study.quarantine import set_aside
-from scenarios.study.sealing import opened, read_plain, sealed
+from scenarios.study.sealing import plain_file, read_sealed, sealed
 
 FORMAT = 5
 
@@ -80,22 +81,26 @@ class Store:
             return None
         try:
             return Measurement(
-                counts={head: _counts(tables) for head, tables in record["counts"].items()},
+                counts={head: _unpacked(tables) for head, tables in record["counts"].items()},
                 spent=_spent(record["spent"]),
             )
         except (KeyError, ValueError, TypeError, OverflowError, AttributeError):
             self._set_aside(path, "it holds no counts")
             return None
 
+    def holds(self, job: str, part: str) -> bool:
+        """Whether there is a finished part that can be trusted; nothing is set aside."""
+        try:
+            return Store(self.root, self._identity, _only_look).read(job, part) is not None
+        except _OnlyLooking:
+            return False
+
     def write(self, job: str, part: str, measured: Measurement) -> None:
         """Keep a finished part."""
         record = {
             "job": job,
             "part": part,
-            "counts": {
-                head: [counts.table.tolist() for counts in tables]
-                for head, tables in measured.counts.items()
-            },
+            "counts": {head: _packed(tables) for head, tables in measured.counts.items()},
             "spent": None if measured.spent is None else asdict(measured.spent),
         }
         self._write_json(self._path(job, f"{part}.json"), record)
@@ -111,12 +116,12 @@ class Store:
 
     def save_checkpoint(self, job: str, part: str, model: State, learner: State) -> None:
         """Keep a learner's state; the description is written last and makes it valid."""
-        record = {"job": job, "part": part}
+        record: dict[str, Any] = {"job": job, "part": f"{part}.checkpoint"}
         for name, state in (("model", model), ("learner", learner)):
             plain = {key: tensor.detach().cpu().contiguous() for key, tensor in state.items()}
-            record[name] = tensor_hash(plain)
             content = io.BytesIO()
             torch.save(plain, content)
+            record[name] = {"bytes": content.tell(), "sha256": _sha256(content)}
             self._write(self._path(job, part + _SUFFIX[name]), content.getvalue())
         self._write_json(self._path(job, f"{part}.checkpoint.json"), record)
 
@@ -142,7 +147,7 @@ class Store:
 
     def _write(self, path: Path, content: bytes) -> None:
         self._allowed()
-        make_folder(path.parent)
+        make_within(self.root, path.parent)
         with replacing(path) as partial:
             partial.write_bytes(content)
 
@@ -152,15 +157,17 @@ class Store:
 
     def _read_json(self, path: Path) -> dict[str, Any] | None:
         try:
-            content = read_plain(path)
-            record = json.loads(opened(content))
-        except FileNotFoundError:
+            record = json.loads(read_sealed(path))
+        except (FileNotFoundError, NotADirectoryError):
             return None
-        except (OSError, ValueError, RecursionError):
+        except OSError as error:
+            self._set_aside(path, f"it cannot be read ({error.strerror})")
+            return None
+        except (ValueError, RecursionError):
             self._set_aside(path, "its content does not match its hash")
             return None
         own = {"format": FORMAT, "identity": self._identity, "job": path.parent.name}
-        part = path.name.removesuffix(".json").removesuffix(".checkpoint")
+        part = path.name.removesuffix(".json")
         if not isinstance(record, dict) or {**record, **own, "part": part} != record:
             self._set_aside(path, "it belongs to another study, job or part")
             return None
@@ -169,6 +176,14 @@ class Store:
     def _set_aside(self, path: Path, reason: str) -> None:
         self._allowed()
         set_aside(self.root, path, reason)
+
+
+class _OnlyLooking(Exception):
+    """Who only looks does not write: the file may be another process's, and just be mended."""
+
+
+def _only_look() -> None:
+    raise _OnlyLooking
 
 
 def tensor_hash(state: State) -> str:
@@ -181,11 +196,33 @@ def tensor_hash(state: State) -> str:
     return digest.hexdigest()
 
 
+def _sha256(file: io.BytesIO | io.BufferedReader) -> str:
+    file.seek(0)
+    digest = hashlib.file_digest(file, "sha256").hexdigest()
+    file.seek(0)
+    return digest
+
+
 _SUFFIX = {"model": ".pt", "learner": ".learner.pt"}
+_KINDS = ("<u1", "<u2", "<u4", "<i8")  # of cells: the first that has room for all of them
 
 
-def _counts(tables: list[list[list[int]]]) -> tuple[Counts, ...]:
-    return tuple(Counts(np.array(table, dtype=np.int64)) for table in tables)
+def _packed(tables: Sequence[Counts]) -> dict[str, Any]:
+    """Return n tables as JSON: their cells row by row, little-endian, in base64.
+
+    Written in digits they would take thirty times as long to read, and a study has many of them.
+    """
+    cells = np.stack([counts.table for counts in tables])
+    kind = next(kind for kind in _KINDS if cells.max(initial=0) <= np.iinfo(kind).max)
+    text = base64.b64encode(cells.astype(kind).tobytes()).decode()
+    return {"shape": cells.shape, "kind": kind, "cells": text}
+
+
+def _unpacked(record: dict[str, Any]) -> tuple[Counts, ...]:
+    if record["kind"] not in _KINDS or not record["cells"]:
+        raise ValueError(f"expected cells of one of the kinds {_KINDS}")
+    cells = np.frombuffer(base64.b64decode(record["cells"]), record["kind"])
+    return tuple(map(Counts, cells.reshape(record["shape"])))
 
 
 def _spent(record: dict[str, Any] | None) -> Spent | None:
@@ -194,12 +231,17 @@ def _spent(record: dict[str, Any] | None) -> Spent | None:
     return Spent(cost=Cost(**record["cost"]), seconds=float(record["seconds"]))
 
 
-def _load_tensors(path: Path, expected: object) -> dict[str, Tensor] | None:
-    """Return the tensors of a file if their hash is the expected one; executes no code in it."""
+def _load_tensors(path: Path, expected: Any) -> dict[str, Tensor] | None:
+    """Return the tensors of a file if it is the expected one; executes no code in it."""
     try:
-        content = io.BytesIO(read_plain(path))
-        state = torch.load(content, map_location="cpu", weights_only=True)
-        return dict(state) if tensor_hash(state) == expected else None
+        with plain_file(path) as file:
+            # Whatever else it is, however large, is neither read nor interpreted.
+            size = os.fstat(file.fileno()).st_size
+            if size != expected["bytes"] or _sha256(file) != expected["sha256"]:
+                return None
+            state = torch.load(file, map_location="cpu", weights_only=True)
+        plain = (isinstance(n, str) and x.layout == torch.strided for n, x in state.items())
+        return dict(state) if all(plain) else None
     except Exception:
         # A damaged or hostile file makes them raise almost anything; none of it is trusted.
         return None

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, replace
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from probe.files import replacing
-from probe.metrics.murata import pra
-from probe.summary import summarise
+from probe.summary import Group, summarise_groups
 from probe.table import (
     AnyRow,
     CostRow,
@@ -22,8 +26,9 @@ from probe.table import (
 from scenarios.learners.base import Settings
 from scenarios.study.identity import Identity
 from scenarios.study.job import jobs_of, parts_of
-from scenarios.study.results import Result
+from scenarios.study.results import Result, result_of
 from scenarios.study.scores import metric_rows
+from scenarios.study.spec import Study
 from scenarios.study.store import Store
 
 TABLES = ("rows.csv", "summary.csv", "metrics.csv", "learners.csv", "costs.csv")
@@ -33,58 +38,67 @@ TIMES = "times.csv"
 """A further one: how long each task took, which no two runs have the same."""
 
 
-def read_results(identity: Identity, root: Path) -> list[Result]:
-    """Read what is finished of every job."""
-    results = []
-    for job in jobs_of(identity.study, len(identity.tasks)):
+def read_results(identity: Identity, root: Path) -> Iterator[Result]:
+    """Read what is finished, job by job."""
+    study = identity.study
+    for job in jobs_of(study, len(identity.tasks)):
         store = Store(root, identity.of(job))
-        found = {part: store.read(job.name, part) for part in parts_of(identity.study, job)}
+        found = {part: store.read(job.name, part) for part in parts_of(study, job)}
         parts = {part: measured for part, measured in found.items() if measured is not None}
         tasks = tuple(identity.tasks[k] for k in job.places)
-        features = identity.study.features_of(job.learner)
-        results.append(Result(job=job, tasks=tasks, features=features, parts=parts))
-    return results
+        yield result_of(job, tasks, study.features_of(job.learner), parts, study.report)
 
 
 def write_tables(identity: Identity, root: Path) -> None:
-    """Write the tables of TABLES from what is finished so far."""
-    study, results = identity.study, read_results(identity, root)
-    rows = [row for result in results for row in _rows(identity, result)]
-    _write(root / "rows.csv", Row, rows)
-    _write(root / "summary.csv", SummaryRow, summarise(rows))
+    """Write the tables of TABLES, and that of times, from what is finished so far."""
+    study, results = identity.study, list(read_results(identity, root))
+    _write(root / "summary.csv", SummaryRow, summary_rows(results))
     by_first = study.scenario.kind == "multimodal"
-    metrics = metric_rows(results, study.report, by_first)
-    _write(root / "metrics.csv", MetricRow, metrics)
+    _write(root / "metrics.csv", MetricRow, metric_rows(results, study.report, by_first))
     learners = [_learner(name, settings) for name, settings in study.learners.items()]
     _write(root / "learners.csv", LearnerRow, learners)
-    _write(root / "costs.csv", CostRow, [c for result in results for c in _costs(result)])
-    _write(root / TIMES, TimeRow, [t for result in results for t in _times(result)])
+    _write(root / "costs.csv", CostRow, (c for result in results for c in _costs(result)))
+    _write(root / TIMES, TimeRow, (t for result in results for t in _times(result)))
+    _write(root / "rows.csv", Row, measured_rows(study, results))
 
 
-def _rows(identity: Identity, result: Result) -> Iterator[Row]:
-    """Yield the rows of one job: R cell by cell, then PRA and F1 feature by feature."""
-    job, study = result.job, identity.study
-    blank = Row(
-        scenario=study.scenario.title,
-        network=study.network.name,
-        learner=job.learner,
-        order=job.order,
-        seed=job.seed,
-        measure="",
-        value=0.0,
-    )
-    for head in study.report.heads:
-        for step, counts in result.steps(head).items():
-            cell = replace(blank, measure="accuracy", step=step, head=head)
-            places = range(1, len(result.tasks) + 1)
-            values = [counts.accuracy(place, study.report.mean) for place in places]
-            yield from _per_task(cell, result, values)
-    for depth, feature in enumerate(result.features, 1):
-        counts_at = result.at_feature(feature)
-        if counts_at is not None:
-            cell = replace(blank, feature=feature, depth=depth)
-            yield replace(cell, measure="pra", value=pra(counts_at.total))
-            yield from _per_task(replace(cell, measure="f1"), result, map(float, counts_at.f1()))
+def summary_rows(results: Sequence[Result]) -> list[SummaryRow]:
+    """Return what `probe.summary.summarise` makes of the rows of finished jobs."""
+    # In the order in which the rows name them: a learner without any is not among them.
+    named = (r.job.learner for r in results if r.pra or any(r.accuracy.values()))
+    learners = list(dict.fromkeys(named))
+    groups: defaultdict[Group, list[tuple[int, float]]] = defaultdict(list)
+    for result in results:
+        learner, seed = result.job.learner, result.job.seed
+        for depth, feature in enumerate(result.features, 1):
+            if feature in result.pra:
+                score = result.pra[feature]
+                groups[Group(learner, "pra", depth, feature, None)].append((seed, score))
+                for place, value in enumerate(result.f1[feature].tolist(), 1):
+                    groups[Group(learner, "f1", depth, feature, place)].append((seed, value))
+    return summarise_groups(groups, learners)
+
+
+def measured_rows(study: Study, results: Iterable[Result]) -> Iterator[Row]:
+    """Yield the rows of jobs: R cell by cell, then PRA and F1 feature by feature."""
+    for result in results:
+        row = partial(
+            Row,
+            scenario=study.scenario.title,
+            network=study.network.name,
+            learner=result.job.learner,
+            order=result.job.order,
+            seed=result.job.seed,
+        )
+        for head in study.report.heads:
+            for step, accuracies in result.accuracy[head].items():
+                cell = partial(row, measure="accuracy", step=step, head=head)
+                yield from _per_task(cell, result, accuracies)
+        for depth, feature in enumerate(result.features, 1):
+            if feature in result.pra:
+                cell = partial(row, feature=feature, depth=depth)
+                yield cell(measure="pra", value=result.pra[feature])
+                yield from _per_task(partial(cell, measure="f1"), result, result.f1[feature])
 
 
 def _learner(name: str, settings: Settings) -> LearnerRow:
@@ -100,14 +114,14 @@ def _learner(name: str, settings: Settings) -> LearnerRow:
 
 def _costs(result: Result) -> Iterator[CostRow]:
     job = result.job
-    for step, cost in result.costs().items():
+    for step, cost in result.costs.items():
         numbers = asdict(cost)
         yield CostRow(learner=job.learner, order=job.order, seed=job.seed, step=step, **numbers)
 
 
 def _times(result: Result) -> Iterator[TimeRow]:
     job = result.job
-    for step, seconds in result.seconds().items():
+    for step, seconds in result.seconds.items():
         yield TimeRow(
             learner=job.learner, order=job.order, seed=job.seed, step=step, seconds=seconds
         )
@@ -119,6 +133,8 @@ def _write(path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> None:
         write_table(partial, kind, rows)
 
 
-def _per_task(cell: Row, result: Result, values: Iterable[float]) -> Iterator[Row]:
-    for place, (task, value) in enumerate(zip(result.names, values, strict=True), 1):
-        yield replace(cell, place=place, task=task, value=value)
+def _per_task(
+    cell: Callable[..., Row], result: Result, values: NDArray[np.float64]
+) -> Iterator[Row]:
+    for place, (task, value) in enumerate(zip(result.names, values.tolist(), strict=True), 1):
+        yield cell(place=place, task=task, value=value)

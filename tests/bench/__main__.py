@@ -15,7 +15,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from tests.bench import agreement, limit, memory, som, speed
+from tests.bench import agreement, executors, limit, memory, scale, som, speed
 from tests.bench.subjects import SUBJECTS
 from tests.bench.timing import machine
 
@@ -46,6 +46,9 @@ def _sections(asked: argparse.Namespace) -> dict[str, Section]:
         "limit": partial(limit.measure, subjects, asked.repeats),
         "memory": memory.measure,
         "som": partial(som.measure, asked.repeats),
+        "restart": scale.restart,
+        "rows": scale.rows,
+        "executors": partial(executors.measure, asked.repeats),
     }
     if asked.data:
         settings = (asked.data, asked.seeds, asked.per_class, asked.epochs)
@@ -55,7 +58,7 @@ def _sections(asked: argparse.Namespace) -> dict[str, Section]:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    known = ("speed", "losses", "limit", "memory", "som", "scores")
+    known = ("speed", "losses", "limit", "memory", "som", "restart", "rows", "executors", "scores")
     parser.add_argument("--only", choices=known, help="one part instead of all")
     networks = [one.network for one in SUBJECTS]
     parser.add_argument("--network", choices=networks, help="one network instead of all")

@@ -5,13 +5,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(if $(shell command -v uv),uv pip install --python $(BIN)/python,$(BIN)/python -m pip install)
 
-.PHONY: demo test zoo bench lint types clean
+.PHONY: demo test soak zoo bench lint types clean
 
 demo: $(VENV)/installed
 	$(BIN)/probe run digits
 
 test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest
+
+# A hundred kills at random moments, and every table as if nothing had happened; ten minutes.
+soak: $(VENV)/installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.soak
 
 # Every network at every place, with the count of cuts; half an hour on one core.
 zoo: $(VENV)/installed-dev

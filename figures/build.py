@@ -25,6 +25,7 @@ from figures import (
     tasks,
     tradeoff,
 )
+from probe.files import refuse_link
 from probe.table import LearnerRow, MetricRow, Row, SummaryRow, TimeRow, read_table
 
 
@@ -47,6 +48,7 @@ def build(run_directory: Path) -> list[Path]:
         read_table(times, TimeRow) if times.exists() else [],
     )
     folder = run_directory / "figures"
+    refuse_link(folder)
     written: list[Path] = []
     for name, figure in figures.items():
         if figure is None:

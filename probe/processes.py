@@ -30,23 +30,31 @@ def birth(process: int) -> str | None:
     """Return a mark of when a process of this machine started; None if there is none that runs.
 
     A number is given to another process in time, but not with the same mark. Where the system does
-    not tell, the mark is empty.
+    not tell, as of other users' processes on some, the mark is empty.
 
     >>> birth(os.getpid()) == birth(os.getpid())
     True
     """
     if not 0 < process < 2**31:
         return None
-    if not (_PROC / "self/stat").exists():
-        return "" if _answers(process) else None
     try:
         # The second field, a name in brackets, can hold anything.
         fields = (_PROC / str(process) / "stat").read_text("utf-8", "replace").rpartition(")")[2]
     except OSError:
-        return None
+        return "" if _answers(process) else None
     state, *others = fields.split()
     # One that has ended but was not waited for yet has files open no more.
     return None if state in "ZX" else others[18]
+
+
+def runs(process: int, mark: str) -> bool:
+    """Whether a process of this machine still runs that had that mark.
+
+    >>> runs(os.getpid(), birth(os.getpid())), runs(os.getpid(), "another")
+    (True, False)
+    """
+    now = birth(process)
+    return now is not None and (now == mark or not now or not mark)
 
 
 def _answers(process: int) -> bool:

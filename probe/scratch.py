@@ -5,8 +5,9 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import torch
 from torch import Tensor
@@ -16,6 +17,8 @@ from probe.files import suffix
 
 # Rows read before their pages are let go: the kernel maps up to 2 MB of a file for each.
 _PIECE = 32
+
+_TRIES = 1000
 
 
 class Mapped:
@@ -46,12 +49,11 @@ class Mapped:
 
 
 def _mapped(folder: Path, size: int) -> Any:
+    # The name is one that `probe.files.sweep` knows: where a file must have one for a moment, a
+    # process may be killed in it.
+    end = f".bin{suffix()}"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        # The name is one that `probe.files.sweep` knows: where a file must have one for a moment,
-        # a process may be killed in it.
-        end = f".bin{suffix()}"
-        with tempfile.TemporaryFile(dir=folder, prefix="values.", suffix=end) as file:
+        with _nameless(folder, end) as file:
             _reserve(file.fileno(), size)
             return mmap.mmap(file.fileno(), size)
     except OSError as error:
@@ -59,6 +61,17 @@ def _mapped(folder: Path, size: int) -> Any:
             f"cannot keep values in {folder} ({error.strerror}): make room there, choose another "
             f"folder, or allow more memory for the cache"
         ) from None
+
+
+def _nameless(folder: Path, end: str) -> IO[bytes]:
+    for _ in range(_TRIES):
+        # Not with those above it: a run directory that was moved away is not made anew.
+        with suppress(FileExistsError):
+            folder.mkdir()
+        # Another process may have removed the empty folder in between.
+        with suppress(FileNotFoundError):
+            return tempfile.TemporaryFile(dir=folder, prefix="values.", suffix=end)
+    return tempfile.TemporaryFile(dir=folder, prefix="values.", suffix=end)
 
 
 def _reserve(file: int, size: int) -> None:

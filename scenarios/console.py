@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from probe.files import make_within, replacing
+from probe.files import discard, make_within, replacing
 from probe.placement import CacheSettings, Placed
 from probe.sizes import show_size
 from probe.summary import training_seconds
@@ -21,8 +22,15 @@ from scenarios.execution.work import Ended
 def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
     """Print which jobs failed and which others have; return whether none failed.
 
-    Where an error came from that nobody foresaw is written to `failures/` in the run directory.
+    Where an error came from that nobody foresaw is written to `failures/` in the run directory, and
+    removed from there once the job is finished.
     """
+    ends = list(ends)
+    for end in ends:
+        if end.how == "finished":
+            discard(root / "failures" / f"{end.job.name}.txt")
+    with suppress(OSError):
+        (root / "failures").rmdir()
     held = [end for end in ends if end.how == "held"]
     if held:
         console.print(
@@ -32,7 +40,8 @@ def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
         )
     failed = [end for end in ends if end.how == "failed"]
     if failed:
-        console.print(f"{len(failed)} jobs failed; run the same command again to try them again:")
+        jobs = "1 job" if len(failed) == 1 else f"{len(failed)} jobs"
+        console.print(f"{jobs} failed; run the same command again to try again:")
     for end in failed:
         console.print(f"  {end.job.name}: {end.reason}", markup=False, soft_wrap=True)
         if end.trace:
@@ -68,7 +77,7 @@ def show_results(
     main = next((row.head for row in metrics if row.head), "single")
     networks = _by_features(summary)
     last = f"average accuracy A and forgetting F after the last task ({main}-head)"
-    what = f"Partial Retrain Accuracy, {last}" if any(networks) else last.capitalize()
+    what = f"Partial Retrain Accuracy, {last}" if any(networks) else f"A{last[1:]}"
     console.print(f"{what}, in %: {f'mean±std over {seeds} seeds' if seeds > 1 else 'one seed'}")
     a, f = (_after_the_last(metrics, m, main) for m in ("average_accuracy[", "forgetting["))
     pra = {(r.learner, r.feature): (r.mean, r.std) for r in summary if r.measure == "pra"}

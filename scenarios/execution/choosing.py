@@ -15,6 +15,8 @@ from scenarios.execution.pool import Pool
 
 EXECUTORS = ("inline", "pool", "ray")
 
+_LEAST = 0.001  # of a GPU; Ray counts in ten thousandths
+
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
@@ -43,8 +45,10 @@ class Choice:
             for flag, value in (("--ray-address", self.address), ("--gpus-per-job", self.gpus)):
                 if value is not None:
                     raise InputError(f"{flag} is for Ray: add --executor ray, or leave it out")
-        if self.gpus is not None and not 0 < self.gpus < float("inf"):
-            raise InputError(f"--gpus-per-job must be above 0, as 0.25, got {self.gpus}")
+        if self.gpus is not None and not _LEAST <= self.gpus <= 1:
+            raise InputError(
+                f"--gpus-per-job is a share of one GPU, from {_LEAST} to 1, got {self.gpus}"
+            )
 
     @property
     def remote(self) -> bool:
@@ -55,18 +59,33 @@ class Choice:
         """How many jobs share this machine's memory."""
         if self.executor == "inline":
             return 1
-        return self.workers or (_cores() if device.type == "cpu" else len(_dealt(device)))
+        room = _cores() if device.type == "cpu" else len(_dealt(device)) / (self.gpus or 1)
+        return self.workers or int(room)
 
     def executor_on(self, device: torch.device) -> Executor:
-        """Return the executor; jobs compute on `device`, `cuda` standing for all that there are."""
+        """Return the executor; jobs compute on `device`, `cuda` standing for all that there are.
+
+        Raises InputError if the executor cannot be had, or not with this device.
+        """
         workers = self.side_by_side(device)
         if self.executor == "ray":
-            on_gpu = device.type == "cuda"
-            return Cluster(self.address, self.workers, self.gpus or 1.0 if on_gpu else 0.0)
+            return Cluster(self.address, self.workers, self._share_of(device))
         if self.executor == "inline" or (self.executor is None and workers == 1):
             return Inline()
         devices = _dealt(device)
         return Pool([devices[k % len(devices)] for k in range(workers)])
+
+    def _share_of(self, device: torch.device) -> float:
+        """Return how much of a GPU Ray is to give to a job."""
+        if device.type == "cuda" and device.index is None:
+            return self.gpus or 1.0
+        if device.type == "cuda":
+            raise InputError(f"Ray deals out the GPUs: use --device cuda, not {device}")
+        if self.gpus is not None:
+            raise InputError(
+                "--gpus-per-job is for jobs on GPUs: add --device cuda, or leave it out"
+            )
+        return 0.0
 
 
 def _dealt(device: torch.device) -> list[str]:

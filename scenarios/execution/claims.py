@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import platform
 import re
 import threading
 import time
@@ -14,22 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from probe.errors import NotWritten
-from probe.files import discard
-from probe.processes import birth, machine
+from probe.files import discard, sweep
+from scenarios.execution import lock_file
+from scenarios.execution.lock_file import Lock, unknown
 
 LEASE = 60.0
 """Seconds after which a lock that its holder has not renewed is no longer respected."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Lock:
-    """A lock as it was seen. holder: for messages; beat: changes whenever the holder renews it."""
-
-    name: str
-    number: int
-    holder: str
-    beat: int
-    dead: bool
 
 
 class Held(Exception):
@@ -47,12 +35,12 @@ class Lost(Exception):
 class Claims:
     """The locks of a folder.
 
-    A lock is a file `NAME.NUMBER.lock` that names its holder; when it is given back it becomes
-    `NAME.NUMBER.free`. The next holder makes the file of the next number, which only one process
-    can: so two never hold the same, and one that was stopped for long finds out. A holder renews
-    the time of its file. Nobody compares that time with a clock, as clocks jump and differ: who
-    waits sees whether it changes, see `Watch`. Of its own machine everybody sees at once whether
-    a holder still runs.
+    A lock is the file `NAME.NUMBER.lock` with the highest number; it names the holder, or says that
+    it was given back. The next holder makes the file of the next number, which only one process
+    can, as the older ones stay: so two never hold the same, and one that was stopped for long
+    finds out. A holder renews the time of its file. Nobody compares that time with a clock, as
+    clocks jump and differ: who waits sees whether it changes, see `Watch`. Of its own machine
+    everybody sees at once whether a holder still runs.
     """
 
     def __init__(self, folder: Path, lease: float = LEASE) -> None:
@@ -66,16 +54,15 @@ class Claims:
         stale: how a lock looks that need not be respected. Raises Held if another process has it,
         NotWritten if the folder cannot be written to.
         """
-        path = self._take(name, stale)
+        number = self._take(name, stale)
         done = threading.Event()
-        renewer = threading.Thread(target=self._renew, args=(path, done), daemon=True)
-        renewer.start()
+        path = self._path(name, number)
         try:
-            yield lambda: self._check(path, name)
+            threading.Thread(target=self._renew, args=(path, done), daemon=True).start()
+            yield lambda: self._check(name, number)
         finally:
             done.set()
-            with suppress(OSError):
-                os.rename(path, path.with_suffix(".free"))
+            lock_file.give_back(path)
 
     @contextmanager
     def awaited(self, name: str) -> Iterator[None]:
@@ -92,91 +79,86 @@ class Claims:
 
     def seen(self, name: str) -> Lock | None:
         """Return who holds a lock, None if nobody does."""
-        numbers = self._numbers(name)
-        last = max(numbers, default=0)
-        return self._read(name, last) if numbers.get(last) == "lock" else None
+        return self._read(name, max(self._numbers(name), default=0))
+
+    def all_seen(self) -> list[Lock]:
+        """Return all locks that somebody holds, or held when it was killed; by name."""
+        last = dict(sorted(self._listed()))
+        locks = (self._read(name, number) for name, number in last.items())
+        return [lock for lock in locks if lock]
 
     def forget(self) -> None:
-        """Remove what is left of locks that nobody holds any more."""
-        for path in self._folder.glob("*.free"):
-            discard(path)
+        """Remove the files of all locks that nobody holds."""
+        for name in {name for name, _ in self._listed()}:
+            # Held meanwhile; what does not work is left for another time.
+            with suppress(Held, NotWritten):
+                own = self._take(name, None)
+                for number in sorted(self._numbers(name)):
+                    if number <= own:
+                        discard(self._path(name, number))
+        sweep(self._folder)
         with suppress(OSError):
             self._folder.rmdir()
 
-    def _take(self, name: str, stale: Lock | None) -> Path:
+    def _take(self, name: str, stale: Lock | None) -> int:
+        """Make the next file of a lock and return its number."""
         before = self._numbers(name)
-        for number in sorted(before):
-            there = self._read(name, number) if before[number] == "lock" else None
-            if there is not None and not there.dead and there != stale:
-                raise Held(there)
-        number = max(before, default=0) + 1
-        path = self._path(name, number)
+        last = max(before, default=0)
+        there = self._read(name, last)
+        if there and not there.dead and there != stale:
+            raise Held(there)
+        own = last + 1
+        if not self._make(self._path(name, own)):
+            raise Held(self._read(name, own) or unknown(name, own))
+        # After a `forget` numbers begin anew. Who has come in between is seen now; who does later
+        # sees this file.
+        if self._numbers(name) != before | {own} or self._read(name, last) != there:
+            discard(self._path(name, own))
+            raise Held(self.seen(name) or unknown(name, own))
+        return own
+
+    def _make(self, path: Path) -> bool:
+        """Write a new file that names this process; False if there is one."""
         try:
-            # Not with those above it: a run directory that was moved away is not made anew.
-            self._folder.mkdir(exist_ok=True)
-            with path.open("x", encoding="utf-8") as file:
-                json.dump(_self(), file)
-        except FileExistsError:
-            raise Held(self._read(name, number) or _unknown(name, number)) from None
+            for _ in range(_TRIES):
+                # Not with those above it: a run directory that was moved away is not made anew.
+                with suppress(FileExistsError):
+                    self._folder.mkdir()
+                # Another process may have removed the empty folder in between.
+                with suppress(FileNotFoundError):
+                    return lock_file.make(path)
+            return lock_file.make(path)
         except OSError as error:
-            discard(path)
             raise NotWritten(
                 f"cannot write {path} ({error.strerror}): make room or choose another --out; what "
                 f"was finished is kept, and the same command goes on from there"
             ) from None
-        self._settle(name, path, set(before))
-        return path
 
-    def _settle(self, name: str, path: Path, before: set[int]) -> None:
-        """Withdraw if somebody else has come in between, and clear away older numbers."""
-        own = int(path.name.split(".")[-2])
-        for number, state in self._numbers(name).items():
-            if number in before:
-                discard(self._path(name, number).with_suffix(f".{state}"))
-            elif number != own and state == "lock":
-                discard(path)
-                raise Held(self._read(name, number) or _unknown(name, number))
-
-    def _numbers(self, name: str) -> dict[int, str]:
-        """Return the numbers of a lock's files, and whether each is a `lock` or `free`."""
-        pattern = re.compile(re.escape(name) + r"\.(\d{1,9})\.(lock|free)")
-        try:
-            found = (pattern.fullmatch(entry) for entry in os.listdir(self._folder))
-            return {int(match[1]): match[2] for match in found if match}
-        except OSError:
-            return {}
-
-    def _read(self, name: str, number: int) -> Lock | None:
-        """Return a lock's file as it is, None if it is gone."""
-        try:
-            # Opened first: on a network's file system that is what asks for news.
-            with self._path(name, number).open("rb") as file:
-                beat = os.fstat(file.fileno()).st_mtime_ns
-                content = file.read(1000)
-        except OSError:
-            return None
-        lock = _unknown(name, number)
-        try:
-            said = json.loads(content)
-            host, process = str(said["host"]), int(said["process"])
-            gone = said["machine"] == machine() and birth(process) != said["birth"]
-        except (ValueError, KeyError, TypeError):
-            # Being written, or spoiled: nothing is known of its holder but whether it renews it.
-            return Lock(name=name, number=number, holder=lock.holder, beat=beat, dead=False)
-        holder = f"process {process} on {host}"
-        return Lock(name=name, number=number, holder=holder, beat=beat, dead=gone)
-
-    def _path(self, name: str, number: int) -> Path:
-        return self._folder / f"{name}.{number}.lock"
+    def _check(self, name: str, number: int) -> None:
+        last = max(self._numbers(name), default=0)
+        if last != number or not lock_file.is_own(self._path(name, number)):
+            raise Lost(f"{name} was taken over, as this process was not heard of for a while")
 
     def _renew(self, path: Path, done: threading.Event) -> None:
         while not done.wait(self._lease / 4):
             with suppress(OSError):
                 os.utime(path)
 
-    def _check(self, path: Path, name: str) -> None:
-        if max(self._numbers(name), default=0) != int(path.name.split(".")[-2]):
-            raise Lost(f"{name} was taken over, as this process was not heard of for a while")
+    def _numbers(self, name: str) -> set[int]:
+        return {number for other, number in self._listed() if other == name}
+
+    def _listed(self) -> Iterator[tuple[str, int]]:
+        """Yield name and number of every lock's file."""
+        with suppress(OSError):
+            for entry in os.listdir(self._folder):
+                if match := _FILE.fullmatch(entry):
+                    yield match[1], int(match[2])
+
+    def _read(self, name: str, number: int) -> Lock | None:
+        return lock_file.read(self._path(name, number), unknown(name, number))
+
+    def _path(self, name: str, number: int) -> Path:
+        return self._folder / f"{name}.{number}.lock"
 
 
 class Watch:
@@ -184,23 +166,38 @@ class Watch:
 
     def __init__(self, lease: float = LEASE) -> None:
         self._lease = lease
-        self._since: dict[Lock, float] = {}
+        self._seen: dict[str, _Look] = {}
 
     def stale(self, lock: Lock) -> bool:
-        """Whether the lock has looked like this for a lease, by this process's own clock."""
-        since = self._since.setdefault(lock, time.monotonic())
-        return time.monotonic() - since >= self._lease
+        """Whether the lock has looked like this for a lease, by this process's own clock.
+
+        Look often: the time between two looks counts for a quarter of a lease at most, as what has
+        kept this process from looking may have kept the holder from renewing, too.
+        """
+        now, last = time.monotonic(), self._seen.get(lock.name)
+        quiet, renewed = 0.0, False
+        if last and last.lock == lock:
+            quiet = last.quiet + min(now - last.at, self._lease / 4)
+            renewed = last.renewed
+        elif last:
+            renewed = last.lock.number == lock.number
+        self._seen[lock.name] = _Look(lock, now, quiet, renewed)
+        return quiet >= self._lease
+
+    def renewed(self, name: str) -> bool:
+        """Whether the holder of the lock that was last seen was seen to renew it."""
+        return name in self._seen and self._seen[name].renewed
 
 
-def _self() -> dict[str, object]:
-    process = os.getpid()
-    return {
-        "host": platform.node(),
-        "machine": machine(),
-        "process": process,
-        "birth": birth(process),
-    }
+@dataclass(frozen=True)
+class _Look:
+    """What was seen, when, for how long it has been so, and whether it was another way before."""
+
+    lock: Lock
+    at: float
+    quiet: float
+    renewed: bool
 
 
-def _unknown(name: str, number: int) -> Lock:
-    return Lock(name=name, number=number, holder="another process", beat=0, dead=False)
+_TRIES = 1000
+_FILE = re.compile(r"(.+)\.([1-9][0-9]*)\.lock")

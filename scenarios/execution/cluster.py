@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
 import logging
+import os
+import re
 import signal
+import socket
 import threading
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from probe.errors import InputError, NotWritten
@@ -17,6 +22,13 @@ from scenarios.execution.work import Attempt, Ended, Event, Work, carry_out, one
 
 _POLL = 1.0  # seconds between two looks at what the workers have finished
 _AHEAD = 2  # jobs asked for at once for each of the cluster's processors: a cluster may grow
+_PATIENCE = 5.0  # seconds in which a cluster's address must answer
+
+_QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",  # what we use Ray for is nobody's business
+    "RAY_DEDUP_LOGS_SKIP_REGEX": ".?",  # what Ray has to say would stand between our lines
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # without it a warning of what is to change
+}
 
 
 class Cluster:
@@ -26,25 +38,34 @@ class Cluster:
     nodes share under one path; so the loss of a node, or of this process, loses what was being
     done. address: of a cluster (`auto`: the one that this machine belongs to), None = a cluster of
     this machine alone, made for the time; workers: jobs side by side at most, None = as many as
-    there is room for; gpus: the share of a GPU that a job takes.
+    there is room for; gpus: the share of a GPU that a job takes. A connection to Ray that this
+    process has already is used and kept. Raises InputError without Ray, and if nobody answers at
+    the address.
     """
 
     def __init__(self, address: str | None, workers: int | None, gpus: float) -> None:
+        if importlib.util.find_spec("ray") is None:
+            raise InputError(
+                "--executor ray needs Ray: install it with pip install 'forgetting-probe[ray]'"
+            )
+        _refuse_unless_answered(address)
         self._address = address
         self._workers = workers
         self._gpus = gpus
 
     def events(self, work: Work, take: Take) -> Generator[Event]:
-        """See `Executor.events`."""
+        """See `Executor.events`; raises InputError if there is no GPU for the jobs to share."""
         work = replace(work, root=work.root.absolute())
         seen = Following(work)
         with _connected(self._address, self._workers) as ray:
+            if self._gpus > ray.cluster_resources().get("GPU", 0):
+                raise InputError("no GPU is part of the Ray cluster: add one, or use --device cpu")
             remote = ray.remote(num_cpus=1, num_gpus=self._gpus, max_retries=0)(_carry_out)
             shared = ray.put(work)
             running: dict[Any, Attempt] = {}
             while True:
                 while len(running) < self._room(ray) and (attempt := take()):
-                    running[remote.remote(shared, attempt)] = attempt
+                    running[remote.remote(shared, attempt, Path.cwd())] = attempt
                     seen.add(attempt.job)
                 if not running:
                     return
@@ -59,12 +80,34 @@ class Cluster:
         return self._workers or max(1, _AHEAD * int(ray.cluster_resources().get("CPU", 1)))
 
 
-def _carry_out(work: Work, attempt: Attempt) -> Ended:
-    with one_thread():
+def _carry_out(work: Work, attempt: Attempt, folder: Path) -> Ended:
+    # What the user named, as a file of features, is named from where the command was given.
+    here = chdir(folder) if folder.is_dir() else nullcontext()
+    with one_thread(), _gone_with(os.getppid()), here:
         *_, ended = carry_out(work, attempt)
     if not isinstance(ended, Ended):
         raise TypeError(f"expected how {attempt.job.name} ended, got {ended}")
     return ended
+
+
+@contextmanager
+def _gone_with(parent: int) -> Iterator[None]:
+    """End this process at once if its parent, Ray's own process on the node, ends.
+
+    Ray itself lets a worker go on for a while, which whoever continues the study had to wait for.
+    """
+    done = threading.Event()
+
+    def follow() -> None:
+        while not done.wait(_POLL / 5):
+            if os.getppid() != parent:
+                os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()
 
 
 def _ended(ray: Any, reference: Any, attempt: Attempt) -> Ended:
@@ -73,7 +116,8 @@ def _ended(ray: Any, reference: Any, attempt: Attempt) -> Ended:
     except ray.exceptions.RayTaskError as error:
         if isinstance(error.cause, NotWritten):
             raise error.cause from None
-        return Ended(job=attempt.job, how="failed", reason=str(error.cause), trace=str(error))
+        *_, reason = str(error).splitlines()
+        return Ended(job=attempt.job, how="failed", reason=reason, trace=str(error))
     except ray.exceptions.RayError as error:
         reason = f"its worker is gone ({type(error).__name__})"
         return Ended(job=attempt.job, how="killed", reason=reason)
@@ -83,27 +127,62 @@ def _ended(ray: Any, reference: Any, attempt: Attempt) -> Ended:
 @contextmanager
 def _connected(address: str | None, workers: int | None) -> Iterator[Any]:
     """Connect to a cluster within the block; raises InputError if that is not possible."""
-    try:
+    with _environment_kept():
         import ray
-    except ImportError:
-        raise InputError(
-            "--executor ray needs Ray: install it with pip install 'forgetting-probe[ray]'"
-        ) from None
-    with _signals_kept():
+
+        if ray.is_initialized():
+            yield ray
+            return
         try:
-            ray.init(
-                address=address or "local",
-                num_cpus=None if address else workers,
-                include_dashboard=None if address else False,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-            )
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            raise InputError(f"cannot connect to Ray at {address}: {error}") from None
+            with _signals_kept():
+                ray.init(
+                    address=address or "local",
+                    num_cpus=None if address else workers,
+                    include_dashboard=None if address else False,
+                    log_to_driver=False,
+                    logging_level=logging.ERROR,
+                )
+        # Ray has no class for what can go wrong here, and raises almost anything.
+        except Exception as error:
+            ray.shutdown()
+            where = f"connect to Ray at {address}" if address else "start Ray on this machine"
+            raise InputError(
+                f"cannot {where} ({error}): correct --ray-address or use another --executor"
+            ) from None
+        try:
+            yield ray
+        finally:
+            ray.shutdown()
+
+
+def _refuse_unless_answered(address: str | None) -> None:
+    # Ray itself tries for minutes. What it finds without a host and a port, it finds at once.
+    if address == "auto":
+        address = os.environ.get("RAY_ADDRESS")
+    match = re.fullmatch(r"(?:ray://)?\[?([^/]+?)\]?:(\d{1,5})", address or "")
+    if match is None:
+        return
     try:
-        yield ray
+        socket.create_connection((match[1], int(match[2])), _PATIENCE).close()
+    except (OSError, OverflowError) as error:
+        raise InputError(
+            f"no Ray cluster answers at {address} ({error}): correct --ray-address, or start the "
+            f"cluster with `ray start --head`"
+        ) from None
+
+
+@contextmanager
+def _environment_kept() -> Iterator[None]:
+    """Lend the process what Ray and its own processes read from the environment."""
+    before = dict(os.environ)
+    os.environ.update(_QUIET)
+    try:
+        yield
     finally:
-        ray.shutdown()
+        # Ray adds to it, too.
+        for name in os.environ.keys() - before.keys():
+            del os.environ[name]
+        os.environ.update(before)
 
 
 @contextmanager

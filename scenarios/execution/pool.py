@@ -16,6 +16,7 @@ import torch
 
 from scenarios.execution.executor import Take
 from scenarios.execution.following import Following
+from scenarios.execution.stopping import ctrl_c_held_back
 from scenarios.execution.work import Attempt, Ended, Event, Work, carry_out
 
 _POLL = 0.2  # seconds between two looks at what the workers have finished
@@ -66,11 +67,13 @@ class _Worker:
         self.future: Future[Ended] | None = None
 
     def start(self, attempt: Attempt) -> None:
-        if self._pool is None:
-            context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=_prepare)
         self._attempt = attempt
-        self.future = self._pool.submit(_carry_out, self._work, attempt)
+        try:
+            self.future = self._submit(attempt)
+        except BrokenProcessPool:
+            # It was killed while it had nothing to do.
+            self.stop()
+            self.future = self._submit(attempt)
 
     def end(self) -> Ended:
         future, attempt, self.future = self.future, self._attempt, None
@@ -88,8 +91,15 @@ class _Worker:
             return
         pool, self._pool = self._pool, None
         for process in list((pool._processes or {}).values()):
-            process.terminate()
+            process.kill()
         pool.shutdown(wait=True, cancel_futures=True)
+
+    def _submit(self, attempt: Attempt) -> Future[Ended]:
+        if self._pool is None:
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=_prepare)
+        with ctrl_c_held_back():
+            return self._pool.submit(_carry_out, self._work, attempt)
 
 
 def _carry_out(work: Work, attempt: Attempt) -> Ended:

@@ -33,8 +33,9 @@ def execute(
     """Do what is left of the jobs and yield what happens; every job ends once, with an `Ended`.
 
     A job that another process has is waited for, and taken over if that process is gone; without
-    `wait` it ends as `held`. A job whose process was killed is tried again, RETRIES times. Raises
-    NotWritten if the run directory cannot be written to; what was finished is kept.
+    `wait` it ends as `held` once that process was seen to be alive. A job whose process was killed
+    is tried again, RETRIES times. Raises NotWritten if the run directory cannot be written to; what
+    was finished is kept.
     """
     left = deque(Attempt(job) for job in jobs if not work.is_finished(job))
     others = _Others(work)
@@ -54,7 +55,7 @@ def execute(
                 else:
                     yield _final(event)
         held, free = yield from others.look(held)
-        while wait and held and not free:
+        while held and not free and (wait or others.doubtful(held)):
             yield Waiting(len(held), others.holder)
             time.sleep(min(_PATIENCE, work.lease / 10))
             held, free = yield from others.look(held)
@@ -82,9 +83,7 @@ class _Others:
         self._watch = Watch(work.lease)
         self.holder = ""
 
-    def look(
-        self, jobs: Sequence[Job]
-    ) -> Generator[Event, None, tuple[list[Job], list[Attempt]]]:
+    def look(self, jobs: Sequence[Job]) -> Generator[Event, None, tuple[list[Job], list[Attempt]]]:
         """Return which of the jobs are still held, and which can be done; yield what is finished.
 
         Who looks has given back its own locks before. So of all that end without waiting, the last
@@ -103,3 +102,7 @@ class _Others:
             else:
                 free.append(Attempt(job, lock))
         return held, free
+
+    def doubtful(self, jobs: Sequence[Job]) -> bool:
+        """Whether the holder of one of the jobs has yet to be seen to be alive."""
+        return not all(self._watch.renewed(job.name) for job in jobs)

@@ -7,6 +7,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -19,42 +20,82 @@ STOPPED = {130, 143}
 
 HOW_TO_GO_ON = "stopped: run the same command again to go on"
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
 
 @contextmanager
 def stoppable(grace: float = GRACE) -> Iterator[None]:
-    """Let SIGTERM end the block like Ctrl-C does: by an exception, here SystemExit(143).
+    """Let Ctrl-C and SIGTERM end the block by SystemExit(130) and SystemExit(143).
 
+    The first of them interrupts the block, later ones do nothing: the process is on its way out.
     Python sees a signal only between two steps of its own. A process in the middle of a long
-    computation is therefore ended by a thread once `grace` seconds are over: whatever is in a run
-    directory is whole at any moment. Does nothing outside the main thread, where signals do not
-    arrive.
+    computation, or that does not end for another reason, is therefore ended by a thread once
+    `grace` seconds are over, also after the block: whatever is in a run directory is whole at any
+    moment. Does nothing outside the main thread, where signals do not arrive.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    stop = _Stop(grace)
     here, there = socket.socketpair()
     there.setblocking(False)
-    ended = threading.Event()
-    before = signal.signal(signal.SIGTERM, _raise)
+    before = [(number, signal.signal(number, stop.asked)) for number in _SIGNALS]
     woken = signal.set_wakeup_fd(there.fileno(), warn_on_full_buffer=False)
-    threading.Thread(target=_watch, args=(here, ended, grace), daemon=True).start()
+    threading.Thread(target=stop.watch, args=(here,), daemon=True).start()
     try:
         yield
+    except BaseException:
+        # An interrupted import can end in any error.
+        if stop.code is None:
+            raise
+        raise SystemExit(stop.code) from None
     finally:
-        ended.set()
+        stop.block_ended.set()
         signal.set_wakeup_fd(woken)
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before:
+            # A process that ends must not be told to by the next signal, and so by another code.
+            signal.signal(number, handler if stop.code is None else signal.SIG_IGN)
         there.close()
 
 
-def _raise(number: int, frame: FrameType | None) -> None:
-    raise SystemExit(128 + number)
+@contextmanager
+def ctrl_c_held_back() -> Iterator[None]:
+    """Let processes that are started within the block be deaf to Ctrl-C from their first moment.
+
+    A terminal sends it to all of them, and what they would say of it is of no use. For this process
+    it only comes later.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _watch(signals: socket.socket, ended: threading.Event, grace: float) -> None:
-    """Wait for a signal that asks to stop; end the process if the block does not end in time."""
-    with signals:
-        while number := signals.recv(1):
-            if number[0] in (signal.SIGINT, signal.SIGTERM) and not ended.wait(grace):
-                print(HOW_TO_GO_ON, file=sys.stderr, flush=True)
-                os._exit(128 + number[0])
+class _Stop:
+    """Whether the process was asked to stop, and what is done about it."""
+
+    def __init__(self, grace: float) -> None:
+        self._grace = grace
+        self.code: int | None = None
+        self.block_ended = threading.Event()
+
+    def asked(self, number: int, frame: FrameType | None) -> None:
+        """Interrupt the block, the first time."""
+        if self.code is None:
+            self.code = 128 + number
+            raise SystemExit(self.code)
+
+    def watch(self, signals: socket.socket) -> None:
+        """Wait for a signal that asks to stop, and end the process if nothing else does."""
+        with signals:
+            while number := signals.recv(1):
+                if number[0] in _SIGNALS:
+                    time.sleep(self._grace)
+                    # What comes after the block can hang as well, but then this was said.
+                    if not self.block_ended.is_set():
+                        print(HOW_TO_GO_ON, file=sys.stderr, flush=True)
+                    os._exit(128 + number[0])

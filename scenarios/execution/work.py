@@ -16,7 +16,8 @@ from probe.errors import InputError, NotWritten
 from probe.files import sweep_all
 from probe.placement import CacheSettings
 from scenarios.datasets import Location
-from scenarios.execution.claims import LEASE, Claims, Held, Lock, Lost
+from scenarios.execution.claims import LEASE, Claims, Held, Lost
+from scenarios.execution.lock_file import Lock
 from scenarios.study.identity import Identity
 from scenarios.study.job import Job, on_device, parts_of, run_job
 from scenarios.study.scenario_spec import ScenarioSpec
@@ -59,10 +60,9 @@ class Work:
         return any(part.startswith("feature-") for part in left)
 
     def is_finished(self, job: Job) -> bool:
-        """Whether every part of the job is there and can be trusted."""
+        """Whether every part of the job is there and can be trusted; changes nothing."""
         store = self.store(job)
-        parts = parts_of(self.identity.study, job)
-        return all(store.read(job.name, part) is not None for part in parts)
+        return all(store.holds(job.name, part) for part in parts_of(self.identity.study, job))
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,12 @@ def _do(work: Work, attempt: Attempt) -> Iterator[str]:
             study = work.identity.study
             scenario = _loaded(study.scenario, work.location, work.device)
             store = work.store(job, allowed)
-            yield from run_job(study, job, scenario, store, device, work.cache)
+            try:
+                yield from run_job(study, job, scenario, store, device, work.cache)
+            except NotWritten:
+                # The next holder sweeps away what this one was writing.
+                allowed()
+                raise
 
 
 @lru_cache(maxsize=1)

@@ -16,13 +16,14 @@ from probe.errors import InputError
 from probe.files import create, make_folder, replacing
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.study.job import Job
-from scenarios.study.quarantine import set_aside
-from scenarios.study.sealing import opened, read_plain, sealed
+from scenarios.study.quarantine import FOLDER, set_aside
+from scenarios.study.sealing import opened, plain_file, sealed
 from scenarios.study.spec import Study
 from scenarios.study.store import FORMAT, tensor_hash
 from scenarios.task import Scenario
 
 _NAME = "study.json"
+_LONGEST = 100 * 2**20  # bytes: far above what a description can have
 _FREE = {"name", "report"}  # what of a study can change no measurement
 _UNCOMPARED = _FREE | {"sha256"}
 
@@ -75,8 +76,8 @@ class Identity:
         path, content = root / _NAME, self._content()
         if not os.path.lexists(path):
             make_folder(root)
-            # A first run that was killed here has left part of a study.json, which is nobody's.
-            if not all(path.match("study.json.*.tmp") for path in root.iterdir()):
+            # Another process may have made it this study's a moment ago.
+            if not _may_be_claimed(root) and not os.path.lexists(path):
                 raise InputError(f"{root} is not empty and holds no study: choose another --out")
             if create(path, content):
                 return
@@ -117,6 +118,14 @@ class Identity:
         return sealed(json.dumps(record).encode())
 
 
+def _may_be_claimed(root: Path) -> bool:
+    """Whether a folder without a description is empty, or is a run directory that has lost it."""
+    if any((root / FOLDER).glob(f"{_NAME}*")):
+        return True
+    # A first run that was killed here has left part of a description, which is nobody's.
+    return all(path.match(f"{_NAME}.*.tmp") for path in root.iterdir())
+
+
 def identify(study: Study, scenario: Scenario, device: torch.device) -> Identity:
     """Return the identity of a study over its scenario, in base order."""
     halves: dict[str, torch.Tensor] = {}
@@ -144,10 +153,13 @@ def read_identity(root: Path) -> Identity:
             device=record["device"],
             torch=record["torch"],
         )
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputError(
+            f"{root} holds no study (no study.json): name the directory of a `probe run`"
+        ) from None
     except OSError as error:
         raise InputError(
-            f"{root} holds no study (no study.json: {error.strerror}): name the directory of a "
-            f"`probe run`"
+            f"cannot read {path} ({error.strerror}): allow reading, or start its `probe run` again"
         ) from None
     except InputError:
         raise
@@ -159,17 +171,20 @@ def read_identity(root: Path) -> Identity:
 
 def _read(path: Path) -> dict[str, Any]:
     """Return a description; raises ValueError for one that is not as it was written."""
-    content = read_plain(path)
+    with plain_file(path) as file:
+        content = file.read(_LONGEST)
     record = json.loads(content)
+    if not isinstance(record, dict):
+        raise ValueError("it is no description")
     # Earlier formats had no hash of themselves.
-    if isinstance(record, dict) and ("sha256" not in record or opened(content)):
-        if record.get("format") == FORMAT:
-            return record
+    if "sha256" in record or record.get("format") == FORMAT:
+        opened(content)
+    if record.get("format") != FORMAT:
         raise InputError(
             f"{path} has format {record.get('format')}, this version reads {FORMAT}: choose "
             f"another --out"
         )
-    raise ValueError("it is no description")
+    return record
 
 
 def _differences(there: Any, here: Any, path: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from probe.errors import InputError
+from probe.errors import InputError, NotWritten
 from probe.initialise import initialise
 from probe.placement import CacheSettings
 from probe.randomness import global_stream, stream
@@ -220,6 +220,8 @@ def _named(place: str) -> Iterator[None]:
     """Let an InputError say where it happened."""
     try:
         yield
+    except NotWritten:
+        raise
     except InputError as error:
         raise InputError(f"{place}: {error}") from None
 

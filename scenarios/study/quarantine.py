@@ -7,25 +7,29 @@ from itertools import count
 from pathlib import Path
 
 from probe.errors import NotWritten
-from probe.files import make_folder
+from probe.files import discard, make_within
+from scenarios.study.sealing import plain_file
 
 
 def set_aside(root: Path, path: Path, reason: str) -> None:
-    """Move a file or folder of the run directory out of the way and say so in `notes.txt`.
+    """Move a file or folder of the run directory out of the way, with a note beside it.
 
-    What was set aside earlier stays beside it. Raises NotWritten if that cannot be done.
+    What was set aside earlier stays; what is not there any more needs nothing. Raises NotWritten if
+    it cannot be done.
     """
-    folder = root / _FOLDER
-    make_folder(folder)
-    name = ".".join(path.relative_to(root).parts).removeprefix("jobs.")
-    names = (name if k == 1 else f"{name}.{k}" for k in count(1))
-    target = next(free for free in names if not os.path.lexists(folder / free))
-    note = f"{path}: {reason}; set aside as {_FOLDER}/{target}, computed anew"
+    if not os.path.lexists(path):
+        return
+    folder = root / FOLDER
+    make_within(root, folder)
+    own = path.relative_to(root)
+    # With what is added below it stays shorter than the 255 characters of a file's name.
+    name = ".".join(own.parts).removeprefix("jobs.")[-200:]
     try:
-        if os.path.lexists(path):
-            os.replace(path, folder / target)
-        with (folder / _NOTES).open("a", encoding="utf-8") as file:
-            file.write(note + "\n")
+        for k in count(1):
+            target = folder / (name if k == 1 else f"{name}.{k}")
+            note = f"{own}: {reason}; set aside as {FOLDER}/{target.name}, computed anew\n"
+            if not os.path.lexists(target) and _moved(path, target, note):
+                return
     except OSError as error:
         raise NotWritten(
             f"cannot set {path} aside ({error.strerror}), which cannot be trusted as {reason}: "
@@ -35,8 +39,39 @@ def set_aside(root: Path, path: Path, reason: str) -> None:
 
 def notes(root: Path) -> list[str]:
     """Return what was set aside in a run directory, and why, one sentence each."""
-    path = root / _FOLDER / _NOTES
-    return path.read_text("utf-8", "replace").splitlines() if path.exists() else []
+    return [line for path in sorted((root / FOLDER).glob(f"*{_NOTE}")) for line in _lines(path)]
 
 
-_FOLDER, _NOTES = "quarantine", "notes.txt"
+FOLDER = "quarantine"
+_NOTE = ".txt"
+_LONGEST = 10_000  # bytes of a note
+
+
+def _moved(path: Path, target: Path, note: str) -> bool:
+    """Move a file unless another process takes the same name; whose the note is may have it."""
+    beside = target.with_name(target.name + _NOTE)
+    try:
+        with beside.open("x", encoding="utf-8") as file:
+            file.write(note)
+    except FileExistsError:
+        return False
+    except OSError:
+        discard(beside)
+        raise
+    try:
+        os.rename(path, target)
+    except FileNotFoundError:
+        # Another process has set it aside.
+        discard(beside)
+    except OSError:
+        discard(beside)
+        raise
+    return True
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        with plain_file(path) as file:
+            return file.read(_LONGEST).decode("utf-8", "replace").splitlines()
+    except OSError:
+        return []

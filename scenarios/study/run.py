@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,9 +11,9 @@ from pathlib import Path
 from rich.console import Console
 
 from figures.build import build
-from probe.errors import InputError
+from figures.style import FORMATS
 from probe.examples import Examples
-from probe.files import sweep
+from probe.files import sweep, sweep_all
 from probe.placement import CacheSettings, Placed
 from probe.retrain import SAMPLE, cache_plan
 from probe.table import MetricRow, SummaryRow, TimeRow, read_table
@@ -19,21 +21,24 @@ from scenarios.console import show_ends, show_omegas, show_plan, show_results
 from scenarios.datasets import Location
 from scenarios.device import device_named
 from scenarios.execution.choosing import Choice
+from scenarios.execution.executor import Executor
 from scenarios.execution.schedule import execute
 from scenarios.execution.shards import Shard
-from scenarios.execution.work import Work
+from scenarios.execution.work import Ended, Work
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.progress import show_progress
 from scenarios.study.identity import identify
-from scenarios.study.job import jobs_of, network_of
+from scenarios.study.job import Job, jobs_of, network_of, parts_of
 from scenarios.study.overrides import Overrides
 from scenarios.study.quarantine import notes
 from scenarios.study.reading import check_study, read_study
+from scenarios.study.sealing import refuse_links
 from scenarios.study.spec import Study
 from scenarios.study.tables import TABLES, TIMES, write_tables
 from scenarios.task import Scenario
 
-_FOLDERS = ("jobs", "locks", "quarantine", "failures", "figures", "scratch")
+_ROUNDS = 2
+_LOST = "its files were damaged while they were read, twice: check the disk, and run again"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +67,7 @@ def run_study(source: str, overrides: Overrides, options: Options) -> bool:
     """
     study = overrides.applied_to(check_study(read_study(source), source))
     device = device_named(options.device, here=not options.choice.remote)
+    executor = options.choice.executor_on(device)
     location = Location.of(options.data, options.download)
     scenario = study.scenario.scenario(location)
     # What does not fit the data is refused here, before anything is written.
@@ -81,49 +87,69 @@ def run_study(source: str, overrides: Overrides, options: Options) -> bool:
             budget=options.cache_budget, storage=study.storage, scratch=root / "scratch"
         ).settled(device, min(options.choice.side_by_side(device), len(jobs))),
     )
-    _refuse_links(root)
+    refuse_links(root)
     work.identity.claim(root)
-    for folder in (root, root / "scratch", root / "figures"):
+    for folder in (root, *(root / name for name in ("scratch", "figures", "failures"))):
         sweep(folder)
     console = Console()
     if work.retraining_left(jobs):
         show_plan(console, _plans(study, scenario, work.cache), work.cache)
     del scenario  # whoever does a job loads the data for itself
-    executor = options.choice.executor_on(device)
-    ordered = options.shard.order(jobs) if options.shard else jobs
-    try:
-        events = execute(work, ordered, executor, wait=options.shard is None)
-        ends = show_progress(console, work, jobs, events)
-    finally:
-        _remove(root / "scratch")
-    if not any(end.how == "held" for end in ends):
-        with work.claims.awaited("tables"):
-            write_tables(work.identity, root)
-            pictures = build(root)
-        work.claims.forget()
-        _show_results(console, study, root, pictures)
+    ends = _to_the_end(console, work, jobs, executor, options.shard)
     for note in notes(root):
         console.print(note, markup=False)
     return show_ends(console, root, ends)
 
 
-def _refuse_links(root: Path) -> None:
-    """Raise InputError if what is written into the run directory would land outside it."""
-    for folder in (*(root / name for name in _FOLDERS), *(root / "jobs").glob("*")):
-        if folder.is_symlink():
-            raise InputError(
-                f"{folder} is a link: a run directory holds its own folders, as what a link points "
-                f"to may be anything; put the folder in its place, or choose another --out"
-            )
+def _to_the_end(
+    console: Console, work: Work, jobs: Sequence[Job], executor: Executor, shard: Shard | None
+) -> list[Ended]:
+    """Do what is left of the jobs and show the tables, unless other processes are still at it."""
+    left, ends = shard.order(jobs) if shard else list(jobs), list[Ended]()
+    for _ in range(_ROUNDS):
+        try:
+            events = execute(work, left, executor, wait=shard is None)
+            ends += show_progress(console, work, jobs, events)
+        finally:
+            _remove(work.root / "scratch")
+        if any(end.how == "held" for end in ends):
+            return ends
+        if not ends and not os.access(work.root, os.W_OK):
+            console.print(f"{work.root} cannot be written to: as it was finished", markup=False)
+            _show_results(console, work)
+            return []
+        _write_results(work)
+        # What was damaged since it was last looked at is set aside when the tables are made.
+        failed = {end.job for end in ends if end.how == "failed"}
+        left = [job for job in jobs if job not in failed and not _is_whole(work, job)]
+        if not left:
+            break
+    _show_results(console, work)
+    return ends + [Ended(job=job, how="failed", reason=_LOST) for job in left]
 
 
-def _show_results(console: Console, study: Study, root: Path, pictures: list[Path]) -> None:
+def _is_whole(work: Work, job: Job) -> bool:
+    return work.finished(job) == set(parts_of(work.identity.study, job))
+
+
+def _write_results(work: Work) -> None:
+    with work.claims.awaited("tables"):
+        sweep_all(work.root, "*.csv")
+        sweep_all(work.root / "figures")
+        write_tables(work.identity, work.root)
+        build(work.root)
+    work.claims.forget()
+
+
+def _show_results(console: Console, work: Work) -> None:
+    study, root = work.identity.study, work.root
     summary = read_table(root / "summary.csv", SummaryRow)
     metrics = read_table(root / "metrics.csv", MetricRow)
     show_results(console, summary, metrics)
     if study.scenario.kind != "split":
         show_omegas(console, metrics, read_table(root / TIMES, TimeRow))
-    for path in [root / name for name in (*TABLES, TIMES)] + pictures:
+    pictures = (path for kind in FORMATS for path in (root / "figures").glob(f"*.{kind}"))
+    for path in [root / name for name in (*TABLES, TIMES)] + sorted(pictures):
         console.print(str(path), markup=False, soft_wrap=True)
 
 

@@ -7,7 +7,9 @@ import torch
 
 from probe.errors import InputError
 from scenarios.study.identity import read_identity
+from scenarios.study.quarantine import notes
 from scenarios.study.reading import check_study
+from scenarios.study.sealing import sealed
 from scenarios.study.store import FORMAT
 from tests.scenarios.toy_identity import CHANGES, FREE, RAW, identity, scenario, study
 
@@ -17,7 +19,6 @@ def test_an_identity_reads_back_from_its_directory(tmp_path):
     identity().claim(root)
     assert [path.name for path in root.iterdir()] == ["study.json"]
     assert read_identity(root) == identity()
-    assert read_identity(root).hash == identity().hash
     assert read_identity(root).study.name == "tiny"
 
 
@@ -25,7 +26,7 @@ def test_an_identity_reads_back_from_its_directory(tmp_path):
 def test_every_study_reads_back_from_its_directory(tmp_path, table, name, value):
     mine = identity(study(table, name, value))
     mine.claim(tmp_path)
-    assert read_identity(tmp_path).hash == mine.hash
+    assert read_identity(tmp_path) == mine
 
 
 def test_a_directory_is_claimed_again_by_its_own_study_whatever_it_holds(tmp_path):
@@ -42,7 +43,7 @@ def test_a_claim_under_another_name_or_report_writes_that_and_nothing_else(tmp_p
     before = json.loads((tmp_path / "study.json").read_text())
     identity(study(None, name, value)).claim(tmp_path)
     after = json.loads((tmp_path / "study.json").read_text())
-    assert {key for key in before if after[key] != before[key]} == {name}
+    assert {key for key in before if after[key] != before[key]} == {name, "sha256"}
     assert before.keys() == after.keys()
     assert [path.name for path in tmp_path.iterdir()] == ["study.json"]
 
@@ -100,49 +101,84 @@ def test_a_directory_that_holds_something_else_is_refused(tmp_path):
 
 
 def test_a_directory_whose_first_write_was_cut_short_is_claimed(tmp_path):
-    (tmp_path / "study.json.4000001.tmp").write_text('{"name": "ti')
+    left = tmp_path / "study.json.00000000-4000001.tmp"  # of another machine, so nobody sweeps it
+    left.write_text('{"name": "ti')
     identity().claim(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["study.json"]
+    assert set(tmp_path.iterdir()) == {left, tmp_path / "study.json"}
     assert read_identity(tmp_path) == identity()
 
 
-def damaged(root, **changes):
+def resealed(root, **changes):
+    """Write a description with changes, under the seal that it would have."""
     path = root / "study.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    record = {**json.loads(path.read_bytes()), **changes}
+    del record["sha256"]
+    path.write_bytes(sealed(json.dumps(record).encode()))
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        *[{"study": []}, {"study": {}}, {"study": None}, {"tasks": 3}, {"tasks": [{}]}],
-        *[{"name": None}, {"report": None}, {"report": {"heads": []}}],
-    ],
-)
-def test_a_damaged_description_is_refused_and_left(tmp_path, changes):
+def test_a_description_with_any_bit_flipped_is_set_aside_and_written_anew(tmp_path):
     identity().claim(tmp_path)
-    damaged(tmp_path, **changes)
+    path = tmp_path / "study.json"
+    whole = path.read_bytes()
+    places = range(0, len(whole), 5)
+    for place in places:
+        path.write_bytes(
+            whole[:place] + bytes([whole[place] ^ 1 << place % 7]) + whole[place + 1 :]
+        )
+        with pytest.raises(InputError, match=r"study.json is damaged: start its `probe run` again"):
+            read_identity(tmp_path)
+        identity().claim(tmp_path)
+        assert path.read_bytes() == whole
+    assert len(notes(tmp_path)) == len(places)
+
+
+NOT_A_STUDY = [
+    *[{"study": []}, {"study": {}}, {"study": None}, {"tasks": 3}, {"tasks": [{}]}],
+    *[{"name": None}, {"report": None}, {"report": {"heads": []}}],
+]
+
+
+@pytest.mark.parametrize("changes", NOT_A_STUDY)
+def test_what_is_sealed_but_no_study_is_refused_and_left(tmp_path, changes):
+    identity().claim(tmp_path)
+    resealed(tmp_path, **changes)
     before = (tmp_path / "study.json").read_bytes()
-    for use in (read_identity, identity().claim):
-        with pytest.raises(InputError, match=r"study.json is damaged: put back .*--out"):
-            use(tmp_path)
+    with pytest.raises(InputError, match=r"study.json is damaged"):
+        read_identity(tmp_path)
     assert (tmp_path / "study.json").read_bytes() == before
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"3", b"\xff", b"null"])
-def test_a_description_that_is_no_object_is_refused(tmp_path, content):
-    (tmp_path / "study.json").write_bytes(content)
-    for use in (read_identity, identity().claim):
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"3", b"\xff", b"null", b"[" * 10**5])
+def test_a_description_that_is_no_object_is_set_aside(tmp_path, content):
+    for written in (content, sealed(content)):
+        (tmp_path / "study.json").write_bytes(written)
         with pytest.raises(InputError, match=r"study.json is damaged"):
-            use(tmp_path)
+            read_identity(tmp_path)
+        identity().claim(tmp_path)
+        assert read_identity(tmp_path) == identity()
+    kept = {path.name for path in (tmp_path / "quarantine").iterdir()}
+    names = {"study.json", "study.json.2"}
+    assert kept == names | {f"{name}.txt" for name in names}
 
 
-def test_a_directory_of_another_format_is_refused(tmp_path):
+@pytest.mark.parametrize("seal", [True, False])
+def test_a_directory_of_another_format_is_refused(tmp_path, seal):
+    """Earlier ones had no hash of themselves; one of this format without it is no description."""
     identity().claim(tmp_path)
-    damaged(tmp_path, format=FORMAT - 1)
+    record = json.loads((tmp_path / "study.json").read_bytes())
+    resealed(tmp_path, format=FORMAT - 1)
+    if not seal:
+        del record["sha256"]
+        record["format"] = FORMAT - 1
+        (tmp_path / "study.json").write_text(json.dumps(record))
     reason = f"has format {FORMAT - 1}, this version reads {FORMAT}: choose another"
     for use in (read_identity, identity().claim):
         with pytest.raises(InputError, match=reason):
             use(tmp_path)
+    record.pop("sha256", None)
+    (tmp_path / "study.json").write_text(json.dumps({**record, "format": FORMAT}))
+    with pytest.raises(InputError, match=r"study.json is damaged"):
+        read_identity(tmp_path)
 
 
 def test_a_directory_without_a_study_is_refused(tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,17 +19,21 @@ from scenarios.execution.choosing import Choice
 from scenarios.study.overrides import Overrides
 from scenarios.study.run import Options, run_study
 from scenarios.study.tables import TABLES, TIMES
+from tests.soak.campaign import Campaign
+from tests.soak.driver import warm
+from tests.soak.kinds import INLINE
+from tests.soak.laws import Broken
 
 STUDY = Overrides(learners=["er", "offline"], seeds=1, orders="shuffle:2", epochs=1, train_limit=8)
 FLAGS = ["--learners", "er,offline", "--seeds", "1", "--orders", "shuffle:2"]
 FLAGS += ["--epochs", "1", "--train-limit", "8"]
 
 
-def run(out: Path, workers: int = 1) -> None:
+def run(out: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         # Figures take longer than the study, and are drawn from the tables alone.
         patch.setattr("scenarios.study.run.build", lambda root: [])
-        run_study("digits", STUDY, Options(out=out, choice=Choice(workers=workers)))
+        run_study("digits", STUDY, Options(out=out, choice=Choice(workers=1)))
 
 
 def tables(out: Path) -> dict[str, bytes]:
@@ -99,15 +103,56 @@ def test_killed_at_every_write(tmp_path: Path, undisturbed: dict[str, bytes]) ->
     assert not (out / "quarantine").exists()
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_killed_at_random_moments(tmp_path: Path, undisturbed: dict[str, bytes], seed: int) -> None:
-    out, chance = tmp_path / "run", random.Random(seed)
-    for _ in range(3):
-        with child(lambda: run(out)) as process:
-            time.sleep(chance.uniform(0.0, 0.8))
-            os.kill(process, signal.SIGKILL)
-    run(out)
-    assert tables(out) == undisturbed
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
+    """A few kills of `make soak`."""
+    return Campaign(tmp_path_factory.mktemp("soak"), seed=0, ways=[(warm, INLINE)])
+
+
+@pytest.mark.parametrize(
+    "kind", ["the only process", "one of two on one directory", "one of three shards"]
+)
+def test_killed_at_random_moments(campaign: Campaign, kind: str) -> None:
+    outcome = campaign.carry_out(kind, wanted=2, until=time.monotonic() + 60)
+    assert outcome.broken == []
+    assert outcome.kills >= 2
+
+
+def rewrite(root: Path) -> None:
+    part = root / "jobs" / "offline.seed-0" / "step-5.json"
+    content = part.read_bytes()
+    part.unlink()
+    part.write_bytes(content)
+
+
+def cut(root: Path) -> None:
+    part = root / "jobs" / "offline.seed-0" / "step-5.pt"
+    part.write_bytes(part.read_bytes()[:-100])
+
+
+@pytest.mark.parametrize(
+    ("crime", "said"),
+    [
+        (rewrite, r"step-5\.json was finished and has been written again"),
+        (cut, "is not whole"),
+        (lambda root: (root / "jobs" / "offline.seed-0" / "step-5.json").unlink(), "written again"),
+        (lambda root: (root / "rows.csv").write_text("1"), r"rows\.csv is not the expected one"),
+        (lambda root: (root / "costs.csv").unlink(), r"there is no costs\.csv"),
+        (lambda root: (root / "rows.csv.tmp").touch(), r"there are left: .*rows\.csv\.tmp"),
+        (lambda root: (root / "locks").mkdir(), "there are left: locks"),
+        (lambda root: (root / "quarantine").mkdir(), "something was set aside"),
+    ],
+)
+def test_the_witness_sees_what_is_wrong(
+    tmp_path: Path, campaign: Campaign, crime: Callable[[Path], object], said: str
+) -> None:
+    root = tmp_path / "run"
+    shutil.copytree(campaign.place("whole-warm-inline-0").root, root)
+    witness = campaign.witness(root)
+    witness.end()
+    crime(root)
+    with pytest.raises(Broken, match=said):
+        witness.end()
 
 
 def test_killed_with_values_on_the_disk(tmp_path: Path, undisturbed: dict[str, bytes]) -> None:
@@ -136,7 +181,7 @@ def test_killed_with_values_on_the_disk(tmp_path: Path, undisturbed: dict[str, b
 
 
 def test_workers_killed_with_their_parent(tmp_path: Path, undisturbed: dict[str, bytes]) -> None:
-    """The command line in two processes, killed as a group, then continued with other workers."""
+    """The command line in two processes, killed as a group, then continued by one."""
     out = tmp_path / "run"
     command = [sys.executable, "-m", "scenarios", "run", "digits", "--out", str(out)]
     command += [*FLAGS, "--workers", "2"]
@@ -146,7 +191,7 @@ def test_workers_killed_with_their_parent(tmp_path: Path, undisturbed: dict[str,
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGKILL)
     assert not (out / "rows.csv").exists()
-    run(out, workers=2)
+    run(out)
     assert tables(out) == undisturbed
 
 

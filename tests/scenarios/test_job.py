@@ -73,7 +73,9 @@ def test_the_retraining_has_a_recipe_of_its_own(tmp_path: Path) -> None:
         }
         study = check_study(raw, "own")
         (job,) = jobs_of(study, 5)
-        store = Store(tmp_path / str(epochs), "x")
+        root = tmp_path / str(epochs)
+        root.mkdir()
+        store = Store(root, "x")
         scenario = study.scenario.scenario(Location())
         for part in run_job(study, job, scenario, store, torch.device("cpu")):
             measured = store.read(job.name, part)

@@ -77,7 +77,7 @@ def test_costs_survive_a_kill_between_checkpoint_and_measurement(kind: str, tmp_
     # Some must be told the task.
     study, scenario = study_of([kind], classes_per_task=5, report={"heads": ["multi"]})
     [job] = jobs_of(study, 2)
-    whole, killed = Store(tmp_path / "whole", "x"), Store(tmp_path / "killed", "x")
+    whole, killed = (Store(made(tmp_path / name), "x") for name in ("whole", "killed"))
     steps = done(study, job, scenario, whole)
     expected = certain(whole, job, steps)
     for lost in (["step-2.json"], ["step-2.json", "step-2.checkpoint.json"]):
@@ -137,7 +137,7 @@ def test_costs_survive_a_kill_at_every_measurement(
     """Every start measures one part and dies in the next, after its checkpoint was written."""
     study, scenario = study_of([kind], classes_per_task=2)
     [job] = jobs_of(study, 5)
-    whole, killed = Store(tmp_path / "whole", "x"), Store(tmp_path / "killed", "x")
+    whole, killed = (Store(made(tmp_path / name), "x") for name in ("whole", "killed"))
     steps = done(study, job, scenario, whole)
     write = Store.write
 
@@ -156,3 +156,8 @@ def test_costs_survive_a_kill_at_every_measurement(
                 done(study, job, scenario, killed)
     assert done(study, job, scenario, killed) == ["step-5"]
     assert certain(killed, job, steps) == certain(whole, job, steps)
+
+
+def made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder

@@ -1,62 +1,33 @@
 """The run directory: what was finished reads back bit for bit, and nothing else is believed."""
 
-import hashlib
+from __future__ import annotations
+
 import json
-import pickle
-import shutil
-from contextlib import suppress
+import os
 from dataclasses import asdict
-from pathlib import Path
 
-import numpy as np
 import pytest
-import torch
 
-from probe.counts import Counts
-from probe.resources import Cost
-from scenarios.study.store import FORMAT, Measurement, Spent, Store
-
-JOB, OTHER_JOB = "er.order-0.seed-0", "er.order-1.seed-0"
-TABLE = np.array([[41, 3], [7, 2**40]])
-COST = Cost.of_tensor(torch.tensor([1, 2, 0, 4, 2**60, 2**60 + 1, 5]))
-COUNTS = {"single": (Counts(TABLE),), "all": (Counts(TABLE.T), Counts(TABLE))}
-MEASURED = Measurement(counts=COUNTS, spent=Spent(cost=COST, seconds=0.1 + 0.2))
-MODEL = {"weight": torch.tensor([[0.5, -0.0], [1e-30, torch.pi]]), "steps": torch.tensor(3)}
-LEARNER = {"memory.y": torch.tensor([1, 2], dtype=torch.int64)}
+from scenarios.study.quarantine import notes
+from scenarios.study.sealing import sealed
+from scenarios.study.store import FORMAT, Store
+from tests.faults.small import as_nobody, open_to_all
+from tests.scenarios import toy_store
+from tests.scenarios.toy_store import (
+    COST,
+    JOB,
+    MEASURED,
+    OTHER_JOB,
+    SPOILT,
+    assert_set_aside,
+    filled,
+    path_of,
+)
 
 
 @pytest.fixture
 def store(tmp_path):
-    """A run directory with two parts and two checkpoints in each of two jobs."""
-    store = Store(tmp_path / "run", "identity")
-    for k, job in enumerate((JOB, OTHER_JOB)):
-        for part in ("step-1", "step-2"):
-            other = Measurement(counts={"single": (Counts(TABLE + k),)})
-            store.write(job, part, MEASURED if job == JOB else other)
-            model = {name: tensor * (k + 1) for name, tensor in MODEL.items()}
-            model["part"] = torch.tensor(int(part[-1]))
-            store.save_checkpoint(job, part, model, LEARNER)
-    return store
-
-
-def path_of(store, name, job=JOB):
-    return store.root / "jobs" / job / name
-
-
-def same(state, other):
-    return state.keys() == other.keys() and all(
-        state[name].dtype == other[name].dtype and torch.equal(state[name], other[name])
-        for name in state
-    )
-
-
-def assert_set_aside(store, *names):
-    """Check that the files were moved to quarantine, and that the notes say so."""
-    kept = {path.name for path in (store.root / "quarantine").iterdir()} - {"notes.txt"}
-    assert kept == {f"{JOB}.{name}" for name in names}
-    for name in names:
-        assert not path_of(store, name).exists()
-        assert any(str(path_of(store, name)) in note for note in store.notes())
+    return filled(tmp_path / "run")
 
 
 def test_measurements_read_back_as_they_were_written(store):
@@ -64,7 +35,7 @@ def test_measurements_read_back_as_they_were_written(store):
     assert list(store.read(JOB, "step-1").counts) == ["single", "all"]
     assert store.read(OTHER_JOB, "step-1").spent is None
     assert store.finished(JOB) == {"step-1", "step-2"}
-    assert store.notes() == []
+    assert notes(store.root) == []
 
 
 def test_what_is_not_there_is_none_and_no_fault(store):
@@ -72,30 +43,47 @@ def test_what_is_not_there_is_none_and_no_fault(store):
     assert store.read("no-job", "step-1") is None
     assert store.load_checkpoint(JOB, "step-3") is None
     assert store.finished("no-job") == set()
-    assert store.notes() == []
+    path_of(store, "no-job", "").write_text("a file in a folder's place")
+    assert store.read("no-job", "step-1") is None
+    assert store.finished("no-job") == set()
+    assert notes(store.root) == []
 
 
-@pytest.mark.parametrize("keep", [0, 1, 20, -20, -1])
-def test_a_truncated_part_is_set_aside(store, keep):
+@pytest.mark.parametrize("spoil", SPOILT)
+def test_a_part_that_is_not_as_it_was_written_is_set_aside(store, tmp_path, spoil):
     path = path_of(store, "step-1.json")
-    path.write_bytes(path.read_bytes()[:keep])
+    spoil(path)
+    outside = {file: file.read_bytes() for file in tmp_path.glob("elsewhere*")}
     assert store.read(JOB, "step-1") is None
     assert_set_aside(store, "step-1.json")
+    assert {file: file.read_bytes() for file in tmp_path.glob("elsewhere*")} == outside
     assert store.read(JOB, "step-2") == MEASURED
+    store.write(JOB, "step-1", MEASURED)
+    assert store.read(JOB, "step-1") == MEASURED
 
 
-def test_a_part_with_a_flipped_bit_is_set_aside(store):
+def test_a_part_truncated_anywhere_or_with_any_bit_flipped_is_refused(store):
     path = path_of(store, "step-1.json")
     whole = path.read_bytes()
-    for place in range(0, len(whole), 7):
-        for bit in (0, 5):
-            flipped = bytearray(whole)
-            flipped[place] ^= 1 << bit
-            path.write_bytes(flipped)
-            assert store.read(JOB, "step-1") is None, (place, bit)
-            assert not path.exists()
+    places = range(0, len(whole), 3)
+    flipped = (whole[:k] + bytes([whole[k] ^ 1 << k % 8]) + whole[k + 1 :] for k in places)
+    for damaged in (*flipped, *(whole[:k] for k in places)):
+        path.write_bytes(damaged)
+        assert store.read(JOB, "step-1") is None
+        assert not path.exists()
     path.write_bytes(whole)
     assert store.read(JOB, "step-1") == MEASURED
+    aside = (store.root / "quarantine").iterdir()
+    kept = [path for path in aside if path.suffix != ".txt"]
+    assert len(kept) == 2 * len(places)  # nothing that was set aside has replaced another
+
+
+def test_a_huge_file_that_ends_as_it_should_is_not_read(store):
+    """64 GB; only what the end says is looked at, and what does not start as it should is left."""
+    path = path_of(store, "step-1.pt")
+    toy_store.made_huge_with_its_end(path)
+    assert store.load_checkpoint(JOB, "step-1") is None
+    assert_set_aside(store, "step-1.pt", "step-1.checkpoint.json")
 
 
 @pytest.mark.parametrize(
@@ -103,16 +91,10 @@ def test_a_part_with_a_flipped_bit_is_set_aside(store):
     [b"[]", b"null", b"3", b'"sha256"', b"{}", b'{"sha256": 1}', b"\xff", b"[" * 10**5, b"NaN"],
 )
 def test_json_of_another_kind_is_set_aside(store, content):
-    path_of(store, "step-1.json").write_bytes(content)
-    assert store.read(JOB, "step-1") is None
-    assert_set_aside(store, "step-1.json")
-
-
-def test_what_is_no_file_is_set_aside(store):
-    path_of(store, "step-1.json").unlink()
-    path_of(store, "step-1.json").mkdir()
-    assert store.read(JOB, "step-1") is None
-    assert_set_aside(store, "step-1.json")
+    for number, written in enumerate((content, sealed(content)), 1):
+        path_of(store, "step-1.json").write_bytes(written)
+        assert store.read(JOB, "step-1") is None
+        assert len(notes(store.root)) == number
 
 
 @pytest.mark.parametrize(
@@ -125,7 +107,7 @@ def test_what_is_no_file_is_set_aside(store):
     ],
 )
 def test_a_valid_file_in_the_place_of_another_is_set_aside(store, job, name):
-    shutil.copy(path_of(store, name, job), path_of(store, "step-1.json"))
+    toy_store.swapped_with(name, job)(path_of(store, "step-1.json"))
     assert store.read(JOB, "step-1") is None
     assert_set_aside(store, "step-1.json")
 
@@ -140,155 +122,95 @@ def test_a_part_of_another_study_is_set_aside(store):
 def test_a_part_of_another_format_is_set_aside(store, monkeypatch):
     monkeypatch.setattr("scenarios.study.store.FORMAT", FORMAT + 1)
     assert store.read(JOB, "step-1") is None
-    assert_set_aside(store, "step-1.json")
+    assert store.load_checkpoint(JOB, "step-1") is None
+    assert_set_aside(store, "step-1.json", "step-1.checkpoint.json")
 
 
-EDITS = [{"format": FORMAT - 1}, {"counts": {"all": [[[42]]]}}, {"spent": None}, {"extra": 1}]
+def edited(path, **changes):
+    """Return what a file holds, with changes and without its seal."""
+    record = {**json.loads(path.read_bytes()), **changes}
+    del record["sha256"]
+    return json.dumps(record).encode()
+
+
+EDITS = [{"format": FORMAT - 1}, {"counts": {}}, {"spent": None}, {"extra": 1}]
 
 
 @pytest.mark.parametrize("changes", EDITS)
 def test_a_part_edited_by_hand_is_set_aside(store, changes):
     path = path_of(store, "step-1.json")
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    seal = path.read_bytes()[-79:]
+    path.write_bytes(edited(path, **changes)[:-1] + seal)
+    assert json.loads(path.read_bytes())["sha256"] in seal.decode()
     assert store.read(JOB, "step-1") is None
     assert_set_aside(store, "step-1.json")
 
 
-NO_COUNTS = [[[1]], {"all": [[1]]}, {"all": [[[-1]]]}]
+NO_COUNTS = [[[1]], 3, {"all": [[1]]}, {"all": [[[-1]]]}, {"all": {}}, {"all": {"shape": [1]}}]
 NOT_SPENT = [{}, 3, {"cost": {"ops": 1}, "seconds": 1.0}, {"cost": asdict(COST), "seconds": "long"}]
+ELSEWHERE = [{"job": f"../{JOB}"}, {"job": f"/{JOB}"}, {"part": "../step-1"}, {"part": None}]
 
 
 @pytest.mark.parametrize(
-    "changes", [*({"counts": c} for c in NO_COUNTS), *({"spent": s} for s in NOT_SPENT)]
+    "changes",
+    [*({"counts": c} for c in NO_COUNTS), *({"spent": s} for s in NOT_SPENT), *ELSEWHERE],
 )
-def test_what_is_signed_but_no_measurement_is_set_aside(store, changes):
+def test_what_is_sealed_but_no_measurement_is_set_aside(store, changes):
     path = path_of(store, "step-1.json")
-    record = {**json.loads(path.read_text()), **changes}
-    del record["sha256"]
-    signature = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
-    path.write_text(json.dumps({**record, "sha256": signature}))
+    path.write_bytes(sealed(edited(path)))
+    assert store.read(JOB, "step-1") == MEASURED
+    path.write_bytes(sealed(edited(path, **changes)))
     assert store.read(JOB, "step-1") is None
     assert_set_aside(store, "step-1.json")
 
 
-def test_a_set_aside_part_is_kept_and_can_be_computed_anew(store):
+def test_what_was_set_aside_before_is_kept(store):
     path = path_of(store, "step-1.json")
-    path.write_bytes(b"spoiled")
-    assert store.read(JOB, "step-1") is None
-    assert (store.root / "quarantine" / f"{JOB}.step-1.json").read_bytes() == b"spoiled"
-    assert len(store.notes()) == 1
+    for k in range(3):
+        path.write_bytes(b"spoiled %d" % k)
+        assert store.read(JOB, "step-1") is None
+    folder = store.root / "quarantine"
+    for k, end in enumerate(("", ".2", ".3")):
+        assert (folder / f"{JOB}.step-1.json{end}").read_bytes() == b"spoiled %d" % k
+    assert len(notes(store.root)) == 3
     store.write(JOB, "step-1", MEASURED)
     assert store.read(JOB, "step-1") == MEASURED
+    assert len(notes(store.root)) == 3
 
 
-def test_checkpoints_read_back_bit_for_bit(store):
-    saved = store.load_checkpoint(JOB, "step-2")
-    assert same(saved.model, {**MODEL, "part": torch.tensor(2)})
-    assert same(saved.learner, LEARNER)
-    assert torch.signbit(saved.model["weight"])[0, 1]
-    assert same(torch.load(path_of(store, "step-2.learner.pt"), weights_only=True), LEARNER)
-    assert store.notes() == []
+@pytest.mark.parametrize("name", ["step-1.json", "step-1.checkpoint.json", "step-1.pt"])
+def test_what_may_not_be_read_is_set_aside(store, tmp_path, name):
+    open_to_all(tmp_path)
+    path = path_of(store, name)
+    path.chmod(0)
+
+    def use():
+        return store.read(JOB, "step-1"), store.load_checkpoint(JOB, "step-1")
+
+    said = as_nobody(use)
+    assert said.startswith("(None, Checkpoint(" if name == "step-1.json" else "(Measurement(")
+    assert not os.path.lexists(path)
+    assert (store.root / "quarantine" / f"{JOB}.{name}").exists()
+    reason = "does not match" if name == "step-1.pt" else "cannot be read (Permission denied)"
+    assert reason in notes(store.root)[0]
 
 
-@pytest.mark.parametrize("name", ["step-1.pt", "step-1.learner.pt"])
-def test_a_checkpoint_without_all_its_files_is_not_valid(store, name):
-    path_of(store, name).unlink()
-    assert store.load_checkpoint(JOB, "step-1") is None
-    assert any(name in note for note in store.notes())
-    assert store.load_checkpoint(JOB, "step-2") is not None
+def test_who_must_not_write_sets_nothing_aside(store):
+    class NotNow(Exception):
+        pass
 
+    def refuse():
+        raise NotNow
 
-def test_a_checkpoint_without_its_description_is_not_finished(store):
-    path_of(store, "step-1.checkpoint.json").unlink()
-    assert store.load_checkpoint(JOB, "step-1") is None
-    assert store.notes() == []
-
-
-@pytest.mark.parametrize("name", ["step-1.pt", "step-1.learner.pt"])
-def test_a_damaged_checkpoint_is_never_returned(store, name):
-    content = store.load_checkpoint(JOB, "step-1")
-    path, sidecar = path_of(store, name), path_of(store, "step-1.checkpoint.json")
-    whole, description = path.read_bytes(), sidecar.read_bytes()
-    damaged = [whole[:keep] for keep in (0, 1, len(whole) // 2, -1)]
-    damaged += [
-        whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
-        for place in range(0, len(whole), 7)
-    ]
-    refused = 0
-    for spoiled in damaged:
-        path.write_bytes(spoiled)
-        found = store.load_checkpoint(JOB, "step-1")
-        if found is None:
-            refused += 1
-            assert_set_aside(store, name, sidecar.name)
-            sidecar.write_bytes(description)
-        else:  # the bit lies between the members of the archive, where there are no data
-            assert same(found.model, content.model)
-            assert same(found.learner, content.learner)
-    assert refused > len(damaged) / 4
-    path.write_bytes(whole)
-    assert same(store.load_checkpoint(JOB, "step-1").model, content.model)
-
-
-@pytest.mark.parametrize(
-    ("job", "source", "target"),
-    [
-        (OTHER_JOB, "step-1.pt", "step-1.pt"),
-        (JOB, "step-2.pt", "step-1.pt"),
-        (JOB, "step-1.pt", "step-1.learner.pt"),
-        (JOB, "step-1.learner.pt", "step-1.pt"),
-    ],
-)
-def test_a_valid_checkpoint_in_the_place_of_another_is_set_aside(store, job, source, target):
-    shutil.copy(path_of(store, source, job), path_of(store, target))
-    assert store.load_checkpoint(JOB, "step-1") is None
-    assert_set_aside(store, target, "step-1.checkpoint.json")
-
-
-@pytest.mark.parametrize(
-    ("job", "name"),
-    [(OTHER_JOB, "step-1.checkpoint.json"), (JOB, "step-2.checkpoint.json"), (JOB, "step-1.json")],
-)
-def test_a_valid_description_of_another_is_set_aside(store, job, name):
-    shutil.copy(path_of(store, name, job), path_of(store, "step-1.checkpoint.json"))
-    assert store.load_checkpoint(JOB, "step-1") is None
-    assert "step-1.checkpoint.json" in store.notes()[0]
-
-
-class Evil:
-    """A pickle that creates a file where it is loaded."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return Path.touch, (self.path,)
-
-
-@pytest.mark.parametrize("save", [torch.save, lambda x, path: path.write_bytes(pickle.dumps(x))])
-def test_a_hostile_checkpoint_is_set_aside_and_not_run(store, tmp_path, save):
-    save({"weight": Evil(tmp_path / "touched")}, path_of(store, "step-1.pt"))
-    assert store.load_checkpoint(JOB, "step-1") is None
-    assert not (tmp_path / "touched").exists()
-    assert_set_aside(store, "step-1.pt", "step-1.checkpoint.json")
-    # It is hostile indeed: a reader that trusts it runs it.
-    with suppress(RuntimeError):
-        torch.load(store.root / "quarantine" / f"{JOB}.step-1.pt", weights_only=False)
-    assert (tmp_path / "touched").exists()
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        [torch.zeros(1)],
-        {"weight": 3},
-        {1: torch.zeros(1), "b": torch.zeros(1)},
-        {"weight": torch.eye(2).to_sparse()},
-        torch.zeros(2),
-    ],
-    ids=lambda content: type(content).__name__,
-)
-def test_what_holds_no_plain_tensors_is_set_aside(store, content):
-    torch.save(content, path_of(store, "step-1.pt"))
-    assert store.load_checkpoint(JOB, "step-1") is None
-    assert_set_aside(store, "step-1.pt", "step-1.checkpoint.json")
+    path = path_of(store, "step-1.json")
+    path.write_bytes(b"spoiled")
+    suspended = Store(store.root, "identity", refuse)
+    for use in (
+        lambda: suspended.read(JOB, "step-1"),
+        lambda: suspended.write(JOB, "step-1", MEASURED),
+        lambda: suspended.save_checkpoint(JOB, "step-1", {}, {}),
+    ):
+        with pytest.raises(NotNow):
+            use()
+    assert path.read_bytes() == b"spoiled"
+    assert not (store.root / "quarantine").exists()

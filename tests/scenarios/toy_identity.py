@@ -6,6 +6,7 @@ from probe.examples import Examples
 from scenarios.datasets import Dataset
 from scenarios.streams import split_by_class
 from scenarios.study.identity import identify
+from scenarios.study.job import jobs_of
 from scenarios.study.reading import check_study
 from scenarios.study.scenario_spec import IncrementalSpec, MultimodalSpec, PermutationSpec
 
@@ -111,3 +112,10 @@ def scenario(seed=0, labels=(0, 1, 2, 3), size=2):
 
 def identity(study=None, stream=None, device=CPU):
     return identify(study or globals()["study"](), stream or scenario(), device)
+
+
+def identities(study=None, stream=None, device=CPU):
+    """Return the identity of every job, by learner, executed order and seed."""
+    whole = identity(study, stream, device)
+    jobs = jobs_of(whole.study, len(whole.tasks))
+    return {(job.learner, job.places, job.seed): whole.of(job) for job in jobs}

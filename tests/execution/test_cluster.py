@@ -1,0 +1,132 @@
+"""The jobs of a study on a Ray cluster of two nodes, whose workers and nodes are killed."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ray
+from ray.cluster_utils import Cluster as Nodes
+
+from probe.errors import InputError, NotWritten
+from scenarios.execution.cluster import Cluster
+from scenarios.execution.inline import Inline
+from scenarios.execution.work import Attempt
+from tests.execution.quick import (
+    Watched,
+    command,
+    finish,
+    holders,
+    jobs_in,
+    killer,
+    study_of,
+    tables,
+    until,
+    waiting,
+    work_of,
+)
+
+STUDY = study_of()
+SICK = "finetune.order-back.seed-0"
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Any]:
+    nodes = Nodes(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    yield nodes
+    nodes.shutdown()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    work = work_of(tmp_path_factory.mktemp("whole") / "run", STUDY)
+    finish(work, Inline())
+    return tables(work.root)
+
+
+def test_a_worker_and_a_node_are_killed(
+    tmp_path: Path, nodes: Any, undisturbed: dict[str, bytes]
+) -> None:
+    work = work_of(tmp_path / "run", STUDY, waits=[(SICK, "step-3")])
+    other = nodes.add_node(num_cpus=2)
+    raylet = other.all_processes["raylet"][0].process.pid
+
+    def node_at_work() -> int | None:
+        """Return the other node's process once it is in the middle of a job, and a worker dead."""
+        for job in jobs_in(work) if kills else []:
+            parents = map(parent, holders(work.root, job.name))
+            if raylet in parents and 0 < len(work.finished(job)) < 8:
+                return raylet
+        return None
+
+    watched = Watched(Cluster(nodes.address, 3, 0.0))
+    with killer([waiting(work, SICK)]) as kills, killer([node_at_work]):
+        ends = finish(work, watched)
+    assert {end.how for end in ends} == {"finished"}
+    assert len(watched.ended("killed")) >= 2
+    assert tables(work.root) == undisturbed
+    nodes.remove_node(other, allow_graceful=False)
+
+
+def parent(process: int) -> int | None:
+    with suppress(OSError):
+        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+    return None
+
+
+def test_what_cannot_be_written_ends_the_study(tmp_path: Path, nodes: Any) -> None:
+    """And what others do at that moment does not go on."""
+    work = work_of(tmp_path / "run", STUDY, "finetune.order-there.seed-0", "unwritten")
+    with pytest.raises(NotWritten, match="No space left on device"):
+        finish(work, Cluster(nodes.address, 2, 0.0))
+    until(lambda: not holders(work.root), seconds=5)
+
+
+def test_four_jobs_share_a_card(tmp_path: Path, nodes: Any) -> None:
+    """Of six jobs that need a quarter of a card each four are done; Ray only counts its cards."""
+    work = work_of(tmp_path / "run", study_of(seeds=3, learners={"finetune": {}}))
+    left = [Attempt(job) for job in jobs_in(work)]
+    other = nodes.add_node(num_cpus=6, num_gpus=1)
+    looks = []
+
+    class Enough(Exception):
+        pass
+
+    def take() -> Attempt | None:
+        if left:
+            return left.pop()
+        free = ray.available_resources()
+        looks.append((ray.cluster_resources()["CPU"] - free.get("CPU", 0), free.get("GPU", 0)))
+        if looks[-1] == (4, 0) or len(looks) > 20:
+            raise Enough
+        return None
+
+    with pytest.raises(Enough):
+        list(Cluster(nodes.address, 8, 0.25).events(work, take))
+    assert looks[-1] == (4, 0)
+    nodes.remove_node(other)
+
+
+def test_without_a_card_nobody_waits_for_one(tmp_path: Path, nodes: Any) -> None:
+    work = work_of(tmp_path / "run", STUDY)
+    with pytest.raises(InputError, match="no GPU is part of the Ray cluster"):
+        finish(work, Cluster(nodes.address, 1, 0.25))
+
+
+def test_ctrl_c_leaves_the_cluster_as_it_was(tmp_path: Path, nodes: Any) -> None:
+    parts = tmp_path / "run" / "jobs"
+    with command(tmp_path, "--executor", "ray", "--ray-address", nodes.address) as started:
+        started.reaches(lambda: list(parts.glob("*/step-2.json")))
+        start = time.monotonic()
+        started.process.send_signal(signal.SIGINT)
+        _, said = started.process.communicate(timeout=10)
+        assert time.monotonic() - start < 5
+        assert started.process.returncode == 130
+        assert said == "stopped: run the same command again to go on\n"
+        started.ends_within(5)
+    until(lambda: not holders(tmp_path / "run"), seconds=5)

@@ -1,0 +1,105 @@
+"""Kinds of kills carried out one run directory after the other, each with its witness."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+
+from scenarios.datasets import Location
+from scenarios.flags import RunFlags
+from scenarios.study.identity import Identity, identify
+from scenarios.study.reading import check_study, read_study
+from scenarios.study.tables import TABLES
+from tests.soak.driver import TOML
+from tests.soak.kinds import KINDS, Place, Start, finish
+from tests.soak.laws import Broken, Witness
+
+Way = tuple[Start, RunFlags]
+"""How the study is started: typed or forked, and with which flags."""
+
+
+@dataclass
+class Outcome:
+    """What a kind of kill has come to."""
+
+    kind: str
+    kills: int = 0
+    runs: int = 0
+    files: int = 0
+    seconds: float = 0.0
+    broken: list[str] = field(default_factory=list)
+
+    def shown(self) -> str:
+        return (
+            f"{self.kind:30} {self.kills:5} {self.runs:5} {self.files:10} {self.seconds:8.0f}"
+            + "".join(f"\n  broken: {law}" for law in self.broken)
+        )
+
+
+class Campaign:
+    """A study, its undisturbed tables, and how long it takes by each way to start it."""
+
+    def __init__(self, folder: Path, seed: int, ways: Sequence[Way]) -> None:
+        self._folder = folder
+        self._seed = seed
+        self._study = folder / "study.toml"
+        self._study.write_text(TOML, encoding="utf-8")
+        self._identity = self._identified()
+        self._tables: dict[str, bytes] = {}
+        self._lengths: dict[tuple[str, str | None], float] = {}
+        for by, flags in ways:
+            # The first is slowed down by what is read for the first time.
+            self._lengths[by.__name__, flags.executor] = min(
+                self._undisturbed(by, flags, number) for number in range(2)
+            )
+
+    def lengths_shown(self) -> str:
+        return ", ".join(f"{by} {what} {t:.1f} s" for (by, what), t in self._lengths.items())
+
+    def carry_out(self, kind: str, wanted: int, until: float) -> Outcome:
+        """Kill until it was done as often as wanted, or the clock says `until`."""
+        outcome, start = Outcome(kind), time.monotonic()
+        while outcome.kills < wanted and time.monotonic() < until:
+            place = self.place(f"{list(KINDS).index(kind)}-{outcome.runs}")
+            witness = self.witness(place.root)
+            try:
+                for killed in KINDS[kind](place):
+                    outcome.kills += killed
+                    witness.look()
+                witness.end()
+                shutil.rmtree(place.root)
+            except Broken as error:
+                outcome.broken.append(f"{place.root.name}: {error}")
+            outcome.runs += 1
+            outcome.files += witness.files
+        outcome.seconds = time.monotonic() - start
+        return outcome
+
+    def witness(self, root: Path) -> Witness:
+        """Return one who has not seen the run directory yet."""
+        return Witness(root, self._identity, self._tables)
+
+    def place(self, name: str) -> Place:
+        """Return where to run the study next, with random moments of its own."""
+        chance = random.Random(f"{self._seed} {name}")
+        return Place(self._study, self._folder / name, chance, self._lengths)
+
+    def _undisturbed(self, by: Start, flags: RunFlags, number: int) -> float:
+        place = self.place(f"whole-{by.__name__}-{flags.executor}-{number}")
+        start = time.monotonic()
+        finish(place.start(flags, by))
+        length = time.monotonic() - start
+        self._tables = self._tables or {name: (place.root / name).read_bytes() for name in TABLES}
+        self.witness(place.root).end()
+        return length
+
+    def _identified(self) -> Identity:
+        study = check_study(read_study(str(self._study)), "study.toml")
+        scenario = study.scenario.scenario(Location(None))
+        return identify(study, scenario, torch.device("cpu"))

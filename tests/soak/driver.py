@@ -1,0 +1,118 @@
+"""Processes that run one small study, some forked from this one, which has torch imported."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import scenarios.study.run
+from scenarios.flags import RunFlags
+from scenarios.study.asked import options_of, overrides_of
+from scenarios.study.run import run_study
+
+TOML = """
+[scenario]
+data = "digits"
+[network]
+name = "mlp"
+features = ["hidden1", "hidden2"]
+[training]
+epochs = 2
+[retraining]
+epochs = 6
+[learners.finetune]
+[learners.er]
+memory_per_class = 2
+[learners.offline]
+[orders]
+there = [1, 2, 3, 4, 5]
+back = [5, 4, 3, 2, 1]
+"""
+
+
+@dataclass
+class Driver:
+    """A process that runs the study, the leader of its own group; code: as of `subprocess`."""
+
+    process: int
+    code: int | None = None
+
+    def ended(self) -> bool:
+        if self.code is None:
+            process, status = os.waitpid(self.process, os.WNOHANG)
+            self.code = os.waitstatus_to_exitcode(status) if process else None
+        return self.code is not None
+
+    def wait(self) -> int:
+        while not self.ended():
+            time.sleep(0.005)
+        return self.code or 0
+
+    def kill(self, group: bool = False) -> bool:
+        """Kill -9 it, or its group; return whether it had not ended before."""
+        if self.ended():
+            return False
+        (os.killpg if group else os.kill)(self.process, signal.SIGKILL)
+        return self.wait() == -signal.SIGKILL
+
+    def workers(self) -> list[int]:
+        """Return the processes of its pool."""
+        lists = Path(f"/proc/{self.process}/task").glob("*/children")
+        found = []
+        for path in lists:
+            with suppress(OSError):
+                found += [int(child) for child in path.read_text().split()]
+        return [child for child in found if _is_worker(child)]
+
+
+def warm(study: Path, flags: RunFlags) -> Driver:
+    """Start the study in a fork of this process, without its figures."""
+
+    def act() -> int:
+        # They take longer than the study, and are drawn from the tables alone.
+        scenarios.study.run.build = lambda root: []
+        return 0 if run_study(str(study), overrides_of(flags), options_of(flags)) else 1
+
+    process = os.fork()
+    if process == 0:
+        code = 70
+        try:
+            _set_up(study)
+            code = act()
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
+    return Driver(process)
+
+
+def real(study: Path, flags: RunFlags) -> Driver:
+    """Start the command line."""
+    given = {name: value for name, value in asdict(flags).items() if value not in (None, False)}
+    words = [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
+    process = os.fork()
+    if process == 0:
+        try:
+            _set_up(study)
+            os.execv(sys.executable, [sys.executable, "-m", "scenarios", "run", str(study), *words])
+        finally:
+            os._exit(70)
+    return Driver(process)
+
+
+def _set_up(study: Path) -> None:
+    """Make a fork the leader of a group; what it says is kept beside the study."""
+    os.setsid()
+    log = os.open(study.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+
+
+def _is_worker(process: int) -> bool:
+    with suppress(OSError):
+        return b"spawn_main" in Path(f"/proc/{process}/cmdline").read_bytes()
+    return False

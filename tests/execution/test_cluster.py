@@ -19,7 +19,6 @@ from scenarios.execution.inline import Inline
 from scenarios.execution.work import Attempt
 from tests.execution.quick import (
     Watched,
-    command,
     finish,
     holders,
     jobs_in,
@@ -30,6 +29,7 @@ from tests.execution.quick import (
     waiting,
     work_of,
 )
+from tests.execution.typed import command
 
 STUDY = study_of()
 SICK = "finetune.order-back.seed-0"

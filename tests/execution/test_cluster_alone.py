@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 from scenarios.execution.inline import Inline
-from tests.execution.quick import command, finish, holders, study_of, tables, until, work_of
+from tests.execution.quick import finish, holders, study_of, tables, until, work_of
+from tests.execution.typed import command
 
 FLAGS = ["--executor", "ray", "--workers", "2"]
 

@@ -23,6 +23,7 @@ from tests.execution.quick import (
     lines,
     study_of,
     tables,
+    until,
     waiting,
     work_of,
 )
@@ -85,8 +86,9 @@ def test_killed_with_nothing_to_do(tmp_path: Path, undisturbed: dict[str, bytes]
 
     def take() -> Attempt | None:
         if len(left) == 2:
-            # Its pool has seen that it is gone before it is given the next job.
             killed.append(kill(min(children())))
+            # Its pool has seen that it is gone before it is given the next job.
+            until(lambda: not Path("/proc", str(killed[0].process)).exists())
         return left.pop(0) if left else None
 
     ends = [event for event in Pool(["cpu"]).events(work, take) if isinstance(event, Ended)]

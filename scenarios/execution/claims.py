@@ -6,7 +6,8 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,12 +36,12 @@ class Lost(Exception):
 class Claims:
     """The locks of a folder.
 
-    A lock is the file `NAME.NUMBER.lock` with the highest number; it names the holder, or says that
-    it was given back. The next holder makes the file of the next number, which only one process
-    can, as the older ones stay: so two never hold the same, and one that was stopped for long
-    finds out. A holder renews the time of its file. Nobody compares that time with a clock, as
-    clocks jump and differ: who waits sees whether it changes, see `Watch`. Of its own machine
-    everybody sees at once whether a holder still runs.
+    A lock is a file `NAME.NUMBER.lock` that names its holder, who removes it when he is done and
+    renews its time until then. Whoever takes over from one that is dead or stale makes the file of
+    the next number, which only one process can: so two never hold the same, and one that was
+    stopped for long finds out. Nobody compares a file's time with a clock, as clocks jump and
+    differ: who waits sees whether it changes, see `Watch`. Of its own machine everybody sees at
+    once whether a holder still runs.
     """
 
     def __init__(self, folder: Path, lease: float = LEASE) -> None:
@@ -78,43 +79,44 @@ class Claims:
                 time.sleep(min(0.2, self._lease / 10))
 
     def seen(self, name: str) -> Lock | None:
-        """Return who holds a lock, None if nobody does."""
-        return self._read(name, max(self._numbers(name), default=0))
+        """Return who holds a lock, or held it when he was killed; None if nobody does."""
+        return _holding(self._read_all(name, self._numbers(name)))
 
     def all_seen(self) -> list[Lock]:
-        """Return all locks that somebody holds, or held when it was killed; by name."""
-        last = dict(sorted(self._listed()))
-        locks = (self._read(name, number) for name, number in last.items())
+        """Return all locks that somebody holds, or held when he was killed; by name."""
+        numbers: defaultdict[str, set[int]] = defaultdict(set)
+        for name, number in self._listed():
+            numbers[name].add(number)
+        locks = (_holding(self._read_all(name, numbers[name])) for name in sorted(numbers))
         return [lock for lock in locks if lock]
 
     def forget(self) -> None:
-        """Remove the files of all locks that nobody holds."""
-        for name in {name for name, _ in self._listed()}:
+        """Remove what is left of locks whose holders were killed."""
+        for lock in self.all_seen():
             # Held meanwhile; what does not work is left for another time.
             with suppress(Held, NotWritten):
-                own = self._take(name, None)
-                for number in sorted(self._numbers(name)):
-                    if number <= own:
-                        discard(self._path(name, number))
+                lock_file.give_back(self._path(lock.name, self._take(lock.name, None)))
         sweep(self._folder)
         with suppress(OSError):
             self._folder.rmdir()
 
     def _take(self, name: str, stale: Lock | None) -> int:
-        """Make the next file of a lock and return its number."""
+        """Make the next file of a lock, remove those it takes over from; return its number."""
         before = self._numbers(name)
-        last = max(before, default=0)
-        there = self._read(name, last)
-        if there and not there.dead and there != stale:
-            raise Held(there)
-        own = last + 1
+        there = self._read_all(name, before)
+        lock = _holding([lock for lock in there if lock != stale])
+        if lock and not lock.dead:
+            raise Held(lock)
+        own = max(before, default=0) + 1
         if not self._make(self._path(name, own)):
-            raise Held(self._read(name, own) or unknown(name, own))
-        # After a `forget` numbers begin anew. Who has come in between is seen now; who does later
-        # sees this file.
-        if self._numbers(name) != before | {own} or self._read(name, last) != there:
+            raise Held(self.seen(name) or unknown(name, own))
+        # Numbers begin anew when all files are gone. Who has come in between is seen now; who does
+        # later sees this file.
+        if self._numbers(name) != before | {own} or self._read_all(name, before) != there:
             discard(self._path(name, own))
             raise Held(self.seen(name) or unknown(name, own))
+        for number in sorted(before):
+            discard(self._path(name, number))
         return own
 
     def _make(self, path: Path) -> bool:
@@ -135,8 +137,9 @@ class Claims:
             ) from None
 
     def _check(self, name: str, number: int) -> None:
-        last = max(self._numbers(name), default=0)
-        if last != number or not lock_file.is_own(self._path(name, number)):
+        # Whoever takes over makes the next file.
+        overtaken = os.path.lexists(self._path(name, number + 1))
+        if overtaken or not lock_file.is_own(self._path(name, number)):
             raise Lost(f"{name} was taken over, as this process was not heard of for a while")
 
     def _renew(self, path: Path, done: threading.Event) -> None:
@@ -156,6 +159,10 @@ class Claims:
 
     def _read(self, name: str, number: int) -> Lock | None:
         return lock_file.read(self._path(name, number), unknown(name, number))
+
+    def _read_all(self, name: str, numbers: set[int]) -> list[Lock]:
+        found = (self._read(name, number) for number in sorted(numbers))
+        return [lock for lock in found if lock]
 
     def _path(self, name: str, number: int) -> Path:
         return self._folder / f"{name}.{number}.lock"
@@ -200,4 +207,11 @@ class _Look:
 
 
 _TRIES = 1000
+
+
+def _holding(locks: Sequence[Lock]) -> Lock | None:
+    """Return the lock among those of one name that must be respected, or else the last of them."""
+    return next((lock for lock in locks if not lock.dead), locks[-1] if locks else None)
+
+
 _FILE = re.compile(r"(.+)\.([1-9][0-9]*)\.lock")

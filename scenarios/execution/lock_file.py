@@ -1,11 +1,10 @@
-"""The file of a lock: made by who takes it, read by everybody, given back in place."""
+"""The file of a lock: made by who takes it, read by everybody, removed in the end."""
 
 from __future__ import annotations
 
 import json
 import os
 import platform
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -52,17 +51,13 @@ def is_own(path: Path) -> bool:
 
 
 def give_back(path: Path) -> None:
-    """Let the file, if it is this process's own, say that nobody holds the lock."""
-    # In place: that needs no room on the disk, and nobody else can make this file.
-    with suppress(OSError), path.open("r+b") as file:
-        if file.read() == _own():
-            file.seek(0)
-            file.write(_FREE)
-            file.truncate()
+    """Remove the file, if it is this process's own."""
+    if is_own(path):
+        discard(path)
 
 
 def read(path: Path, lock: Lock) -> Lock | None:
-    """Return the lock with what its file shows; None if it was given back, or is no file."""
+    """Return the lock with what its file shows; None if it is gone, or no file."""
     try:
         # Read before its time is: on a network's file system that is what asks for news.
         content = _content(path)
@@ -70,8 +65,6 @@ def read(path: Path, lock: Lock) -> Lock | None:
         return None
     except OSError:
         content = b""
-    if content.startswith(_FREE):
-        return None
     return replace(_said(content, lock), beat=_beat(path))
 
 
@@ -79,8 +72,6 @@ def unknown(name: str, number: int) -> Lock:
     """Return a lock of which nothing is known."""
     return Lock(name=name, number=number, holder="another process", beat=0, dead=False)
 
-
-_FREE = b"free"
 
 # Where there are such flags: a link is refused, and a pipe does not keep its reader waiting.
 _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)

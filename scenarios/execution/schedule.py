@@ -90,8 +90,9 @@ class _Others:
         to look sees everything finished.
         """
         held, free = [], []
+        locks = {lock.name: lock for lock in self._work.claims.all_seen()} if jobs else {}
         for job in jobs:
-            lock = self._work.claims.seen(job.name)
+            lock = locks.get(job.name)
             if lock and not lock.dead and not self._watch.stale(lock):
                 self.holder = lock.holder
                 held.append(job)

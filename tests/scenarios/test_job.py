@@ -17,7 +17,7 @@ from scenarios.datasets import Location
 from scenarios.study.job import Job, jobs_of, run_job
 from scenarios.study.reading import check_study
 from scenarios.study.report import ReportSpec
-from scenarios.study.results import Result
+from scenarios.study.results import result_of
 from scenarios.study.scores import metric_rows
 from scenarios.study.store import Measurement, Store
 
@@ -99,12 +99,13 @@ def test_an_offline_model_that_knows_nothing_is_no_ideal(right: int, measured: b
         for kind, order in (("offline", ""), ("finetune", "0"))
     ]
     results = [
-        Result(job=jobs[0], tasks=tasks, features=("output",), parts={"step-2": single(offline)}),
-        Result(
-            job=jobs[1],
-            tasks=tasks,
-            features=("output",),
-            parts={f"step-{i}": single(step) for i in range(3)},
+        result_of(jobs[0], tasks, ("output",), {"step-2": single(offline)}, ReportSpec()),
+        result_of(
+            jobs[1],
+            tasks,
+            ("output",),
+            {f"step-{i}": single(step) for i in range(3)},
+            ReportSpec(),
         ),
     ]
     rows = metric_rows(results, ReportSpec())
@@ -123,11 +124,12 @@ def test_who_is_told_the_task_is_compared_with_offline_that_is_told_it(
     if kind == "pathnet":
         del own["single"]
     results = [
-        Result(
-            job=Job(learner=name, kind=name, order=order, places=(0, 1), seed=0),
-            tasks=(("0", (0,)), ("1", (1,))),
-            features=("output",),
-            parts={"step-2": Measurement(counts=counts)},
+        result_of(
+            Job(learner=name, kind=name, order=order, places=(0, 1), seed=0),
+            (("0", (0,)), ("1", (1,))),
+            ("output",),
+            {"step-2": Measurement(counts=counts)},
+            ReportSpec(),
         )
         for name, order, counts in (("offline", "", offline), (kind, "0", own))
     ]
@@ -150,17 +152,18 @@ def test_omegas_come_by_what_was_learned_first_where_that_is_asked_for() -> None
         table[first, 1 - first] = 4 - right
         table[1 - first, 1 - first] = 4
         results.append(
-            Result(
-                job=Job(learner="er", kind="er", order=order, places=places, seed=0),
-                tasks=tuple(tasks[place] for place in places),
-                features=("output",),
-                parts={f"step-{i}": single(Counts(table)) for i in range(3)},
+            result_of(
+                Job(learner="er", kind="er", order=order, places=places, seed=0),
+                tuple(tasks[place] for place in places),
+                ("output",),
+                {f"step-{i}": single(Counts(table)) for i in range(3)},
+                ReportSpec(),
             )
         )
     whole = Counts(np.array([[4, 0], [0, 4]]))
     job = Job(learner="offline", kind="offline", order="", places=(0, 1), seed=0)
     parts = {f"step-{i}": single(whole) for i in (0, 2)}
-    results.append(Result(job=job, tasks=tasks, features=("output",), parts=parts))
+    results.append(result_of(job, tasks, ("output",), parts, ReportSpec()))
     both, mean = (
         {
             r.metric: r.mean

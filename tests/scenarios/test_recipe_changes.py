@@ -61,10 +61,10 @@ def test_it_is_the_recipe_of_that_learners_training_alone() -> None:
 @pytest.mark.parametrize(
     ("training", "problem"),
     [
-        ({"epochs": 0}, "training.epochs: Input should be greater than or equal to 1, got 0"),
-        ({"epochs": 1.5}, "training.epochs: Input should be a valid integer, got 1.5"),
+        ({"epochs": 0}, "training.epochs: expected 1 or more, got 0"),
+        ({"epochs": 1.5}, "training.epochs: expected a whole number, got 1.5"),
         ({"batch_size": 0}, "training.batch_size: .* got 0"),
-        ({"learning_rate": 0.0}, "training.learning_rate: Input should be greater than 0, got 0"),
+        ({"learning_rate": 0.0}, "training.learning_rate: expected more than 0, got 0"),
         ({"learning_rate": float("inf")}, "training.learning_rate: .* finite number, got inf"),
         ({"optimiser": "nadm"}, "training.optimiser: .*'adam', 'nadam' or 'sgd', got 'nadm'"),
         ({"init": "torch"}, "training.init: there is no such key"),
@@ -78,6 +78,7 @@ def test_a_mistake_is_named_by_its_path(training: Any, problem: str) -> None:
 
 def learned(raw: dict[str, Any], root: Path) -> tuple[dict[str, dict[str, Tensor]], list[int]]:
     """Return finetune's weights after each task and what its tasks cost, in multiply-adds."""
+    root.mkdir(exist_ok=True)
     study = check_study(raw, "own")
     job = next(job for job in jobs_of(study, 2) if job.learner == "finetune")
     store = Store(root, "x")

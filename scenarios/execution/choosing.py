@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 
 import torch
@@ -15,6 +16,7 @@ from scenarios.execution.pool import Pool
 
 EXECUTORS = ("inline", "pool", "ray")
 
+_ADDRESS = r"auto|(?:ray://)?[^/\s]+:[0-9]{1,5}"
 _LEAST = 0.001  # of a GPU; Ray counts in ten thousandths
 
 
@@ -45,6 +47,10 @@ class Choice:
             for flag, value in (("--ray-address", self.address), ("--gpus-per-job", self.gpus)):
                 if value is not None:
                     raise InputError(f"{flag} is for Ray: add --executor ray, or leave it out")
+        if self.address is not None and not re.fullmatch(_ADDRESS, self.address):
+            raise InputError(
+                f"--ray-address expects HOST:PORT, ray://HOST:PORT or auto, got {self.address!r}"
+            )
         if self.gpus is not None and not _LEAST <= self.gpus <= 1:
             raise InputError(
                 f"--gpus-per-job is a share of one GPU, from {_LEAST} to 1, got {self.gpus}"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from probe.errors import NotWritten
-from probe.files import discard, sweep
+from probe.files import discard, not_written, sweep
 from scenarios.execution import lock_file
 from scenarios.execution.lock_file import Lock, unknown
 
@@ -66,13 +66,13 @@ class Claims:
             lock_file.give_back(path)
 
     @contextmanager
-    def awaited(self, name: str) -> Iterator[None]:
-        """Hold a lock within the block, after waiting for it as long as it takes."""
+    def awaited(self, name: str) -> Iterator[Callable[[], None]]:
+        """Hold a lock within the block, as `held`, after waiting for it as long as it takes."""
         watch, stale = Watch(self._lease), None
         while True:
             try:
-                with self.held(name, stale):
-                    yield
+                with self.held(name, stale) as check:
+                    yield check
                 return
             except Held as error:
                 stale = error.lock if watch.stale(error.lock) else None
@@ -131,10 +131,7 @@ class Claims:
                     return lock_file.make(path)
             return lock_file.make(path)
         except OSError as error:
-            raise NotWritten(
-                f"cannot write {path} ({error.strerror}): make room or choose another --out; what "
-                f"was finished is kept, and the same command goes on from there"
-            ) from None
+            raise not_written(path, error) from None
 
     def _check(self, name: str, number: int) -> None:
         # Whoever takes over makes the next file.

@@ -142,6 +142,10 @@ def _connected(address: str | None, workers: int | None) -> Iterator[Any]:
                     log_to_driver=False,
                     logging_level=logging.ERROR,
                 )
+        except SystemExit:
+            # What the handler makes of SIGTERM that Ray has while it starts.
+            ray.shutdown()
+            raise SystemExit(128 + signal.SIGTERM) from None
         # Ray has no class for what can go wrong here, and raises almost anything.
         except Exception as error:
             ray.shutdown()

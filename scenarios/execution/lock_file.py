@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -26,10 +27,13 @@ class Lock:
 def make(path: Path) -> bool:
     """Make a file that names this process, whole; False if there is something of that name."""
     # One that was killed here must not leave a lock that nobody knows the holder of. The name is
-    # one that `probe.files.sweep` knows.
-    whole = path.with_name(f"{path.name}.json{suffix()}")
+    # one that `probe.files.sweep` knows, and no other thread's.
+    whole = path.with_name(f"{path.name}.{threading.get_ident()}.json{suffix()}")
     try:
-        whole.write_bytes(_own())
+        # What lies there, a link perhaps, is not written through.
+        whole.unlink(missing_ok=True)
+        with whole.open("xb") as file:
+            file.write(_own())
         os.link(whole, path)
     except FileExistsError:
         # On a network's file system the answer to the first attempt may have been lost.
@@ -114,7 +118,7 @@ def _said(content: bytes, lock: Lock) -> Lock:
         said = json.loads(content)
         host, process, mark = str(said["host"]), int(said["process"]), str(said["birth"])
         dead = said["machine"] == machine() and not runs(process, mark)
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         # Being written, or spoiled: nothing is known of its holder but whether it renews it.
         return lock
     return replace(lock, holder=f"process {process} on {host}", dead=dead)

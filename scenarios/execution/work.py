@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from probe.placement import CacheSettings
 from scenarios.datasets import Location
 from scenarios.execution.claims import LEASE, Claims, Held, Lost
 from scenarios.execution.lock_file import Lock
-from scenarios.study.identity import Identity
+from scenarios.study.identity import Identity, data_hash
 from scenarios.study.job import Job, on_device, parts_of, run_job
 from scenarios.study.scenario_spec import ScenarioSpec
 from scenarios.study.store import Store
@@ -141,7 +142,7 @@ def _do(work: Work, attempt: Attempt) -> Iterator[str]:
         sweep_all(work.root / "jobs" / job.name)
         if not work.is_finished(job):
             study = work.identity.study
-            scenario = _loaded(study.scenario, work.location, work.device)
+            scenario = _loaded(study.scenario, work.location, work.device, work.identity.data)
             store = work.store(job, allowed)
             try:
                 yield from run_job(study, job, scenario, store, device, work.cache)
@@ -152,9 +153,15 @@ def _do(work: Work, attempt: Attempt) -> Iterator[str]:
 
 
 @lru_cache(maxsize=1)
-def _loaded(spec: ScenarioSpec, location: Location, device: str) -> Scenario:
-    """Load the data once per process, however many jobs it does."""
-    return on_device(spec.scenario(location), torch.device(device))
+def _loaded(spec: ScenarioSpec, location: Location, device: str, data: str) -> Scenario:
+    """Load the data once per process, however many jobs it does; data: the hash they must have."""
+    scenario = spec.scenario(location)
+    if data_hash(scenario) != data:
+        raise InputError(
+            f"the data of {spec.title} on {platform.node()} are not those that the study began "
+            f"with: put the same files there, and run the same command again"
+        )
+    return on_device(scenario, torch.device(device))
 
 
 def _first_line(error: BaseException) -> str:

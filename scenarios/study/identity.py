@@ -128,17 +128,22 @@ def _may_be_claimed(root: Path) -> bool:
 
 def identify(study: Study, scenario: Scenario, device: torch.device) -> Identity:
     """Return the identity of a study over its scenario, in base order."""
+    return Identity(
+        study=study,
+        tasks=tuple((task.name, task.classes) for task in scenario.tasks),
+        data=data_hash(scenario),
+        device=device.type,
+        torch=str(torch.__version__),
+    )
+
+
+def data_hash(scenario: Scenario) -> str:
+    """Return a hash of all examples of a scenario, task by task."""
     halves: dict[str, torch.Tensor] = {}
     for k, task in enumerate(scenario.tasks):
         for name, half in (("train", task.train), ("test", task.test)):
             halves |= {f"{k}.{name}.x": half.x, f"{k}.{name}.y": half.y}
-    return Identity(
-        study=study,
-        tasks=tuple((task.name, task.classes) for task in scenario.tasks),
-        data=tensor_hash(halves),
-        device=device.type,
-        torch=str(torch.__version__),
-    )
+    return tensor_hash(halves)
 
 
 def read_identity(root: Path) -> Identity:

@@ -21,6 +21,7 @@ from scenarios.console import show_ends, show_omegas, show_plan, show_results
 from scenarios.datasets import Location
 from scenarios.device import device_named
 from scenarios.execution.choosing import Choice
+from scenarios.execution.claims import Lost
 from scenarios.execution.executor import Executor
 from scenarios.execution.schedule import execute
 from scenarios.execution.shards import Shard
@@ -133,11 +134,14 @@ def _is_whole(work: Work, job: Job) -> bool:
 
 
 def _write_results(work: Work) -> None:
-    with work.claims.awaited("tables"):
-        sweep_all(work.root, "*.csv")
-        sweep_all(work.root / "figures")
-        write_tables(work.identity, work.root)
-        build(work.root)
+    while True:
+        # Who was stopped for so long that another has written them reads the results again.
+        with suppress(Lost), work.claims.awaited("tables") as allowed:
+            sweep_all(work.root, "*.csv")
+            sweep_all(work.root / "figures")
+            write_tables(work.identity, work.root, allowed)
+            build(work.root)
+            break
     work.claims.forget()
 
 

@@ -49,17 +49,23 @@ def read_results(identity: Identity, root: Path) -> Iterator[Result]:
         yield result_of(job, tasks, study.features_of(job.learner), parts, study.report)
 
 
-def write_tables(identity: Identity, root: Path) -> None:
-    """Write the tables of TABLES, and that of times, from what is finished so far."""
+def write_tables(
+    identity: Identity, root: Path, allowed: Callable[[], object] = lambda: None
+) -> None:
+    """Write the tables of TABLES, and that of times, from what is finished so far.
+
+    allowed: called before each is put in its place; raises if this process must no longer write.
+    """
     study, results = identity.study, list(read_results(identity, root))
-    _write(root / "summary.csv", SummaryRow, summary_rows(results))
+    write = partial(_replace, allowed)
+    write(root / "summary.csv", SummaryRow, summary_rows(results))
     by_first = study.scenario.kind == "multimodal"
-    _write(root / "metrics.csv", MetricRow, metric_rows(results, study.report, by_first))
+    write(root / "metrics.csv", MetricRow, metric_rows(results, study.report, by_first))
     learners = [_learner(name, settings) for name, settings in study.learners.items()]
-    _write(root / "learners.csv", LearnerRow, learners)
-    _write(root / "costs.csv", CostRow, (c for result in results for c in _costs(result)))
-    _write(root / TIMES, TimeRow, (t for result in results for t in _times(result)))
-    _write(root / "rows.csv", Row, measured_rows(study, results))
+    write(root / "learners.csv", LearnerRow, learners)
+    write(root / "costs.csv", CostRow, (c for result in results for c in _costs(result)))
+    write(root / TIMES, TimeRow, (t for result in results for t in _times(result)))
+    write(root / "rows.csv", Row, measured_rows(study, results))
 
 
 def summary_rows(results: Sequence[Result]) -> list[SummaryRow]:
@@ -127,10 +133,13 @@ def _times(result: Result) -> Iterator[TimeRow]:
         )
 
 
-def _write(path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> None:
+def _replace(
+    allowed: Callable[[], object], path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]
+) -> None:
     """Replace a table in one go, so that no reader sees half of it."""
-    with replacing(path) as partial:
-        write_table(partial, kind, rows)
+    with replacing(path) as unfinished:
+        write_table(unfinished, kind, rows)
+        allowed()
 
 
 def _per_task(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from operator import attrgetter
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -26,7 +28,7 @@ from figures import (
     tradeoff,
 )
 from probe.files import refuse_link
-from probe.table import LearnerRow, MetricRow, Row, SummaryRow, TimeRow, read_table
+from probe.table import AnyRow, LearnerRow, MetricRow, Row, SummaryRow, TimeRow, read_table
 
 
 def build(run_directory: Path) -> list[Path]:
@@ -41,11 +43,11 @@ def build(run_directory: Path) -> list[Path]:
     """
     times = run_directory / "times.csv"
     figures = draw(
-        read_table(run_directory / "rows.csv", Row),
-        read_table(run_directory / "summary.csv", SummaryRow),
-        read_table(run_directory / "metrics.csv", MetricRow),
-        read_table(run_directory / "learners.csv", LearnerRow),
-        read_table(times, TimeRow) if times.exists() else [],
+        _read(run_directory / "rows.csv", Row),
+        _read(run_directory / "summary.csv", SummaryRow),
+        _read(run_directory / "metrics.csv", MetricRow),
+        _read(run_directory / "learners.csv", LearnerRow),
+        _read(times, TimeRow) if times.exists() else [],
     )
     folder = run_directory / "figures"
     refuse_link(folder)
@@ -93,6 +95,18 @@ def draw(
         name: None if alike and name not in _WITHOUT_LOOKS else figure()
         for name, figure in figures.items()
     }
+
+
+def _read(path: Path, kind: type[AnyRow]) -> list[AnyRow]:
+    """Read a table such that names in it are drawn as they are: $...$ would be a formula."""
+    texts = [field.name for field in fields(kind) if field.type == "str"]
+    named = attrgetter(*texts)
+    return [
+        replace(row, **{name: getattr(row, name).replace("$", r"\$") for name in texts})
+        if any("$" in text for text in named(row))
+        else row
+        for row in read_table(path, kind)
+    ]
 
 
 # A panel, a place or a kind for each learner.

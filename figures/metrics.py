@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from probe.cells import MOST
+from probe.errors import InputError
 from probe.table import MetricRow
 
 
@@ -29,7 +31,25 @@ def bracketed(metrics: Sequence[MetricRow], paper: str, name: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def numbered(metrics: Sequence[MetricRow], paper: str, name: str) -> list[int]:
+    """Return the numbers in brackets after a metric's name, each once, from the least to the most.
+
+    Raises InputError for what is none from 1 to MOST.
+    """
+    found = bracketed(metrics, paper, name)
+    for number in found:
+        if not re.fullmatch("[1-9][0-9]{0,5}", number) or int(number) > MOST:
+            raise InputError(
+                f"the metric {name}[{number[:40]}] needs a whole number from 1 to {MOST} in "
+                f"brackets: write the tables again with `probe run`"
+            )
+    return sorted(map(int, found))
+
+
 def final(metrics: Sequence[MetricRow], name: str) -> tuple[int, dict[str, MetricRow]]:
-    """Return T, the most tasks learned, and Chaudhry's metric name[T] by learner; 0 if none is."""
-    last = max(map(int, bracketed(metrics, "chaudhry", name)), default=0)
+    """Return T, the most tasks learned, and Chaudhry's metric name[T] by learner; 0 if none is.
+
+    Raises InputError for a T that is no number.
+    """
+    last = max(numbered(metrics, "chaudhry", name), default=0)
     return last, by_learner(metrics, "chaudhry", f"{name}[{last}]")

@@ -48,7 +48,7 @@ def draw(table: Sequence[MetricRow]) -> Figure | None:
 def _courses(table: Sequence[MetricRow], name: str) -> dict[str, list[MetricRow]]:
     """Return the rows name[1], name[2], ... of each learner."""
     courses: dict[str, list[MetricRow]] = {}
-    for i in sorted(map(int, metrics.bracketed(table, "kemker", name))):
+    for i in metrics.numbered(table, "kemker", name):
         for learner, row in metrics.by_learner(table, "kemker", f"{name}[{i}]").items():
             courses.setdefault(learner, []).append(row)
     return courses

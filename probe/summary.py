@@ -79,7 +79,7 @@ def mean_accuracy(rows: Iterable[Row], learner: str) -> AccuracyMatrix:
 
     T is the largest step or place in the learner's `accuracy` rows; a cell without a measurement
     is NaN. Raises NotMeasured if the learner has no such rows, InputError for rows of more than
-    one scenario or network.
+    one scenario or network, and for fewer cells than there are tasks: one evaluation gives T.
     """
     cells: defaultdict[tuple[int, int], list[Row]] = defaultdict(list)
     for row in _of_one_study(rows):
@@ -88,6 +88,11 @@ def mean_accuracy(rows: Iterable[Row], learner: str) -> AccuracyMatrix:
     if not cells:
         raise NotMeasured(f"the table holds no accuracy of the learner {learner!r}")
     tasks = max(max(cell) for cell in cells)
+    if len(cells) < tasks:
+        raise InputError(
+            f"the accuracies of {learner!r} name {tasks} tasks, but have {len(cells)} cells of R: "
+            f"write the tables again from the results"
+        )
     values = np.full((tasks + 1, tasks), np.nan)
     for (step, place), measured in cells.items():
         if spread := _spread(measured):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import csv
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from operator import attrgetter, index
+from io import TextIOWrapper
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
+from probe.cells import Column, column
 from probe.errors import InputError
+from probe.regular import regular_file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,17 +121,16 @@ class TimeRow:
 
 
 AnyRow = TypeVar("AnyRow", Row, SummaryRow, MetricRow, LearnerRow, CostRow, TimeRow)
-Reader = Callable[[str], Any]
-Writer = Callable[[Any], Any]
 
 
 def write_table(path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> None:
     """Write rows of one kind as CSV that reads back bit for bit, lines ending with a line feed.
 
-    Raises InputError for a cell that would not: it is not of its column's type, or no Unicode.
+    Raises InputError for a cell that would not: it is not of its column's type or in its range (see
+    `probe.cells`), or no Unicode.
     """
     names = [field.name for field in fields(kind)]
-    writers = [_WRITERS[str(field.type)] for field in fields(kind)]
+    writers = [column(field.name, str(field.type)).write for field in fields(kind)]
     cells = attrgetter(*names)
     try:
         with path.open("w", newline="", encoding="utf-8") as file:
@@ -144,15 +145,19 @@ def write_table(path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> None:
 
 
 def read_table(path: Path, kind: type[AnyRow]) -> list[AnyRow]:
-    """Read a CSV that `write_table` wrote; raises InputError naming the file, line and column."""
-    readers = {field.name: _READERS[str(field.type)] for field in fields(kind)}
+    """Read a CSV that `write_table` wrote; raises InputError naming the file, line and column.
+
+    It does so for every cell that `write_table` refuses.
+    """
+    columns = [column(field.name, str(field.type)) for field in fields(kind)]
+    names = [each.name for each in columns]
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            reader = csv.reader(file)
-            if next(reader, []) != list(readers):
-                raise InputError(f"{path}: expected the columns {','.join(readers)}")
+        with regular_file(path) as file, TextIOWrapper(file, encoding="utf-8", newline="") as text:
+            reader = csv.reader(text)
+            if next(reader, []) != names:
+                raise InputError(f"{path}: expected the columns {','.join(names)}")
             return [
-                kind(**_cells(f"{path}, line {reader.line_num}", line, readers)) for line in reader
+                kind(**_cells(f"{path}, line {reader.line_num}", line, columns)) for line in reader
             ]
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): run the study first") from None
@@ -160,16 +165,22 @@ def read_table(path: Path, kind: type[AnyRow]) -> list[AnyRow]:
         raise InputError(f"{path} is not a table of this study ({error})") from None
 
 
-def _cells(where: str, line: list[str], readers: dict[str, Reader]) -> dict[str, Any]:
-    if len(line) != len(readers):
-        raise InputError(f"{where} has {len(line)} cells, expected {len(readers)}")
+def _cells(where: str, line: list[str], columns: Sequence[Column]) -> dict[str, Any]:
+    if len(line) != len(columns):
+        raise InputError(f"{where} has {len(line)} cells, expected {len(columns)}")
     values = {}
-    for (name, read), cell in zip(readers.items(), line, strict=True):
+    for each, cell in zip(columns, line, strict=True):
         try:
-            values[name] = read(cell)
+            values[each.name] = each.read(cell)
         except ValueError:
-            raise InputError(f"{where}: {cell!r} cannot be the value of {name}") from None
+            raise InputError(
+                f"{where}: {cell[:_SHOWN]!r} cannot be the value of {each.name}, expected "
+                f"{each.expected}: write the tables again with `probe run`"
+            ) from None
     return values
+
+
+_SHOWN = 60  # characters of a cell that cannot be
 
 
 @dataclass(frozen=True)
@@ -184,39 +195,3 @@ class _Lines:
 
     def write(self, line: str) -> None:
         self.file.write(line[:-2] + "\n")
-
-
-def _text(value: object) -> str:
-    if isinstance(value, str) and len(value) <= _LONGEST:
-        return value
-    raise InputError(f"a table's column of texts cannot hold {str(value)[:40]!r}")
-
-
-def _whole(value: Any) -> int:
-    try:
-        return int(index(value))
-    except TypeError:
-        raise InputError(f"a table's column of whole numbers cannot hold {value!r}") from None
-
-
-def _number(value: Any) -> float | None:
-    try:
-        return None if math.isnan(value) else float(value)
-    except (TypeError, OverflowError):
-        raise InputError(f"a table's column of numbers cannot hold {value!r}") from None
-
-
-_LONGEST = csv.field_size_limit()  # characters in a cell that csv reads
-
-_WRITERS: dict[str, Writer] = {
-    "str": _text,
-    "int": _whole,
-    "int | None": lambda value: None if value is None else _whole(value),
-    "float": _number,
-}
-_READERS: dict[str, Reader] = {
-    "str": str,
-    "int": int,
-    "int | None": lambda cell: int(cell) if cell else None,
-    "float": lambda cell: float(cell) if cell else math.nan,
-}

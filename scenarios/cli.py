@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from probe.errors import InputError
+from probe.printable import printable
 from scenarios.execution.stopping import HOW_TO_GO_ON, STOPPED, stoppable
 from scenarios.flags import RunFlags, with_flags
 from scenarios.usage import call
@@ -33,11 +34,11 @@ def main() -> None:
         with stoppable():
             sys.exit(call(app))
     except InputError as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        _show_error(str(error))
         sys.exit(2)
     except OSError as error:
         shown = f"cannot write what is shown ({error.strerror}): make room, or show it elsewhere"
-        print(f"error: {f'{error}; check the path' if error.filename else shown}", file=sys.stderr)
+        _show_error(f"{error}; check the path" if error.filename else shown)
         sys.exit(2)
     except SystemExit as stop:
         # Ctrl-C arrives here as the exit code that typer makes of it, without a word.
@@ -74,7 +75,7 @@ def figures(directory: Directory) -> None:
     from figures.build import build
 
     for path in build(directory):
-        print(path)
+        print(printable(str(path)))
 
 
 @app.command()
@@ -177,3 +178,7 @@ def list_known() -> None:
     from scenarios.listing import show_known
 
     show_known()
+
+
+def _show_error(said: str) -> None:
+    print(f"error: {printable(' '.join(said.split()))}", file=sys.stderr)

@@ -10,9 +10,11 @@ from pathlib import Path
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from probe.files import discard, make_within, replacing
 from probe.placement import CacheSettings, Placed
+from probe.printable import printable
 from probe.sizes import show_size
 from probe.summary import training_seconds
 from probe.table import MetricRow, SummaryRow, TimeRow
@@ -34,8 +36,8 @@ def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
     held = [end for end in ends if end.how == "held"]
     if held:
         console.print(
-            f"{len(held)} jobs are being done by other processes ({held[0].reason}): the last to "
-            f"finish writes the tables",
+            f"{len(held)} jobs are being done by other processes "
+            f"({printable(held[0].reason)}): the last to finish writes the tables",
             markup=False,
         )
     failed = [end for end in ends if end.how == "failed"]
@@ -43,13 +45,14 @@ def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
         jobs = "1 job" if len(failed) == 1 else f"{len(failed)} jobs"
         console.print(f"{jobs} failed; run the same command again to try again:")
     for end in failed:
-        console.print(f"  {end.job.name}: {end.reason}", markup=False, soft_wrap=True)
+        said = printable(f"{end.job.name}: {end.reason}")
+        console.print(f"  {said}", markup=False, soft_wrap=True)
         if end.trace:
             path = root / "failures" / f"{end.job.name}.txt"
             make_within(root, path.parent)
             with replacing(path) as partial:
                 partial.write_text(end.trace, encoding="utf-8")
-            console.print(f"    {path}", markup=False, soft_wrap=True)
+            console.print(f"    {printable(str(path))}", markup=False, soft_wrap=True)
     return not failed
 
 
@@ -78,7 +81,8 @@ def show_results(
     networks = _by_features(summary)
     last = f"average accuracy A and forgetting F after the last task ({main}-head)"
     what = f"Partial Retrain Accuracy, {last}" if any(networks) else f"A{last[1:]}"
-    console.print(f"{what}, in %: {f'mean±std over {seeds} seeds' if seeds > 1 else 'one seed'}")
+    over = f"mean±std over {seeds} seeds" if seeds > 1 else "one seed"
+    console.print(printable(f"{what}, in %: {over}"), markup=False)
     a, f = (_after_the_last(metrics, m, main) for m in ("average_accuracy[", "forgetting["))
     pra = {(r.learner, r.feature): (r.mean, r.std) for r in summary if r.measure == "pra"}
     for features, learners in networks.items():
@@ -88,7 +92,7 @@ def show_results(
         for learner in learners:
             behind = [pra.get((learner, feature)) for feature in features]
             values = [*behind, a.get(learner), f.get(learner)]
-            table.add_row(learner, *(_cell(value, between) for value in values))
+            table.add_row(_plain(learner), *(_cell(value, between) for value in values))
         console.print(table)
 
 
@@ -103,10 +107,11 @@ def show_omegas(console: Console, metrics: Sequence[MetricRow], times: Sequence[
     told = (
         r.metric.removeprefix("omega_new") for r in metrics if r.metric.startswith("omega_new[")
     )
-    console.print(f"Kemker's Omegas ({main}-head), model size, training time of a run")
+    title = printable(f"Kemker's Omegas ({main}-head), model size, training time of a run")
+    console.print(title, markup=False)
     for first in dict.fromkeys(told) or [""]:
         if first:
-            console.print(first.strip("[]"), markup=False, highlight=False)
+            console.print(printable(first.strip("[]")), markup=False, highlight=False)
         console.print(_omegas(first, metrics, own, seconds))
 
 
@@ -123,7 +128,7 @@ def _omegas(
         omegas = [own.get((learner, f"omega_{of}{first}")) for of in ("base", "new", "all")]
         size, spent = own.get((learner, "model_size_mb")), seconds.get(learner)
         table.add_row(
-            learner,
+            _plain(learner),
             *(_cell(value, "±", scale=1, digits=3) for value in omegas),
             _cell(size and (size[0], math.nan), "", scale=1, digits=2),
             _cell(None if spent is None else (spent, math.nan), "", scale=1, digits=1),
@@ -154,8 +159,15 @@ def _by_features(summary: Sequence[SummaryRow]) -> dict[tuple[str, ...], list[st
 def _table(features: Sequence[str]) -> Table:
     table = Table(box=SIMPLE, padding=(0, 1))
     for column in ("learner", *features, "A", "F"):
-        table.add_column(column, justify="left" if column == "learner" else "right", no_wrap=True)
+        table.add_column(
+            _plain(column), justify="left" if column == "learner" else "right", no_wrap=True
+        )
     return table
+
+
+def _plain(name: str) -> Text:
+    """Return a name as a cell that shows it as it is; a plain string is read as markup."""
+    return Text(printable(name))
 
 
 def _after_the_last(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -117,10 +118,15 @@ def load_network(name: str, weights: str) -> nn.Module:
 def _downloaded(name: str) -> nn.Module:
     from torchvision import models
 
-    folder = f"{torch.hub.get_dir()}/checkpoints"
+    folder = Path(torch.hub.get_dir(), "checkpoints")
     try:
+        _refuse_archive(
+            folder / models.get_model_weights(name).DEFAULT.url.rpartition("/")[2], name
+        )
         with _weights_only():
             model: nn.Module = models.get_model(name, weights="DEFAULT")
+    except InputError:
+        raise
     except (OSError, RuntimeError, HTTPException) as error:
         raise InputError(
             f"torchvision cannot fetch its weights of {name} ({error}): give a file with --weights "
@@ -133,6 +139,20 @@ def _downloaded(name: str) -> nn.Module:
             f"({type(error).__name__}), and was not run: remove it"
         ) from None
     return model
+
+
+def _refuse_archive(path: Path, name: str) -> None:
+    """Raise InputError for an archive of one file, which torch would unpack into its folder."""
+    if not zipfile.is_zipfile(path):
+        return
+    with zipfile.ZipFile(path) as archive:
+        entries = len(archive.infolist())
+    # torch itself writes several: the tensors lie beside the table of their names.
+    if entries < 2:
+        raise InputError(
+            f"the file of torchvision's weights of {name}, {path}, is an archive of a single file, "
+            f"and was not unpacked: remove it"
+        )
 
 
 @contextmanager

@@ -46,8 +46,11 @@ def find(name: str, folder: Path | None) -> Path:
     name: an absolute path, or one relative to the current directory or else to the data folder.
     Raises InputError if there is no file, saying where was looked.
     """
-    # Not Path's own, which raises where there is no such user.
-    given = Path(expanduser(name))
+    try:
+        # Not Path's own, which raises where there is no such user.
+        given = Path(expanduser(name))
+    except ValueError:
+        given = Path(name)  # which no user's name can be
     places = [given] if folder is None or given.is_absolute() else [given, folder / given]
     for place in places:
         if place.is_file():

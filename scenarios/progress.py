@@ -14,6 +14,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from probe.printable import printable
 from scenarios.execution.schedule import Waiting
 from scenarios.execution.work import Ended, Event, Part, Work
 from scenarios.study.job import Job, parts_of
@@ -24,7 +25,7 @@ def show_progress(
 ) -> list[Ended]:
     """Draw from `events` until there are none, showing how far it is; return how jobs ended."""
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
         TimeElapsedColumn(),
@@ -40,7 +41,8 @@ def show_progress(
         progress.update(bar, completed=sum(_effort(each.job, each.part) for each in done))
         for event in events:
             if isinstance(event, Waiting):
-                progress.update(bar, description=f"{event.jobs} jobs left to {event.holder}")
+                left = f"{event.jobs} jobs left to {event.holder}"
+                progress.update(bar, description=printable(left))
             elif isinstance(event, Ended):
                 ends.append(event)
             elif event not in done:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -89,12 +90,12 @@ def orders(rule: str | Mapping[str, Sequence[int]], tasks: int) -> dict[str, tup
         return {"0": base}
     if rule == "rotate":
         return {str(k): base[k:] + base[:k] for k in base}
-    count = rule.removeprefix("shuffle:")
-    if count == rule or not count.isdecimal() or len(count) > 9 or not 1 <= int(count) <= MOST:
+    count = re.fullmatch("shuffle:([0-9]{1,9})", rule)
+    if count is None or not 1 <= int(count[1]) <= MOST:
         raise InputError(
             f"unknown orders {rule!r}: expected rotate, none or shuffle:N, N from 1 to {MOST}"
         )
-    shuffles = (torch.randperm(tasks, generator=stream(k, "order")) for k in range(int(count)))
+    shuffles = (torch.randperm(tasks, generator=stream(k, "order")) for k in range(int(count[1])))
     return {str(k): tuple(order.tolist()) for k, order in enumerate(shuffles)}
 
 

@@ -12,7 +12,9 @@ SOURCES = sorted(
 
 CALLS = {"eval", "exec", "compile", "__import__"}
 MODULES = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}
-MODULES |= {"yaml", "importlib", "runpy", "imp", "code", "codeop"}
+MODULES |= {"yaml", "importlib", "runpy", "imp", "code", "codeop", "subprocess", "pty"}
+# Of `os`, what starts a program; the names of the others begin so.
+PROGRAMS = ("os.system", "os.popen", "os.exec", "os.spawn", "os.posix_spawn", "os.startfile")
 # `files` reads what is installed beside a module; nothing is imported by it.
 HARMLESS = {"importlib.resources"}
 # Where such a thing may be, and which: the user's own model is imported, by the name that was
@@ -29,8 +31,9 @@ ALLOWED = {
 
 def dangers(source: str) -> set[str]:
     """Return what of a module could run code that comes from outside, by name."""
-    found = set()
-    for node in ast.walk(ast.parse(source)):
+    tree = ast.parse(source)
+    known, found, said = imported(tree), set(), {}
+    for node in ast.walk(tree):
         match node:
             case ast.Import(names=names):
                 found |= {module for alias in names for module in dangerous(alias.name)}
@@ -38,35 +41,56 @@ def dangers(source: str) -> set[str]:
                 spelled = {f"{module}.{alias.name}" for alias in names} | {module}
                 if not spelled & HARMLESS:
                     found |= {name for each in spelled for name in dangerous(each)}
-                found |= {a.name for a in names if module == "builtins" and a.name in CALLS}
-            case ast.Name(id=name) if name in CALLS:
-                found.add(name)
-            case ast.Attribute(attr=name, value=ast.Name(id="builtins")) if name in CALLS:
-                found.add(name)
-            case ast.Call():
-                found |= loads(node)
+                found |= {name for each in spelled for name in calls(each)}
+            case ast.Call(func=called, keywords=keywords):
+                said[called] = {(word.arg, ast.unparse(word.value)) for word in keywords}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name | ast.Attribute):
+            full = full_name(node, known)
+            found |= calls(full) | loads(full, said.get(node, set()))
     return found
+
+
+def imported(tree: ast.AST) -> dict[str, str]:
+    """Return what the names that a module imports stand for, in full."""
+    known = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                known |= {alias.asname: alias.name for alias in names if alias.asname}
+            case ast.ImportFrom(module=str(module), names=names):
+                known |= {alias.asname or alias.name: f"{module}.{alias.name}" for alias in names}
+    return known
+
+
+def full_name(node: ast.expr, known: dict[str, str]) -> str:
+    """Return what is spelled, `torch.load` also for a `load` that was imported from there."""
+    first, dot, rest = ast.unparse(node).partition(".")
+    return known.get(first, first) + dot + rest
 
 
 def dangerous(name: str) -> set[str]:
     return set() if name in HARMLESS else {name.partition(".")[0]} & MODULES
 
 
-def loads(call: ast.Call) -> set[str]:
-    """Return the call if it loads a file and does not say that it loads data only."""
-    spelled = ast.unparse(call.func)
-    last = spelled.rpartition(".")[2]
-    said = {k.arg: ast.unparse(k.value) for k in call.keywords}
+def calls(full: str) -> set[str]:
+    if full.startswith(PROGRAMS):
+        return {full}
+    return {full.removeprefix("builtins.")} & CALLS
+
+
+def loads(full: str, said: set[tuple[str | None, str]]) -> set[str]:
+    """Return what loads a file unless it is called and told to load data only."""
     wanted = {
-        "load": ("weights_only", "True") if spelled.startswith("torch") else None,
+        "load": ("weights_only", "True") if full.startswith("torch.") else None,
         "read_array": ("allow_pickle", "False"),
         "load_state_dict_from_url": ("weights_only", "True"),
         "read_pickle": ("", ""),
     }
-    if spelled in ("np.load", "numpy.load"):
+    if full in ("np.load", "numpy.load"):
         wanted["load"] = ("allow_pickle", "False")
-    need = wanted.get(last)
-    return {spelled} if need and said.get(need[0]) != need[1] else set()
+    need = wanted.get(full.rpartition(".")[2])
+    return {full} if need and need not in said else set()
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -114,7 +138,29 @@ def test_what_is_allowed_is_there_and_all_rooms_are_read():
         ("np.lib.format.read_array(f)", {"np.lib.format.read_array"}),
         ("pd.read_pickle(f)", {"pd.read_pickle"}),
         ("torch.hub.load_state_dict_from_url(u)", {"torch.hub.load_state_dict_from_url"}),
+        ("from torch import load\nload(f)", {"torch.load"}),
+        ("from torch import load as get\nget(f, weights_only=False)", {"torch.load"}),
+        ("import torch as t\nt.load(f)", {"torch.load"}),
+        ("import torch.jit as j\nj.load(f)", {"torch.jit.load"}),
+        ("read = torch.load", {"torch.load"}),
+        ("map(torch.load, files)", {"torch.load"}),
+        ("from numpy import load\nload(f, allow_pickle=True)", {"numpy.load"}),
+        ("import numpy as n\nn.load(f)", {"numpy.load"}),
+        ("from numpy.lib.format import read_array as r\nr(f)", {"numpy.lib.format.read_array"}),
+        ("os.system('ls')", {"os.system"}),
+        ("import os as o\no.popen('ls')", {"os.popen"}),
+        ("from os import execvp", {"os.execvp"}),
+        ("import subprocess", {"subprocess"}),
+        ("from subprocess import run as r", {"subprocess"}),
+        ("import builtins as b\nb.eval(text)", {"eval"}),
+        ("import builtins as b\nrun = b.exec", {"exec"}),
         ("torch.load(path, weights_only=True)", set()),
+        ("from torch import load\nload(f, weights_only=True)", set()),
+        ("import torch as t\nt.load(f, weights_only=True)", set()),
+        ("from numpy import load\nload(f, allow_pickle=False)", set()),
+        ("from json import load\nload(f)", set()),
+        ("import os\nos.replace(a, b)\nsystem = os.name", set()),
+        ("from re import compile as c\nc('x')", set()),
         ("np.load(path, allow_pickle=False)", set()),
         ("from importlib.resources import files", set()),
         ("from importlib import resources", set()),

@@ -27,9 +27,11 @@ nasty = st.sampled_from(
     ["=1+1", "'", '"', ",", "\n", "\r", "\r\n", "\0", "a,b", '"",', " ", "\ufeff", "nan"]
 )
 text = nasty | st.text(st.characters(codec="utf-8"), max_size=12) | st.lists(nasty).map("".join)
-count = st.integers(-(2**70), 2**70)
-value = st.floats(allow_nan=False)
-COSTS = ("step", "parameter_bytes", "carried_bytes", "stored_bytes", "train_bytes")
+count = st.integers(0, 2**63 - 1)
+number, place = st.integers(0, 100_000), st.integers(1, 100_000)
+value = st.floats(-1e15, 1e15)
+spread = st.floats(0, 1e15)
+COSTS = ("parameter_bytes", "carried_bytes", "stored_bytes", "train_bytes")
 COSTS += ("ops_one_pass", "ops", "kept_bytes")
 
 ROWS = {
@@ -39,13 +41,13 @@ ROWS = {
         network=text,
         learner=text,
         order=text,
-        seed=count,
-        step=st.none() | count,
+        seed=number,
+        step=st.none() | number,
         head=text,
         feature=text,
-        depth=st.none() | count,
-        measure=text,
-        place=st.none() | count,
+        depth=st.none() | place,
+        measure=st.sampled_from(["accuracy", "pra", "f1"]),
+        place=st.none() | place,
         task=text,
         value=value,
     ),
@@ -53,12 +55,12 @@ ROWS = {
         SummaryRow,
         learner=text,
         feature=text,
-        depth=count,
-        measure=text,
-        place=st.none() | count,
+        depth=place,
+        measure=st.sampled_from(["pra", "f1"]),
+        place=st.none() | place,
         mean=value,
-        std=value,
-        seeds=count,
+        std=spread,
+        seeds=place,
     ),
     MetricRow: st.builds(
         MetricRow,
@@ -67,8 +69,8 @@ ROWS = {
         metric=text,
         head=text,
         mean=value,
-        std=value,
-        seeds=count,
+        std=spread,
+        seeds=place,
     ),
     LearnerRow: st.builds(
         LearnerRow,
@@ -83,10 +85,11 @@ ROWS = {
         CostRow,
         learner=text,
         order=text,
-        seed=count,
-        **dict.fromkeys(COSTS, st.integers(0, 2**62)),
+        seed=number,
+        step=number,
+        **dict.fromkeys(COSTS, count),
     ),
-    TimeRow: st.builds(TimeRow, learner=text, order=text, seed=count, step=count, seconds=value),
+    TimeRow: st.builds(TimeRow, learner=text, order=text, seed=number, step=number, seconds=spread),
 }
 PRA = Row(
     scenario="digits",
@@ -121,7 +124,7 @@ def test_a_table_whose_lines_another_program_has_ended_reads_the_same(tmp_path, 
     assert read_table(path, Row) == [PRA, replace(PRA, learner="gem")]
 
 
-@given(value=st.floats())
+@given(value=st.floats(-1e15, 1e15) | st.just(math.nan))
 def test_every_float_reads_back_bit_for_bit(tmp_path_factory, value):
     path = tmp_path_factory.mktemp("table") / "rows.csv"
     write_table(path, Row, [replace(PRA, value=value)])
@@ -147,6 +150,13 @@ def test_every_float_reads_back_bit_for_bit(tmp_path_factory, value):
         ({"value": "0.5"}, "column of numbers cannot hold '0.5'"),
         ({"value": 10**400}, "column of numbers cannot hold 1000"),
         ({"value": 1j}, "column of numbers cannot hold 1j"),
+        ({"value": math.inf}, "value cannot be inf in a table: expected a number from -1e\\+15 to"),
+        ({"value": -1.1e15}, "value cannot be -1100000000000000.0 in a table"),
+        ({"seed": -1}, "seed cannot be -1 in a table: expected a whole number from 0 to 100000"),
+        ({"step": 100_001}, "step cannot be 100001 in a table: expected .* or an empty cell"),
+        ({"place": 0}, "place cannot be 0 in a table: expected a whole number from 1 to 100000"),
+        ({"depth": 10**21}, "depth cannot be 1000000000000000000000 in a table"),
+        ({"measure": "acc"}, "column of texts cannot hold 'acc' as measure"),
     ],
 )
 def test_what_would_not_read_back_is_refused(tmp_path, change, reason):
@@ -167,7 +177,7 @@ def test_the_columns_are_those_that_others_rely_on():
         SummaryRow: "learner,feature,depth,measure,place,mean,std,seeds",
         MetricRow: "learner,paper,metric,head,mean,std,seeds",
         LearnerRow: "learner,kind,per_class,total,sampling",
-        CostRow: f"learner,order,seed,{','.join(COSTS)}",
+        CostRow: f"learner,order,seed,step,{','.join(COSTS)}",
         TimeRow: "learner,order,seed,step,seconds",
     }
 
@@ -208,6 +218,10 @@ HEADER = "learner,paper,metric,head,mean,std,seeds\n"
         (HEADER.encode() + b"er,gem,acc,,0.5,0.1,1,2\n", "line 2 has 8 cells, expected 7"),
         (HEADER.encode() + b"er,gem,acc,multi,half,0.1,1\n", "line 2: 'half' cannot be .* mean"),
         (HEADER.encode() + b"er,gem,acc,all,0.5,0.1,\n", "line 2: '' cannot be .* seeds"),
+        (HEADER.encode() + b"er,gem,acc,all,0.5,0.1,0\n", "line 2: '0' cannot be .* from 1 to"),
+        (HEADER.encode() + b"er,gem,acc,all,-inf,0.1,1\n", "line 2: '-inf' cannot be .* mean"),
+        (HEADER.encode() + b"er,gem,acc,all,0.5,inf,1\n", "line 2: 'inf' cannot be .* std"),
+        (HEADER.encode() + b"er,gem,acc,all,0.5,-0.1,1\n", "line 2: '-0.1' cannot be .* from 0"),
         (b"\xff\xfe", "not a table of this study"),
     ],
 )

@@ -18,6 +18,7 @@ EXECUTORS = ("inline", "pool", "ray")
 
 _ADDRESS = r"auto|(?:ray://)?[^/\s]+:[0-9]{1,5}"
 _LEAST = 0.001  # of a GPU; Ray counts in ten thousandths
+_MOST = 10_000  # workers: more is a slip of the pen
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +37,9 @@ class Choice:
     def __post_init__(self) -> None:
         if self.executor is not None and self.executor not in EXECUTORS:
             raise unknown("executor", self.executor, EXECUTORS)
-        if self.workers is not None and self.workers < 1:
-            raise InputError(f"--workers must be 1 or more, got {self.workers}")
+        if self.workers is not None and not 1 <= self.workers <= _MOST:
+            bound = "1 or more" if self.workers < 1 else f"{_MOST} or less"
+            raise InputError(f"--workers must be {bound}, got {self.workers}")
         if self.executor == "inline" and self.workers not in (None, 1):
             raise InputError(
                 f"--executor inline is this process alone, got --workers {self.workers}: use "

@@ -18,7 +18,7 @@ from typing import Any
 from probe.errors import InputError, NotWritten
 from scenarios.execution.executor import Take
 from scenarios.execution.following import Following
-from scenarios.execution.work import Attempt, Ended, Event, Work, carry_out, one_thread
+from scenarios.execution.work import Attempt, Ended, Event, Work, carried_out
 
 _POLL = 1.0  # seconds between two looks at what the workers have finished
 _AHEAD = 2  # jobs asked for at once for each of the cluster's processors: a cluster may grow
@@ -32,7 +32,7 @@ _QUIET = {
 
 
 class Cluster:
-    """Ray's workers, each with one torch thread, a processor, a share of a GPU and one job.
+    """Ray's workers, each with a processor, a share of a GPU and one job.
 
     They write their results into the run directory themselves, which must be on storage that all
     nodes share under one path; so the loss of a node, or of this process, loses what was being
@@ -60,7 +60,7 @@ class Cluster:
         with _connected(self._address, self._workers) as ray:
             if self._gpus > ray.cluster_resources().get("GPU", 0):
                 raise InputError("no GPU is part of the Ray cluster: add one, or use --device cpu")
-            remote = ray.remote(num_cpus=1, num_gpus=self._gpus, max_retries=0)(_carry_out)
+            remote = ray.remote(num_cpus=1, num_gpus=self._gpus, max_retries=0)(_on_node)
             shared = ray.put(work)
             running: dict[Any, Attempt] = {}
             while True:
@@ -80,14 +80,11 @@ class Cluster:
         return self._workers or max(1, _AHEAD * int(ray.cluster_resources().get("CPU", 1)))
 
 
-def _carry_out(work: Work, attempt: Attempt, folder: Path) -> Ended:
+def _on_node(work: Work, attempt: Attempt, folder: Path) -> Ended:
     # What the user named, as a file of features, is named from where the command was given.
     here = chdir(folder) if folder.is_dir() else nullcontext()
-    with one_thread(), _gone_with(os.getppid()), here:
-        *_, ended = carry_out(work, attempt)
-    if not isinstance(ended, Ended):
-        raise TypeError(f"expected how {attempt.job.name} ended, got {ended}")
-    return ended
+    with _gone_with(os.getppid()), here:
+        return carried_out(work, attempt)
 
 
 @contextmanager

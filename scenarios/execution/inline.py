@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from scenarios.execution.executor import Take
-from scenarios.execution.work import Event, Work, carry_out, one_thread
+from scenarios.execution.work import Event, Work, carry_out
 
 
 class Inline:
-    """This process, with one torch thread."""
+    """This process."""
 
     def events(self, work: Work, take: Take) -> Generator[Event]:
         """See `Executor.events`."""
-        with one_thread():
-            while attempt := take():
-                yield from carry_out(work, attempt)
+        while attempt := take():
+            yield from carry_out(work, attempt)

@@ -12,18 +12,16 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import replace
 
-import torch
-
 from scenarios.execution.executor import Take
 from scenarios.execution.following import Following
 from scenarios.execution.stopping import ctrl_c_held_back
-from scenarios.execution.work import Attempt, Ended, Event, Work, carry_out
+from scenarios.execution.work import Attempt, Ended, Event, Work, carried_out
 
 _POLL = 0.2  # seconds between two looks at what the workers have finished
 
 
 class Pool:
-    """Processes, each with one torch thread, a device and one job at a time.
+    """Processes, each with a device and one job at a time.
 
     devices: one for each process. A process that is killed takes only its own job along, as each
     has a `concurrent.futures` pool to itself.
@@ -99,19 +97,11 @@ class _Worker:
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=_prepare)
         with ctrl_c_held_back():
-            return self._pool.submit(_carry_out, self._work, attempt)
-
-
-def _carry_out(work: Work, attempt: Attempt) -> Ended:
-    *_, ended = carry_out(work, attempt)
-    if not isinstance(ended, Ended):
-        raise TypeError(f"expected how {attempt.job.name} ended, got {ended}")
-    return ended
+            return self._pool.submit(carried_out, self._work, attempt)
 
 
 def _prepare() -> None:
-    """Prepare a worker: one thread, deaf to Ctrl-C (the parent decides), gone with its parent."""
-    torch.set_num_threads(1)
+    """Prepare a worker: deaf to Ctrl-C (the parent decides), gone with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:

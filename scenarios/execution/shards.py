@@ -26,7 +26,7 @@ class Shard:
         >>> Shard.read("2/8")
         Shard(number=2, of=8)
         """
-        match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
+        match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text)
         if match is None or not 1 <= int(match[1]) <= int(match[2]):
             raise InputError(f"--shard expects i/n with i from 1 to n, as 3/8, got {text!r}")
         return cls(int(match[1]), int(match[2]))

@@ -103,6 +103,7 @@ Event = Part | Ended
 def carry_out(work: Work, attempt: Attempt) -> Iterator[Event]:
     """Do what is left of a job; yield each part as it is finished, and last how it ended.
 
+    torch has one thread for it: with one, results are the same bit for bit on any number of cores.
     Raises NotWritten if the run directory cannot be written to: then no job can go on.
     """
     job = attempt.job
@@ -124,20 +125,20 @@ def carry_out(work: Work, attempt: Attempt) -> Iterator[Event]:
         yield Ended(job=job, how="finished")
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Lend torch one thread: with it results are the same bit for bit on any number of cores."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+def carried_out(work: Work, attempt: Attempt) -> Ended:
+    """Do what is left of a job, as `carry_out` does, and return how it ended.
+
+    A worker in another process can be told to do this.
+    """
+    *_, ended = carry_out(work, attempt)
+    if not isinstance(ended, Ended):
+        raise TypeError(f"expected how {attempt.job.name} ended, got {ended}")
+    return ended
 
 
 def _do(work: Work, attempt: Attempt) -> Iterator[str]:
     job, device = attempt.job, torch.device(work.device)
-    with work.claims.held(job.name, attempt.stale) as allowed:
+    with _one_thread(), work.claims.held(job.name, attempt.stale) as allowed:
         # Who holds the job is the only one who writes here.
         sweep_all(work.root / "jobs" / job.name)
         if not work.is_finished(job):
@@ -150,6 +151,17 @@ def _do(work: Work, attempt: Attempt) -> Iterator[str]:
                 # The next holder sweeps away what this one was writing.
                 allowed()
                 raise
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Lend torch one thread."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @lru_cache(maxsize=1)

@@ -28,8 +28,8 @@ class FelSettings(ContinualSettings):
     """
 
     kind: Literal["fel"] = "fel"
-    hidden: int = Field(default=400, ge=2)
-    units: int = Field(default=2000, ge=2)
+    hidden: int = Field(default=400, ge=2, le=10_000)
+    units: int = Field(default=2000, ge=2, le=100_000)
     connected: float = Field(default=0.1, gt=0, le=1)
     firing: float = Field(default=0.01, gt=0, le=1)
     training: RecipeChanges | None = RecipeChanges(

@@ -33,10 +33,10 @@ class MapSettings(base.Settings):
     """
 
     training: None = None
-    rows: int = Field(default=23, ge=1)
-    columns: int = Field(default=23, ge=1)
-    base_iterations: int = Field(default=80_000, ge=1)
-    iterations: int = Field(default=20_000, ge=1)
+    rows: int = Field(default=23, ge=1, le=1_000)
+    columns: int = Field(default=23, ge=1, le=1_000)
+    base_iterations: int = Field(default=80_000, ge=1, le=100_000_000)
+    iterations: int = Field(default=20_000, ge=1, le=100_000_000)
     som_rate: float = Field(default=0.1, gt=0, lt=1)
     readout_rate: float = Field(default=1e-3, gt=0, allow_inf_nan=False)
     threshold: float = Field(default=0.5, ge=0, le=1)

@@ -30,8 +30,8 @@ class GeppnetStmSettings(MapSettings):
     """
 
     kind: Literal["geppnet_stm"] = "geppnet_stm"
-    memory: int = Field(default=300, ge=1)
-    sleep_interval: int = Field(default=2000, ge=1)
+    memory: int = Field(default=300, ge=1, le=100_000)
+    sleep_interval: int = Field(default=2000, ge=1, le=100_000_000)
 
 
 class ShortTermMemory:

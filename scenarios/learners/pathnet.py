@@ -27,6 +27,9 @@ from scenarios.task import Scenario, Task
 _MOST_TASKS = 256  # the whole numbers from 1 that bf16 has all of: cached features may be bf16
 
 
+_WIDEST = 100_000  # units of a layer: more is a slip of the pen
+
+
 class PathNetSettings(base.Settings):
     """PathNet's network, its search, and how it is trained.
 
@@ -39,12 +42,12 @@ class PathNetSettings(base.Settings):
     """
 
     kind: Literal["pathnet"] = "pathnet"
-    modules: int = Field(default=10, ge=1)
-    active: int = Field(default=5, ge=1)
-    width: int = Field(default=80, ge=1)
-    population: int = Field(default=64, ge=2)
-    generations: int = Field(default=20, ge=0)
-    batches: int = Field(default=50, ge=1)
+    modules: int = Field(default=10, ge=1, le=1_000)
+    active: int = Field(default=5, ge=1, le=1_000)
+    width: int = Field(default=80, ge=1, le=10_000)
+    population: int = Field(default=64, ge=2, le=100_000)
+    generations: int = Field(default=20, ge=0, le=1_000_000)
+    batches: int = Field(default=50, ge=1, le=1_000_000)
     training: RecipeChanges | None = RecipeChanges(
         batch_size=16, optimiser="adam", learning_rate=2e-3
     )
@@ -55,6 +58,11 @@ class PathNetSettings(base.Settings):
             raise ValueError(
                 f"active is {self.active}, which is more than the {self.modules} modules of a "
                 f"layer: lower active or raise modules"
+            )
+        if self.modules * self.width > _WIDEST:
+            raise ValueError(
+                f"a layer has modules x width, {self.modules} x {self.width} = "
+                f"{self.modules * self.width} units, expected {_WIDEST} or less: lower one of them"
             )
         return self
 

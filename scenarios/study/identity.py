@@ -15,7 +15,7 @@ import torch
 from probe.errors import InputError
 from probe.files import create, make_folder, replacing
 from scenarios.learners.catalogue import LEARNERS
-from scenarios.study.job import Job
+from scenarios.study.job import Job, parts_of
 from scenarios.study.quarantine import FOLDER, set_aside
 from scenarios.study.sealing import opened, plain_file, sealed
 from scenarios.study.spec import Study
@@ -43,10 +43,13 @@ class Identity:
     torch: str
 
     def of(self, job: Job) -> str:
-        """Return a hash of everything that can change the results of a job, and of nothing else.
+        """Return a hash of everything in a study that can change the results of a job.
 
         So not of what the study, its learners, orders and features are called, of what other jobs
-        there are, nor of where the data come from: of what they are.
+        there are, nor of where the data come from: of what they are. Settings that a learner has
+        but does not use count all the same, as the epochs of one that does not learn by epochs.
+        The processor does not count, as else no two machines could share a study: two kinds of CPU
+        may round differently. Of this package's own code only the format of its files counts.
         """
         study, kind = self.study, LEARNERS[job.kind]
         settings = study.learners[job.learner].model_dump(mode="json", exclude={"training"})
@@ -62,7 +65,7 @@ class Identity:
             "device": self.device,
             "torch": self.torch,
         }
-        if not kind.offline:
+        if any(part.startswith("feature-") for part in parts_of(study, job)):
             retraining = {"retraining": asdict(study.retraining_recipe), "storage": study.storage}
             record |= retraining
         return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()

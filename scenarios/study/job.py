@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from probe.errors import InputError, NotWritten
 from probe.initialise import initialise
 from probe.placement import CacheSettings
 from probe.randomness import global_stream, stream
-from probe.resources import Cost
 from probe.retrain import retrain_each
 from scenarios.heads import count, counts_by_head
 from scenarios.learners.base import Learner
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.networks import build_network
 from scenarios.streams import orders
+from scenarios.study.resuming import keep, resumed
 from scenarios.study.spec import Study
 from scenarios.study.store import Measurement, Spent, Store
 from scenarios.task import Scenario, Task
 
-# Beside the learner's own state in a checkpoint: what its last task cost, and how long it took.
-_COST, _SECONDS = "cost", "seconds"
+MOST_JOBS = 100_000
+"""Jobs of a study: more is a slip of the pen."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,14 +57,27 @@ class Job:
 
 
 def jobs_of(study: Study, tasks: int) -> list[Job]:
-    """Return the study's jobs: every learner, order and seed; offline once per seed."""
+    """Return the study's jobs: every learner, order and seed; offline once per seed.
+
+    Raises InputError for more than MOST_JOBS.
+    """
     named = orders(study.orders, tasks)
     base = {"": tuple(range(tasks))}
-    return [
-        Job(learner=learner, kind=settings.kind, order=order, places=places, seed=seed)
-        for seed in range(study.seeds)
+    own = {
+        learner: base if LEARNERS[settings.kind].offline else named
         for learner, settings in study.learners.items()
-        for order, places in (base if LEARNERS[settings.kind].offline else named).items()
+    }
+    count = study.seeds * sum(map(len, own.values()))
+    if count > MOST_JOBS:
+        raise InputError(
+            f"{study.name} has {count} jobs, one for each learner, order and seed, expected no "
+            f"more than {MOST_JOBS}: lower seeds or the number of orders"
+        )
+    return [
+        Job(learner=learner, kind=study.learners[learner].kind, order=order, places=p, seed=seed)
+        for seed in range(study.seeds)
+        for learner, executed in own.items()
+        for order, p in executed.items()
     ]
 
 
@@ -113,31 +127,35 @@ def run_job(
     order = f", order {job.order}" if job.order else ""
     with _named(f"learner {job.learner}{order}, seed {job.seed}"):
         stream_of_tasks = LEARNERS[job.kind].view(scenario.reordered(job.places))
-        learner = _learner(study, job, stream_of_tasks, device)
-        yield from _train(study, job, stream_of_tasks, learner, store)
+        fresh = partial(_learner, study, job, stream_of_tasks, device)
+        learner = yield from _train(study, job, stream_of_tasks, fresh, store)
         settings = replace(cache or CacheSettings(), storage=study.storage)
         yield from _retrain(study, job, stream_of_tasks, learner, store, settings)
 
 
 def _train(
-    study: Study, job: Job, scenario: Scenario, learner: Learner, store: Store
-) -> Iterator[str]:
-    """Learn task after task from the last valid checkpoint on, evaluating and keeping each."""
+    study: Study, job: Job, scenario: Scenario, fresh: Callable[[], Learner], store: Store
+) -> Generator[str, None, Learner]:
+    """Learn task after task from the last valid checkpoint on, evaluating and keeping each.
+
+    Returns the learner that has learned all.
+    """
     tasks = (scenario.merged,) if job.offline else scenario.tasks
     steps = [part for part in parts_of(study, job) if part.startswith("step-")]
-    start, spent = _resume(job, steps, tasks, learner, store)
+    begun = resumed(fresh, job.name, steps, tasks, store)
+    learner, spent = begun.learner, begun.spent
     for done, part in enumerate(steps):
-        if done > start:
+        if done > begun.done:
             with _named(_place(tasks, done)):
                 spent = _learn(learner, tasks[done - 1])
-            state = {**learner.state(), **_tensors(spent)}
-            store.save_checkpoint(job.name, part, learner.model.state_dict(), state)
-        if store.read(job.name, part) is None and done >= start:
+            keep(store, job.name, part, learner, spent)
+        if store.read(job.name, part) is None and done >= begun.done:
             with _named(f"after {_place(tasks, done)}"):
                 evaluated = counts_by_head(learner, scenario)
             counts = {head: counted.tables for head, counted in evaluated.items()}
             store.write(job.name, part, Measurement(counts=counts, spent=spent))
             yield part
+    return learner
 
 
 def _learn(learner: Learner, task: Task) -> Spent:
@@ -149,32 +167,6 @@ def _learn(learner: Learner, task: Task) -> Spent:
     start = clock()
     cost = learner.learn(task)
     return Spent(cost=cost, seconds=clock() - start)
-
-
-def _resume(
-    job: Job, steps: list[str], tasks: tuple[Task, ...], learner: Learner, store: Store
-) -> tuple[int, Spent | None]:
-    """Restore the learner from the latest checkpoint such that no earlier part is missing.
-
-    Returns the number of tasks learned until then, and what was spent on the last of them.
-    """
-    measured = [store.read(job.name, part) is not None for part in steps]
-    last = measured.index(False) if False in measured else len(steps) - 1
-    for done in range(last, 0, -1):
-        saved = store.load_checkpoint(job.name, steps[done])
-        if saved is not None:
-            learner.model.load_state_dict(saved.model)
-            device = tasks[0].train.y.device
-            state = {name: tensor.to(device) for name, tensor in saved.learner.items()}
-            cost, seconds = Cost.of_tensor(state.pop(_COST)), float(state.pop(_SECONDS))
-            learner.restore(state, tasks[:done])
-            return done, Spent(cost=cost, seconds=seconds)
-    return 0, None
-
-
-def _tensors(spent: Spent) -> dict[str, Tensor]:
-    seconds = torch.tensor(spent.seconds, dtype=torch.float64)
-    return {_COST: spent.cost.to_tensor(), _SECONDS: seconds}
 
 
 def _retrain(

@@ -12,12 +12,14 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from probe.errors import InputError, unknown
+from probe.regular import regular_file
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.study.scenario_spec import KINDS
 from scenarios.study.spec import Study
 
 _BITS = 63  # of TOML's whole numbers, beside the sign
 _LONG = 60  # characters of a value that are shown
+_LARGEST = 10_000_000  # bytes of a study's file
 
 
 def read_study(source: str) -> dict[str, Any]:
@@ -26,8 +28,9 @@ def read_study(source: str) -> dict[str, Any]:
     if path.suffix != ".toml":
         return tomllib.loads(_preset(source))
     try:
-        text = path.read_text(encoding="utf-8")
-        return {"name": path.stem, **tomllib.loads(text)}
+        return {"name": path.stem, **tomllib.loads(_text(path))}
+    except InputError:
+        raise
     except OSError as error:
         raise InputError(
             f"cannot read the study {path} ({error.strerror}): give the path of a TOML file, or a "
@@ -59,6 +62,17 @@ def check_study(raw: Mapping[str, Any], source: str) -> Study:
     except ValidationError as error:
         problems = "; ".join(_problem(d) for d in error.errors() if not _follows(d))
         raise InputError(f"{source}: {problems}") from None
+
+
+def _text(path: Path) -> str:
+    with regular_file(path) as file:
+        content = file.read(_LARGEST + 1)
+    if len(content) > _LARGEST:
+        raise InputError(
+            f"{path} is larger than {_LARGEST // 10**6} MB, which no study is: give the path of "
+            f"its TOML file"
+        )
+    return content.decode("utf-8")
 
 
 def _preset(name: str) -> str:
@@ -129,6 +143,7 @@ _EXPECTED = {
     "less_than_equal": "{le:g} or less",
     "too_short": "{min_length} or more entries",
     "too_long": "no more than {max_length} entries",
+    "string_too_long": "no more than {max_length} characters",
     "string_pattern_mismatch": "letters, digits and ._- after a letter or digit",
 }
 

@@ -29,8 +29,11 @@ def _weightings(weights: dict[str, tuple[float, ...]]) -> dict[str, tuple[float,
     for name, values in weights.items():
         if name in WEIGHTS:
             raise InputError(f"{name} is a weighting of the paper: choose another name")
-        if not re.fullmatch(r"[\w.+-]+", name):
-            raise InputError(f"{name!r} is no name for a weighting: use letters, digits and .+-_")
+        if not re.fullmatch(r"[\w.+-]{1,80}", name):
+            raise InputError(
+                f"{name[:80]!r} is no name for a weighting: use letters, digits and .+-_, "
+                f"80 at most"
+            )
         shares(values)
     return weights
 

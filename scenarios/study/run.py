@@ -15,6 +15,7 @@ from figures.style import FORMATS
 from probe.examples import Examples
 from probe.files import sweep, sweep_all
 from probe.placement import CacheSettings, Placed
+from probe.printable import printable
 from probe.retrain import SAMPLE, cache_plan
 from probe.table import MetricRow, SummaryRow, TimeRow, read_table
 from scenarios.console import show_ends, show_omegas, show_plan, show_results
@@ -98,7 +99,7 @@ def run_study(source: str, overrides: Overrides, options: Options) -> bool:
     del scenario  # whoever does a job loads the data for itself
     ends = _to_the_end(console, work, jobs, executor, options.shard)
     for note in notes(root):
-        console.print(note, markup=False)
+        console.print(printable(note), markup=False)
     return show_ends(console, root, ends)
 
 
@@ -116,7 +117,8 @@ def _to_the_end(
         if any(end.how == "held" for end in ends):
             return ends
         if not ends and not os.access(work.root, os.W_OK):
-            console.print(f"{work.root} cannot be written to: as it was finished", markup=False)
+            said = f"{work.root} cannot be written to: as it was finished"
+            console.print(printable(said), markup=False)
             _show_results(console, work)
             return []
         _write_results(work)
@@ -154,7 +156,7 @@ def _show_results(console: Console, work: Work) -> None:
         show_omegas(console, metrics, read_table(root / TIMES, TimeRow))
     pictures = (path for kind in FORMATS for path in (root / "figures").glob(f"*.{kind}"))
     for path in [root / name for name in (*TABLES, TIMES)] + sorted(pictures):
-        console.print(str(path), markup=False, soft_wrap=True)
+        console.print(printable(str(path)), markup=False, soft_wrap=True)
 
 
 def _plans(study: Study, scenario: Scenario, cache: CacheSettings) -> dict[str, tuple[Placed, ...]]:

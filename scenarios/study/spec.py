@@ -46,7 +46,16 @@ def _with_kinds(learners: object) -> object:
     return named
 
 
+# Characters of a name: a job's folder has two, and a file's name 255 characters in all.
+_LONGEST = 80
+
+
 def _part_of_folder(name: str) -> str:
+    if len(name) > _LONGEST:
+        raise InputError(
+            f"{name[:20]!r}... has {len(name)} characters and is to be part of a folder's name: "
+            f"use {_LONGEST} or less"
+        )
     # A job's folder is LEARNER.order-ORDER.seed-N: no name may hold what stands between the two.
     if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9_-]|\.[0-9])*", name):
         raise InputError(
@@ -101,7 +110,7 @@ class Study(_Strict):
     tables and figures show of the measurements.
     """
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=_LONGEST)
     scenario: ScenarioSpec
     network: NetworkSpec
     training: Annotated[Recipe, Field(default_factory=Recipe)]

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from probe.printable import printable
 from scenarios.execution.claims import Claims
 from scenarios.study.identity import Identity, read_identity
 from scenarios.study.job import Job, jobs_of, parts_of
@@ -33,12 +35,12 @@ def show_status(root: Path) -> None:
         table.add_column(column, justify="left" if column == "learner" else "right")
     for learner, own in states.items():
         numbers = len(own), sum(s.done for s in own), sum(s.parts for s in own)
-        table.add_row(learner, *map(str, numbers))
+        table.add_row(escape(printable(learner)), *map(str, numbers))
     console = Console()
     console.print(table)
     damaged = [line for own in states.values() for state in own for line in state.damaged]
     for line in (*damaged, *_at_work(root), *notes(root)):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,10 @@ import base64
 import hashlib
 import io
 import json
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,20 @@ State = Mapping[str, Tensor]
 
 @dataclass(frozen=True, kw_only=True)
 class Spent:
-    """What it took to learn a task; seconds: see `probe.table.TimeRow`."""
+    """What it took to learn a task; seconds: see `probe.table.TimeRow`.
+
+    Raises ValueError for a cost that is no whole number from 0 to 2^63 - 1, and for seconds that
+    are not a finite number from 0.
+    """
 
     cost: Cost
     seconds: float
+
+    def __post_init__(self) -> None:
+        whole = all(type(n) is int and 0 <= n < 2**63 for n in astuple(self.cost))
+        seconds = self.seconds
+        if not whole or type(seconds) is bool or not (math.isfinite(seconds) and seconds >= 0):
+            raise ValueError(f"nothing can have cost that: {self}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +51,8 @@ class Measurement:
     """One finished part: tables of confusion counts by head, and what was spent on it.
 
     counts: by head, the tables of a `probe.task_counts.TaskCounts`. A retrained model knows all
-    classes: it has the head `single` alone. spent: None where no task was learned for the part.
+    classes: it has the head `single` alone; a learner that must be told the task has `multi` alone,
+    any other all three heads. spent: None where no task was learned for the part.
     """
 
     counts: Mapping[str, tuple[Counts, ...]]
@@ -81,8 +93,7 @@ class Store:
             return None
         try:
             return Measurement(
-                counts={head: _unpacked(tables) for head, tables in record["counts"].items()},
-                spent=_spent(record["spent"]),
+                counts=_counts(part, record["counts"]), spent=_spent(record["spent"])
             )
         except (KeyError, ValueError, TypeError, OverflowError, AttributeError):
             self._set_aside(path, "it holds no counts")
@@ -141,6 +152,11 @@ class Store:
                 return None
             states[name] = state
         return Checkpoint(states["model"], states["learner"])
+
+    def set_checkpoint_aside(self, job: str, part: str, reason: str) -> None:
+        """Set a checkpoint aside that is as it was saved but that nothing can be restored from."""
+        for name in (f"{part}.checkpoint.json", *(part + suffix for suffix in _SUFFIX.values())):
+            self._set_aside(self._path(job, name), reason)
 
     def _path(self, job: str, name: str) -> Path:
         return self.root / "jobs" / job / name
@@ -204,6 +220,7 @@ def _sha256(file: io.BytesIO | io.BufferedReader) -> str:
 
 
 _SUFFIX = {"model": ".pt", "learner": ".learner.pt"}
+_HEADS = ({"single", "multi", "all"}, {"multi"})  # of a step; the latter if told the task
 _KINDS = ("<u1", "<u2", "<u4", "<i8")  # of cells: the first that has room for all of them
 
 
@@ -218,17 +235,26 @@ def _packed(tables: Sequence[Counts]) -> dict[str, Any]:
     return {"shape": cells.shape, "kind": kind, "cells": text}
 
 
+def _counts(part: str, record: dict[str, Any]) -> dict[str, tuple[Counts, ...]]:
+    """Return a part's tables by head; raises ValueError if a head is missing."""
+    if set(record) not in (_HEADS if part.startswith("step-") else [{"single"}]):
+        raise ValueError(f"{part} has not the heads {', '.join(record)}")
+    return {head: _unpacked(tables) for head, tables in record.items()}
+
+
 def _unpacked(record: dict[str, Any]) -> tuple[Counts, ...]:
-    if record["kind"] not in _KINDS or not record["cells"]:
+    if record["kind"] not in _KINDS:
         raise ValueError(f"expected cells of one of the kinds {_KINDS}")
-    cells = np.frombuffer(base64.b64decode(record["cells"]), record["kind"])
+    cells = np.frombuffer(base64.b64decode(record["cells"], validate=True), record["kind"])
+    if not cells.size:
+        raise ValueError("expected at least one table")
     return tuple(map(Counts, cells.reshape(record["shape"])))
 
 
 def _spent(record: dict[str, Any] | None) -> Spent | None:
     if record is None:
         return None
-    return Spent(cost=Cost(**record["cost"]), seconds=float(record["seconds"]))
+    return Spent(cost=Cost(**record["cost"]), seconds=record["seconds"])
 
 
 def _load_tensors(path: Path, expected: Any) -> dict[str, Tensor] | None:

@@ -91,6 +91,10 @@ MISTAKES = {
         "the flags given: orders: unknown orders 'shuffle:1.5'",
         "expected rotate, none or shuffle:N, N from 1",
     ],
+    "run digits --orders shuffle:٣": [
+        "the flags given: orders: unknown orders 'shuffle:٣'",
+        "expected rotate, none or shuffle:N, N from 1",
+    ],
     "run digits --sets digits,": ["--sets expects NAME or A.npz,B.npz, got 'digits,'"],
     "run digits --sets ''": ["--sets expects NAME or A.npz,B.npz, got ''"],
     "run digits --sets digits,mnist": ["--sets names 1 for a scenario of kind split, got 2"],
@@ -238,7 +242,7 @@ MISTAKES = {
     "run digits --executor pool --workers -1": ["--workers must be 1 or more, got -1"],
     **{
         f"run digits --executor inline --shard {shard!r}": ["--shard expects i/n", f"got {shard!r}"]
-        for shard in ("0/2", "3/2", "1", "x/2", "1/0", "1/2/3", "", "-1/2")
+        for shard in ("0/2", "3/2", "1", "x/2", "1/0", "1/2/3", "", "-1/2", "٢/٣")
     },
     **{
         f"run digits {executor} {flag}": [f"{flag.split()[0]} is for Ray", "add --executor ray"]
@@ -253,5 +257,9 @@ MISTAKES = {
     **{
         f"run digits --executor ray --gpus-per-job {share}": ["--gpus-per-job", f"got {share}"]
         for share in ("-1.0", "nan", "inf")
+    },
+    **{
+        f"run digits --executor ray --ray-address {address}": ["--ray-address expects HOST:PORT"]
+        for address in ("''", "' '")
     },
 }

@@ -8,6 +8,7 @@ ROWS = (
 )
 SUMMARY = "learner,feature,depth,measure,place,mean,std,seeds\nfinetune,output,1,pra,,0.5,,1\n"
 METRICS = "learner,paper,metric,head,mean,std,seeds\nfinetune,gem,acc,single,0.5,,1\n"
+MORE = METRICS + "er,{0},{1},single,0.5,,1\nfinetune,{0},{1},single,0.5,,1\n"
 LEARNERS = "learner,kind,per_class,total,sampling\nfinetune,finetune,,,\n"
 TIMES = "learner,order,seed,step,seconds\nfinetune,0,0,1,2.5\n"
 TABLES = {
@@ -46,6 +47,26 @@ CHANGES = {
     "accuracy": {"rows.csv": ROWS.replace("0.5\n", "7.5\n")},
     "inf": {"rows.csv": ROWS.replace("0.5\n", "inf\n")},
     "minus": {"rows.csv": ROWS.replace("0,0,1", "0,0,-1")},
+    "far-step": {"rows.csv": ROWS.replace("0,0,1", "0,0,1000000000")},
+    "far-place": {"rows.csv": ROWS.replace("accuracy,1", f"accuracy,{10**21}")},
+    "far-depth": {"summary.csv": SUMMARY.replace("output,1", "output,100001")},
+    "few-cells": {"rows.csv": ROWS.replace("0,0,1", "0,0,100000")},
+    "minus-seed": {"rows.csv": ROWS.replace("0,0,1", "0,-3,1")},
+    "minus-depth": {"summary.csv": SUMMARY.replace("output,1", "output,-1")},
+    "no-seeds": {"metrics.csv": METRICS.replace("0.5,,1", "0.5,,0")},
+    "many-seeds": {"metrics.csv": METRICS.replace("0.5,,1", f"0.5,,{10**30}")},
+    "inf-mean": {"metrics.csv": METRICS.replace("0.5,,1", "inf,,1")},
+    "far-mean": {"metrics.csv": METRICS.replace("0.5,,1", "1e308,,1")},
+    "inf-std": {"summary.csv": SUMMARY.replace("0.5,,1", "0.5,inf,2")},
+    "minus-std": {"summary.csv": SUMMARY.replace("0.5,,1", "0.5,-0.5,2")},
+    "minus-time": {"times.csv": TIMES.replace("2.5", "-inf")},
+    "measure": {"rows.csv": ROWS.replace("accuracy", "acuracy")},
+    "measures": {"summary.csv": SUMMARY.replace("pra", "\x1b[2J\u202e")},
+    **{
+        f"last-{last}": {"metrics.csv": MORE.format("chaudhry", f"average_accuracy[{last}]")}
+        for last in ("x", "0", "٣", "1_0", "99999999")
+    },
+    "session": {"metrics.csv": MORE.format("kemker", "alpha_all[1.5]")},
     "no-place": {"rows.csv": ROWS.replace("accuracy,1", "accuracy,")},
 }
 FILES = {path: c for name, changes in CHANGES.items() for path, c in run(name, changes).items()} | {
@@ -98,11 +119,40 @@ MISTAKES = {
     "figures quote": ["quote/rows.csv is not a table of this study (field larger than field limit"],
     "figures times": ["times/times.csv, line 2: 'long' cannot be the value of seconds"],
     "figures accuracy": ["R[1,1] = 7.5 is outside [0, 1]: give fractions, not percent"],
-    "figures inf": ["R[1,1] = inf is outside [0, 1]: give fractions, not percent"],
-    "figures minus": [
-        "a row of measure 'accuracy' (learner 'finetune', seed 0)",
-        "write the tables again from the results",
+    "figures inf": [
+        "inf/rows.csv, line 2: 'inf' cannot be the value of value, expected a number from -1e+15",
+        "write the tables again with `probe run`",
     ],
+    "figures minus": [
+        "minus/rows.csv, line 2: '-1' cannot be the value of step",
+        "expected a whole number from 0 to 100000 or an empty cell: write the tables again",
+    ],
+    "figures far-step": ["line 2: '1000000000' cannot be the value of step, expected"],
+    "figures far-place": [f"line 2: '{10**21}' cannot be the value of place, expected"],
+    "figures far-depth": ["line 2: '100001' cannot be the value of depth, expected"],
+    "figures few-cells": [
+        "the accuracies of 'finetune' name 100000 tasks, but have 1 cells of R: write the tables"
+    ],
+    "figures minus-seed": ["line 2: '-3' cannot be the value of seed, expected"],
+    "figures minus-depth": ["line 2: '-1' cannot be the value of depth, expected"],
+    "figures no-seeds": ["line 2: '0' cannot be the value of seeds, expected"],
+    "figures many-seeds": [f"line 2: '{10**30}' cannot be the value of seeds, expected"],
+    "figures inf-mean": ["line 2: 'inf' cannot be the value of mean, expected"],
+    "figures far-mean": ["line 2: '1e308' cannot be the value of mean, expected"],
+    "figures inf-std": ["line 2: 'inf' cannot be the value of std, expected"],
+    "figures minus-std": ["line 2: '-0.5' cannot be the value of std, expected"],
+    "figures minus-time": ["line 2: '-inf' cannot be the value of seconds, expected"],
+    "figures measure": [
+        "line 2: 'acuracy' cannot be the value of measure, expected one of accuracy, pra, f1"
+    ],
+    "figures measures": [r"line 2: '\x1b[2J\u202e' cannot be the value of measure"],
+    **{
+        f"figures last-{last}": [
+            f"the metric average_accuracy[{last}] needs a whole number from 1 to 100000 in brackets"
+        ]
+        for last in ("x", "0", "٣", "1_0", "99999999")
+    },
+    "figures session": ["the metric alpha_all[1.5] needs a whole number from 1 to 100000"],
     "figures no-place": [
         "a row of measure 'accuracy' (learner 'finetune', seed 0)",
         "write the tables again from the results",

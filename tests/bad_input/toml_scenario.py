@@ -46,6 +46,19 @@ CASES = {
         "there is no feature file",
         "give its path, or point --data at its folder",
     ),
+    "data-nul.toml": (
+        changed('"digits"', r'"~root\u0000.npz"'),
+        r"there is no feature file",
+        r"~root\x00.npz: give its path, or point --data at its folder",
+    ),
+    "data-escape.toml": (
+        changed('"digits"', r'"\u001b[2J\u202e.npz"'),
+        r"\x1b[2J\u202e.npz: give its path, or point --data at its folder",
+    ),
+    "key-escape.toml": (
+        changed("[scenario]", r'"\u001b[31m\u202e" = 1' + "\n[scenario]"),
+        r"\x1b[31m\u202e: there is no such key, correct or remove it",
+    ),
     "kind.toml": (
         changed('"digits"', '"digits"\nkind = "splits"'),
         "scenario: unknown kind of scenario 'splits': did you mean 'split'?",
@@ -144,6 +157,7 @@ CASES = {
 }
 # What only shows once the data are there is told of the data, and not of the file.
 OF_DATA = {
+    *("data-nul.toml", "data-escape.toml"),
     *("data-file.toml", "thirds.toml", "base.toml", "order.toml", "order-empty.toml", "large.toml"),
 }
 FILES = {name: content for name, (content, *_) in CASES.items()}

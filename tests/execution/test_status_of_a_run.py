@@ -28,7 +28,8 @@ def root(tmp_path: Path) -> Path:
     WHOLE.claim(root)
     for job in JOBS:
         for part in ("step-0", "step-1"):
-            measured = Measurement(counts={"single": (counts(2, 4),)})
+            heads = dict.fromkeys(("single", "multi", "all"), (counts(2, 4),))
+            measured = Measurement(counts=heads)
             Store(root, WHOLE.of(job)).write(job.name, part, measured)
     return root
 

@@ -5,6 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from matplotlib.cbook import is_math_text
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from figures.build import build
 from probe.errors import InputError
@@ -46,6 +49,22 @@ def rows(study):
 @pytest.fixture
 def metrics(scored):
     return scored(["er10-uniform", "er20-uniform", "er10-entropy"], tasks=2)
+
+
+@pytest.mark.parametrize("name", [r"$\frac{$", r"\$x$", "a$b_c$"])
+def test_a_name_is_drawn_as_it_is_and_not_as_a_formula(
+    rows, metrics, write, tmp_path, monkeypatch, name
+):
+    drawn: list[Figure] = []
+    monkeypatch.setattr("figures.style.save", lambda figure, *_: drawn.append(figure) or [])
+    rows = [replace(row, learner=row.learner.replace("finetune", name)) for row in rows]
+    score = replace(metrics[0], paper="diaz_rodriguez", metric=f"cl_score[{name}]", mean=0.5)
+    build(write(tmp_path / "run", rows, [*metrics, score]))
+    texts = {text.get_text() for figure in drawn for text in figure.findobj(Text)}
+    named = [text for text in texts if text.replace(r"\$", "$") == name]
+    assert named
+    assert not any(is_math_text(text) for text in named)
+    assert any(is_math_text(text) for text in texts)
 
 
 def test_the_same_tables_give_the_same_bytes_and_others_do_not(rows, metrics, write, tmp_path):

@@ -1,4 +1,7 @@
-"""Property tests: two jobs have the same identity if, and only if, they have the same results."""
+"""Property tests: two jobs have one identity if, and only if, all that is used was the same.
+
+What is said counts, also what a learner happens not to use; the processor does not.
+"""
 
 from __future__ import annotations
 
@@ -117,14 +120,15 @@ def everything(raw, stream, made, device):
         own = {name: value for name, value in table.items() if name not in ("training", "kind")}
         defaults = {name: field.default for name, field in type_of_settings(job.kind).items()}
         usual = defaults["training"].model_dump(exclude_none=True) if defaults["training"] else {}
-        offline, kind = job.kind == "offline", LEARNERS[job.kind]
+        kind = LEARNERS[job.kind]
+        behind_features = job.kind != "offline" and "features" not in raw["network"]
         source = {
             "executed": [(made, place) for place in job.places],
             "network": raw["network"]["name"] if not kind.own_features else "its own",
             "recipe": {**training, **table.get("training", usual)},
             "settings": {**defaults, **own, "training": None, "kind": job.kind},
             "seed": job.seed,
-            "retrained": None if offline else (retraining, raw["storage"]),
+            "retrained": (retraining, raw["storage"]) if behind_features else None,
             "device": device.partition(":")[0],
         }
         yield whole.of(job), source

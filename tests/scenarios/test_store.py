@@ -32,7 +32,7 @@ def store(tmp_path):
 
 def test_measurements_read_back_as_they_were_written(store):
     assert store.read(JOB, "step-1") == MEASURED
-    assert list(store.read(JOB, "step-1").counts) == ["single", "all"]
+    assert list(store.read(JOB, "step-1").counts) == ["single", "multi", "all"]
     assert store.read(OTHER_JOB, "step-1").spent is None
     assert store.finished(JOB) == {"step-1", "step-2"}
     assert notes(store.root) == []
@@ -147,7 +147,15 @@ def test_a_part_edited_by_hand_is_set_aside(store, changes):
 
 
 NO_COUNTS = [[[1]], 3, {"all": [[1]]}, {"all": [[[-1]]]}, {"all": {}}, {"all": {"shape": [1]}}]
-NOT_SPENT = [{}, 3, {"cost": {"ops": 1}, "seconds": 1.0}, {"cost": asdict(COST), "seconds": "long"}]
+NOT_SPENT = [{}, 3, {"cost": {"ops": 1}, "seconds": 1.0}]
+NOT_SPENT += [
+    {"cost": {**asdict(COST), "ops": ops}, "seconds": 1.0}
+    for ops in ("x", "1", 10**400, 2**63, -1, 1.0, 0.5, True, None, [1], float("nan"))
+]
+NOT_SPENT += [
+    {"cost": asdict(COST), "seconds": seconds}
+    for seconds in ("long", "1.0", -0.5, 10**400, float("nan"), float("inf"), True, None, [1.0])
+]
 ELSEWHERE = [{"job": f"../{JOB}"}, {"job": f"/{JOB}"}, {"part": "../step-1"}, {"part": None}]
 
 
@@ -159,9 +167,49 @@ def test_what_is_sealed_but_no_measurement_is_set_aside(store, changes):
     path = path_of(store, "step-1.json")
     path.write_bytes(sealed(edited(path)))
     assert store.read(JOB, "step-1") == MEASURED
+    assert store.holds(JOB, "step-1")
     path.write_bytes(sealed(edited(path, **changes)))
+    assert not store.holds(JOB, "step-1")
     assert store.read(JOB, "step-1") is None
     assert_set_aside(store, "step-1.json")
+
+
+@pytest.mark.parametrize(
+    "spent",
+    [
+        {"cost": {**asdict(COST), "ops": 2**63 - 1, "stored_bytes": 0}, "seconds": 0.0},
+        {"cost": asdict(COST), "seconds": 1},
+        None,
+    ],
+)
+def test_the_most_and_the_least_that_can_be_spent_is_believed(store, spent):
+    path = path_of(store, "step-1.json")
+    path.write_bytes(sealed(edited(path, spent=spent)))
+    measured = store.read(JOB, "step-1").spent
+    assert (asdict(measured) if measured else None) == spent
+    assert store.holds(JOB, "step-1")
+
+
+@pytest.mark.parametrize(
+    ("part", "heads", "whole"),
+    [
+        ("step-1", ("single", "multi", "all"), True),
+        ("step-1", ("multi",), True),
+        ("step-1", ("single",), False),
+        ("step-1", ("multi", "all"), False),
+        ("step-1", ("single", "multi", "all", "none"), False),
+        ("feature-conv1", ("single",), True),
+        ("feature-conv1", ("multi",), False),
+        ("feature-conv1", ("single", "multi", "all"), False),
+    ],
+)
+def test_a_part_has_the_heads_that_it_was_measured_under(store, part, heads, whole):
+    """Those of a step, of one by a learner that is told the task, and of a retrained model."""
+    store.write(JOB, part, Measurement(counts=dict.fromkeys(heads, COUNTS["single"])))
+    assert store.holds(JOB, part) == whole
+    assert (store.read(JOB, part) is not None) == whole
+    if not whole:
+        assert_set_aside(store, f"{part}.json")
 
 
 def test_what_was_set_aside_before_is_kept(store):

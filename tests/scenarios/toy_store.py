@@ -18,7 +18,11 @@ from scenarios.study.store import Measurement, Spent, Store
 JOB, OTHER_JOB = "er.order-0.seed-0", "er.order-1.seed-0"
 TABLE = np.array([[41, 3], [7, 2**40]])
 COST = Cost.of_tensor(torch.tensor([1, 2, 0, 4, 2**60, 2**60 + 1, 5]))
-COUNTS = {"single": (Counts(TABLE),), "all": (Counts(TABLE.T), Counts(TABLE))}
+COUNTS = {
+    "single": (Counts(TABLE),),
+    "multi": (Counts(TABLE * 2),),
+    "all": (Counts(TABLE.T), Counts(TABLE)),
+}
 MEASURED = Measurement(counts=COUNTS, spent=Spent(cost=COST, seconds=0.1 + 0.2))
 MODEL = {"weight": torch.tensor([[0.5, -0.0], [1e-30, torch.pi]]), "steps": torch.tensor(3)}
 LEARNER = {"memory.y": torch.tensor([1, 2], dtype=torch.int64)}
@@ -29,7 +33,7 @@ def filled(root: Path, identity: str = "identity") -> Store:
     store = Store(root, identity)
     for k, job in enumerate((JOB, OTHER_JOB)):
         for part in ("step-1", "step-2"):
-            other = Measurement(counts={"single": (Counts(TABLE + k),)})
+            other = Measurement(counts=dict.fromkeys(COUNTS, (Counts(TABLE + k),)))
             store.write(job, part, MEASURED if job == JOB else other)
             model = {name: tensor * (k + 1) for name, tensor in MODEL.items()}
             model["part"] = torch.tensor(int(part[-1]))

@@ -1,0 +1,99 @@
+"""Where a job goes on: a learner as it was after a task, kept in a checkpoint and taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from probe.resources import Cost
+from scenarios.learners.base import Learner
+from scenarios.study.store import Checkpoint, Spent, Store
+from scenarios.task import Task
+
+# Beside the learner's own state in a checkpoint: what its last task cost, and how long it took.
+_COST, _SECONDS = "cost", "seconds"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resumed:
+    """A learner that goes on; done: how many tasks it has learned; spent: on the last of them."""
+
+    learner: Learner
+    done: int
+    spent: Spent | None
+
+
+def keep(store: Store, job: str, part: str, learner: Learner, spent: Spent) -> None:
+    """Keep what a learner is after a task, and what was spent on it."""
+    seconds = torch.tensor(spent.seconds, dtype=torch.float64)
+    state = {**learner.state(), _COST: spent.cost.to_tensor(), _SECONDS: seconds}
+    store.save_checkpoint(job, part, learner.model.state_dict(), state)
+
+
+def resumed(
+    fresh: Callable[[], Learner],
+    job: str,
+    steps: Sequence[str],
+    tasks: Sequence[Task],
+    store: Store,
+) -> Resumed:
+    """Return a learner restored from the latest checkpoint such that no earlier part is missing.
+
+    fresh: makes a learner that has learned nothing. A checkpoint that it cannot be restored from is
+    set aside and an earlier one taken; without any it starts from the beginning.
+    """
+    measured = [store.read(job, part) is not None for part in steps]
+    last = measured.index(False) if False in measured else len(steps) - 1
+    for done in range(last, 0, -1):
+        saved = store.load_checkpoint(job, steps[done])
+        if saved is None:
+            continue
+        # Each has its own: one that was restored in part is not used.
+        learner = fresh()
+        try:
+            spent = _restore(learner, saved, tasks[:done])
+        except (torch.OutOfMemoryError, torch.AcceleratorError):
+            # They say nothing about the checkpoint.
+            raise
+        except (RuntimeError, LookupError, ValueError, TypeError, OverflowError) as error:
+            reason = f"the learner cannot be restored from it ({type(error).__name__})"
+            store.set_checkpoint_aside(job, steps[done], reason)
+        else:
+            return Resumed(learner=learner, done=done, spent=spent)
+    return Resumed(learner=fresh(), done=0, spent=None)
+
+
+def _restore(learner: Learner, saved: Checkpoint, past: Sequence[Task]) -> Spent:
+    """Restore a learner that has learned nothing; raises almost anything if that is not possible.
+
+    Returns what was spent on the last task.
+    """
+    state = dict(saved.learner)
+    spent = Spent(
+        cost=Cost.of_tensor(state.pop(_COST)), seconds=float(state.pop(_SECONDS).double())
+    )
+    learner.model.load_state_dict(saved.model)
+    device = past[0].train.y.device
+    state = {name: tensor.to(device) for name, tensor in state.items()}
+    learner.restore(state, past)
+    if learner.state().keys() != state.keys():
+        raise ValueError("it holds what the learner does not keep")
+    _check_shapes(learner, state, past)
+    return spent
+
+
+def _check_shapes(learner: Learner, state: Mapping[str, Tensor], past: Sequence[Task]) -> None:
+    """Raise ValueError for a state that would be used only later, and then not fit."""
+    parameters = dict(learner.model.named_parameters())
+    for name, tensor in state.items():
+        # What belongs to a parameter is called after it, as `importance.output.weight`.
+        like = parameters.get(name.partition(".")[2])
+        if like is not None and like.shape != tensor.shape:
+            raise ValueError(f"{name} has shape {tuple(tensor.shape)}")
+    if "memory.x" in state:
+        x, y = state["memory.x"], state["memory.y"]
+        if x.shape[1:] != past[0].train.x.shape[1:] or not set(y.tolist()) <= set(learner.seen):
+            raise ValueError("it holds exemplars that are none of the tasks learned")

@@ -21,7 +21,7 @@ from scenarios.learners.base import Learner
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.networks import build_network
 from scenarios.streams import orders
-from scenarios.study.resuming import keep, resumed
+from scenarios.study.resuming import keep, kept, resumed
 from scenarios.study.spec import Study
 from scenarios.study.store import Measurement, Spent, Store
 from scenarios.task import Scenario, Task
@@ -146,9 +146,13 @@ def _train(
     learner, spent = begun.learner, begun.spent
     for done, part in enumerate(steps):
         if done > begun.done:
-            with _named(_place(tasks, done)):
-                spent = _learn(learner, tasks[done - 1])
-            keep(store, job.name, part, learner, spent)
+            # Where an evaluation alone is lost, what was learned later is whole.
+            if later := kept(fresh, job.name, part, tasks[:done], store):
+                learner, spent = later.learner, later.spent
+            else:
+                with _named(_place(tasks, done)):
+                    spent = _learn(learner, tasks[done - 1])
+                keep(store, job.name, part, learner, spent)
         if store.read(job.name, part) is None and done >= begun.done:
             with _named(f"after {_place(tasks, done)}"):
                 evaluated = counts_by_head(learner, scenario)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from probe.resources import Cost
 from scenarios.learners.base import Learner
+from scenarios.learners.quadratic import named
 from scenarios.study.store import Checkpoint, Spent, Store
 from scenarios.task import Task
 
@@ -48,22 +49,33 @@ def resumed(
     measured = [store.read(job, part) is not None for part in steps]
     last = measured.index(False) if False in measured else len(steps) - 1
     for done in range(last, 0, -1):
-        saved = store.load_checkpoint(job, steps[done])
-        if saved is None:
-            continue
-        # Each has its own: one that was restored in part is not used.
-        learner = fresh()
-        try:
-            spent = _restore(learner, saved, tasks[:done])
-        except (torch.OutOfMemoryError, torch.AcceleratorError):
-            # They say nothing about the checkpoint.
-            raise
-        except (RuntimeError, LookupError, ValueError, TypeError, OverflowError) as error:
-            reason = f"the learner cannot be restored from it ({type(error).__name__})"
-            store.set_checkpoint_aside(job, steps[done], reason)
-        else:
-            return Resumed(learner=learner, done=done, spent=spent)
+        if found := kept(fresh, job, steps[done], tasks[:done], store):
+            return found
     return Resumed(learner=fresh(), done=0, spent=None)
+
+
+def kept(
+    fresh: Callable[[], Learner], job: str, step: str, past: Sequence[Task], store: Store
+) -> Resumed | None:
+    """Return a learner restored from the checkpoint of a step, None without one.
+
+    past: the tasks learned until then. One that it cannot be restored from is set aside.
+    """
+    saved = store.load_checkpoint(job, step)
+    if saved is None:
+        return None
+    # Each has its own: one that was restored in part is not used.
+    learner = fresh()
+    try:
+        spent = _restore(learner, saved, past)
+    except (torch.OutOfMemoryError, torch.AcceleratorError):
+        # They say nothing about the checkpoint.
+        raise
+    except (RuntimeError, LookupError, ValueError, TypeError, OverflowError) as error:
+        reason = f"the learner cannot be restored from it ({type(error).__name__})"
+        store.set_checkpoint_aside(job, step, reason)
+        return None
+    return Resumed(learner=learner, done=len(past), spent=spent)
 
 
 def _restore(learner: Learner, saved: Checkpoint, past: Sequence[Task]) -> Spent:
@@ -87,12 +99,12 @@ def _restore(learner: Learner, saved: Checkpoint, past: Sequence[Task]) -> Spent
 
 def _check_shapes(learner: Learner, state: Mapping[str, Tensor], past: Sequence[Task]) -> None:
     """Raise ValueError for a state that would be used only later, and then not fit."""
-    parameters = dict(learner.model.named_parameters())
-    for name, tensor in state.items():
-        # What belongs to a parameter is called after it, as `importance.output.weight`.
-        like = parameters.get(name.partition(".")[2])
-        if like is not None and like.shape != tensor.shape:
-            raise ValueError(f"{name} has shape {tuple(tensor.shape)}")
+    trained = {n: p.shape for n, p in learner.model.named_parameters() if p.requires_grad}
+    # What belongs to a parameter is called after it, as `importance.output.weight`.
+    kinds = {name.partition(".")[0] for name in state if name.partition(".")[2] in trained}
+    for kind in kinds:
+        if {name: tensor.shape for name, tensor in named(state, f"{kind}.").items()} != trained:
+            raise ValueError(f"it does not hold {kind} for the model's parameters")
     if "memory.x" in state:
         x, y = state["memory.x"], state["memory.y"]
         if x.shape[1:] != past[0].train.x.shape[1:] or not set(y.tolist()) <= set(learner.seen):

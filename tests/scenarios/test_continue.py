@@ -244,3 +244,19 @@ def test_damage_is_computed_anew(
     (job / "feature-conv1.json").unlink()
     run(out)
     assert tables(out) == undisturbed
+
+
+@pytest.mark.parametrize("lost", ["step-0.json", "step-1.json", "step-4.json"])
+def test_a_lost_evaluation_is_done_again_and_nothing_else(
+    tmp_path: Path, undisturbed: dict[str, bytes], lost: str
+) -> None:
+    """What was learned before and later is whole: no task is learned again."""
+    out = tmp_path / "run"
+    run(out)
+    job = out / "jobs" / "er.order-0.seed-0"
+    before = {path: path.stat().st_mtime_ns for path in (out / "jobs").rglob("*.*")}
+    (job / lost).unlink()
+    run(out)
+    after = {path: path.stat().st_mtime_ns for path in (out / "jobs").rglob("*.*")}
+    assert {path.name for path in after if path.is_file() and after[path] != before[path]} == {lost}
+    assert tables(out) == undisturbed

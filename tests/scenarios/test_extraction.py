@@ -284,8 +284,8 @@ def test_torch_itself_unpacks_it(hub):
     archive(hub, "resnet50-precious.pth")
     precious = hub.with_name("resnet50-precious.pth")
     precious.write_text("precious")
-    with warnings.catch_warnings(), pytest.raises(pickle.UnpicklingError):
-        warnings.simplefilter("ignore", FutureWarning)
+    warnings.simplefilter("ignore", FutureWarning)
+    with pytest.raises(pickle.UnpicklingError):
         torch.hub.load_state_dict_from_url(hub.name, weights_only=True)
     assert precious.read_bytes() == TRAP
 

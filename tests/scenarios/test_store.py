@@ -10,11 +10,12 @@ import pytest
 
 from scenarios.study.quarantine import notes
 from scenarios.study.sealing import sealed
-from scenarios.study.store import FORMAT, Store
+from scenarios.study.store import FORMAT, Measurement, Store
 from tests.faults.small import as_nobody, open_to_all
 from tests.scenarios import toy_store
 from tests.scenarios.toy_store import (
     COST,
+    COUNTS,
     JOB,
     MEASURED,
     OTHER_JOB,

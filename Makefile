@@ -13,11 +13,11 @@ demo: $(VENV)/installed
 test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest
 
-# A hundred kills at random moments, and every table as if nothing had happened; ten minutes.
+# A hundred kills at random moments, and every table as if nothing had happened; eleven minutes.
 soak: $(VENV)/installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.soak
 
-# Every network at every place, with the count of cuts; half an hour on one core.
+# Every network at every place, with the count of cuts; a quarter of an hour.
 zoo: $(VENV)/installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.zoo_cuts.run
 

@@ -39,7 +39,7 @@ class RunFlags:
         typer.Option(help="inline, pool or ray; pool where there is more than one worker."),
     ] = None
     workers: Annotated[
-        int | None, typer.Option(help="Jobs side by side; all cores (GPUs, nodes) by default.")
+        int | None, typer.Option(help="Jobs side by side; all cores or GPUs by default.")
     ] = None
     ray_address: Annotated[
         str | None, typer.Option(help="Of a Ray cluster, or auto; one of this machine by default.")

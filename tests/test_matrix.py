@@ -16,6 +16,7 @@ def test_row_is_tasks_learned_so_far_and_columns_count_from_one():
     assert R.tasks == 2
     assert R.measured(0, 1) == 0.1
     assert R.measured(2, 1) == 0.5
+    assert (R.cell(0, 1), R.cell(2, 2)) == (0.1, 0.6)
     assert np.array_equal(R.measured(2, [1, 2]), [0.5, 0.6])
     assert np.array_equal(R.measured([[0], [2]], [1, 2]), [[0.1, 0.2], [0.5, 0.6]])
 
@@ -31,6 +32,8 @@ def test_a_square_matrix_has_a_row_before_training_that_was_not_measured():
 def test_the_first_missing_cell_is_named():
     with pytest.raises(NotMeasured, match=r"R\[1,2\] \(task 2 after task 1\) was not measured"):
         R.measured([0, 1, 2], 2)
+    with pytest.raises(NotMeasured, match=r"R\[1,2\] \(task 2 after task 1\) was not measured"):
+        R.cell(1, 2)
 
 
 def test_mean_is_over_the_cells_asked_for_and_needs_them_all():
@@ -45,6 +48,12 @@ def test_mean_is_over_the_cells_asked_for_and_needs_them_all():
 def test_a_cell_outside_the_matrix_is_refused_not_wrapped_around(i, j):
     with pytest.raises(InputError, match=r"i in 0\.\.2 and j in 1\.\.2"):
         R.measured(i, j)
+
+
+@pytest.mark.parametrize(("i", "j"), [(1, 0), (1, 3), (3, 1), (-1, 1), (2, -1)])
+def test_one_cell_outside_is_refused_too(i, j):
+    with pytest.raises(InputError, match=r"i in 0\.\.2 and j in 1\.\.2"):
+        R.cell(i, j)
 
 
 def of_counts(runs: list[Counts], tasks: tuple[tuple[int, ...], ...]) -> AccuracyMatrix:

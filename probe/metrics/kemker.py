@@ -25,7 +25,7 @@ def alpha_base(R: AccuracyMatrix, i: int) -> float:
     Source: Kemker 2018, eq. 2.
     """
     _check_session(R, i)
-    return R.mean(i, 1)
+    return R.cell(i, 1)
 
 
 def alpha_new(R: AccuracyMatrix, i: int) -> float:
@@ -35,7 +35,7 @@ def alpha_new(R: AccuracyMatrix, i: int) -> float:
     Source: Kemker 2018, eq. 3.
     """
     _check_session(R, i)
-    return R.mean(i, i)
+    return R.cell(i, i)
 
 
 def alpha_all(R: AccuracyMatrix, i: int, test_sizes: Sequence[int] | None = None) -> float:

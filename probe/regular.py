@@ -12,13 +12,14 @@ from pathlib import Path
 
 
 @contextmanager
-def regular_file(path: Path) -> Iterator[BufferedReader]:
-    """Open a file, or what a link points to, to read within the block; raises OSError for others.
+def regular_file(path: Path, links: bool = True) -> Iterator[BufferedReader]:
+    """Open a file to read within the block; raises OSError for folders, pipes, sockets, devices.
 
-    Others are folders, pipes, sockets and devices.
+    links: whether a link is followed, which otherwise is an error as well.
     """
-    # Where there is such a flag: opening a pipe does not wait for its writer.
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    # Where there are such flags: opening a pipe does not wait for its writer.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)
+    handle = os.open(path, flags if links else flags | getattr(os, "O_NOFOLLOW", 0))
     try:
         mode = os.fstat(handle).st_mode
         if stat.S_ISDIR(mode):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from probe.files import discard, suffix
 from probe.processes import birth, machine, runs
+from probe.regular import regular_file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,10 +78,6 @@ def unknown(name: str, number: int) -> Lock:
     return Lock(name=name, number=number, holder="another process", beat=0, dead=False)
 
 
-# Where there are such flags: a link is refused, and a pipe does not keep its reader waiting.
-_PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-
-
 def _made(path: Path) -> bool:
     try:
         file = path.open("xb", buffering=0)
@@ -96,7 +93,7 @@ def _made(path: Path) -> bool:
 
 
 def _content(path: Path) -> bytes:
-    with open(os.open(path, os.O_RDONLY | _PLAIN), "rb") as file:
+    with regular_file(path, links=False) as file:
         return file.read(1000)
 
 

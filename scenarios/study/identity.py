@@ -14,10 +14,11 @@ import torch
 
 from probe.errors import InputError
 from probe.files import create, make_folder, replacing
+from probe.regular import regular_file
 from scenarios.learners.catalogue import LEARNERS
-from scenarios.study.job import Job, parts_of
+from scenarios.study.job import Job
 from scenarios.study.quarantine import FOLDER, set_aside
-from scenarios.study.sealing import opened, plain_file, sealed
+from scenarios.study.sealing import opened, sealed
 from scenarios.study.spec import Study
 from scenarios.study.store import FORMAT, tensor_hash
 from scenarios.task import Scenario
@@ -46,10 +47,11 @@ class Identity:
         """Return a hash of everything in a study that can change the results of a job.
 
         So not of what the study, its learners, orders and features are called, of what other jobs
-        there are, nor of where the data come from: of what they are. Settings that a learner has
-        but does not use count all the same, as the epochs of one that does not learn by epochs.
-        The processor does not count, as else no two machines could share a study: two kinds of CPU
-        may round differently. Of this package's own code only the format of its files counts.
+        there are, nor of where the data come from: of what they are. Settings that are not used
+        count all the same: the epochs of a learner that does not learn by epochs, the retraining's
+        recipe and storage where no feature is retrained behind. The processor does not count, as
+        else no two machines could share a study: two kinds of CPU may round differently. Of this
+        package's own code only the format of its files counts.
         """
         study, kind = self.study, LEARNERS[job.kind]
         settings = study.learners[job.learner].model_dump(mode="json", exclude={"training"})
@@ -65,7 +67,7 @@ class Identity:
             "device": self.device,
             "torch": self.torch,
         }
-        if any(part.startswith("feature-") for part in parts_of(study, job)):
+        if not kind.offline:
             retraining = {"retraining": asdict(study.retraining_recipe), "storage": study.storage}
             record |= retraining
         return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
@@ -179,7 +181,7 @@ def read_identity(root: Path) -> Identity:
 
 def _read(path: Path) -> dict[str, Any]:
     """Return a description; raises ValueError for one that is not as it was written."""
-    with plain_file(path) as file:
+    with regular_file(path, links=False) as file:
         content = file.read(_LONGEST)
     record = json.loads(content)
     if not isinstance(record, dict):

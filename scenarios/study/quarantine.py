@@ -8,7 +8,7 @@ from pathlib import Path
 
 from probe.errors import NotWritten
 from probe.files import discard, make_within
-from scenarios.study.sealing import plain_file
+from probe.regular import regular_file
 
 
 def set_aside(root: Path, path: Path, reason: str) -> None:
@@ -71,7 +71,7 @@ def _moved(path: Path, target: Path, note: str) -> bool:
 
 def _lines(path: Path) -> list[str]:
     try:
-        with plain_file(path) as file:
+        with regular_file(path, links=False) as file:
             return file.read(_LONGEST).decode("utf-8", "replace").splitlines()
     except OSError:
         return []

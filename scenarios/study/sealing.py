@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import re
-import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
-from io import BufferedReader
 from pathlib import Path
 
 from probe.files import refuse_link
+from probe.regular import regular_file
 
 _SEAL = re.compile(rb', "sha256": "([0-9a-f]{64})"\}')
 _LENGTH = len(', "sha256": ""}') + 64
@@ -42,26 +38,13 @@ def opened(content: bytes) -> bytes:
 
 def read_sealed(path: Path) -> bytes:
     """Return the bytes of a file that `sealed` gave; raises ValueError for others, and OSError."""
-    with plain_file(path) as file:
+    with regular_file(path, links=False) as file:
         # Whatever else it is, however large, is not read.
         file.seek(-min(_LENGTH, os.fstat(file.fileno()).st_size), os.SEEK_END)
         if not _SEAL.fullmatch(file.read()):
             raise ValueError("it does not end with a hash")
         file.seek(0)
         return opened(file.read())
-
-
-@contextmanager
-def plain_file(path: Path) -> Iterator[BufferedReader]:
-    """Open a file to read within the block; raises OSError for a link, and for what is no file."""
-    handle = os.open(path, os.O_RDONLY | _PLAIN)
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(errno.EINVAL, "not a file")
-        with open(handle, "rb", closefd=False) as file:
-            yield file
-    finally:
-        os.close(handle)
 
 
 def refuse_links(root: Path) -> None:
@@ -71,6 +54,3 @@ def refuse_links(root: Path) -> None:
 
 
 _FOLDERS = ("jobs", "locks", "quarantine", "failures", "figures", "scratch")
-
-# Where there are such flags: a link is refused, and a pipe does not keep its reader waiting.
-_PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)

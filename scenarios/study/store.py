@@ -19,9 +19,10 @@ from torch import Tensor
 
 from probe.counts import Counts
 from probe.files import make_within, replacing
+from probe.regular import regular_file
 from probe.resources import Cost
 from scenarios.study.quarantine import set_aside
-from scenarios.study.sealing import plain_file, read_sealed, sealed
+from scenarios.study.sealing import read_sealed, sealed
 
 FORMAT = 5
 
@@ -260,7 +261,7 @@ def _spent(record: dict[str, Any] | None) -> Spent | None:
 def _load_tensors(path: Path, expected: Any) -> dict[str, Tensor] | None:
     """Return the tensors of a file if it is the expected one; executes no code in it."""
     try:
-        with plain_file(path) as file:
+        with regular_file(path, links=False) as file:
             # Whatever else it is, however large, is neither read nor interpreted.
             size = os.fstat(file.fileno()).st_size
             if size != expected["bytes"] or _sha256(file) != expected["sha256"]:

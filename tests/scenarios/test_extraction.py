@@ -1,7 +1,6 @@
 """`probe features`: real images through torchvision networks, against a plain forward pass."""
 
 import sys
-from pathlib import Path
 from urllib.error import URLError
 
 import numpy as np

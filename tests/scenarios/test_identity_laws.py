@@ -1,6 +1,6 @@
-"""Property tests: two jobs have one identity if, and only if, all that is used was the same.
+"""Property tests: two jobs have one identity if, and only if, all their results come from is one.
 
-What is said counts, also what a learner happens not to use; the processor does not.
+Settings count, used or not; the processor and this package's code do not.
 """
 
 from __future__ import annotations
@@ -120,15 +120,14 @@ def everything(raw, stream, made, device):
         own = {name: value for name, value in table.items() if name not in ("training", "kind")}
         defaults = {name: field.default for name, field in type_of_settings(job.kind).items()}
         usual = defaults["training"].model_dump(exclude_none=True) if defaults["training"] else {}
-        kind = LEARNERS[job.kind]
-        behind_features = job.kind != "offline" and "features" not in raw["network"]
+        offline, kind = job.kind == "offline", LEARNERS[job.kind]
         source = {
             "executed": [(made, place) for place in job.places],
             "network": raw["network"]["name"] if not kind.own_features else "its own",
             "recipe": {**training, **table.get("training", usual)},
             "settings": {**defaults, **own, "training": None, "kind": job.kind},
             "seed": job.seed,
-            "retrained": (retraining, raw["storage"]) if behind_features else None,
+            "retrained": None if offline else (retraining, raw["storage"]),
             "device": device.partition(":")[0],
         }
         yield whole.of(job), source

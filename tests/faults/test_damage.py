@@ -170,11 +170,11 @@ def test_damage_after_the_check_is_no_hole_in_the_tables(
     out, left = copied(finished, tmp_path / "run"), [times]
     true = writing.write_tables
 
-    def spoil_and_write(identity, root):
+    def spoil_and_write(identity, root, allowed):
         if left[0]:
             left[0] -= 1
             toy_store.cut_in_half(root / "jobs" / JOB / "step-2.json")
-        true(identity, root)
+        true(identity, root, allowed)
 
     monkeypatch.setattr("scenarios.study.run.write_tables", spoil_and_write)
     whole = run(out)

@@ -37,7 +37,7 @@ def whole_results(out: Path) -> dict[str, bytes | None]:
 
 
 @pytest.mark.parametrize(
-    ("first", "step"), [("size=16k", 100), ("nr_inodes=2,size=9m", 3)], ids=["bytes", "files"]
+    ("first", "step"), [("size=16k", 100), ("nr_inodes=2,size=9m", 2)], ids=["bytes", "files"]
 )
 def test_a_disk_that_grows_slowly(tmp_path: Path, finished: Path, first: str, step: int) -> None:
     """Every start finds some room and runs out of it again: at each of all writes, or nearly.

@@ -12,6 +12,7 @@ import torch
 from tests.bad_input import FILES, MISTAKES, MODULES
 from tests.bad_input.making import SPRUNG, TINY, TRAP
 from tests.bad_input.models import SOURCES
+from tests.bad_input.refused import assert_refused, contents
 
 # A module that was found to be broken must not be found again by another's name.
 MINE = {name.partition("/")[0].removesuffix(".py") for name in SOURCES}
@@ -33,10 +34,6 @@ def before(place):
     return contents(place)
 
 
-def contents(folder):
-    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
-
-
 @pytest.fixture(autouse=True)
 def apart(place, monkeypatch):
     """Keep Python from writing what it compiles, and torch's own folder of weights in the place."""
@@ -51,13 +48,7 @@ def apart(place, monkeypatch):
 
 @pytest.mark.parametrize("line", MISTAKES)
 def test_a_mistake_is_one_sentence_and_changes_nothing(probe, place, before, line):
-    code, out, err = probe(line)
-    assert (code, out) == (2, "")
-    assert err.startswith("error: ")
-    assert err.count("\n") == 1
-    assert err.endswith("\n")
-    for said in MISTAKES[line]:
-        assert said in err
+    assert_refused(probe(line), MISTAKES[line])
     assert contents(place) == before
 
 

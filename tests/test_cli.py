@@ -11,6 +11,7 @@ from scenarios.learners.catalogue import LEARNERS
 from scenarios.networks import ARCHITECTURES
 from scenarios.study.tables import TABLES, TIMES
 from tests.bad_input.making import TINY
+from tests.bad_input.refused import assert_refused, contents
 
 DRAWN = ("depth", "bias", "matrix", "curves", "tasks", "spider", "scores")
 FIGURES = [f"{name}.{kind}" for name in DRAWN for kind in ("png", "svg")]
@@ -53,10 +54,6 @@ def place(tmp_path_factory):
     return folder
 
 
-def contents(folder):
-    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
-
-
 def table_cells(out):
     """Return the cells of each line of a table, without its rules."""
     return [line.replace("│", " ").split() for line in out.splitlines()]
@@ -65,13 +62,7 @@ def table_cells(out):
 @pytest.mark.parametrize("line", MISTAKES)
 def test_a_mistake_is_one_sentence_and_changes_nothing(probe, place, line):
     before = contents(place)
-    code, out, err = probe(line)
-    assert (code, out) == (2, "")
-    assert err.startswith("error: ")
-    assert err.count("\n") == 1
-    assert err.endswith("\n")
-    for said in MISTAKES[line]:
-        assert said in err
+    assert_refused(probe(line), MISTAKES[line])
     assert contents(place) == before
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import ray
 from ray.cluster_utils import Cluster as Nodes
 
 from probe.errors import InputError, NotWritten
@@ -87,12 +86,30 @@ def test_what_cannot_be_written_ends_the_study(tmp_path: Path, nodes: Any) -> No
     until(lambda: not holders(work.root), seconds=5)
 
 
-def test_four_jobs_share_a_card(tmp_path: Path, nodes: Any) -> None:
-    """Of six jobs that need a quarter of a card each four are done; Ray only counts its cards."""
-    work = work_of(tmp_path / "run", study_of(seeds=3, learners={"finetune": {}}))
+def test_without_a_card_nobody_waits_for_one(tmp_path: Path, nodes: Any) -> None:
+    work = work_of(tmp_path / "run", STUDY)
+    with pytest.raises(InputError, match="no GPU is part of the Ray cluster"):
+        finish(work, Cluster(nodes.address, 1, 0.25))
+
+
+@pytest.fixture
+def card(nodes: Any) -> Iterator[None]:
+    """A node with room for six jobs and a card, which Ray only counts."""
+    node = nodes.add_node(num_cpus=6, num_gpus=1)
+    yield
+    nodes.remove_node(node)
+
+
+@pytest.mark.parametrize(("share", "at_once"), [(0.25, 4), (0.5, 2)])
+def test_jobs_share_a_card(
+    tmp_path: Path, nodes: Any, card: None, share: float, at_once: int
+) -> None:
+    """Of six jobs that end when they are killed as many are begun as the card has room for."""
+    study = study_of(seeds=3, learners={"finetune": {}})
+    names = [job.name for job in jobs_in(work_of(tmp_path / "run", study))]
+    work = work_of(tmp_path / "run", study, waits=[(name, "step-1") for name in names])
     left = [Attempt(job) for job in jobs_in(work)]
-    other = nodes.add_node(num_cpus=6, num_gpus=1)
-    looks = []
+    looks = [0]
 
     class Enough(Exception):
         pass
@@ -100,22 +117,14 @@ def test_four_jobs_share_a_card(tmp_path: Path, nodes: Any) -> None:
     def take() -> Attempt | None:
         if left:
             return left.pop()
-        free = ray.available_resources()
-        looks.append((ray.cluster_resources()["CPU"] - free.get("CPU", 0), free.get("GPU", 0)))
-        if looks[-1] == (4, 0) or len(looks) > 20:
+        looks.append(len(holders(work.root)))
+        if looks[-3:] == [at_once] * 3 or len(looks) > 50:
             raise Enough
         return None
 
     with pytest.raises(Enough):
-        list(Cluster(nodes.address, 8, 0.25).events(work, take))
-    assert looks[-1] == (4, 0)
-    nodes.remove_node(other)
-
-
-def test_without_a_card_nobody_waits_for_one(tmp_path: Path, nodes: Any) -> None:
-    work = work_of(tmp_path / "run", STUDY)
-    with pytest.raises(InputError, match="no GPU is part of the Ray cluster"):
-        finish(work, Cluster(nodes.address, 1, 0.25))
+        list(Cluster(nodes.address, 8, share).events(work, take))
+    assert max(looks) == looks[-3] == at_once
 
 
 def test_ctrl_c_leaves_the_cluster_as_it_was(tmp_path: Path, nodes: Any) -> None:

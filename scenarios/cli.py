@@ -54,6 +54,11 @@ def run(study: Annotated[str, typer.Argument(metavar="PRESET|FILE.toml")], flags
 
     Exit code 1 if a job failed while the others were finished.
     """
+    from scenarios.study.shortcut import shown_if_finished
+
+    if shown_if_finished(study, flags):
+        return
+
     from scenarios.study.asked import options_of, overrides_of
     from scenarios.study.run import run_study
 

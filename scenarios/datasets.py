@@ -13,8 +13,10 @@ import torch
 from probe.errors import InputError, unknown
 from probe.examples import Examples, check_examples
 from scenarios.bundled import breast_cancer, digits
-from scenarios.feature_files import SUFFIX, find, read_features
+from scenarios.feature_files import SUFFIX, find, places, read_features
 from scenarios.published import PUBLISHED, read_published
+
+_SPOKEN = "fsdd.npz"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -64,6 +66,17 @@ def load(name: str, location: Location | None = None) -> Dataset:
     return LOADERS[name](location or Location())
 
 
+def files_of(name: str, location: Location) -> list[Path]:
+    """Return the files that `load` reads or, of those not there, would read; none if bundled."""
+    if name.endswith(SUFFIX):
+        return places(name, location.folder)
+    if name in BUNDLED or location.folder is None:
+        return []
+    if name in PUBLISHED:
+        return [location.folder / file for own in PUBLISHED[name].files.values() for file in own]
+    return [location.folder / _SPOKEN]
+
+
 def held_out(data: Dataset, count: int) -> Dataset:
     """Return the data with the last `count` training examples of each class for testing.
 
@@ -107,9 +120,9 @@ def _spoken_digits(location: Location) -> Dataset:
     if location.folder is None:
         raise InputError(
             "spoken_digits needs a data folder: pass --data DIR (or set PROBE_DATA) where DIR "
-            "holds fsdd.npz, the recordings of the Free Spoken Digit Dataset"
+            f"holds {_SPOKEN}, the recordings of the Free Spoken Digit Dataset"
         )
-    train, test = spoken_digits(location.folder / "fsdd.npz")
+    train, test = spoken_digits(location.folder / _SPOKEN)
     return Dataset(name="spoken_digits", classes=10, train=train, test=test)
 
 

@@ -41,24 +41,31 @@ class Features:
 
 
 def find(name: str, folder: Path | None) -> Path:
-    """Return where the feature file of that name is.
+    """Return the first of the `places` of the feature file of that name where a file is.
+
+    Raises InputError if there is none, saying where was looked.
+    """
+    looked = places(name, folder)
+    for place in looked:
+        if place.is_file():
+            return place
+    shown = " or ".join(str(place.absolute()) for place in looked)
+    raise InputError(
+        f"there is no feature file {shown}: give its path, or point --data at its folder"
+    )
+
+
+def places(name: str, folder: Path | None) -> list[Path]:
+    """Return where the feature file of that name can be.
 
     name: an absolute path, or one relative to the current directory or else to the data folder.
-    Raises InputError if there is no file, saying where was looked.
     """
     try:
         # Not Path's own, which raises where there is no such user.
         given = Path(expanduser(name))
     except ValueError:
         given = Path(name)  # which no user's name can be
-    places = [given] if folder is None or given.is_absolute() else [given, folder / given]
-    for place in places:
-        if place.is_file():
-            return place
-    looked = " or ".join(str(place.absolute()) for place in places)
-    raise InputError(
-        f"there is no feature file {looked}: give its path, or point --data at its folder"
-    )
+    return [given] if folder is None or given.is_absolute() else [given, folder / given]
 
 
 def read_features(path: Path) -> Features:

@@ -12,7 +12,8 @@ from probe.metrics.scorecard import scorecard
 from scenarios.datasets import BUNDLED, LOADERS
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.networks import ARCHITECTURES
-from scenarios.study.reading import check_study, preset_names, read_study
+from scenarios.study.reading import check_study
+from scenarios.study.source import preset_names, read_study
 from scenarios.study.spec import Study
 
 

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from probe.printable import printable
-from scenarios.console import show_ends, show_omegas, show_results
+from scenarios.console import show_ends
 from scenarios.execution.schedule import Waiting
 from scenarios.execution.work import Ended
+from scenarios.outcome import show_omegas, show_results
 from scenarios.progress import show_progress
 from scenarios.study.job import jobs_of
 from tests.scenarios.test_console import after, pra

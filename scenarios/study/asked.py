@@ -9,6 +9,7 @@ from scenarios.execution.shards import Shard
 from scenarios.flags import RunFlags
 from scenarios.study.overrides import Overrides
 from scenarios.study.run import Options
+from scenarios.study.shortcut import told
 
 
 def overrides_of(flags: RunFlags) -> Overrides:
@@ -44,6 +45,7 @@ def options_of(flags: RunFlags) -> Options:
         shard=None if flags.shard is None else Shard.read(flags.shard),
         device=flags.device,
         cache_budget=None if size is None else parse_size(size, "--cache-budget"),
+        told=told(flags),
     )
 
 

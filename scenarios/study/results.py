@@ -28,16 +28,18 @@ class Result:
 
     The counts themselves are not kept: those of a large study do not fit into memory.
 
-    tasks: see `Tasks`; features: those of the job's network, the last is its output; accuracy: by
-    head of the report and by the number of tasks learned, (T,) fractions; final: by head, the
-    overall accuracy after all tasks; pra, f1: by feature, those of its partial retrained model, at
-    the output of the model itself under its own head, f1 (T,); test_sizes: the numbers of test
-    examples, (T,), empty if that evaluation is not finished; costs, seconds: what each task cost
-    and how long it took to learn, by its place from 1.
+    tasks: see `Tasks`; parts: the names of those that are finished; features: those of the job's
+    network, the last is its output; accuracy: by head of the report and by the number of tasks
+    learned, (T,) fractions; final: by head, the overall accuracy after all tasks; pra, f1: by
+    feature, those of its partial retrained model, at the output of the model itself under its own
+    head, f1 (T,); test_sizes: the numbers of test examples, (T,), empty if that evaluation is not
+    finished; costs, seconds: what each task cost and how long it took to learn, by its place from
+    1.
     """
 
     job: Job
     tasks: Tasks
+    parts: frozenset[str]
     features: tuple[str, ...]
     accuracy: Mapping[Head, Mapping[int, NDArray[np.float64]]]
     final: Mapping[str, float]
@@ -83,8 +85,7 @@ def result_of(
         return TaskCounts(tasks=classes, tables=tables) if tables else None
 
     steps = [f"step-{step}" for step in range(len(tasks) + 1)]
-    heads = parts[steps[-1]].counts if steps[-1] in parts else {}
-    after_all = {head: counts(steps[-1], head) for head in heads}
+    after_all = {head: counts(steps[-1], head) for head in ("single", "multi", "all")}
     models = {feature: counts(f"feature-{feature}", "single") for feature in features[:-1]}
     models[features[-1]] = final = after_all.get(own_head(job))
     probed = {feature: model for feature, model in models.items() if model}
@@ -92,6 +93,7 @@ def result_of(
     return Result(
         job=job,
         tasks=tasks,
+        parts=frozenset(parts),
         features=features,
         accuracy={
             head: {

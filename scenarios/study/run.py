@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -17,8 +18,7 @@ from probe.files import sweep, sweep_all
 from probe.placement import CacheSettings, Placed
 from probe.printable import printable
 from probe.retrain import SAMPLE, cache_plan
-from probe.table import MetricRow, SummaryRow, TimeRow, read_table
-from scenarios.console import show_ends, show_omegas, show_plan, show_results
+from scenarios.console import show_ends, show_plan
 from scenarios.datasets import Location
 from scenarios.device import device_named
 from scenarios.execution.choosing import Choice
@@ -28,14 +28,18 @@ from scenarios.execution.schedule import execute
 from scenarios.execution.shards import Shard
 from scenarios.execution.work import Ended, Work
 from scenarios.learners.catalogue import LEARNERS
+from scenarios.outcome import show_outcome
 from scenarios.progress import show_progress
 from scenarios.study.identity import identify
 from scenarios.study.job import Job, jobs_of, network_of, parts_of
 from scenarios.study.overrides import Overrides
 from scenarios.study.quarantine import notes
-from scenarios.study.reading import check_study, read_study
+from scenarios.study.reading import check_study
 from scenarios.study.sealing import refuse_links
+from scenarios.study.shortcut import command_hash
+from scenarios.study.source import read_study
 from scenarios.study.spec import Study
+from scenarios.study.stamp import Origin, Stamp, hashes, read_stamp, sources, state, write_stamp
 from scenarios.study.tables import TABLES, TIMES, write_tables
 from scenarios.task import Scenario
 
@@ -50,7 +54,8 @@ class Options:
     out: the run directory, None = runs/NAME; data, download: see `scenarios.datasets`; choice: the
     executor; shard: which of several processes on the run directory this is, None = it waits for
     what others do; cache_budget: bytes of memory for features' values, of all workers together,
-    None = half of what is free.
+    None = half of what is free; told: what the command was told, see `scenarios.study.shortcut`,
+    None = the same command given again goes the long way.
     """
 
     out: Path | None = None
@@ -60,6 +65,7 @@ class Options:
     shard: Shard | None = None
     device: str = "cpu"
     cache_budget: int | None = None
+    told: str | None = None
 
 
 def run_study(source: str, overrides: Overrides, options: Options) -> bool:
@@ -67,18 +73,17 @@ def run_study(source: str, overrides: Overrides, options: Options) -> bool:
 
     Returns whether no job has failed; the tables then are those of the whole study.
     """
-    study = overrides.applied_to(check_study(read_study(source), source))
+    raw = read_study(source)
+    study = overrides.applied_to(check_study(raw, source))
     device = device_named(options.device, here=not options.choice.remote)
     executor = options.choice.executor_on(device)
     location = Location.of(options.data, options.download)
+    # Before the data are read: what changes meanwhile is seen the next time.
+    origin = _origin(raw, options.told, study.scenario.files(location))
     scenario = study.scenario.scenario(location)
     # What does not fit the data is refused here, before anything is written.
     jobs = jobs_of(study, len(scenario.tasks))
-    few = _few(scenario)
-    for name, settings in study.learners.items():
-        network_of(study, name, LEARNERS[settings.kind].view(few))
-        if settings.budget:
-            settings.budget.quota(scenario.classes)
+    _refuse_misfits(study, scenario)
     root = options.out or Path("runs") / study.name
     work = Work(
         identity=identify(study, scenario, device),
@@ -97,14 +102,34 @@ def run_study(source: str, overrides: Overrides, options: Options) -> bool:
     if work.retraining_left(jobs):
         show_plan(console, _plans(study, scenario, work.cache), work.cache)
     del scenario  # whoever does a job loads the data for itself
-    ends = _to_the_end(console, work, jobs, executor, options.shard)
+    ends = _to_the_end(console, work, jobs, executor, options.shard, origin)
     for note in notes(root):
         console.print(printable(note), markup=False)
     return show_ends(console, root, ends)
 
 
+def _origin(raw: Mapping[str, Any], told: str | None, files: Sequence[Path]) -> Origin | None:
+    if told is None:
+        return None
+    return Origin(command=command_hash(raw, told), data=state(files))
+
+
+def _refuse_misfits(study: Study, scenario: Scenario) -> None:
+    """Raise InputError for a network that cannot see the data, and for budgets too small."""
+    few = _few(scenario)
+    for name, settings in study.learners.items():
+        network_of(study, name, LEARNERS[settings.kind].view(few))
+        if settings.budget:
+            settings.budget.quota(scenario.classes)
+
+
 def _to_the_end(
-    console: Console, work: Work, jobs: Sequence[Job], executor: Executor, shard: Shard | None
+    console: Console,
+    work: Work,
+    jobs: Sequence[Job],
+    executor: Executor,
+    shard: Shard | None,
+    origin: Origin | None,
 ) -> list[Ended]:
     """Do what is left of the jobs and show the tables, unless other processes are still at it."""
     left, ends = shard.order(jobs) if shard else list(jobs), list[Ended]()
@@ -121,7 +146,7 @@ def _to_the_end(
             console.print(printable(said), markup=False)
             _show_results(console, work)
             return []
-        _write_results(work)
+        _write_results(work, origin)
         # What was damaged since it was last looked at is set aside when the tables are made.
         failed = {end.job for end in ends if end.how == "failed"}
         left = [job for job in jobs if job not in failed and not _is_whole(work, job)]
@@ -135,28 +160,36 @@ def _is_whole(work: Work, job: Job) -> bool:
     return work.finished(job) == set(parts_of(work.identity.study, job))
 
 
-def _write_results(work: Work) -> None:
+def _write_results(work: Work, origin: Origin | None) -> None:
+    """Bring tables and figures up to date, and what they were made of."""
+    root = work.root
     while True:
         # Who was stopped for so long that another has written them reads the results again.
         with suppress(Lost), work.claims.awaited("tables") as allowed:
-            sweep_all(work.root, "*.csv")
-            sweep_all(work.root / "figures")
-            write_tables(work.identity, work.root, allowed)
-            build(work.root)
+            there, now = read_stamp(root), sources(root)
+            whole = there is not None and there.holds(root, now)
+            if not whole:
+                sweep_all(root, "*.csv")
+                sweep_all(root / "figures")
+                whole = write_tables(work.identity, root, allowed)
+                build(root)
+            if whole:
+                files = hashes(root, _shown(root))
+                allowed()
+                write_stamp(root, Stamp(made_of=now, files=files, origin=origin))
             break
     work.claims.forget()
 
 
-def _show_results(console: Console, work: Work) -> None:
-    study, root = work.identity.study, work.root
-    summary = read_table(root / "summary.csv", SummaryRow)
-    metrics = read_table(root / "metrics.csv", MetricRow)
-    show_results(console, summary, metrics)
-    if study.scenario.kind != "split":
-        show_omegas(console, metrics, read_table(root / TIMES, TimeRow))
+def _shown(root: Path) -> list[str]:
+    """Return the names of the tables and figures of a run directory."""
     pictures = (path for kind in FORMATS for path in (root / "figures").glob(f"*.{kind}"))
-    for path in [root / name for name in (*TABLES, TIMES)] + sorted(pictures):
-        console.print(printable(str(path)), markup=False, soft_wrap=True)
+    return [*TABLES, TIMES, *(f"figures/{path.name}" for path in sorted(pictures))]
+
+
+def _show_results(console: Console, work: Work) -> None:
+    omegas = work.identity.study.scenario.kind != "split"
+    show_outcome(console, work.root, omegas, _shown(work.root))
 
 
 def _plans(study: Study, scenario: Scenario, cache: CacheSettings) -> dict[str, tuple[Placed, ...]]:

@@ -51,10 +51,11 @@ def read_results(identity: Identity, root: Path) -> Iterator[Result]:
 
 def write_tables(
     identity: Identity, root: Path, allowed: Callable[[], object] = lambda: None
-) -> None:
-    """Write the tables of TABLES, and that of times, from what is finished so far.
+) -> bool:
+    """Write the tables of TABLES, and that of times; return whether no part was missing.
 
-    allowed: called before each is put in its place; raises if this process must no longer write.
+    They are made of what is finished so far. allowed: called before each is put in its place;
+    raises if this process must no longer write.
     """
     study, results = identity.study, list(read_results(identity, root))
     write = partial(_replace, allowed)
@@ -66,6 +67,7 @@ def write_tables(
     write(root / "costs.csv", CostRow, (c for result in results for c in _costs(result)))
     write(root / TIMES, TimeRow, (t for result in results for t in _times(result)))
     write(root / "rows.csv", Row, measured_rows(study, results))
+    return all(result.parts >= set(parts_of(study, result.job)) for result in results)
 
 
 def summary_rows(results: Sequence[Result]) -> list[SummaryRow]:

@@ -23,23 +23,26 @@ from scenarios.datasets import Location
 from scenarios.execution.executor import Executor, Take
 from scenarios.execution.schedule import execute
 from scenarios.execution.work import Ended, Event, Work
-from scenarios.study.identity import identify
+from scenarios.study.identity import Identity, identify
 from scenarios.study.job import Job, jobs_of
 from scenarios.study.reading import check_study
 from scenarios.study.spec import Study
 from scenarios.study.store import Measurement, Store
 from scenarios.study.tables import TABLES, write_tables
 
-TOML = """
+
+def toml(epochs: int, retraining: int) -> str:
+    """Return the study as a user writes it; retraining: epochs of the retrained models."""
+    return f"""
 [scenario]
 data = "digits"
 [network]
 name = "mlp"
 features = ["hidden1", "hidden2"]
 [training]
-epochs = 6
+epochs = {epochs}
 [retraining]
-epochs = 12
+epochs = {retraining}
 [learners.finetune]
 [learners.er]
 memory_per_class = 2
@@ -48,6 +51,9 @@ memory_per_class = 2
 there = [1, 2, 3, 4, 5]
 back = [5, 4, 3, 2, 1]
 """
+
+
+TOML = toml(epochs=6, retraining=12)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +118,10 @@ def study_of(**changes: Any) -> Study:
     return check_study({"name": "quick", **tomllib.loads(TOML), **changes}, "quick")
 
 
+def identity_of(study: Study) -> Identity:
+    return identify(study, study.scenario.scenario(Location(None)), torch.device("cpu"))
+
+
 def work_of(
     root: Path,
     study: Study,
@@ -119,15 +129,14 @@ def work_of(
     how: str = "",
     waits: Sequence[tuple[str, str]] = (),
 ) -> Ill:
-    device = torch.device("cpu")
     root.mkdir(exist_ok=True)
-    location = Location(None)
+    cache = CacheSettings(storage=study.storage, scratch=root / "scratch")
     return Ill(
-        identity=identify(study, study.scenario.scenario(location), device),
-        location=location,
+        identity=identity_of(study),
+        location=Location(None),
         device="cpu",
         root=root,
-        cache=CacheSettings(storage=study.storage, scratch=root / "scratch").settled(device, 1),
+        cache=cache.settled(torch.device("cpu"), 1),
         job=job,
         how=how,
         waits=tuple(waits),
@@ -220,10 +229,16 @@ def kill(process: int) -> Kill:
 
 def children() -> frozenset[int]:
     """Return the workers of a pool in this process that run."""
-    lists = Path("/proc/self/task").glob("*/children")
-    return frozenset(
-        int(child) for path in lists for child in path.read_text().split() if is_worker(child)
-    )
+    return workers_of(os.getpid())
+
+
+def workers_of(process: int) -> frozenset[int]:
+    """Return the workers of a pool in a process that run."""
+    found: list[str] = []
+    for path in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(OSError):
+            found += path.read_text().split()
+    return frozenset(int(child) for child in found if is_worker(child))
 
 
 def is_worker(process: str) -> bool:

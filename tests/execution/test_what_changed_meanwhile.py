@@ -96,11 +96,11 @@ def test_who_has_lost_the_lock_reads_the_results_again(
     made(tmp_path / "birds.npz", 0)
     write, calls = module.write_tables, []
 
-    def lose_first(*arguments: object) -> None:
+    def lose_first(*arguments: object) -> bool:
         calls.append(arguments)
         if len(calls) == 1:
             raise Lost
-        write(*arguments)  # type: ignore[arg-type]
+        return write(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(module, "write_tables", lose_first)
     assert ran(tmp_path, "run")

@@ -12,8 +12,9 @@ from scenarios.learners.geppnet import MapSettings
 from scenarios.learners.geppnet_stm import GeppnetStmSettings
 from scenarios.learners.pathnet import PathNetSettings
 from scenarios.networks import build_network
-from scenarios.study.reading import check_study, preset_names, read_study
+from scenarios.study.reading import check_study
 from scenarios.study.scenario_spec import IncrementalSpec, MultimodalSpec, PermutationSpec
+from scenarios.study.source import preset_names, read_study
 from scenarios.study.spec import Study
 
 PERMUTATION = ("kemker-mnist-permutation", "kemker-mnist-layers", "kemker-digits-permutation")

@@ -4,8 +4,9 @@ import pytest
 
 from probe.fitting import Recipe
 from scenarios.learners.er import ErSettings
-from scenarios.study.reading import check_study, preset_names, read_study
+from scenarios.study.reading import check_study
 from scenarios.study.report import ReportSpec
+from scenarios.study.source import preset_names, read_study
 
 ASKED_FOR = {
     "digits",

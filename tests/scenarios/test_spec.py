@@ -10,7 +10,8 @@ from probe.fitting import Recipe
 from scenarios.learners.er import ErSettings
 from scenarios.learners.finetune import FinetuneSettings
 from scenarios.study.job import jobs_of
-from scenarios.study.reading import check_study, read_study
+from scenarios.study.reading import check_study
+from scenarios.study.source import read_study
 
 LEAST = """
 name = "tiny"

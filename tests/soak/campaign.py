@@ -9,14 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import torch
-
-from scenarios.datasets import Location
 from scenarios.flags import RunFlags
-from scenarios.study.identity import Identity, identify
-from scenarios.study.reading import check_study, read_study
-from scenarios.study.tables import TABLES
-from tests.soak.driver import TOML
+from scenarios.study.reading import check_study
+from scenarios.study.source import read_study
+from tests.execution.quick import identity_of, tables, toml
 from tests.soak.kinds import KINDS, Place, Start, finish
 from tests.soak.laws import Broken, Witness
 
@@ -49,8 +45,9 @@ class Campaign:
         self._folder = folder
         self._seed = seed
         self._study = folder / "study.toml"
-        self._study.write_text(TOML, encoding="utf-8")
-        self._identity = self._identified()
+        self._study.write_text(toml(epochs=2, retraining=6), encoding="utf-8")
+        study = check_study(read_study(str(self._study)), "study.toml")
+        self._identity = identity_of(study)
         self._tables: dict[str, bytes] = {}
         self._lengths: dict[tuple[str, str | None], float] = {}
         for by, flags in ways:
@@ -95,11 +92,6 @@ class Campaign:
         start = time.monotonic()
         finish(place.start(flags, by))
         length = time.monotonic() - start
-        self._tables = self._tables or {name: (place.root / name).read_bytes() for name in TABLES}
+        self._tables = self._tables or tables(place.root)
         self.witness(place.root).end()
         return length
-
-    def _identified(self) -> Identity:
-        study = check_study(read_study(str(self._study)), "study.toml")
-        scenario = study.scenario.scenario(Location(None))
-        return identify(study, scenario, torch.device("cpu"))

@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import time
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -14,25 +13,7 @@ import scenarios.study.run
 from scenarios.flags import RunFlags
 from scenarios.study.asked import options_of, overrides_of
 from scenarios.study.run import run_study
-
-TOML = """
-[scenario]
-data = "digits"
-[network]
-name = "mlp"
-features = ["hidden1", "hidden2"]
-[training]
-epochs = 2
-[retraining]
-epochs = 6
-[learners.finetune]
-[learners.er]
-memory_per_class = 2
-[learners.offline]
-[orders]
-there = [1, 2, 3, 4, 5]
-back = [5, 4, 3, 2, 1]
-"""
+from tests.execution.quick import workers_of
 
 
 @dataclass
@@ -62,12 +43,7 @@ class Driver:
 
     def workers(self) -> list[int]:
         """Return the processes of its pool."""
-        lists = Path(f"/proc/{self.process}/task").glob("*/children")
-        found = []
-        for path in lists:
-            with suppress(OSError):
-                found += [int(child) for child in path.read_text().split()]
-        return [child for child in found if _is_worker(child)]
+        return sorted(workers_of(self.process))
 
 
 def warm(study: Path, flags: RunFlags) -> Driver:
@@ -110,9 +86,3 @@ def _set_up(study: Path) -> None:
     log = os.open(study.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 1)
     os.dup2(log, 2)
-
-
-def _is_worker(process: int) -> bool:
-    with suppress(OSError):
-        return b"spawn_main" in Path(f"/proc/{process}/cmdline").read_bytes()
-    return False

@@ -1,0 +1,153 @@
+"""What the tables and figures of a run directory were made of, so that none is made twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from probe.files import replacing
+from probe.regular import regular_file
+from scenarios.study.sealing import read_sealed, sealed
+
+_NAME = "tables.json"
+_PACKAGES = ("probe", "figures", "scenarios")
+_FILE = re.compile(r"[a-z]+\.csv|figures/[a-z]+\.(?:png|svg)")
+_DRAWN_WITH = ("matplotlib", "numpy")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """What was asked for when a study was finished, for those who ask for the same again.
+
+    command: a hash of the command; data: how every file of its data was then, see `state`.
+    """
+
+    command: str
+    data: Mapping[str, Sequence[int] | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stamp:
+    """What the tables and figures of a whole study were made of.
+
+    made_of: see `sources`; files: their SHA-256, by path in the run directory, in the order in
+    which they are shown; origin: None if unknown.
+    """
+
+    made_of: str
+    files: Mapping[str, str]
+    origin: Origin | None
+
+    def holds(self, root: Path, now: str) -> bool:
+        """Whether nothing has changed since; now: what `sources` says of the run directory."""
+        try:
+            return self.made_of == now and hashes(root, list(self.files)) == self.files
+        except OSError:
+            return False
+
+
+def sources(root: Path) -> str:
+    """Return a hash of all that tables and figures are made of.
+
+    That is every byte of the study's description and of every finished part, and of the code of
+    this package. Who reads them may set some aside: then it is not of what was used.
+    """
+    digest = hashlib.sha256(_code().encode())
+    for path in (root / "study.json", *_parts(root)):
+        digest.update(f"{path.relative_to(root).as_posix()!r}:{_hash_if_there(path)};".encode())
+    return digest.hexdigest()
+
+
+def read_stamp(root: Path) -> Stamp | None:
+    """Return what the tables and figures were made of, None if that is not known."""
+    try:
+        record = json.loads(read_sealed(root / _NAME))
+        origin = record["origin"]
+        if not all(map(_FILE.fullmatch, record["files"])):
+            raise ValueError("there are other files than tables and figures")
+        return Stamp(
+            made_of=record["made_of"],
+            files=dict(record["files"]),
+            origin=origin and Origin(command=origin["command"], data=dict(origin["data"])),
+        )
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return None
+
+
+def write_stamp(root: Path, stamp: Stamp) -> None:
+    """Write down what the tables and figures were made of; raises NotWritten if it cannot be.
+
+    Not if a part was missing: one that was damaged and is computed anew has the same bytes again,
+    and the tables were made without it.
+    """
+    with replacing(root / _NAME) as partial:
+        partial.write_bytes(sealed(json.dumps(asdict(stamp)).encode()))
+
+
+def hashes(root: Path, names: Sequence[str]) -> dict[str, str]:
+    """Return the SHA-256 of files of a run directory, by name; raises OSError."""
+    return {name: _hash(root / name) for name in names}
+
+
+def state(paths: Sequence[Path]) -> dict[str, list[int] | None]:
+    """Return what tells whether files have changed, without reading them; None = not there.
+
+    Of each: its size, its number, and when its content and it itself were changed last. The last of
+    them nobody can set.
+    """
+    return {str(path.absolute()): _state(path) for path in paths}
+
+
+def _state(path: Path) -> list[int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return [found.st_size, found.st_ino, found.st_mtime_ns, found.st_ctime_ns]
+
+
+def _parts(root: Path) -> Iterator[Path]:
+    for folder in sorted((root / "jobs").glob("*")):
+        names = os.listdir(folder) if folder.is_dir() else []
+        for name in sorted(names):
+            if name.endswith(".json") and not name.endswith(".checkpoint.json"):
+                yield folder / name
+
+
+def _hash_if_there(path: Path) -> str:
+    try:
+        return _hash(path)
+    except OSError as error:
+        return f"{error.errno}"
+
+
+def _hash(path: Path) -> str:
+    with regular_file(path, links=False) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@cache
+def _code() -> str:
+    """Return a hash of this package's own code and of the versions that tables depend on."""
+    digest = hashlib.sha256(repr([version(name) for name in _DRAWN_WITH]).encode())
+    for package in _PACKAGES:
+        for name, content in sorted(_modules(files(package), package)):
+            digest.update(f"{name!r}:{len(content)};".encode() + content)
+    return digest.hexdigest()
+
+
+def _modules(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _modules(entry, f"{name}/{entry.name}")
+        elif entry.name.endswith(".py"):
+            yield f"{name}/{entry.name}", entry.read_bytes()

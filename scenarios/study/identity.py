@@ -16,11 +16,11 @@ from probe.errors import InputError
 from probe.files import create, make_folder, replacing
 from probe.regular import regular_file
 from scenarios.learners.catalogue import LEARNERS
-from scenarios.study.job import Job
+from scenarios.study.job import Job, jobs_of, parts_of
 from scenarios.study.quarantine import FOLDER, set_aside
 from scenarios.study.sealing import opened, sealed
 from scenarios.study.spec import Study
-from scenarios.study.store import FORMAT, tensor_hash
+from scenarios.study.store import FORMAT, Store, tensor_hash
 from scenarios.task import Scenario
 
 _NAME = "study.json"
@@ -75,14 +75,15 @@ class Identity:
     def claim(self, root: Path) -> None:
         """Make the run directory this study's; raises InputError if it is another's.
 
-        A description that is damaged is set aside and written anew: every result says itself whose
-        it is.
+        A description that is damaged is set aside and written anew, and so is one that is lost:
+        every result says itself whose it is.
         """
         path, content = root / _NAME, self._content()
         if not os.path.lexists(path):
             make_folder(root)
+            free = _may_be_claimed(root) or self._has_results(root)
             # Another process may have made it this study's a moment ago.
-            if not _may_be_claimed(root) and not os.path.lexists(path):
+            if not free and not os.path.lexists(path):
                 raise InputError(f"{root} is not empty and holds no study: choose another --out")
             if create(path, content):
                 return
@@ -99,6 +100,16 @@ class Identity:
         # What is reported may have changed, too.
         with replacing(path) as partial:
             partial.write_bytes(content)
+
+    def _has_results(self, root: Path) -> bool:
+        """Whether there are results, and all of them this study's: each says itself whose it is."""
+        jobs = {job.name: job for job in jobs_of(self.study, len(self.tasks))}
+        names = [path.name for path in (root / "jobs").glob("*")]
+        return jobs.keys() >= set(names) and any(
+            Store(root, self.of(jobs[name])).holds(name, part)
+            for name in names
+            for part in parts_of(self.study, jobs[name])
+        )
 
     def _refuse_unless_own(self, root: Path, there: dict[str, Any]) -> None:
         own = json.loads(self._content())

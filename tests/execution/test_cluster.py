@@ -31,14 +31,31 @@ from tests.execution.quick import (
 from tests.execution.typed import command
 
 STUDY = study_of()
-SICK = "finetune.order-back.seed-0"
+SICK, NEXT = "finetune.order-back.seed-0", "er.order-there.seed-0"
 
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Any]:
-    nodes = Nodes(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    """A cluster whose first node, which is never killed, does no jobs."""
+    nodes = Nodes(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
     yield nodes
     nodes.shutdown()
+
+
+@pytest.fixture
+def room(nodes: Any) -> Iterator[None]:
+    """A node with room for two jobs."""
+    node = nodes.add_node(num_cpus=2)
+    yield
+    nodes.remove_node(node)
+
+
+@pytest.fixture
+def card(nodes: Any) -> Iterator[None]:
+    """A node with room for six jobs and a card, which Ray only counts."""
+    node = nodes.add_node(num_cpus=6, num_gpus=1)
+    yield
+    nodes.remove_node(node)
 
 
 @pytest.fixture(scope="module")
@@ -51,25 +68,24 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 def test_a_worker_and_a_node_are_killed(
     tmp_path: Path, nodes: Any, undisturbed: dict[str, bytes]
 ) -> None:
-    work = work_of(tmp_path / "run", STUDY, waits=[(SICK, "step-3")])
-    other = nodes.add_node(num_cpus=2)
-    raylet = other.all_processes["raylet"][0].process.pid
+    """The worker of one job, then the node of another: what is lost is done again elsewhere."""
+    work = work_of(tmp_path / "run", STUDY, waits=[(SICK, "step-3"), (NEXT, "step-3")])
+    others = [nodes.add_node(num_cpus=count) for count in (1, 2)]
 
-    def node_at_work() -> int | None:
-        """Return the other node's process once it is in the middle of a job, and a worker dead."""
-        for job in jobs_in(work) if kills else []:
-            parents = map(parent, holders(work.root, job.name))
-            if raylet in parents and 0 < len(work.finished(job)) < 8:
-                return raylet
-        return None
+    def node_of_the_next() -> int | None:
+        process = waiting(work, NEXT)()
+        return parent(process) if process and worker_killed else None
 
     watched = Watched(Cluster(nodes.address, 3, 0.0))
-    with killer([waiting(work, SICK)]) as kills, killer([node_at_work]):
+    with killer([waiting(work, SICK)]) as worker_killed, killer([node_of_the_next]) as node_killed:
         ends = finish(work, watched)
+    raylets = {node.all_processes["raylet"][0].process.pid for node in others}
+    assert node_killed[0].process in raylets
     assert {end.how for end in ends} == {"finished"}
-    assert len(watched.ended("killed")) >= 2
+    assert {SICK, NEXT} <= set(watched.ended("killed"))
     assert tables(work.root) == undisturbed
-    nodes.remove_node(other, allow_graceful=False)
+    for node in others:
+        nodes.remove_node(node, allow_graceful=False)
 
 
 def parent(process: int) -> int | None:
@@ -78,7 +94,7 @@ def parent(process: int) -> int | None:
     return None
 
 
-def test_what_cannot_be_written_ends_the_study(tmp_path: Path, nodes: Any) -> None:
+def test_what_cannot_be_written_ends_the_study(tmp_path: Path, nodes: Any, room: None) -> None:
     """And what others do at that moment does not go on."""
     work = work_of(tmp_path / "run", STUDY, "finetune.order-there.seed-0", "unwritten")
     with pytest.raises(NotWritten, match="No space left on device"):
@@ -90,14 +106,6 @@ def test_without_a_card_nobody_waits_for_one(tmp_path: Path, nodes: Any) -> None
     work = work_of(tmp_path / "run", STUDY)
     with pytest.raises(InputError, match="no GPU is part of the Ray cluster"):
         finish(work, Cluster(nodes.address, 1, 0.25))
-
-
-@pytest.fixture
-def card(nodes: Any) -> Iterator[None]:
-    """A node with room for six jobs and a card, which Ray only counts."""
-    node = nodes.add_node(num_cpus=6, num_gpus=1)
-    yield
-    nodes.remove_node(node)
 
 
 @pytest.mark.parametrize(("share", "at_once"), [(0.25, 4), (0.5, 2)])
@@ -127,7 +135,7 @@ def test_jobs_share_a_card(
     assert max(looks) == looks[-3] == at_once
 
 
-def test_ctrl_c_leaves_the_cluster_as_it_was(tmp_path: Path, nodes: Any) -> None:
+def test_ctrl_c_leaves_the_cluster_as_it_was(tmp_path: Path, nodes: Any, room: None) -> None:
     parts = tmp_path / "run" / "jobs"
     with command(tmp_path, "--executor", "ray", "--ray-address", nodes.address) as started:
         started.reaches(lambda: list(parts.glob("*/step-2.json")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -122,17 +123,34 @@ def test_a_damaged_description_is_written_anew(tmp_path: Path, finished: Path, s
     show_status(out)
 
 
-def test_a_description_lost_after_it_was_set_aside(tmp_path: Path, finished: Path) -> None:
-    """Killed between setting it aside and writing it anew; of nobody's folder it says so."""
+def test_a_lost_description_is_written_anew_where_every_result_is_its_own(
+    tmp_path: Path, finished: Path
+) -> None:
     out = copied(finished, tmp_path / "run")
     (out / "study.json").unlink()
+    with pytest.raises(InputError, match="is not empty and holds no study"):
+        replace(read_identity(finished), data="other data").claim(out)
+    strange = out / "jobs" / "thesis"
+    strange.mkdir()
+    with pytest.raises(InputError, match="is not empty and holds no study"):
+        run(out)
+    strange.rmdir()
+    before = modified(out)
+    assert run(out)
+    assert modified(out) == before
+    assert tables(out) == tables(finished)
+    assert (out / "study.json").read_bytes() == (finished / "study.json").read_bytes()
+
+
+def test_a_description_lost_after_it_was_set_aside(tmp_path: Path, finished: Path) -> None:
+    """Killed between setting it aside and writing it anew, before there were any results."""
+    out = tmp_path / "run"
+    (out / "jobs").mkdir(parents=True)
     with pytest.raises(InputError, match="is not empty and holds no study"):
         run(out)
     (out / "quarantine").mkdir()
     (out / "quarantine" / "study.json").write_bytes(b"spoiled")
-    before = modified(out)
     assert run(out)
-    assert modified(out) == before
     assert tables(out) == tables(finished)
 
 

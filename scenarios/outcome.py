@@ -15,6 +15,12 @@ from probe.printable import printable
 from probe.summary import training_seconds
 from probe.table import MetricRow, SummaryRow, TimeRow, read_table
 
+TABLES = ("rows.csv", "summary.csv", "metrics.csv", "learners.csv", "costs.csv")
+"""The tables of a run directory, by file name; the same study gives the same bytes."""
+
+TIMES = "times.csv"
+"""A further one: how long each task took, which no two runs have the same."""
+
 
 def show_outcome(console: Console, root: Path, omegas: bool, files: Iterable[str]) -> None:
     """Print the results that the tables of a run directory hold, and the files by name.

@@ -9,7 +9,7 @@ from scenarios.cli import main
 from scenarios.datasets import LOADERS
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.networks import ARCHITECTURES
-from scenarios.study.tables import TABLES, TIMES
+from scenarios.outcome import TABLES, TIMES
 from tests.bad_input.making import TINY
 from tests.bad_input.refused import assert_refused, contents
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Any
 from rich.console import Console
 
 from figures.build import build
-from figures.style import FORMATS
 from probe.examples import Examples
 from probe.files import sweep, sweep_all
 from probe.placement import CacheSettings, Placed
@@ -28,7 +27,7 @@ from scenarios.execution.schedule import execute
 from scenarios.execution.shards import Shard
 from scenarios.execution.work import Ended, Work
 from scenarios.learners.catalogue import LEARNERS
-from scenarios.outcome import show_outcome
+from scenarios.outcome import TABLES, TIMES, show_outcome
 from scenarios.progress import show_progress
 from scenarios.study.identity import identify
 from scenarios.study.job import Job, jobs_of, network_of, parts_of
@@ -39,8 +38,17 @@ from scenarios.study.sealing import refuse_links
 from scenarios.study.shortcut import command_hash
 from scenarios.study.source import read_study
 from scenarios.study.spec import Study
-from scenarios.study.stamp import Origin, Stamp, hashes, read_stamp, sources, state, write_stamp
-from scenarios.study.tables import TABLES, TIMES, write_tables
+from scenarios.study.stamp import (
+    Origin,
+    Stamp,
+    hashes,
+    read_stamp,
+    shown,
+    sources,
+    state,
+    write_stamp,
+)
+from scenarios.study.tables import write_tables
 from scenarios.task import Scenario
 
 _ROUNDS = 2
@@ -111,7 +119,10 @@ def run_study(source: str, overrides: Overrides, options: Options) -> bool:
 def _origin(raw: Mapping[str, Any], told: str | None, files: Sequence[Path]) -> Origin | None:
     if told is None:
         return None
-    return Origin(command=command_hash(raw, told), data=state(files))
+    try:
+        return Origin(command=command_hash(raw, told), data=state(files))
+    except OSError:
+        return None  # the current folder is gone
 
 
 def _refuse_misfits(study: Study, scenario: Scenario) -> None:
@@ -167,29 +178,35 @@ def _write_results(work: Work, origin: Origin | None) -> None:
         # Who was stopped for so long that another has written them reads the results again.
         with suppress(Lost), work.claims.awaited("tables") as allowed:
             there, now = read_stamp(root), sources(root)
-            whole = there is not None and there.holds(root, now)
-            if not whole:
-                sweep_all(root, "*.csv")
-                sweep_all(root / "figures")
-                whole = write_tables(work.identity, root, allowed)
-                build(root)
-            if whole:
-                files = hashes(root, _shown(root))
+            if there is not None and there.holds(root, now):
+                files: Mapping[str, str] | None = there.files
+            else:
+                files = _written_results(work, allowed)
+            if files is not None:
                 allowed()
                 write_stamp(root, Stamp(made_of=now, files=files, origin=origin))
             break
     work.claims.forget()
 
 
-def _shown(root: Path) -> list[str]:
-    """Return the names of the tables and figures of a run directory."""
-    pictures = (path for kind in FORMATS for path in (root / "figures").glob(f"*.{kind}"))
-    return [*TABLES, TIMES, *(f"figures/{path.name}" for path in sorted(pictures))]
+def _written_results(work: Work, allowed: Callable[[], object]) -> dict[str, str] | None:
+    """Write tables and figures; return their hashes if they are whole and as they were written."""
+    root = work.root
+    sweep_all(root, "*.csv")
+    sweep_all(root / "figures")
+    whole = write_tables(work.identity, root, allowed)
+    tables = hashes(root, [*TABLES, TIMES])
+    build(root)
+    files = hashes(root, shown(root))
+    if not whole or tables is None or files is None:
+        return None
+    # Figures take seconds to draw.
+    return files if tables.items() <= files.items() else None
 
 
 def _show_results(console: Console, work: Work) -> None:
     omegas = work.identity.study.scenario.kind != "split"
-    show_outcome(console, work.root, omegas, _shown(work.root))
+    show_outcome(console, work.root, omegas, shown(work.root))
 
 
 def _plans(study: Study, scenario: Scenario, cache: CacheSettings) -> dict[str, tuple[Placed, ...]]:

@@ -16,6 +16,7 @@ from scenarios.study.report import ReportSpec
 from scenarios.study.results import Result, own_head
 
 _Name = tuple[str, str, str]  # head, paper, metric
+_Scores = defaultdict[_Name, list[tuple[int, float]]]  # seed, value
 _Peers = Mapping[tuple[str, str, int], Result]  # by learner's kind, order, seed
 
 
@@ -30,24 +31,20 @@ def metric_rows(
     by what was learned first, as `omega_base[NAME first]`: in Kemker 2018's multi-modal experiment
     the orders are not each other's repetition.
     """
-    scores: defaultdict[tuple[str, _Name], list[tuple[int, float]]] = defaultdict(list)
+    scores: defaultdict[str, _Scores] = defaultdict(lambda: defaultdict(list))
     peers = {(r.job.kind, r.job.order, r.job.seed): r for r in results}
     for result in results:
+        own, seed = scores[result.job.learner], result.job.seed
         for name, value in _scores(result, peers, report):
-            scores[result.job.learner, name].append((result.job.seed, value))
+            own[name].append((seed, value))
             head, paper, metric = name
             if by_first and metric.startswith("omega_") and not result.job.offline:
-                own = (head, paper, f"{metric}[{result.names[0]} first]")
-                scores[result.job.learner, own].append((result.job.seed, value))
-    spreads: defaultdict[str, dict[_Name, Spread]] = defaultdict(dict)
-    for (learner, name), values in scores.items():
-        if spread := over_seeds(values):
-            spreads[learner][name] = spread
-    return [
-        _row(learner, name, spread)
-        for learner, own in spreads.items()
-        for name, spread in [*own.items(), *_cl(own, report)]
-    ]
+                own[head, paper, f"{metric}[{result.names[0]} first]"].append((seed, value))
+    rows = []
+    for learner, own in scores.items():
+        spreads = {name: spread for name, values in own.items() if (spread := over_seeds(values))}
+        rows += [_row(learner, *each) for each in [*spreads.items(), *_cl(spreads, report)]]
+    return rows
 
 
 def _scores(result: Result, peers: _Peers, report: ReportSpec) -> Iterator[tuple[_Name, float]]:

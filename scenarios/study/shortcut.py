@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,21 +26,40 @@ from scenarios.study.stamp import Stamp, read_stamp, sources, state
 _COMPUTED_WITH = ("torch", "numpy", "scikit-learn", "scipy")
 
 
-def told(flags: RunFlags) -> str:
-    """Return a hash of what a `probe run` is told beside the study: by flags and surroundings."""
+def told(flags: RunFlags) -> str | None:
+    """Return a hash of what a `probe run` is told beside the study: by flags and surroundings.
+
+    None if the current folder is gone.
+    """
+    try:
+        folder = os.getcwd()
+    except OSError:
+        return None
     record = {
         "flags": asdict(flags) | {"out": None},
-        "folder": os.getcwd(),
+        "folder": folder,
         "home": os.path.expanduser("~"),
         "data": os.environ.get("PROBE_DATA"),
         "versions": [version(name) for name in _COMPUTED_WITH],
+        "torch": _build_of_torch(),
     }
     return hashlib.sha256(json.dumps(record, default=str).encode()).hexdigest()
 
 
+def _build_of_torch() -> bytes:
+    """Return what torch says of itself: its metadata do not tell builds for CPU and GPU apart."""
+    found = find_spec("torch")
+    if found is None or found.origin is None:
+        return b""
+    try:
+        return Path(found.origin).with_name("version.py").read_bytes()
+    except OSError:
+        return b""
+
+
 def command_hash(study: Mapping[str, Any], beside: str) -> str:
     """Return a hash of a whole command: a study as it was written, and what is told beside it."""
-    return hashlib.sha256(f"{json.dumps(study, default=str)} {beside}".encode()).hexdigest()
+    return hashlib.sha256(f"{json.dumps(study)} {beside}".encode()).hexdigest()
 
 
 def shown_if_finished(source: str, flags: RunFlags) -> bool:
@@ -52,8 +72,9 @@ def shown_if_finished(source: str, flags: RunFlags) -> bool:
     try:
         study = read_study(source)
         root = flags.out or Path("runs") / str(study["name"])
-        stamp = _stamp_of(root, command_hash(study, told(flags)))
-    except (InputError, OSError, ValueError, LookupError):
+        beside = told(flags)
+        stamp = None if beside is None else _stamp_of(root, command_hash(study, beside))
+    except (InputError, OSError, ValueError, LookupError, TypeError, RecursionError):
         return False
     if stamp is None:
         return False
@@ -71,6 +92,15 @@ def _stamp_of(root: Path, command: str) -> Stamp | None:
     if stamp is None or stamp.origin is None or stamp.origin.command != command:
         return None
     refuse_links(root)
+    if any(_left(root)):
+        return None
     data = stamp.origin.data
     same = data == state([Path(path) for path in data]) and stamp.holds(root, sources(root))
     return stamp if same else None
+
+
+def _left(root: Path) -> Iterator[Path]:
+    """Yield what others do there, or have left as they were killed: the run itself clears it."""
+    yield from root.glob("*.tmp")
+    for folder in ("locks", "scratch"):
+        yield from (root / folder).glob("*")

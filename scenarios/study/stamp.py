@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -16,11 +16,14 @@ from pathlib import Path
 
 from probe.files import replacing
 from probe.regular import regular_file
+from scenarios.outcome import TABLES, TIMES
+from scenarios.study.quarantine import set_aside
 from scenarios.study.sealing import read_sealed, sealed
 
 _NAME = "tables.json"
 _PACKAGES = ("probe", "figures", "scenarios")
-_FILE = re.compile(r"[a-z]+\.csv|figures/[a-z]+\.(?:png|svg)")
+_PICTURES = (".png", ".svg")
+_LARGEST = 2**32  # bytes of a file that is hashed: far above what one of ours can have
 _DRAWN_WITH = ("matplotlib", "numpy")
 
 
@@ -49,10 +52,14 @@ class Stamp:
 
     def holds(self, root: Path, now: str) -> bool:
         """Whether nothing has changed since; now: what `sources` says of the run directory."""
-        try:
-            return self.made_of == now and hashes(root, list(self.files)) == self.files
-        except OSError:
-            return False
+        names = list(self.files)
+        return self.made_of == now and names == shown(root) and hashes(root, names) == self.files
+
+
+def shown(root: Path) -> list[str]:
+    """Return the names of the tables and figures of a run directory, as they are shown."""
+    pictures = (path for path in (root / "figures").glob("*") if path.suffix in _PICTURES)
+    return [*TABLES, TIMES, *(f"figures/{path.name}" for path in sorted(pictures))]
 
 
 def sources(root: Path) -> str:
@@ -71,16 +78,19 @@ def read_stamp(root: Path) -> Stamp | None:
     """Return what the tables and figures were made of, None if that is not known."""
     try:
         record = json.loads(read_sealed(root / _NAME))
-        origin = record["origin"]
-        if not all(map(_FILE.fullmatch, record["files"])):
-            raise ValueError("there are other files than tables and figures")
-        return Stamp(
-            made_of=record["made_of"],
-            files=dict(record["files"]),
-            origin=origin and Origin(command=origin["command"], data=dict(origin["data"])),
-        )
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+    except (OSError, ValueError, RecursionError):
         return None
+    match record:
+        case {"made_of": str(made_of), "files": dict(files), "origin": None}:
+            return Stamp(made_of=made_of, files=files, origin=None)
+        case {
+            "made_of": str(made_of),
+            "files": dict(files),
+            "origin": {"command": str(command), "data": dict(data)},
+        }:
+            return Stamp(made_of=made_of, files=files, origin=Origin(command=command, data=data))
+        case _:
+            return None
 
 
 def write_stamp(root: Path, stamp: Stamp) -> None:
@@ -89,13 +99,19 @@ def write_stamp(root: Path, stamp: Stamp) -> None:
     Not if a part was missing: one that was damaged and is computed anew has the same bytes again,
     and the tables were made without it.
     """
-    with replacing(root / _NAME) as partial:
+    path = root / _NAME
+    if path.is_dir() and not path.is_symlink():
+        set_aside(root, path, "it is a folder")
+    with replacing(path) as partial:
         partial.write_bytes(sealed(json.dumps(asdict(stamp)).encode()))
 
 
-def hashes(root: Path, names: Sequence[str]) -> dict[str, str]:
-    """Return the SHA-256 of files of a run directory, by name; raises OSError."""
-    return {name: _hash(root / name) for name in names}
+def hashes(root: Path, names: Sequence[str]) -> dict[str, str] | None:
+    """Return the SHA-256 of files of a run directory, by name; None if one of them is no file."""
+    try:
+        return {name: _hash(root / name) for name in names}
+    except OSError:
+        return None
 
 
 def state(paths: Sequence[Path]) -> dict[str, list[int] | None]:
@@ -110,7 +126,7 @@ def state(paths: Sequence[Path]) -> dict[str, list[int] | None]:
 def _state(path: Path) -> list[int] | None:
     try:
         found = os.stat(path)
-    except OSError:
+    except (OSError, ValueError):
         return None
     return [found.st_size, found.st_ino, found.st_mtime_ns, found.st_ctime_ns]
 
@@ -132,6 +148,8 @@ def _hash_if_there(path: Path) -> str:
 
 def _hash(path: Path) -> str:
     with regular_file(path, links=False) as file:
+        if os.fstat(file.fileno()).st_size > _LARGEST:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

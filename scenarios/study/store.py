@@ -9,7 +9,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ class Spent:
     seconds: float
 
     def __post_init__(self) -> None:
-        whole = all(type(n) is int and 0 <= n < 2**63 for n in astuple(self.cost))
+        whole = all(type(n) is int and 0 <= n < 2**63 for n in vars(self.cost).values())
         seconds = self.seconds
         if not whole or type(seconds) is bool or not (math.isfinite(seconds) and seconds >= 0):
             raise ValueError(f"nothing can have cost that: {self}")
@@ -160,7 +160,7 @@ class Store:
             self._set_aside(self._path(job, name), reason)
 
     def _path(self, job: str, name: str) -> Path:
-        return self.root / "jobs" / job / name
+        return self.root.joinpath("jobs", job, name)
 
     def _write(self, path: Path, content: bytes) -> None:
         self._allowed()
@@ -249,7 +249,7 @@ def _unpacked(record: dict[str, Any]) -> tuple[Counts, ...]:
     cells = np.frombuffer(base64.b64decode(record["cells"], validate=True), record["kind"])
     if not cells.size:
         raise ValueError("expected at least one table")
-    return tuple(map(Counts, cells.reshape(record["shape"])))
+    return Counts.each(cells.reshape(record["shape"]))
 
 
 def _spent(record: dict[str, Any] | None) -> Spent | None:

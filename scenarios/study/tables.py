@@ -24,18 +24,13 @@ from probe.table import (
     write_table,
 )
 from scenarios.learners.base import Settings
+from scenarios.outcome import TIMES
 from scenarios.study.identity import Identity
 from scenarios.study.job import jobs_of, parts_of
 from scenarios.study.results import Result, result_of
 from scenarios.study.scores import metric_rows
 from scenarios.study.spec import Study
 from scenarios.study.store import Store
-
-TABLES = ("rows.csv", "summary.csv", "metrics.csv", "learners.csv", "costs.csv")
-"""The tables that `write_tables` writes, by file name; the same study gives the same bytes."""
-
-TIMES = "times.csv"
-"""A further one: how long each task took, which no two runs have the same."""
 
 
 def read_results(identity: Identity, root: Path) -> Iterator[Result]:

@@ -49,19 +49,6 @@ class Shape:
 
 def write_study(root: Path, shape: Shape) -> int:
     """Write every part of a study as its jobs would, and return how many there are."""
-    identity, tables = _identity(shape), _tables(max(map(max, shape.classes)) + 1)
-    identity.claim(root)
-    written = 0
-    for job in jobs_of(identity.study, shape.tasks):
-        store = Store(root, identity.of(job))
-        for part in parts_of(identity.study, job):
-            each = [tables[(7 * written + k) % _POOL] for k in range(shape.tasks)]
-            store.write(job.name, part, _measured(part, each if shape.alike else each[:1]))
-            written += 1
-    return written
-
-
-def _identity(shape: Shape) -> Identity:
     raw = {
         "name": "made-up",
         "scenario": {"kind": "permutation" if shape.alike else "split", "data": "digits"},
@@ -72,7 +59,22 @@ def _identity(shape: Shape) -> Identity:
     }
     tasks = tuple((f"task {k}", tuple(own)) for k, own in enumerate(shape.classes, 1))
     study = check_study(raw, "made-up")
-    return Identity(study=study, tasks=tasks, data="", device="cpu", torch="")
+    return write_parts(root, Identity(study=study, tasks=tasks, data="", device="cpu", torch=""))
+
+
+def write_parts(root: Path, identity: Identity) -> int:
+    """Write every part of the study of that identity, and return how many there are."""
+    classes, tasks = max(max(own) for _, own in identity.tasks) + 1, len(identity.tasks)
+    alike, tables = identity.study.scenario.kind == "permutation", _tables(classes)
+    identity.claim(root)
+    written = 0
+    for job in jobs_of(identity.study, tasks):
+        store = Store(root, identity.of(job))
+        for part in parts_of(identity.study, job):
+            each = [tables[(7 * written + k) % _POOL] for k in range(tasks)]
+            store.write(job.name, part, _measured(part, each if alike else each[:1]))
+            written += 1
+    return written
 
 
 def _tables(classes: int) -> list[Counts]:

@@ -1,7 +1,7 @@
 """Large studies: how soon a finished one knows that it is, how soon its tables are there again.
 
-Times are those of the clock in a process of its own, once everything is imported; the files lie in
-the system's cache, as they have just been written.
+Times are those of the clock in a process of its own, of a whole one or once everything is imported,
+as it says; the files lie in the system's cache, as they have just been written.
 """
 
 from __future__ import annotations
@@ -13,63 +13,87 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+import torch
 from rich.table import Table
 
 from probe.placement import CacheSettings
 from probe.table import MetricRow, Row, SummaryRow, write_table
 from scenarios.datasets import Location
 from scenarios.execution.work import Work
-from scenarios.study.identity import read_identity
+from scenarios.study.identity import identify, read_identity
 from scenarios.study.job import jobs_of
+from scenarios.study.reading import check_study
 from scenarios.study.scores import metric_rows
+from scenarios.study.source import read_study
 from scenarios.study.tables import measured_rows, read_results, summary_rows
-from tests.bench.made_up import Shape, write_study
+from tests.bench.made_up import Shape, write_parts, write_study
 
 MB = 10**6
 LEARNERS = ("finetune", "er", "ewc", "si", "lwf", "gem", "icarl", "cumulative")
-MANY_PARTS = Shape(learners=(*LEARNERS, "rwalk"), tasks=10, per_task=1, seeds=8)
 MANY_ROWS = {
     "20 tasks of 5 classes": Shape(learners=(*LEARNERS, "offline"), tasks=20, per_task=5, seeds=5),
     "10 permutations": Shape(
         learners=(*LEARNERS, "rwalk"), tasks=10, per_task=10, seeds=30, alike=True
     ),
 }
-SMALL = ("--learners", "er,offline", "--orders", "shuffle:2", "--epochs", "1", "--train-limit", "8")
+# Ten tasks, nine learners and ten orders: 10,080 parts.
+MANY_PARTS = "\n".join(
+    [
+        "seeds = 8",
+        '[scenario]\ndata = "digits"\nclasses_per_task = 1',
+        '[network]\nname = "cnn3"',
+        '[report]\nheads = ["single", "multi", "all"]',
+        *(f"[learners.{name}]" for name in (*LEARNERS, "rwalk")),
+    ]
+)
 _CHILD = """
 import json, sys
 from pathlib import Path
 from tests.bench import scale
 print(json.dumps(scale.{}(Path(sys.argv[1]))))
 """
-_ONLY_TORCH = """
-import json, torch
-with open("/proc/self/status") as status:
-    print(json.dumps({"peak": 1024 * int(status.read().partition("VmHWM:")[2].split()[0])}))
+# Small itself: what a process is forked from counts as its own memory.
+_WATCHED = """
+import json, resource, subprocess, sys, time
+start = time.perf_counter()
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(json.dumps({"seconds": time.perf_counter() - start, "peak": 1024 * used.ru_maxrss}))
 """
 
 
-def restart(shape: Shape = MANY_PARTS) -> tuple[Table, dict[str, object]]:
-    """Return the time and the memory it takes to find that nothing is left to do."""
-    with _folder() as root:
-        parts = write_study(root / "many", shape)
-        found = {
-            "parts": parts,
-            **_in_a_process(_CHILD.format("_find_nothing_left"), root / "many"),
-        }
-        found["torch"] = _in_a_process(_ONLY_TORCH)["peak"]
-        run = [sys.executable, "-m", "scenarios", "run", "digits", *SMALL, "--out", root / "small"]
-        _timed(run)
-        found["small_run_seconds"] = _timed(run)
-    table = Table("", "", title="A finished study, started again")
-    table.add_row(f"to see that {parts:,} parts are there", f"{found['seconds']:.2f} s")
-    table.add_row("peak memory (RSS)", f"{found['peak'] / MB:.0f} MB")
-    table.add_row("of which everything imported", f"{found['imported'] / MB:.0f} MB")
-    table.add_row("of which torch alone", f"{found['torch'] / MB:.0f} MB")
-    table.add_row("`probe run` of a small one, whole", f"{found['small_run_seconds']:.1f} s")
-    return table, found
+def restart(text: str = MANY_PARTS) -> tuple[Table, dict[str, object]]:
+    """Return the time and the memory of `probe run` where nothing is left to do."""
+    with _folder() as folder:
+        source, root = folder / "many.toml", folder / "many"
+        source.write_text(text, encoding="utf-8")
+        study = check_study(read_study(str(source)), source.name)
+        location = Location()
+        scenario = study.scenario.scenario(location)
+        parts = write_parts(root, identify(study, scenario, torch.device("cpu")))
+        found = {"look": _in_a_process(_CHILD.format("_find_nothing_left"), root)}
+        run = [sys.executable, "-m", "scenarios", "run", str(source), "--out", str(root)]
+        found["results"] = _in_a_process(_WATCHED, *run)
+        again = [_in_a_process(_WATCHED, *run) for _ in range(3)]
+        found["again"] = sorted(again, key=itemgetter("seconds"))[1]
+        found["other"] = _in_a_process(_WATCHED, *run, "--workers", "1")
+    table = Table("", "s", "peak RSS", title=f"A study of {parts:,} finished parts, started again")
+    for name, what in _STARTS.items():
+        seconds, peak = found[name]["seconds"], found[name]["peak"]
+        table.add_row(what, f"{seconds:.2f}", f"{peak / MB:.0f} MB")
+    return table, {"parts": parts, **found}
+
+
+_STARTS = {
+    "again": "`probe run`, whole, by the command that has finished it",
+    "other": "`probe run`, whole, with other flags: torch and data are loaded",
+    "look": "of that, to find that no part is missing (imports not counted)",
+    "results": "`probe run`, whole, where tables and figures are to be made",
+}
 
 
 def rows() -> tuple[Table, dict[str, object]]:
@@ -92,7 +116,7 @@ def rows() -> tuple[Table, dict[str, object]]:
 
 
 def _find_nothing_left(root: Path) -> dict[str, object]:
-    identity, imported = read_identity(root), _peak()
+    identity = read_identity(root)
     cache = CacheSettings(budget=0, storage="fp32", scratch=root)
     work = Work(identity=identity, location=Location(), device="cpu", root=root, cache=cache)
     start = time.perf_counter()
@@ -103,7 +127,7 @@ def _find_nothing_left(root: Path) -> dict[str, object]:
     seconds = time.perf_counter() - start
     if left:
         raise RuntimeError(f"{len(left)} jobs of a finished study are taken for unfinished")
-    return {"seconds": seconds, "peak": _peak(), "imported": imported}
+    return {"seconds": seconds, "peak": _peak()}
 
 
 def _write_large_tables(root: Path) -> dict[str, object]:
@@ -127,16 +151,10 @@ def _write_large_tables(root: Path) -> dict[str, object]:
     return {"steps": steps, "rows": count, "peak": _peak()}
 
 
-def _in_a_process(code: str, *arguments: Path) -> dict[str, Any]:
+def _in_a_process(code: str, *arguments: str | Path) -> dict[str, Any]:
     call = [sys.executable, "-c", code, *arguments]
     done = subprocess.run(call, stdout=subprocess.PIPE, text=True, check=True)
     return dict(json.loads(done.stdout.splitlines()[-1]))
-
-
-def _timed(call: list[Any]) -> float:
-    start = time.perf_counter()
-    subprocess.run(call, stdout=subprocess.DEVNULL, check=True)
-    return time.perf_counter() - start
 
 
 @contextmanager

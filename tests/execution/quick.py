@@ -23,12 +23,13 @@ from scenarios.datasets import Location
 from scenarios.execution.executor import Executor, Take
 from scenarios.execution.schedule import execute
 from scenarios.execution.work import Ended, Event, Work
+from scenarios.outcome import TABLES
 from scenarios.study.identity import Identity, identify
 from scenarios.study.job import Job, jobs_of
 from scenarios.study.reading import check_study
 from scenarios.study.spec import Study
 from scenarios.study.store import Measurement, Store
-from scenarios.study.tables import TABLES, write_tables
+from scenarios.study.tables import write_tables
 
 
 def toml(epochs: int, retraining: int) -> str:

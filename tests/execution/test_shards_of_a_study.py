@@ -18,9 +18,9 @@ from scenarios.execution.choosing import Choice
 from scenarios.execution.claims import Claims
 from scenarios.execution.shards import Shard
 from scenarios.execution.work import Work
+from scenarios.outcome import TABLES
 from scenarios.study.overrides import Overrides
 from scenarios.study.run import Options, run_study
-from scenarios.study.tables import TABLES
 from tests.execution.forked import child, exit_code, fork, until
 
 STUDY = Overrides(learners=["er", "offline"], seeds=1, orders="shuffle:3", epochs=1, train_limit=8)

@@ -22,9 +22,9 @@ from probe.errors import InputError
 from probe.scratch import Mapped
 from scenarios.execution.choosing import Choice
 from scenarios.execution.work import Work
+from scenarios.outcome import TABLES
 from scenarios.study.overrides import Overrides
 from scenarios.study.run import Options, run_study
-from scenarios.study.tables import TABLES
 from tests.execution.forked import a_dead_process, child, exit_code, fork, lock_of, until
 from tests.scenarios.toy_identity import identity, study
 

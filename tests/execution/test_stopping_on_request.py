@@ -15,9 +15,9 @@ import pytest
 
 from scenarios.execution.choosing import Choice
 from scenarios.execution.stopping import HOW_TO_GO_ON
+from scenarios.outcome import TABLES
 from scenarios.study.overrides import Overrides
 from scenarios.study.run import Options, run_study
-from scenarios.study.tables import TABLES
 from tests.execution.forked import until
 
 STUDY = Overrides(learners=["er", "offline"], seeds=1, orders="shuffle:2", epochs=2, train_limit=8)

@@ -14,11 +14,12 @@ from scenarios.execution.claims import Lost
 from scenarios.execution.inline import Inline
 from scenarios.execution.schedule import execute
 from scenarios.execution.work import Ended
+from scenarios.outcome import TABLES
 from scenarios.study import run as module
 from scenarios.study.job import jobs_of
 from scenarios.study.overrides import Overrides
 from scenarios.study.run import Options, run_study
-from scenarios.study.tables import TABLES, write_tables
+from scenarios.study.tables import write_tables
 from tests.execution.quick import study_of, work_of
 
 FEATURES = """

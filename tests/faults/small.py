@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from scenarios.execution.choosing import Choice
+from scenarios.outcome import TABLES
 from scenarios.study.overrides import Overrides
 from scenarios.study.run import Options, run_study
-from scenarios.study.tables import TABLES
 
 STUDY = Overrides(learners=["er", "offline"], seeds=1, orders="none", epochs=1, train_limit=4)
 FLAGS = "--learners er,offline --seeds 1 --orders none --epochs 1 --train-limit 4"

@@ -8,11 +8,11 @@ import pytest
 
 from probe.errors import InputError
 from scenarios.execution.choosing import Choice
+from scenarios.outcome import TABLES
 from scenarios.study.overrides import Overrides
 from scenarios.study.reading import check_study
 from scenarios.study.run import Options, run_study
 from scenarios.study.source import read_study
-from scenarios.study.tables import TABLES
 
 STUDY = Overrides(learners=["finetune"], seeds=1, orders="none", epochs=1, train_limit=5)
 

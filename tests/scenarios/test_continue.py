@@ -16,9 +16,9 @@ import pytest
 
 from probe.table import TimeRow, read_table
 from scenarios.execution.choosing import Choice
+from scenarios.outcome import TABLES, TIMES
 from scenarios.study.overrides import Overrides
 from scenarios.study.run import Options, run_study
-from scenarios.study.tables import TABLES, TIMES
 from tests.soak.campaign import Campaign
 from tests.soak.driver import warm
 from tests.soak.kinds import INLINE

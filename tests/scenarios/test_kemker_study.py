@@ -17,11 +17,11 @@ from torch import nn
 
 from scenarios.datasets import load
 from scenarios.execution.choosing import Choice
+from scenarios.outcome import TABLES, TIMES
 from scenarios.permuted import permutation
 from scenarios.study.overrides import Overrides
 from scenarios.study.run import Options, run_study
 from scenarios.study.store import Measurement, Store
-from scenarios.study.tables import TABLES, TIMES
 
 PERMUTED = """
 orders = {there = [1, 2, 3], back = [3, 1, 2]}

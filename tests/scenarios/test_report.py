@@ -7,12 +7,12 @@ import pytest
 from probe.errors import InputError
 from probe.spread import Spread
 from scenarios.execution.choosing import Choice
+from scenarios.outcome import TIMES
 from scenarios.study.clscore import NAMES, cl_scores
 from scenarios.study.overrides import Overrides
 from scenarios.study.reading import check_study
 from scenarios.study.report import ReportSpec
 from scenarios.study.run import Options, run_study
-from scenarios.study.tables import TIMES
 
 # Diaz-Rodriguez 2018, Table 1 in its own column order, and Table 3: CLscore under W1, W2, W3.
 TABLE_1 = ("rem", "bwt_plus", "fwt", "ms", "sss", "ce")

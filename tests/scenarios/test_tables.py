@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from probe.errors import InputError
-from scenarios.study.tables import TABLES, TIMES
+from scenarios.outcome import TABLES, TIMES
 from tests.scenarios.toy_study import FINETUNE, RUNS, cells, read, spread, values, written
 
 ACCURACY = {"measure": "accuracy", "head": "single", "feature": "", "depth": ""}

@@ -6,11 +6,12 @@ import numpy as np
 
 from probe.counts import Counts
 from probe.resources import Cost
+from scenarios.outcome import TABLES
 from scenarios.study.identity import Identity
 from scenarios.study.job import jobs_of, parts_of
 from scenarios.study.reading import check_study
 from scenarios.study.store import Measurement, Spent, Store
-from scenarios.study.tables import TABLES, write_tables
+from scenarios.study.tables import write_tables
 
 TASKS = (("0-1", (0, 1)), ("2-3", (2, 3)))
 

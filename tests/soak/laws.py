@@ -7,10 +7,10 @@ from pathlib import Path
 
 import torch
 
+from scenarios.outcome import TABLES
 from scenarios.study.identity import Identity
 from scenarios.study.job import Job, jobs_of, parts_of
 from scenarios.study.store import Store
-from scenarios.study.tables import TABLES
 
 
 class Broken(Exception):

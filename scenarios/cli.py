@@ -16,6 +16,7 @@ from probe.errors import InputError
 from probe.printable import printable
 from scenarios.execution.stopping import HOW_TO_GO_ON, STOPPED, stoppable
 from scenarios.flags import RunFlags, with_flags
+from scenarios.output import READER_GONE, printed, say
 from scenarios.usage import call
 
 app = typer.Typer(
@@ -31,11 +32,17 @@ Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.
 def main() -> None:
     """Run the command line; a user's mistake is one sentence and exit code 2."""
     try:
-        with stoppable():
-            sys.exit(call(app))
+        with stoppable(), printed():
+            code = call(app)
+        sys.exit(code)
     except InputError as error:
         _show_error(str(error))
         sys.exit(2)
+    except BrokenPipeError:
+        # Who has read enough, as `head` has, makes no mistake; but a study was stopped by it.
+        if sys.argv[1:2] == ["run"] and "--help" not in sys.argv:
+            say(HOW_TO_GO_ON)
+        sys.exit(READER_GONE)
     except OSError as error:
         shown = f"cannot write what is shown ({error.strerror}): make room, or show it elsewhere"
         _show_error(f"{error}; check the path" if error.filename else shown)
@@ -43,7 +50,7 @@ def main() -> None:
     except SystemExit as stop:
         # Ctrl-C arrives here as the exit code that typer makes of it, without a word.
         if stop.code in STOPPED:
-            print(HOW_TO_GO_ON, file=sys.stderr)
+            say(HOW_TO_GO_ON)
         raise
 
 
@@ -186,4 +193,4 @@ def list_known() -> None:
 
 
 def _show_error(said: str) -> None:
-    print(f"error: {printable(' '.join(said.split()))}", file=sys.stderr)
+    say(f"error: {printable(' '.join(said.split()))}")

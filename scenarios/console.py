@@ -14,6 +14,10 @@ from probe.printable import printable
 from probe.sizes import show_size
 from scenarios.execution.work import Ended
 
+_LACKING = (
+    "the tables are made of what was finished: means are over fewer orders or seeds, or missing"
+)
+
 
 def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
     """Print which jobs failed and which others have; return whether none failed.
@@ -47,6 +51,8 @@ def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
             with replacing(path) as partial:
                 partial.write_text(end.trace, encoding="utf-8")
             console.print(f"    {printable(str(path))}", markup=False, soft_wrap=True)
+    if failed and not held:
+        console.print(_LACKING, soft_wrap=True)
     return not failed
 
 

@@ -19,8 +19,9 @@ def call(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
     """Run the command of a command line and return the exit code that typer ends it with.
 
     arguments: None = those of this process. Raises InputError for an unknown command or flag, a
-    missing or superfluous argument and a value of the wrong kind; whatever else the command raises
-    goes through. Without any argument the help is shown, and the code is 2.
+    missing or superfluous argument and a value of the wrong kind, BrokenPipeError if the reader of
+    what is printed is gone; whatever else the command raises goes through. Without any argument the
+    help is shown, and the code is 2.
     """
     try:
         return int(app(arguments, prog_name="probe", standalone_mode=False) or 0)
@@ -28,6 +29,11 @@ def call(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":
             return 2
         raise InputError(_sentence(error)) from None
+    except SystemExit as stop:
+        # Both rich and typer make it the exit code that here says that a job has failed.
+        if isinstance(stop.__context__, BrokenPipeError):
+            raise stop.__context__ from None
+        raise
 
 
 def _sentence(error: Exception) -> str:

@@ -61,7 +61,7 @@ class Choice:
     @property
     def remote(self) -> bool:
         """Whether jobs may be done on machines with other devices than this one has."""
-        return self.executor == "ray"
+        return self.executor == "ray" and self.address is not None
 
     def side_by_side(self, device: torch.device) -> int:
         """How many jobs share this machine's memory."""

@@ -39,8 +39,8 @@ class Cluster:
     done. address: of a cluster (`auto`: the one that this machine belongs to), None = a cluster of
     this machine alone, made for the time; workers: jobs side by side at most, None = as many as
     there is room for; gpus: the share of a GPU that a job takes. A connection to Ray that this
-    process has already is used and kept. Raises InputError without Ray, and if nobody answers at
-    the address.
+    process has already is used and kept. Raises InputError without Ray, if nobody answers at the
+    address, and if there is no GPU there for the jobs to share: all before anything is written.
     """
 
     def __init__(self, address: str | None, workers: int | None, gpus: float) -> None:
@@ -48,7 +48,9 @@ class Cluster:
             raise InputError(
                 "--executor ray needs Ray: install it with pip install 'forgetting-probe[ray]'"
             )
-        _refuse_unless_answered(address)
+        if address:
+            _refuse_unless_answered(address)
+            _refuse_unless_connected(address, gpus)
         self._address = address
         self._workers = workers
         self._gpus = gpus
@@ -58,8 +60,7 @@ class Cluster:
         work = replace(work, root=work.root.absolute())
         seen = Following(work)
         with _connected(self._address, self._workers) as ray:
-            if self._gpus > ray.cluster_resources().get("GPU", 0):
-                raise InputError("no GPU is part of the Ray cluster: add one, or use --device cpu")
+            _refuse_without_gpu(ray, self._gpus)
             remote = ray.remote(num_cpus=1, num_gpus=self._gpus, max_retries=0)(_on_node)
             shared = ray.put(work)
             running: dict[Any, Attempt] = {}
@@ -156,11 +157,22 @@ def _connected(address: str | None, workers: int | None) -> Iterator[Any]:
             ray.shutdown()
 
 
-def _refuse_unless_answered(address: str | None) -> None:
+def _refuse_unless_connected(address: str, gpus: float) -> None:
+    # Only Ray knows where it finds the cluster called auto, and that costs a third of a second.
+    with _connected(address, None) as ray:
+        _refuse_without_gpu(ray, gpus)
+
+
+def _refuse_without_gpu(ray: Any, gpus: float) -> None:
+    if gpus > ray.cluster_resources().get("GPU", 0):
+        raise InputError("no GPU is part of the Ray cluster: add one, or use --device cpu")
+
+
+def _refuse_unless_answered(address: str) -> None:
     # Ray itself tries for minutes. What it finds without a host and a port, it finds at once.
     if address == "auto":
-        address = os.environ.get("RAY_ADDRESS")
-    match = re.fullmatch(r"(?:ray://)?\[?([^/]+?)\]?:(\d{1,5})", address or "")
+        address = os.environ.get("RAY_ADDRESS", address)
+    match = re.fullmatch(r"(?:ray://)?\[?([^/]+?)\]?:(\d{1,5})", address)
     if match is None:
         return
     try:

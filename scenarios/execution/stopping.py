@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+from scenarios.output import say
 
 GRACE = 4.0
 """Seconds in which a process that was asked to stop may still end by itself."""
@@ -21,6 +22,7 @@ STOPPED = {130, 143}
 HOW_TO_GO_ON = "stopped: run the same command again to go on"
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SAYING = 0.3  # seconds in which a sentence must be said
 
 
 @contextmanager
@@ -97,5 +99,12 @@ class _Stop:
                     time.sleep(self._grace)
                     # What comes after the block can hang as well, but then this was said.
                     if not self.block_ended.is_set():
-                        print(HOW_TO_GO_ON, file=sys.stderr, flush=True)
+                        _say_unless_it_hangs(HOW_TO_GO_ON)
                     os._exit(128 + number[0])
+
+
+def _say_unless_it_hangs(sentence: str) -> None:
+    # Nobody may read, and the rest of the process may hang for just that reason.
+    saying = threading.Thread(target=say, args=(sentence,), daemon=True)
+    saying.start()
+    saying.join(_SAYING)

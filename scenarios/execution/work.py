@@ -30,7 +30,8 @@ from scenarios.task import Scenario
 class Work:
     """What a process needs to do any job of a study: all of it plain data.
 
-    cache: one worker's share of the memory and of the disk; lease: see
+    cache: memory and disk for features' values; sharing: how many workers of a machine divide them
+    among themselves, None = it is one worker's share already; lease: see
     `scenarios.execution.claims`.
     """
 
@@ -39,6 +40,7 @@ class Work:
     device: str
     root: Path
     cache: CacheSettings
+    sharing: int | None = None
     lease: float = LEASE
 
     @property
@@ -144,9 +146,11 @@ def _do(work: Work, attempt: Attempt) -> Iterator[str]:
         if not work.is_finished(job):
             study = work.identity.study
             scenario = _loaded(study.scenario, work.location, work.device, work.identity.data)
-            store = work.store(job, allowed)
+            store, cache = work.store(job, allowed), work.cache
+            if work.sharing is not None:
+                cache = cache.settled(device, work.sharing)
             try:
-                yield from run_job(study, job, scenario, store, device, work.cache)
+                yield from run_job(study, job, scenario, store, device, cache)
             except NotWritten:
                 # The next holder sweeps away what this one was writing.
                 allowed()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from rich.console import Console
 
 from figures.build import build
@@ -29,7 +30,7 @@ from scenarios.execution.work import Ended, Work
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.outcome import TABLES, TIMES, show_outcome
 from scenarios.progress import show_progress
-from scenarios.study.identity import identify
+from scenarios.study.identity import Identity, identify
 from scenarios.study.job import Job, jobs_of, network_of, parts_of
 from scenarios.study.overrides import Overrides
 from scenarios.study.quarantine import notes
@@ -92,28 +93,39 @@ def run_study(source: str, overrides: Overrides, options: Options) -> bool:
     # What does not fit the data is refused here, before anything is written.
     jobs = jobs_of(study, len(scenario.tasks))
     _refuse_misfits(study, scenario)
+    identity = identify(study, scenario, device)
     root = options.out or Path("runs") / study.name
-    work = Work(
-        identity=identify(study, scenario, device),
-        location=Location(location.folder),
-        device=options.device,
-        root=root,
-        cache=CacheSettings(
-            budget=options.cache_budget, storage=study.storage, scratch=root / "scratch"
-        ).settled(device, min(options.choice.side_by_side(device), len(jobs))),
-    )
+    work = _work(identity, root, location.folder, options, len(jobs))
     refuse_links(root)
-    work.identity.claim(root)
+    identity.claim(root)
     for folder in (root, *(root / name for name in ("scratch", "figures", "failures"))):
         sweep(folder)
     console = Console()
-    if work.retraining_left(jobs):
+    # A machine that only drives those with GPUs knows nothing of their memory.
+    if work.sharing is None and work.retraining_left(jobs):
         show_plan(console, _plans(study, scenario, work.cache), work.cache)
     del scenario  # whoever does a job loads the data for itself
     ends = _to_the_end(console, work, jobs, executor, options.shard, origin)
     for note in notes(root):
         console.print(printable(note), markup=False)
     return show_ends(console, root, ends)
+
+
+def _work(identity: Identity, root: Path, data: Path | None, options: Options, jobs: int) -> Work:
+    """Return the work, with each worker's share of the memory if that is this machine's."""
+    device, scratch = torch.device(options.device), root / "scratch"
+    storage, sharing = identity.study.storage, min(options.choice.side_by_side(device), jobs)
+    work = Work(
+        identity=identity,
+        location=Location(data),
+        device=options.device,
+        root=root,
+        cache=CacheSettings(budget=options.cache_budget, storage=storage, scratch=scratch),
+        sharing=sharing,
+    )
+    if device.type == "cuda" and not torch.cuda.is_available():
+        return work
+    return replace(work, cache=work.cache.settled(device, sharing), sharing=None)
 
 
 def _origin(raw: Mapping[str, Any], told: str | None, files: Sequence[Path]) -> Origin | None:

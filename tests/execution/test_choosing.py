@@ -30,12 +30,14 @@ def set_up(executor: object) -> dict[str, Any]:
         ({"executor": "Pool"}, r"unknown executor 'Pool'.*known: inline, pool, ray"),
         ({"workers": 0}, "--workers must be 1 or more, got 0"),
         ({"workers": -1, "executor": "ray"}, "--workers must be 1 or more, got -1"),
+        ({"workers": 10_001}, "--workers must be 10000 or less, got 10001"),
         ({"executor": "inline", "workers": 2}, "got --workers 2: use --executor pool"),
         ({"address": "auto"}, "--ray-address is for Ray: add --executor ray"),
         ({"executor": "pool", "address": ""}, "--ray-address is for Ray"),
         ({"executor": "inline", "gpus": 0.5}, "--gpus-per-job is for Ray"),
         ({"executor": "ray", "gpus": 0.0}, "--gpus-per-job is a share of one GPU.*got 0.0"),
         ({"executor": "ray", "gpus": -0.25}, "got -0.25"),
+        ({"executor": "ray", "gpus": 0.00099}, "from 0.001 to 1, got 0.00099"),
         ({"executor": "ray", "gpus": 1.5}, "from 0.001 to 1, got 1.5"),
         ({"executor": "ray", "gpus": float("nan")}, "got nan"),
         ({"executor": "ray", "gpus": float("inf")}, "got inf"),
@@ -44,6 +46,11 @@ def set_up(executor: object) -> dict[str, Any]:
 def test_what_does_not_fit_together_is_refused(wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         Choice(**wrong)
+
+
+@pytest.mark.parametrize(("name", "bound"), [("workers", 10_000), ("gpus", 0.001), ("gpus", 1.0)])
+def test_the_bounds_themselves_can_be_asked_for(name: str, bound: float) -> None:
+    assert getattr(Choice(**{"executor": "ray", name: bound}), name) == bound
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
@@ -102,6 +109,7 @@ def test_one_card_is_for_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_ray_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scenarios.execution.cluster._refuse_unless_connected", lambda *_: None)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     quarter = Choice(executor="ray", gpus=0.25)
     assert set_up(quarter.executor_on(CUDA)) == {"address": None, "workers": None, "gpus": 0.25}

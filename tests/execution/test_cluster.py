@@ -10,12 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import ray
+import torch
 from ray.cluster_utils import Cluster as Nodes
 
 from probe.errors import InputError, NotWritten
+from scenarios.execution.choosing import Choice
 from scenarios.execution.cluster import Cluster
 from scenarios.execution.inline import Inline
 from scenarios.execution.work import Attempt
+from scenarios.study.overrides import Overrides
+from scenarios.study.run import Options, run_study
 from tests.execution.quick import (
     Watched,
     finish,
@@ -108,6 +113,23 @@ def test_without_a_card_nobody_waits_for_one(tmp_path: Path, nodes: Any) -> None
         finish(work, Cluster(nodes.address, 1, 0.25))
 
 
+@pytest.mark.parametrize("known", [True, False], ids=["RAY_ADDRESS", "found"])
+def test_the_cluster_of_this_machine_is_found(
+    nodes: Any, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    """And left again: whether there is a card is known before anything is written."""
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    # Else Ray shows the cluster that it finds a token of the user's, for which this one has no use.
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    if known:
+        monkeypatch.setenv("RAY_ADDRESS", nodes.address)
+    Cluster("auto", 1, 0.0)
+    assert not ray.is_initialized()
+    with pytest.raises(InputError, match="no GPU is part of the Ray cluster"):
+        Cluster("auto", 1, 0.25)
+    assert not ray.is_initialized()
+
+
 @pytest.mark.parametrize(("share", "at_once"), [(0.25, 4), (0.5, 2)])
 def test_jobs_share_a_card(
     tmp_path: Path, nodes: Any, card: None, share: float, at_once: int
@@ -133,6 +155,20 @@ def test_jobs_share_a_card(
     with pytest.raises(Enough):
         list(Cluster(nodes.address, 8, share).events(work, take))
     assert max(looks) == looks[-3] == at_once
+
+
+def test_cards_are_driven_from_a_machine_without(
+    tmp_path: Path, nodes: Any, card: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing fails before a worker finds that the card is none, which only Ray believed in."""
+    choice = Choice(executor="ray", address=nodes.address, gpus=0.5)
+    few = Overrides(learners=["finetune"], orders="none", seeds=1, train_limit=4)
+    options = Options(out=tmp_path / "run", choice=choice, device="cuda", cache_budget=10**6)
+    if not torch.cuda.is_available():
+        assert not run_study("digits", few, options)
+        assert "1 job failed" in capsys.readouterr().out
+    else:
+        assert run_study("digits", few, options)
 
 
 def test_ctrl_c_leaves_the_cluster_as_it_was(tmp_path: Path, nodes: Any, room: None) -> None:

@@ -18,6 +18,9 @@ from scenarios.study.run import Options, run_study
 from tests.execution.quick import TOML, Ill, tables
 
 SICK = "finetune.order-back.seed-0"
+LACKING = (
+    "the tables are made of what was finished: means are over fewer orders or seeds, or missing"
+)
 DIVERGING = TOML.replace(
     "[learners.er]", "[learners.er.training]\nlearning_rate = 1e30\n[learners.er]"
 )
@@ -54,14 +57,15 @@ def test_a_job_that_diverges(
         [*command, "--executor", "inline"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (1, "")
-    *_, title, first, second = done.stdout.splitlines()
+    *_, title, first, second, last = done.stdout.splitlines()
     assert title == "2 jobs failed; run the same command again to try again:"
     for line, order in ((first, "there"), (second, "back")):
         assert line.startswith(f"  er.order-{order}.seed-0: learner er, order {order}, seed 0")
         assert "(1 of 5): training diverged" in line
+    assert last == LACKING
     assert (out / "figures" / "depth.png").exists()
     assert not run(diverging, out)
-    assert capsys.readouterr().out.splitlines()[-3:] == [title, first, second]
+    assert capsys.readouterr().out.splitlines()[-4:] == [title, first, second, last]
     assert run(study, tmp_path / "well")
     for learner in ("finetune", "offline"):
         assert rows(out, learner) == rows(tmp_path / "well", learner) != []
@@ -82,10 +86,11 @@ def test_an_error_is_kept_until_the_job_is_done(
         assert not run(study, out)
     trace = out / "failures" / f"{SICK}.txt"
     lines = capsys.readouterr().out.splitlines()
-    assert lines[-3:] == [
+    assert lines[-4:] == [
         "1 job failed; run the same command again to try again:",
         f"  {SICK}: KeyError: 'nobody foresaw this'",
         f"    {trace}",
+        LACKING,
     ]
     assert trace.read_text().startswith("Traceback (most recent call last):")
     assert "in end_badly" in trace.read_text()

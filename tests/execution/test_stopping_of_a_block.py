@@ -7,12 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from scenarios.execution.stopping import ctrl_c_held_back, stoppable
+from scenarios.execution.stopping import HOW_TO_GO_ON, ctrl_c_held_back, stoppable
 from tests.execution.forked import exit_code, fork
 
 
@@ -78,6 +80,42 @@ def test_what_hangs_after_the_block_is_ended() -> None:
     start = time.monotonic()
     assert exit_code(fork(act)) == 143
     assert time.monotonic() - start < 2
+
+
+@pytest.mark.parametrize("within", [True, False])
+def test_how_to_go_on_is_said_by_who_ends_the_process(tmp_path: Path, within: bool) -> None:
+    """Of a block that hangs nobody else says it; what comes after a block has said it itself."""
+
+    def act() -> None:
+        with (tmp_path / "said").open("w") as sys.stderr:
+            try:
+                with stoppable(0.3):
+                    os.kill(os.getpid(), signal.SIGTERM)
+                    time.sleep(30)
+            except SystemExit:
+                deaf()
+
+    def act_within() -> None:
+        with (tmp_path / "said").open("w") as sys.stderr, stoppable(0.3):
+            threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGTERM)).start()
+            deaf()
+
+    assert exit_code(fork(act_within if within else act)) == 143
+    assert (tmp_path / "said").read_text() == (f"{HOW_TO_GO_ON}\n" if within else "")
+
+
+def test_other_signals_are_none_of_its_business() -> None:
+    """One that the process handles itself ends nothing, though the block is told of it, too."""
+
+    def act() -> int:
+        seen: list[int] = []
+        signal.signal(signal.SIGUSR1, lambda number, frame: seen.append(number))
+        with stoppable(0.1):
+            os.kill(os.getpid(), signal.SIGUSR1)
+            time.sleep(0.5)
+        return 7 if seen == [signal.SIGUSR1] else 8
+
+    assert exit_code(fork(act)) == 7
 
 
 def test_a_second_signal_does_not_disturb_the_first() -> None:

@@ -216,6 +216,4 @@ def test_what_is_shown_finds_the_disk_full(
     with open("/dev/full", "w") as full:
         monkeypatch.setattr(sys, "stdout", full)
         line = said(capsys, monkeypatch, command.format(out=out))
-        with pytest.raises(OSError, match="No space"):
-            full.close()
     assert "cannot write what is shown (No space left on device): make room" in line

@@ -9,7 +9,7 @@ from itertools import islice
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from figures import looks, networks, parts, style
+from figures import lettering, looks, networks, parts, style
 from probe.table import SummaryRow
 
 
@@ -36,7 +36,7 @@ def draw(summary: Sequence[SummaryRow]) -> Figure | None:
         for each, block in zip(drawn, blocks, strict=True):
             _network(block, look, each, f1)
             if len(drawn) > 1:
-                block[0].set_ylabel(parts.folded(networks.named(look, each.learners), width=16))
+                block[0].set_ylabel(lettering.folded(networks.named(look, each.learners), width=16))
         keys = [parts.learner_key(look[name]) for name in learners]
         parts.legend_above(figure, keys, parts.seeds_note(f1))
         labels = ("Place of the task in the executed order", "F1 of the task (%)")
@@ -80,7 +80,7 @@ def _network(
     for axes, (depth, feature) in zip(block, network.features.items(), strict=True):
         _panel(axes, look, network.learners, [row for row in own if row.depth == depth])
         as_trained = " (as\N{NO-BREAK SPACE}trained)" if depth == max(network.features) else ""
-        axes.set_title(parts.folded(feature + as_trained))
+        axes.set_title(lettering.folded(feature + as_trained))
 
 
 def _panel(

@@ -27,8 +27,18 @@ from figures import (
     tasks,
     tradeoff,
 )
+from figures.accuracies import Accuracies
 from probe.files import refuse_link
-from probe.table import AnyRow, LearnerRow, MetricRow, Row, SummaryRow, TimeRow, read_table
+from probe.table import (
+    AnyRow,
+    Cells,
+    LearnerRow,
+    MetricRow,
+    Row,
+    SummaryRow,
+    TimeRow,
+    read_table,
+)
 
 
 def build(run_directory: Path) -> list[Path]:
@@ -43,7 +53,7 @@ def build(run_directory: Path) -> list[Path]:
     """
     times = run_directory / "times.csv"
     figures = draw(
-        _read(run_directory / "rows.csv", Row),
+        _rows(run_directory / "rows.csv"),
         _read(run_directory / "summary.csv", SummaryRow),
         _read(run_directory / "metrics.csv", MetricRow),
         _read(run_directory / "learners.csv", LearnerRow),
@@ -74,14 +84,15 @@ def draw(
     those figures are left out in which a legend tells the learners apart.
     """
     head = heads.main_head([*rows, *metrics])
-    rows, metrics = heads.of_head(rows, head), heads.of_head(metrics, head)
+    metrics = heads.of_head(metrics, head)
+    accuracies = Accuracies.of(heads.of_head(rows, head))
     alike = not looks.distinct(row.learner for row in learners)
     figures: dict[str, Callable[[], Figure | None]] = {
         "depth": lambda: depth.draw(summary),
         "bias": lambda: bias.draw(summary),
-        "matrix": lambda: matrix.draw(rows),
-        "curves": lambda: curves.draw(rows),
-        "tasks": lambda: tasks.draw(rows),
+        "matrix": lambda: matrix.draw(accuracies),
+        "curves": lambda: curves.draw(accuracies),
+        "tasks": lambda: tasks.draw(accuracies),
         "sessions": lambda: sessions.draw(metrics),
         "omegas": lambda: omegas.draw(metrics),
         "costs": lambda: costs.draw(metrics, times),
@@ -97,15 +108,29 @@ def draw(
     }
 
 
-def _read(path: Path, kind: type[AnyRow]) -> list[AnyRow]:
+def _rows(path: Path) -> list[Row]:
+    """Read the accuracies under the main head, see `draw`: nothing else in it is drawn."""
+    head = ""
+
+    def wanted(cells: Cells) -> bool:
+        nonlocal head
+        head = head or cells["head"]
+        return cells["measure"] == "accuracy" and cells["head"] in ("", head)
+
+    return _read(path, Row, wanted)
+
+
+def _read(
+    path: Path, kind: type[AnyRow], wanted: Callable[[Cells], bool] = lambda _: True
+) -> list[AnyRow]:
     """Read a table such that names in it are drawn as they are: $...$ would be a formula."""
     texts = [field.name for field in fields(kind) if field.type == "str"]
     named = attrgetter(*texts)
     return [
         replace(row, **{name: getattr(row, name).replace("$", r"\$") for name in texts})
-        if any("$" in text for text in named(row))
+        if "$" in "".join(named(row))
         else row
-        for row in read_table(path, kind)
+        for row in read_table(path, kind, wanted)
     ]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,43 +11,35 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from figures import heads, looks, parts, style
+from figures import lettering, looks, parts, style
+from figures.accuracies import Accuracies
 from probe.matrix import AccuracyMatrix
-from probe.summary import mean_accuracy
-from probe.table import Row
 
 MOST_NAMED = 10
 """Up to this many tasks the legend names each; beyond, a colour bar stands for the places."""
 
 
-def draw(rows: Sequence[Row]) -> Figure | None:
+def draw(accuracies: Accuracies) -> Figure | None:
     """Draw one panel per continual learner: accuracy against the number k of tasks learned.
 
     A coloured line per task, by its place in the executed order: faint before it is learned, then
     from a dot on; in black the average over the k tasks learned so far (A_k, Chaudhry 2018). All
     are means over orders and seeds. Returns None without a continual learner.
     """
-    measured = [row for row in rows if row.measure == "accuracy"]
-    learners = style.continual(measured)
-    if not learners:
+    matrices = accuracies.matrices
+    if not matrices:
         return None
-    look = looks.of_learners(learners)
-    matrices = [mean_accuracy(measured, name) for name in learners]
-    palette = colours(max(R.tasks for R in matrices))
-    columns = parts.balanced(len(learners), most=3)
+    look = looks.of_learners(list(matrices))
+    palette = colours(max(R.tasks for R in matrices.values()))
+    columns = parts.balanced(len(matrices), most=3)
     with style.house_style():
         width = style.DOUBLE if columns > 1 else style.SINGLE
-        figure, grid = parts.panels(len(learners), columns, width)
-        for axes, name, R in zip(grid, learners, matrices, strict=True):
+        figure, grid = parts.panels(len(matrices), columns, width)
+        for axes, (name, R) in zip(grid, matrices.items(), strict=True):
             _panel(axes, R, palette)
-            axes.set_title(parts.folded(look[name].label))
+            axes.set_title(lettering.folded(look[name].label))
         _key(figure, grid, palette)
-        parts.fit(
-            figure,
-            grid,
-            ("Tasks learned so far", heads.noted("Accuracy (%)", measured)),
-            height=1.45,
-        )
+        parts.fit(figure, grid, ("Tasks learned so far", accuracies.label), height=1.45)
     return figure
 
 

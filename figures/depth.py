@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from figures import looks, networks, parts, style
+from figures import lettering, looks, networks, parts, style
 from probe.table import SummaryRow
 
 
@@ -35,12 +35,12 @@ def draw(summary: Sequence[SummaryRow]) -> Figure | None:
         for axes, each in zip(grid, drawn, strict=True):
             _lines(axes, look, each, pra)
             if not alone:
-                axes.set_title(parts.folded(networks.named(look, each.learners)))
+                axes.set_title(lettering.folded(networks.named(look, each.learners)))
         levels = [_level(axes, look[style.OFFLINE], offline) for axes in grid if offline]
         keys = [parts.learner_key(look[name]) for name in learners]
         parts.legend_above(figure, [*keys, *levels[:1]], parts.seeds_note(pra))
         for axes, each in zip(grid, drawn, strict=True):
-            names = parts.shortened(list(each.features.values()))
+            names = lettering.shortened(list(each.features.values()))
             parts.name_places(figure, axes, list(each.features), names)
         labels = ("Feature held fixed, by depth", "Partial Retrain Accuracy (%)")
         parts.fit(figure, grid, labels, height=2.0 if alone else 1.7)

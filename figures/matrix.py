@@ -11,38 +11,34 @@ from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from figures import heads, looks, parts, style
+from figures import lettering, looks, parts, style
+from figures.accuracies import Accuracies
 from probe.matrix import AccuracyMatrix
-from probe.summary import mean_accuracy
-from probe.table import Row
 
 MOST_ANNOTATED = 10
 """Up to this many tasks each cell shows its value."""
 
 
-def draw(rows: Sequence[Row]) -> Figure | None:
+def draw(accuracies: Accuracies) -> Figure | None:
     """Draw each continual learner's R, averaged over orders and seeds, with one colour bar.
 
     Row = tasks learned so far, from none ("before") to T; column = place of the evaluated task in
     the executed order. The steps part the tasks learned so far, below, from those to come. Cells
     that were not measured are hatched. Returns None without a continual learner.
     """
-    measured = [row for row in rows if row.measure == "accuracy"]
-    learners = style.continual(measured)
-    if not learners:
+    matrices = accuracies.matrices
+    if not matrices:
         return None
-    look = looks.of_learners(learners)
-    matrices = [mean_accuracy(measured, name) for name in learners]
-    columns, wide, high = _cells(len(learners), max(R.tasks for R in matrices))
+    look = looks.of_learners(list(matrices))
+    columns, wide, high = _cells(len(matrices), max(R.tasks for R in matrices.values()))
     with style.house_style():
-        figure, grid = parts.panels(len(learners), columns, style.DOUBLE)
-        for axes, name, R in zip(grid, learners, matrices, strict=True):
+        figure, grid = parts.panels(len(matrices), columns, style.DOUBLE)
+        for axes, (name, R) in zip(grid, matrices.items(), strict=True):
             mesh = _heat_map(axes, R)
-            axes.set_title(parts.folded(look[name].label))
+            axes.set_title(lettering.folded(look[name].label))
         grid[0].invert_yaxis()
         size = (columns * wide, len(grid) / columns * high)
-        label = heads.noted("Accuracy (%)", measured)
-        parts.colour_bar(figure, grid, mesh, label, range(0, 101, 25), size)
+        parts.colour_bar(figure, grid, mesh, accuracies.label, range(0, 101, 25), size)
         labels = ("Place of the evaluated task", "Tasks learned so far")
         parts.fit(figure, grid, labels, height=high, width=wide)
     return figure

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
@@ -66,6 +65,8 @@ def fit(
     x_label = figure.supxlabel(labels[0]) if labels[0] else None
     y_label = figure.supylabel(labels[1]) if labels[1] else None
     rows, columns = axes[0].get_gridspec().get_geometry()  # type: ignore[union-attr]
+    for panel in figure.axes:
+        _settle_empty_labels(panel)
     for _ in range(4):
         lay_out(figure)
         box = axes[0].get_position(original=True)
@@ -75,7 +76,7 @@ def fit(
         if max(abs(wider), abs(higher)) < 1e-3:
             break
         figure.set_size_inches(now_wide + wider, now_high + higher)
-    figure.set_layout_engine("none")
+    figure.set_layout_engine(None)  # not "none", with which it is drawn twice wherever it is saved
     boxes = [panel.get_position() for panel in axes]
     if x_label:
         x_label.set_x((min(box.x0 for box in boxes) + max(box.x1 for box in boxes)) / 2)
@@ -88,6 +89,13 @@ def lay_out(figure: Figure) -> None:
     """Find the place of every part now, instead of when the figure is drawn."""
     if engine := figure.get_layout_engine():
         engine.execute(figure)
+
+
+def _settle_empty_labels(axes: Axes) -> None:
+    """Give axes' labels without a text a place, which is else sought anew with every layout."""
+    for axis in (axes.xaxis, axes.yaxis):
+        if not axis.get_label_text():
+            axis.set_label_coords(0, 0)
 
 
 def plot_means(axes: Axes, look: Look, x: Sequence[float], rows: Sequence[Averaged]) -> None:
@@ -257,36 +265,6 @@ def name_places(figure: Figure, axes: Axes, places: Sequence[float], names: Sequ
                 ha="right",
                 va="center" if steep else "top",
             )
-
-
-def shortened(names: Sequence[str], width: int = 24) -> list[str]:
-    """Leave out the first parts of dotted names of more than `width` characters, if all stay apart.
-
-    >>> shortened(["stem", "backbone.features.denseblock1.denselayer2.conv1"])
-    ['stem', '…denselayer2.conv1']
-    """
-    short = [name if len(name) <= width else _end(name, width) for name in names]
-    return short if len(set(short)) == len(names) else list(names)
-
-
-def _end(name: str, width: int) -> str:
-    parts = name.split(".")
-    ends = ["…" + ".".join(parts[k:]) for k in range(1, len(parts))]
-    return next((end for end in ends if len(end) <= width), (ends or [name])[-1])
-
-
-def folded(name: str, width: int = 22) -> str:
-    """Break a name after one of `._- ` where a line would outgrow `width` characters.
-
-    >>> folded("features.denseblock3.conv2")
-    'features.denseblock3.\\nconv2'
-    """
-    lines = [""]
-    for part in re.findall(r"[^._ -]*[._ -]?", name):
-        if lines[-1] and len(lines[-1] + part) > width:
-            lines.append("")
-        lines[-1] += part
-    return "\n".join(line.rstrip() for line in lines)
 
 
 # What makes filled markers of one size look equally large; open ones look larger by their edge.

@@ -9,7 +9,7 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from figures import parts, style
+from figures import lettering, parts, style
 from probe.redundancy_table import Redundancy
 
 MOST_ACROSS = 3
@@ -32,7 +32,7 @@ def draw(tables: Sequence[Redundancy]) -> Figure:
         figure.set_layout_engine("constrained", hspace=0.06)
         for axes, table in zip(grid, tables, strict=True):
             image = _heat_map(axes, table)
-            axes.set_title(f"{parts.folded(table.data)}\n{_count(table, columns)}")
+            axes.set_title(f"{lettering.folded(table.data)}\n{_count(table, columns)}")
         label = f"Symmetric uncertainty ({', '.join(methods)})"
         size = (side * columns, side * len(grid) / columns)
         parts.colour_bar(figure, grid, image, label, [0, 0.05, 0.2, 0.5, 1], size)

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from figures import heads, looks, metrics, parts, style
+from figures import heads, lettering, looks, metrics, parts, style
 from probe.table import LearnerRow, MetricRow
 
 CRITERIA = {
@@ -57,7 +57,7 @@ def draw(table: Sequence[MetricRow], learners: Sequence[LearnerRow]) -> Figure |
                 _polygon(axes, look[bound], values[bound])
             _polygon(axes, look[name], values[name])
             axes.fill(_ANGLES, values[name], color=look[name].colour, alpha=0.25, linewidth=0)
-            axes.set_title(parts.folded(look[name].label), pad=_ABOVE)
+            axes.set_title(lettering.folded(look[name].label), pad=_ABOVE)
         if small:
             large.set_title("All learners", pad=_ABOVE)
         keys = [parts.learner_key(look[name]) for name in names]

@@ -74,6 +74,7 @@ _SETTINGS: dict[Any, Any] = {
     "font.size": 7.5,
     "axes.labelsize": 8,
     "axes.titlesize": 8,
+    "axes.titley": 1.0,  # else its place is sought anew with every layout
     "figure.labelsize": 8,
     "legend.fontsize": 7.5,
     "legend.title_fontsize": 7.5,

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from matplotlib.figure import Figure
 
-from figures import curves, heads, looks, parts, style
-from probe.summary import mean_accuracy
-from probe.table import Row
+from figures import curves, looks, parts, style
+from figures.accuracies import Accuracies
 
 MOST_PANELS = 20
 """Up to this many tasks each has its panel; beyond, only those whose place an axis would mark."""
 
 
-def draw(rows: Sequence[Row]) -> Figure | None:
+def draw(accuracies: Accuracies) -> Figure | None:
     """Draw one panel per place j in the executed order: R[k, j] against k = j..T.
 
     One line per continual learner; the last panel is A_k, the average over the k tasks learned so
     far (Chaudhry 2018, figure 2). All are means over orders and seeds. Returns None without a
     continual learner.
     """
-    measured = [row for row in rows if row.measure == "accuracy"]
-    learners = style.continual(measured)
-    if not learners:
+    matrices = accuracies.matrices
+    if not matrices:
         return None
-    look = looks.of_learners(learners)
-    matrices = {name: mean_accuracy(measured, name) for name in learners}
+    look = looks.of_learners(list(matrices))
     T = max(R.tasks for R in matrices.values())
     places = list(range(1, T + 1)) if T <= MOST_PANELS else parts.ticks(1, T)
     columns = parts.balanced(len(places) + 1, most=4 if len(places) < 12 else 5)
@@ -42,7 +37,7 @@ def draw(rows: Sequence[Row]) -> Figure | None:
         for axes in (*grid, last):
             axes.set_xlim(0.5, T + 0.5)
             axes.set_xticks(parts.ticks(1, T))
-        parts.legend_above(figure, [parts.learner_key(look[name]) for name in learners])
-        labels = ("Tasks learned so far", heads.noted("Accuracy (%)", measured))
+        parts.legend_above(figure, [parts.learner_key(look[name]) for name in matrices])
+        labels = ("Tasks learned so far", accuracies.label)
         parts.fit(figure, [*grid, last], labels, height=1.15)
     return figure

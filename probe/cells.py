@@ -35,6 +35,31 @@ class Column:
     write: Callable[[Any], Any]
 
 
+class Known(dict[str, Any]):
+    """What the texts of a column stand for, by text: read but once, as most come again and again.
+
+    Raises InputError for a text that the column cannot hold.
+
+    >>> Known(column("place", "int | None"))["3"]
+    3
+    """
+
+    def __init__(self, of: Column) -> None:
+        self._of = of
+
+    def __missing__(self, text: str) -> Any:
+        try:
+            value = self._of.read(text)
+        except ValueError:
+            raise InputError(
+                f"{text[:_SHOWN]!r} cannot be the value of {self._of.name}, expected "
+                f"{self._of.expected}"
+            ) from None
+        if len(self) < _MOST_KNOWN:
+            self[text] = value
+        return value
+
+
 def column(name: str, kind: str) -> Column:
     """Return the column of that name; kind: `str`, `int`, `int | None` or `float`.
 
@@ -119,6 +144,8 @@ def _numbers(name: str) -> Column:
     return Column(name=name, expected=expected, read=read, write=write)
 
 
+_MOST_KNOWN = 100_000  # texts; where more differ, remembering them costs more than it saves
+_SHOWN = 60  # characters of a text that cannot be
 _LONGEST = csv.field_size_limit()  # characters in a cell that csv reads
 _WHOLE = range(2**63)
 _ALLOWED = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,11 +28,21 @@ class Counts:
         given = np.asarray(self.table)
         if given.ndim != 2 or given.shape[0] != given.shape[1]:
             raise InputError(f"counts must be a square (K, K) table, got shape {given.shape}")
-        if given.dtype.kind not in "iu" or (given.dtype.kind == "i" and (given < 0).any()):
-            raise InputError("counts must be whole numbers, none below 0")
-        table = given.astype(np.int64)
-        table.flags.writeable = False
-        object.__setattr__(self, "table", table)
+        object.__setattr__(self, "table", _kept(given))
+
+    @classmethod
+    def each(cls, tables: ArrayLike) -> tuple[Counts, ...]:
+        """Return the counts in each of n tables, (n, K, K), sooner than one by one."""
+        given = np.asarray(tables)
+        if given.ndim != 3 or given.shape[1] != given.shape[2]:
+            raise InputError(f"counts must be square (n, K, K) tables, got shape {given.shape}")
+        return tuple(map(cls._of_kept, _kept(given)))
+
+    @classmethod
+    def _of_kept(cls, table: NDArray[np.int64]) -> Counts:
+        counts = object.__new__(cls)  # all that the constructor does has been done
+        object.__setattr__(counts, "table", table)
+        return counts
 
     @classmethod
     def of(cls, true: ArrayLike, predicted: ArrayLike, classes: int) -> Counts:
@@ -91,3 +102,12 @@ class Counts:
         if any(not 0 <= c < self.classes for c in rows):
             raise InputError(f"classes must lie in 0..{self.classes - 1}, got {rows}")
         return rows
+
+
+def _kept(given: NDArray[Any]) -> NDArray[np.int64]:
+    """Return a copy that cannot be written."""
+    if given.dtype.kind not in "iu" or (given.dtype.kind == "i" and (given < 0).any()):
+        raise InputError("counts must be whole numbers, none below 0")
+    copy = given.astype(np.int64)
+    copy.flags.writeable = False
+    return copy

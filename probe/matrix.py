@@ -61,7 +61,7 @@ class AccuracyMatrix:
         """
         return cls(np.stack([run.accuracies(mean) for run in runs]))
 
-    @property
+    @cached_property
     def tasks(self) -> int:
         """T, the number of tasks."""
         return int(self.values.shape[1])
@@ -91,6 +91,12 @@ class AccuracyMatrix:
             if not math.isnan(value):
                 return value
         return float(self.measured(i, j))
+
+    def seen(self, k: int) -> NDArray[np.float64]:
+        """Return R[k, 1..k], (k,), after k in 1..T tasks; raises as `measured` does."""
+        if not 1 <= k <= self.tasks:
+            raise InputError(f"R[k,1..k] has k in 1..{self.tasks}, got {k}")
+        return self.measured(k, np.arange(1, k + 1)) if self._has_gaps else self.values[k, :k]
 
     def mean(self, i: ArrayLike, j: ArrayLike) -> float:
         """Return the mean of R[i, j] over index arrays that broadcast, as `measured` reads them.

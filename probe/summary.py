@@ -8,13 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from probe.errors import InputError, NotMeasured
+from probe.errors import InputError
 from probe.matrix import AccuracyMatrix
-from probe.spread import Spread, over_seeds
+from probe.spread import over_seeds
 from probe.table import Row, SummaryRow, TimeRow
 
 MEASURES = ("pra", "f1")
 """The measures that `summarise` keeps, in the order in which it lists them."""
+
+_Cells = defaultdict[tuple[int, int], list[tuple[int, float]]]  # by step, place: seed, value
 
 
 class Group(NamedTuple):
@@ -74,30 +76,20 @@ def summarise_groups(
     return summary
 
 
-def mean_accuracy(rows: Iterable[Row], learner: str) -> AccuracyMatrix:
-    """Return a learner's R by place, (T+1, T): each cell the mean over seeds of means over orders.
+def mean_accuracies(rows: Iterable[Row]) -> dict[str, AccuracyMatrix]:
+    """Return each learner's R by place, (T+1, T): each cell the mean over seeds of means of orders.
 
-    T is the largest step or place in the learner's `accuracy` rows; a cell without a measurement
-    is NaN. Raises NotMeasured if the learner has no such rows, InputError for rows of more than
-    one scenario or network, and for fewer cells than there are tasks: one evaluation gives T.
+    Learners come in order of first appearance, those without `accuracy` rows are not among them. T
+    is the largest step or place in a learner's rows; a cell without a measurement is NaN. Raises
+    InputError for rows of more than one scenario or network, and for fewer cells than there are
+    tasks: one evaluation gives T.
     """
-    cells: defaultdict[tuple[int, int], list[Row]] = defaultdict(list)
+    learners: defaultdict[str, _Cells] = defaultdict(lambda: defaultdict(list))
     for row in _of_one_study(rows):
-        if row.learner == learner and row.measure == "accuracy":
-            cells[_cell(row, "step", 0), _cell(row, "place", 1)].append(row)
-    if not cells:
-        raise NotMeasured(f"the table holds no accuracy of the learner {learner!r}")
-    tasks = max(max(cell) for cell in cells)
-    if len(cells) < tasks:
-        raise InputError(
-            f"the accuracies of {learner!r} name {tasks} tasks, but have {len(cells)} cells of R: "
-            f"write the tables again from the results"
-        )
-    values = np.full((tasks + 1, tasks), np.nan)
-    for (step, place), measured in cells.items():
-        if spread := _spread(measured):
-            values[step, place - 1] = spread.mean
-    return AccuracyMatrix(values)
+        if row.measure == "accuracy":
+            cell = _cell(row, "step", 0), _cell(row, "place", 1)
+            learners[row.learner][cell].append((row.seed, row.value))
+    return {learner: _mean_matrix(learner, cells) for learner, cells in learners.items()}
 
 
 def training_seconds(times: Iterable[TimeRow]) -> dict[str, float]:
@@ -126,8 +118,18 @@ def _group(row: Row) -> Group:
     return Group(row.learner, row.measure, _cell(row, "depth", 1), row.feature, place)
 
 
-def _spread(rows: Iterable[Row]) -> Spread | None:
-    return over_seeds((row.seed, row.value) for row in rows)
+def _mean_matrix(learner: str, cells: _Cells) -> AccuracyMatrix:
+    tasks = max(map(max, cells))
+    if len(cells) < tasks:
+        raise InputError(
+            f"the accuracies of {learner!r} name {tasks} tasks, but have {len(cells)} cells of R: "
+            f"write the tables again from the results"
+        )
+    values = np.full((tasks + 1, tasks), np.nan)
+    for (step, place), measured in cells.items():
+        if spread := over_seeds(measured):
+            values[step, place - 1] = spread.mean
+    return AccuracyMatrix(values)
 
 
 def _cell(row: Row, column: str, least: int) -> int:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from io import TextIOWrapper
-from operator import attrgetter
+from operator import attrgetter, getitem
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
-from probe.cells import Column, column
+from probe.cells import Known, column
 from probe.errors import InputError
 from probe.regular import regular_file
 
@@ -122,6 +122,9 @@ class TimeRow:
 
 AnyRow = TypeVar("AnyRow", Row, SummaryRow, MetricRow, LearnerRow, CostRow, TimeRow)
 
+Cells = Mapping[str, Any]
+"""A line of a table: what its cells hold, by column."""
+
 
 def write_table(path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> None:
     """Write rows of one kind as CSV that reads back bit for bit, lines ending with a line feed.
@@ -144,43 +147,38 @@ def write_table(path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> None:
         raise InputError(f"{path} cannot hold {error.object[:40]!r}: it is not Unicode") from None
 
 
-def read_table(path: Path, kind: type[AnyRow]) -> list[AnyRow]:
+def read_table(
+    path: Path, kind: type[AnyRow], wanted: Callable[[Cells], bool] = lambda _: True
+) -> list[AnyRow]:
     """Read a CSV that `write_table` wrote; raises InputError naming the file, line and column.
 
-    It does so for every cell that `write_table` refuses.
+    It does so for every cell that `write_table` refuses. wanted: whether the cells of a line become
+    a row, of which a large table has too many to make them for nothing.
     """
-    columns = [column(field.name, str(field.type)) for field in fields(kind)]
-    names = [each.name for each in columns]
+    names = {field.name: str(field.type) for field in fields(kind)}
+    known = {name: Known(column(name, of)) for name, of in names.items()}
     try:
         with regular_file(path) as file, TextIOWrapper(file, encoding="utf-8", newline="") as text:
             reader = csv.reader(text)
-            if next(reader, []) != names:
+            if next(reader, []) != list(names):
                 raise InputError(f"{path}: expected the columns {','.join(names)}")
-            return [
-                kind(**_cells(f"{path}, line {reader.line_num}", line, columns)) for line in reader
-            ]
+            each = (_cells(path, reader.line_num, line, known) for line in reader)
+            return [kind(**cells) for cells in each if wanted(cells)]
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): run the study first") from None
     except (csv.Error, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not a table of this study ({error})") from None
 
 
-def _cells(where: str, line: list[str], columns: Sequence[Column]) -> dict[str, Any]:
-    if len(line) != len(columns):
-        raise InputError(f"{where} has {len(line)} cells, expected {len(columns)}")
-    values = {}
-    for each, cell in zip(columns, line, strict=True):
-        try:
-            values[each.name] = each.read(cell)
-        except ValueError:
-            raise InputError(
-                f"{where}: {cell[:_SHOWN]!r} cannot be the value of {each.name}, expected "
-                f"{each.expected}: write the tables again with `probe run`"
-            ) from None
-    return values
-
-
-_SHOWN = 60  # characters of a cell that cannot be
+def _cells(path: Path, number: int, line: list[str], known: Mapping[str, Known]) -> dict[str, Any]:
+    if len(line) != len(known):
+        raise InputError(f"{path}, line {number} has {len(line)} cells, expected {len(known)}")
+    try:
+        return dict(zip(known, map(getitem, known.values(), line), strict=True))
+    except InputError as error:
+        raise InputError(
+            f"{path}, line {number}: {error}: write the tables again with `probe run`"
+        ) from None
 
 
 @dataclass(frozen=True)

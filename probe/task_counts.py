@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from probe.counts import Counts
-from probe.errors import InputError
+from probe.errors import InputError, NotMeasured
 from probe.metrics.murata import task_f1
 
 Mean = Literal["examples", "classes"]
@@ -96,8 +96,14 @@ class TaskCounts:
         """
         if len(self.tables) == 1:
             return task_f1(self.tables[0], self.tasks)
-        each = zip(self.tables, self.tasks, strict=True)
-        return np.array([task_f1(table, [classes])[0] for table, classes in each])
+        tables = np.array([counts.table for counts in self.tables])
+        own = _members(self.tasks, tables.shape[1])
+        true, predicted = ((tables.sum(axis=axis) * own).sum(axis=1) for axis in (2, 1))
+        if not true.all():
+            place = int(np.argmin(true)) + 1
+            raise NotMeasured(f"task {place} of {len(self.tasks)} has no test examples")
+        right = (tables.diagonal(axis1=1, axis2=2) * own).sum(axis=1)
+        return np.asarray(2 * right / (true + predicted))
 
     def _own(self, place: int) -> tuple[Counts, tuple[int, ...]]:
         if not 1 <= place <= len(self.tasks):

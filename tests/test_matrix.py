@@ -44,6 +44,23 @@ def test_mean_is_over_the_cells_asked_for_and_needs_them_all():
         R.mean(np.arange(0), np.arange(0))
 
 
+def test_the_tasks_seen_are_the_first_k_of_row_k():
+    values = np.random.default_rng(0).random((5, 4))
+    for k in range(1, 5):
+        assert AccuracyMatrix(values).seen(k).tolist() == values[k, :k].tolist()
+    # A gap elsewhere takes nothing away.
+    assert R.seen(2).tolist() == [0.5, 0.6]
+    assert R.seen(1).tolist() == [0.3]
+
+
+def test_a_gap_among_the_tasks_seen_is_named_and_no_row_is_past_the_last():
+    with pytest.raises(NotMeasured, match=r"R\[2,1\] \(task 1 after task 2\) was not measured"):
+        AccuracyMatrix.square([[0.5, 0.5], [np.nan, 0.5]]).seen(2)
+    for k in (3, 0, -1):
+        with pytest.raises(InputError, match=rf"k in 1\.\.2, got {k}"):
+            R.seen(k)
+
+
 @pytest.mark.parametrize(("i", "j"), [(1, 0), (1, 3), (3, 1), (-1, 1), ([0, 1], [1, -1])])
 def test_a_cell_outside_the_matrix_is_refused_not_wrapped_around(i, j):
     with pytest.raises(InputError, match=r"i in 0\.\.2 and j in 1\.\.2"):

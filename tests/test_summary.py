@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probe.errors import InputError, NotMeasured
+from probe.errors import InputError
 from probe.spread import over_seeds
-from probe.summary import mean_accuracy, summarise
+from probe.summary import mean_accuracies, summarise
 from probe.table import Row
 
 
@@ -127,7 +127,7 @@ def test_what_was_not_measured_counts_nowhere():
     assert summarise([pra(0, "0", math.nan)]) == []
 
 
-def test_mean_accuracy_averages_orders_then_seeds_and_leaves_the_rest_nan():
+def test_accuracies_are_averaged_over_orders_then_seeds_and_the_rest_is_nan():
     rows = [
         accuracy(0, "0", 1, 1, 0.9),
         accuracy(0, "1", 1, 1, 0.6),
@@ -135,10 +135,12 @@ def test_mean_accuracy_averages_orders_then_seeds_and_leaves_the_rest_nan():
         accuracy(1, "0", 1, 1, 1.0),
         accuracy(0, "0", 2, 1, 0.25),
         accuracy(0, "0", 2, 2, math.nan),
-        accuracy(0, "0", 2, 2, 0.99, learner="finetune"),
-        pra(0, "0", 0.1),
+        *(accuracy(0, "0", 2, place, 0.99, learner="finetune") for place in (1, 2)),
+        pra(0, "0", 0.1, learner="gem"),
     ]
-    R = mean_accuracy(rows, "er")
+    assert list(mean_accuracies(rows)) == ["er", "finetune"]
+    assert (mean_accuracies(rows)["finetune"].values[2] == 0.99).all()
+    R = mean_accuracies(rows)["er"]
     assert R.tasks == 2
     assert R.values[1, 0] == pytest.approx(0.8)
     assert R.values[1, 0] != pytest.approx((0.9 + 0.6 + 0.3 + 1.0) / 4)
@@ -152,15 +154,31 @@ def test_an_offline_run_fills_the_first_and_the_last_row_alone():
         for step in (0, 3)
         for place in (1, 2, 3)
     ]
-    R = mean_accuracy(rows, "offline")
+    R = mean_accuracies(rows)["offline"]
     assert R.values.shape == (4, 3)
     assert not np.isnan(R.values[[0, 3]]).any()
     assert np.isnan(R.values[[1, 2]]).all()
 
 
-def test_no_accuracy_of_a_learner_is_said_so():
-    with pytest.raises(NotMeasured, match="no accuracy of the learner 'er'"):
-        mean_accuracy([pra(0, "0", 0.5)], "er")
+def test_each_learners_accuracies_equal_numpys_whatever_the_others_are():
+    values = np.random.default_rng(0).random((2, 3, 4, 5, 4))
+    rows = [
+        accuracy(s, str(o), step, place + 1, float(v), learner=f"er{learner}")
+        for (learner, s, o, step, place), v in np.ndenumerate(values)
+    ]
+    random.Random(0).shuffle(rows)
+    matrices = mean_accuracies(rows)
+    assert list(matrices) == list(dict.fromkeys(row.learner for row in rows))
+    for learner, own in enumerate(values):
+        expected = own.mean(axis=1).mean(axis=0)
+        assert matrices[f"er{learner}"].values == pytest.approx(expected, abs=1e-15)
+
+
+def test_fewer_cells_than_tasks_are_refused_as_no_evaluation_gives_them():
+    whole = [accuracy(0, "0", 2, place, 0.5) for place in (1, 2)]
+    assert mean_accuracies(whole)["er"].tasks == 2
+    with pytest.raises(InputError, match="of 'er' name 2 tasks, but have 1 cells of R"):
+        mean_accuracies(whole[1:])
 
 
 @pytest.mark.parametrize("other", [{"scenario": "mnist"}, {"network": "mlp"}])
@@ -169,7 +187,7 @@ def test_rows_of_two_studies_are_not_averaged(other):
     with pytest.raises(InputError, match="different studies"):
         summarise(rows)
     with pytest.raises(InputError, match="different studies"):
-        mean_accuracy(rows, "er")
+        mean_accuracies(rows)
 
 
 def test_a_row_without_the_cells_of_its_measure_is_refused():
@@ -178,7 +196,7 @@ def test_a_row_without_the_cells_of_its_measure_is_refused():
     with pytest.raises(InputError, match="needs a place from 1, got 0"):
         summarise([f1(0, "0", 0, "a", 0.5)])
     with pytest.raises(InputError, match="needs a step from 0, got -1"):
-        mean_accuracy([accuracy(0, "0", -1, 1, 0.5)], "er")
+        mean_accuracies([accuracy(0, "0", -1, 1, 0.5)])
 
 
 pairs = st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1)), min_size=1, max_size=12)

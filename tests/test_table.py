@@ -207,6 +207,7 @@ def test_scalars_of_other_types_are_written_as_plain_numbers(tmp_path):
 
 
 HEADER = "learner,paper,metric,head,mean,std,seeds\n"
+LINE = b"er,gem,acc,all,0.5,0.1,1\n"
 
 
 @pytest.mark.parametrize(
@@ -222,6 +223,9 @@ HEADER = "learner,paper,metric,head,mean,std,seeds\n"
         (HEADER.encode() + b"er,gem,acc,all,-inf,0.1,1\n", "line 2: '-inf' cannot be .* mean"),
         (HEADER.encode() + b"er,gem,acc,all,0.5,inf,1\n", "line 2: 'inf' cannot be .* std"),
         (HEADER.encode() + b"er,gem,acc,all,0.5,-0.1,1\n", "line 2: '-0.1' cannot be .* from 0"),
+        (HEADER.encode() + 2 * LINE + b"er,gem,acc,all,0.5,0.1\n", "line 4 has 6 cells"),
+        (HEADER.encode() + 2 * LINE + b"er,gem,acc,all,0.5,0.1,er\n", "line 4: 'er' .* of seeds"),
+        (HEADER.encode() + LINE + b"er,gem,acc,all,x,y,z\n", "line 3: 'x' cannot .* mean"),
         (b"\xff\xfe", "not a table of this study"),
     ],
 )
@@ -235,3 +239,28 @@ def test_what_is_no_such_table_is_refused(tmp_path, content, reason):
 def test_a_table_that_is_not_there_says_to_run_the_study(tmp_path):
     with pytest.raises(InputError, match=r"rows\.csv cannot be read .* run the study first"):
         read_table(tmp_path / "rows.csv", Row)
+
+
+def test_only_the_lines_that_are_wanted_become_rows_and_all_are_checked(tmp_path):
+    path = tmp_path / "rows.csv"
+    rows = [replace(PRA, learner=name, seed=seed) for seed in (0, 1) for name in ("er", "gem")]
+    write_table(path, Row, rows)
+    kept = read_table(path, Row, lambda cells: cells["learner"] == "gem" and cells["seed"] == 1)
+    assert kept == rows[3:]
+    path.write_text(path.read_text().replace("er,1,0,", "er,1,none,"))
+    with pytest.raises(InputError, match=r"rows\.csv, line 2: 'none' cannot be the value of seed"):
+        read_table(path, Row, lambda cells: cells["learner"] == "gem")
+
+
+@pytest.mark.parametrize("most", [0, 1, 3, 1000])
+def test_texts_are_read_the_same_however_few_are_remembered(tmp_path, monkeypatch, most):
+    draw = np.random.default_rng(0)
+    rows = [
+        replace(PRA, learner=f"er{draw.integers(9)}", place=p, value=v)
+        for p, v in zip(draw.integers(1, 9, 50).tolist(), draw.normal(size=50), strict=True)
+    ]
+    write_table(tmp_path / "rows.csv", Row, [*rows, replace(PRA, value=-0.0), PRA])
+    monkeypatch.setattr("probe.cells._MOST_KNOWN", most)
+    *read, zero, last = read_table(tmp_path / "rows.csv", Row)
+    assert (read, last) == (rows, PRA)
+    assert math.copysign(1, zero.value) == -1

@@ -99,6 +99,16 @@ def test_f1_of_a_task_that_shares_classes_is_that_of_its_own_data(seed: int) -> 
     assert counts.f1() == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize("tasks", [ALIKE, OVERLAPPING])
+@given(seed=st.integers(0, 2**32))
+def test_f1_of_tasks_that_share_classes_is_to_the_bit_that_of_each_table(
+    tasks: tuple[tuple[int, ...], ...], seed: int
+) -> None:
+    counts = counted(tasks, *drawn(tasks, seed))
+    each = zip(counts.tables, tasks, strict=True)
+    assert counts.f1().tolist() == [task_f1(table, [own])[0] for table, own in each]
+
+
 def test_a_prediction_for_another_tasks_example_counts_only_where_classes_are_disjoint() -> None:
     """The example of task 2 is taken for task 1's class: disjoint, that costs task 1 precision."""
     true, predicted = [0, 0, 1], [0, 0, 0]
@@ -121,7 +131,7 @@ def test_a_task_without_test_data_has_no_accuracy_and_no_f1() -> None:
     counts = TaskCounts.of([0, 1], [0, 0], [2, 0], [[0, 1], [1, 0]], classes=2)
     assert (counts.accuracy(1), counts.test_size(2)) == (0.5, 0)
     assert np.isnan([counts.accuracy(2), counts.accuracy(2, "classes")]).all()
-    with pytest.raises(NotMeasured, match="no test examples"):
+    with pytest.raises(NotMeasured, match="task 2 of 2 has no test examples"):
         counts.f1()
 
 

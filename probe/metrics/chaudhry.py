@@ -24,7 +24,7 @@ def average_accuracy(R: AccuracyMatrix, k: int) -> float:
     0.625
     """
     _check(R, k)
-    return R.mean(k, np.arange(1, k + 1))
+    return float(R.seen(k).sum() / k)
 
 
 def forgetting(R: AccuracyMatrix, k: int) -> float:
@@ -72,19 +72,20 @@ def intransigence(R: AccuracyMatrix, reference: AccuracyMatrix | ArrayLike, k: i
     best = float(_diagonal(reference, R.tasks)[k - 1])
     if np.isnan(best):
         raise NotMeasured(f"the reference's accuracy on task {k} after task {k} was not measured")
-    return best - float(R.measured(k, k))
+    return best - R.cell(k, k)
 
 
 def _diagonal(reference: AccuracyMatrix | ArrayLike, tasks: int) -> NDArray[np.float64]:
     if isinstance(reference, AccuracyMatrix):
-        reference = reference.values[1:].diagonal()
-    diagonal = np.asarray(reference, dtype=np.float64)
+        diagonal = np.asarray(reference.values[1:].diagonal())
+    else:
+        diagonal = np.asarray(reference, dtype=np.float64)
+        if ((diagonal < 0) | (diagonal > 1)).any():
+            raise InputError("the reference's accuracies must lie in [0, 1]: give fractions")
     if diagonal.shape != (tasks,):
         raise InputError(
             f"the reference has shape {diagonal.shape}, expected {tasks} tasks as in R"
         )
-    if ((diagonal < 0) | (diagonal > 1)).any():
-        raise InputError("the reference's accuracies must lie in [0, 1]: give fractions")
     return diagonal
 
 

@@ -9,7 +9,8 @@ is T here. MS, SSS and CE are functions of what learning each task cost.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -27,6 +28,7 @@ W3 = (0.4, 0.05, 0.2, 0.2, 0.05, 0.05, 0.05)
 """The weights of Table 3, from its caption; the W2 in the body text does not give the table."""
 
 Weights = Mapping[str, float] | Sequence[float]
+Places = NDArray[np.intp]
 
 
 def accuracy(R: AccuracyMatrix) -> float:
@@ -35,8 +37,7 @@ def accuracy(R: AccuracyMatrix) -> float:
     In [0, 1]; higher is better. Raises NotMeasured for a missing cell.
     Source: Diaz-Rodriguez 2018, eq. 2.
     """
-    i, j = (k + 1 for k in np.tril_indices(R.tasks))
-    return R.mean(i, j)
+    return R.mean(*_triangle(np.tril_indices, R.tasks, 0))
 
 
 def bwt(R: AccuracyMatrix) -> float:
@@ -48,7 +49,7 @@ def bwt(R: AccuracyMatrix) -> float:
     >>> bwt(AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]]))
     -0.5
     """
-    i, j = (k + 1 for k in np.tril_indices(R.tasks, -1))
+    i, j = _triangle(np.tril_indices, R.tasks, -1)
     return R.mean(i, j) - R.mean(j, j)
 
 
@@ -77,8 +78,7 @@ def fwt(R: AccuracyMatrix) -> float:
     the GEM paper's FWT. Raises NotMeasured for a missing cell and for T = 1.
     Source: Diaz-Rodriguez 2018, eq. 4.
     """
-    i, j = (k + 1 for k in np.triu_indices(R.tasks, 1))
-    return R.mean(i, j)
+    return R.mean(*_triangle(np.triu_indices, R.tasks, 1))
 
 
 def ms(model_bytes: Sequence[float]) -> float:
@@ -195,6 +195,15 @@ def _checked(values: Mapping[str, float], kind: str) -> Mapping[str, float]:
     if missing:
         raise InputError(f"no {kind} {', '.join(missing)}: give all of {', '.join(CRITERIA)}")
     return values
+
+
+@lru_cache(maxsize=64)
+def _triangle(
+    indices: Callable[[int, int], tuple[Places, Places]], tasks: int, k: int
+) -> tuple[Places, Places]:
+    """Return the rows and columns of a triangle of a (T, T) matrix, from 1."""
+    i, j = indices(tasks, k)
+    return i + 1, j + 1
 
 
 def _per_task(values: Sequence[float], name: str) -> NDArray[np.float64]:

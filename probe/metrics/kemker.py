@@ -9,6 +9,7 @@ new sessions" is read as after session i, the base set being the first.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from statistics import fmean
 
 import numpy as np
@@ -52,7 +53,7 @@ def alpha_all(R: AccuracyMatrix, i: int, test_sizes: Sequence[int] | None = None
     """
     _check_session(R, i)
     n = task_sizes(R, test_sizes)[:i]
-    return float((n * R.measured(i, np.arange(1, i + 1))).sum() / n.sum())
+    return float((n * R.seen(i)).sum() / n.sum())
 
 
 def omega_base(R: AccuracyMatrix, ideal: float) -> float:
@@ -95,11 +96,17 @@ def omega_all(R: AccuracyMatrix, ideal: float, test_sizes: Sequence[int] | None 
 
 def task_sizes(R: AccuracyMatrix, test_sizes: Sequence[int] | None) -> NDArray[np.float64]:
     """Return the weight n_j of each task, (T,); all 1 by default. Raises InputError if unfit."""
-    sizes = np.ones(R.tasks) if test_sizes is None else np.array(test_sizes, dtype=np.float64)
-    if sizes.shape != (R.tasks,):
-        raise InputError(f"got {sizes.size} test sizes, expected one for each of {R.tasks} tasks")
+    return _checked_sizes(R.tasks, None if test_sizes is None else tuple(test_sizes))
+
+
+@lru_cache(maxsize=64)
+def _checked_sizes(tasks: int, test_sizes: tuple[int, ...] | None) -> NDArray[np.float64]:
+    sizes = np.ones(tasks) if test_sizes is None else np.array(test_sizes, dtype=np.float64)
+    if sizes.shape != (tasks,):
+        raise InputError(f"got {sizes.size} test sizes, expected one for each of {tasks} tasks")
     if not (np.isfinite(sizes) & (sizes > 0)).all():
         raise InputError(f"test sizes must be above 0, got {list(sizes)}")
+    sizes.flags.writeable = False
     return sizes
 
 

@@ -77,6 +77,29 @@ def test_the_same_tables_give_the_same_bytes_and_others_do_not(rows, metrics, wr
     assert all(a.read_bytes() != b.read_bytes() for a, b in zip(one, other, strict=True))
 
 
+def test_of_a_table_with_several_heads_the_first_is_drawn_and_each_line_is_checked(
+    rows, metrics, write, tmp_path
+):
+    single = [row for row in rows if row.measure == "accuracy"]
+    others = [replace(row, head="multi", value=1 - row.value) for row in single]
+    alone, mixed = (
+        build(write(tmp_path / name, own, metrics))
+        for name, own in (("alone", rows), ("mixed", [*rows, *others]))
+    )
+    assert [p.read_bytes() for p in alone] == [p.read_bytes() for p in mixed]
+    turned = build(write(tmp_path / "turned", [*others, *rows], []))
+    drawn = {path.name: path.read_bytes() for path in alone}
+    for path in turned:
+        if path.stem in ("matrix", "curves", "tasks"):
+            assert path.read_bytes() != drawn[path.name]
+    table = tmp_path / "mixed" / "rows.csv"
+    table.write_text(table.read_text().replace("multi,,,accuracy,1,", "multi,,,accuracy,one,"))
+    with pytest.raises(
+        InputError, match=r"rows\.csv, line \d+: 'one' cannot be the value of place"
+    ):
+        build(tmp_path / "mixed")
+
+
 def test_pngs_are_for_print_and_svgs_carry_no_date(rows, write, tmp_path):
     run = write(tmp_path / "run", [row for row in rows if row.measure == "pra"])
     png, svg = (path.read_bytes() for path in build(run))

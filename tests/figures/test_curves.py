@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from figures import curves
-from probe.summary import mean_accuracy
+from figures.accuracies import Accuracies
+from probe.summary import mean_accuracies
 
 
 def panels(figure):
@@ -14,10 +15,10 @@ def panels(figure):
 
 def test_each_tasks_curve_is_its_column_of_r_parted_where_it_is_learned(study):
     rows = study(["finetune", "er", "offline"], ["output"], tasks=4)
-    drawn = panels(curves.draw(rows))
+    drawn = panels(curves.draw(Accuracies.of(rows)))
     assert [axes.get_title() for axes in drawn] == ["Finetune", "ER"]
     for learner, axes in zip(["finetune", "er"], drawn, strict=True):
-        percent = 100 * mean_accuracy(rows, learner).values
+        percent = 100 * mean_accuracies(rows)[learner].values
         *tasks, _ = axes.lines
         for place in range(1, 5):
             before, after = tasks[2 * place - 2 : 2 * place]
@@ -31,8 +32,8 @@ def test_each_tasks_curve_is_its_column_of_r_parted_where_it_is_learned(study):
 
 def test_the_thick_black_line_averages_the_tasks_learned_so_far(study):
     rows = study(["er"], ["output"], tasks=3)
-    R = 100 * mean_accuracy(rows, "er").values
-    (axes,) = panels(curves.draw(rows))
+    R = 100 * mean_accuracies(rows)["er"].values
+    (axes,) = panels(curves.draw(Accuracies.of(rows)))
     average = axes.lines[-1]
     assert average.get_color() == "black"
     assert average.get_xdata().tolist() == [1, 2, 3]
@@ -46,7 +47,7 @@ def test_an_unmeasured_cell_leaves_a_gap_in_the_average(study):
         replace(row, value=math.nan) if (row.step, row.place) == (2, 1) else row
         for row in study(["er"], ["output"], tasks=3)
     ]
-    average = panels(curves.draw(rows))[0].lines[-1].get_ydata()
+    average = panels(curves.draw(Accuracies.of(rows)))[0].lines[-1].get_ydata()
     assert np.isnan(average).tolist() == [False, True, False]
 
 
@@ -57,11 +58,11 @@ def test_colours_grow_lighter_with_the_place(tasks):
 
 
 def test_the_legend_names_every_place_up_to_ten_tasks(study):
-    few = curves.draw(study(["er"], ["output"], tasks=10, orders=1, seeds=1))
+    few = curves.draw(Accuracies.of(study(["er"], ["output"], tasks=10, orders=1, seeds=1)))
     (legend,) = few.legends
     names = [text.get_text() for text in legend.get_texts()]
     assert names == [*map(str, range(1, 11)), "average so far"]
     assert len(few.axes) == 1
-    many = curves.draw(study(["er"], ["output"], tasks=11, orders=1, seeds=1))
+    many = curves.draw(Accuracies.of(study(["er"], ["output"], tasks=11, orders=1, seeds=1)))
     assert [text.get_text() for text in many.legends[0].get_texts()] == ["average so far"]
     assert [axes.get_ylabel() for axes in many.axes] == ["", "Place of the task"]

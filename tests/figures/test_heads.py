@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from figures import build, heads
-from probe.summary import mean_accuracy, summarise
+from probe.summary import mean_accuracies, summarise
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def drawn(rows):
 
 def shown(rows):
     """What `drawn` has to be, from rows of one head."""
-    matrices = [100 * mean_accuracy(rows, name).values for name in ("finetune", "er")]
+    matrices = [100 * mean_accuracies(rows)[name].values for name in ("finetune", "er")]
     return pytest.approx([*np.concatenate(matrices).ravel(), *(R[-1].mean() for R in matrices)])
 
 
@@ -52,7 +52,7 @@ def test_the_head_that_comes_first_is_drawn_and_no_other(rows):
     assert drawn([*rows, *single]) == shown(rows)
     assert drawn([*single, *rows]) == shown(single) != drawn(rows)
     # What a mean over both heads would show.
-    assert np.allclose(mean_accuracy([*rows, *single], "er").values, 0.5)
+    assert np.allclose(mean_accuracies([*rows, *single])["er"].values, 0.5)
 
 
 def test_metrics_are_those_of_the_rows_head_or_of_their_own_first(rows, scored):

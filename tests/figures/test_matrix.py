@@ -7,7 +7,8 @@ from matplotlib import colormaps
 from matplotlib.colors import to_rgb
 
 from figures import matrix
-from probe.summary import mean_accuracy
+from figures.accuracies import Accuracies
+from probe.summary import mean_accuracies
 
 
 def luminance(colour) -> float:
@@ -21,10 +22,10 @@ def panels(figure):
 
 def test_cells_and_their_texts_are_r_in_percent(study):
     rows = study(["finetune", "er", "offline"], ["output"], tasks=4)
-    drawn = panels(matrix.draw(rows))
+    drawn = panels(matrix.draw(Accuracies.of(rows)))
     assert [axes.get_title() for axes in drawn] == ["Finetune", "ER"]
     for learner, axes in zip(["finetune", "er"], drawn, strict=True):
-        percent = 100 * mean_accuracy(rows, learner).values
+        percent = 100 * mean_accuracies(rows)[learner].values
         (mesh,) = axes.collections
         assert np.asarray(mesh.get_array()).reshape(5, 4) == pytest.approx(percent)
         written = np.full((5, 4), math.nan)
@@ -35,7 +36,7 @@ def test_cells_and_their_texts_are_r_in_percent(study):
 
 
 def test_row_zero_is_on_top_and_called_before(study):
-    (axes,) = panels(matrix.draw(study(["er"], ["output"], tasks=3)))
+    (axes,) = panels(matrix.draw(Accuracies.of(study(["er"], ["output"], tasks=3))))
     assert [label.get_text() for label in axes.get_yticklabels()] == ["before", "1", "2", "3"]
     assert axes.get_ylim()[0] > axes.get_ylim()[1]
     assert axes.get_yticks().tolist() == [0, 1, 2, 3]
@@ -46,7 +47,7 @@ def test_what_was_not_measured_is_left_to_the_hatched_ground(study):
         replace(row, value=math.nan) if (row.step, row.place) == (2, 1) else row
         for row in study(["er"], ["output"], tasks=3)
     ]
-    (axes,) = panels(matrix.draw(rows))
+    (axes,) = panels(matrix.draw(Accuracies.of(rows)))
     (mesh,) = axes.collections
     hidden = np.ma.getmaskarray(mesh.get_array()).reshape(4, 3)
     assert np.argwhere(hidden).tolist() == [[2, 0]]
@@ -55,7 +56,7 @@ def test_what_was_not_measured_is_left_to_the_hatched_ground(study):
 
 
 def test_all_learners_share_one_scale_from_0_to_100(study):
-    figure = matrix.draw(study(["finetune", "er", "gem"], ["output"]))
+    figure = matrix.draw(Accuracies.of(study(["finetune", "er", "gem"], ["output"])))
     meshes = [axes.collections[0] for axes in panels(figure)]
     assert {mesh.get_clim() for mesh in meshes} == {(0, 100)}
     assert len(figure.axes) == len(meshes) + 1
@@ -63,7 +64,8 @@ def test_all_learners_share_one_scale_from_0_to_100(study):
 
 @pytest.mark.parametrize(("tasks", "written"), [(10, 11 * 10), (11, 0)])
 def test_values_are_written_up_to_ten_tasks(study, tasks, written):
-    (axes,) = panels(matrix.draw(study(["er"], ["output"], tasks=tasks, orders=1, seeds=1)))
+    rows = study(["er"], ["output"], tasks=tasks, orders=1, seeds=1)
+    (axes,) = panels(matrix.draw(Accuracies.of(rows)))
     assert len(axes.texts) == written
 
 
@@ -71,7 +73,7 @@ def test_values_are_written_up_to_ten_tasks(study, tasks, written):
 def test_every_value_stays_within_its_cell(study, learners, tasks):
     names = ["finetune", "er", "gem", "si", "lwf", "ewc", "a", "b", "c"][:learners]
     rows = study(names, ["output"], tasks=tasks, orders=1, seeds=1)
-    figure = matrix.draw([replace(row, value=1.0) for row in rows])
+    figure = matrix.draw(Accuracies.of([replace(row, value=1.0) for row in rows]))
     for axes in panels(figure):
         for text in axes.texts:
             column, row = text.get_position()

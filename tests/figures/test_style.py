@@ -51,6 +51,32 @@ def test_a_figure_that_fails_half_way_keeps_the_old_file_and_leaves_no_other(mon
     assert (tmp_path / "depth.png").read_bytes() == b"old"
 
 
+def test_a_figure_is_laid_out_before_it_is_saved_and_then_drawn_once_for_each_file(
+    study, monkeypatch, tmp_path
+):
+    figure = depth.draw(summarise(study(["er"], ["conv1", "output"], tasks=2)))
+    drawn: list[float] = []
+    paint = Figure.draw
+    monkeypatch.setattr(Figure, "draw", lambda *who: drawn.append(figure.dpi) or paint(*who))
+    before = [axes.get_position().bounds for axes in figure.axes]
+    style.save(figure, tmp_path, "depth")
+    assert drawn == [300, 72]
+    assert [axes.get_position().bounds for axes in figure.axes] == before
+
+
+def test_a_label_with_a_text_stands_clear_of_its_axis_and_one_without_is_left_alone():
+    with style.house_style():
+        figure, (named, bare) = parts.panels(2, 2, style.DOUBLE)
+        named.set_xlabel("Model size")
+        parts.fit(figure, [named, bare], ("", "y"), height=1)
+        figure.draw_without_rendering()
+    numbers = max(label.get_window_extent().height for label in named.get_xticklabels())
+    assert named.xaxis.label.get_window_extent().y1 < named.bbox.y0 - numbers
+    assert [axes.get_position().height * figure.get_figheight() for axes in (named, bare)] == (
+        pytest.approx([1, 1], abs=2e-3)
+    )
+
+
 def test_a_folder_that_cannot_be_made_is_an_input_error(tmp_path):
     (tmp_path / "figures").write_text("in the way")
     with pytest.raises(InputError, match="cannot write to"):

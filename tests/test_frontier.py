@@ -39,7 +39,7 @@ def passes(draw: st.DrawFn) -> tuple[Pass, frozenset[int], dict[Name, int]]:
     return Pass(steps, (), (number, 0), {}), frozenset({STATE, *range(frozen)}), costs
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(passes())
 def test_the_cut_is_the_cheapest_of_all_that_would_do(case) -> None:  # type: ignore[no-untyped-def]
     """Brute force over all sets of values."""
@@ -53,7 +53,7 @@ def test_the_cut_is_the_cheapest_of_all_that_would_do(case) -> None:  # type: ig
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(passes())
 def test_what_is_run_again_has_what_it_needs(case) -> None:  # type: ignore[no-untyped-def]
     seen, upstream, costs = case

@@ -65,7 +65,7 @@ def test_a_block_that_does_not_end_is_ended(
 ) -> None:
     ended, seconds = in_a_block(action, number)
     assert ended == code
-    assert 0.4 < seconds < 2
+    assert 0.4 < seconds < 15
 
 
 def test_what_hangs_after_the_block_is_ended() -> None:
@@ -79,7 +79,7 @@ def test_what_hangs_after_the_block_is_ended() -> None:
 
     start = time.monotonic()
     assert exit_code(fork(act)) == 143
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < 15
 
 
 @pytest.mark.parametrize("within", [True, False])

@@ -138,7 +138,7 @@ def both(first, second, agree):
     return {**second, **{name: first[name] for name in agree if name in first}}
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=120, suppress_health_check=list(HealthCheck))
 @given(
     raws(),
     raws(),
@@ -160,7 +160,7 @@ def test_jobs_have_one_identity_if_they_have_one_result(
             assert (identity == of_another) == (source == its_source)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(raws(), st.text(max_size=5), st.sampled_from(["split", "permutation"]))
 def test_what_a_scenario_and_its_tasks_are_called_changes_nothing(raw, name, kind):
     stream, made = scenario(), {}

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -31,7 +31,6 @@ def heads(*names):
     return st.fixed_dictionaries(dict.fromkeys(names, tables()))
 
 
-@settings(deadline=None)
 @given(by_head=st.one_of(heads(*HEADS), heads("multi")))
 def test_any_counts_read_back(tmp_path_factory, by_head):
     store = Store(tmp_path_factory.mktemp("run"), "identity")

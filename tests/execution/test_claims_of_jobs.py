@@ -86,8 +86,11 @@ def test_never_two_inside_though_holders_are_killed(tmp_path: Path) -> None:
     entered = tmp_path / "entered"
     entered.touch()
     processes = [fork(lambda: loop_inside(tmp_path)) for _ in range(PROCESSES)]
-    while kills <= 10 or entered.stat().st_size <= 100 or time.monotonic() < start + SECONDS:
-        assert time.monotonic() < start + PATIENCE
+
+    def enough() -> bool:
+        return kills > 10 and entered.stat().st_size > 100
+
+    while time.monotonic() < start + (SECONDS if enough() else PATIENCE):
         time.sleep(chance.uniform(0, 0.02))
         victim = chance.randrange(PROCESSES)
         os.kill(processes[victim], signal.SIGKILL)
@@ -97,6 +100,7 @@ def test_never_two_inside_though_holders_are_killed(tmp_path: Path) -> None:
     for process in processes:
         os.kill(process, signal.SIGKILL)
         assert exit_code(process) == -signal.SIGKILL
+    assert enough()
     assert is_free(Claims(tmp_path / "locks"))
     Claims(tmp_path / "locks").forget()
     assert not (tmp_path / "locks").exists()
@@ -147,7 +151,7 @@ def test_a_dead_process_is_not_waited_for(tmp_path: Path) -> None:
     assert seen.dead
     start = time.monotonic()
     with claims.awaited("it"):
-        assert time.monotonic() - start < 0.2
+        assert time.monotonic() - start < 5  # and not for a lease
 
 
 def test_one_that_was_not_waited_for_by_its_parent_is_dead(tmp_path: Path) -> None:
@@ -206,7 +210,7 @@ def test_one_that_cannot_be_known_is_respected_for_a_lease(
     assert not is_free(claims)
     start = time.monotonic()
     with claims.awaited("it"):
-        assert LEASE <= time.monotonic() - start < 2 * LEASE
+        assert LEASE <= time.monotonic() - start < 5 * LEASE
     assert is_free(claims)
 
 

@@ -53,9 +53,9 @@ def deaf() -> None:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_block_ends_at_once_if_it_can(number: int, code: int) -> None:
-    ended, seconds = in_a_block(lambda: time.sleep(30), number)
+    ended, seconds = in_a_block(lambda: time.sleep(60), number, grace=30)
     assert ended == code
-    assert seconds < 0.4
+    assert seconds < 15
 
 
 @pytest.mark.parametrize("action", [long_call, deaf])

@@ -70,14 +70,14 @@ def test_an_unknown_flag(command):
     assert "no such option: --nonsense" in refused(command, "x", "--nonsense")
 
 
-@pytest.mark.parametrize("command", set(COMMANDS) - {"redundancy"})
+@pytest.mark.parametrize("command", sorted(set(COMMANDS) - {"redundancy"}))
 def test_an_argument_too_many(command):
     needed = {"layers": ["--input", "4"], "features": ["--network", "n", "--out", "o"]}
     said = refused(command, "x", "y", *needed.get(command, []))
     assert "unexpected extra argument" in said
 
 
-@pytest.mark.parametrize("command", set(COMMANDS) - {"list"})
+@pytest.mark.parametrize("command", sorted(set(COMMANDS) - {"list"}))
 def test_a_missing_argument(command):
     assert refused(command).startswith("missing argument ")
 

@@ -10,8 +10,9 @@ INSTALL := $(if $(shell command -v uv),uv pip install --python $(BIN)/python,$(B
 demo: $(VENV)/installed
 	$(BIN)/probe run digits
 
+# Half of the tests wait for processes that they have started: two run side by side.
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # A hundred kills at random moments, and every table as if nothing had happened; eleven minutes.
 soak: $(VENV)/installed-dev

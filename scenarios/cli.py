@@ -6,6 +6,7 @@ Everything heavy is imported inside the commands, so that `probe --help` answers
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -31,6 +32,8 @@ Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.
 
 def main() -> None:
     """Run the command line; a user's mistake is one sentence and exit code 2."""
+    # Nothing is shown on a screen, whatever the surroundings ask matplotlib for.
+    os.environ["MPLBACKEND"] = "agg"
     try:
         with stoppable(), printed():
             code = call(app)
@@ -43,6 +46,9 @@ def main() -> None:
         if sys.argv[1:2] == ["run"] and "--help" not in sys.argv:
             say(HOW_TO_GO_ON)
         sys.exit(READER_GONE)
+    except MemoryError:
+        _show_error("there is not enough memory for that: is one of the files far too large?")
+        sys.exit(2)
     except OSError as error:
         shown = f"cannot write what is shown ({error.strerror}): make room, or show it elsewhere"
         _show_error(f"{error}; check the path" if error.filename else shown)

@@ -24,6 +24,8 @@ _POLL = 1.0  # seconds between two looks at what the workers have finished
 _AHEAD = 2  # jobs asked for at once for each of the cluster's processors: a cluster may grow
 _PATIENCE = 5.0  # seconds in which a cluster's address must answer
 
+_OURS = Path(__file__).parents[2]
+
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",  # what we use Ray for is nobody's business
     "RAY_DEDUP_LOGS_SKIP_REGEX": ".?",  # what Ray has to say would stand between our lines
@@ -132,7 +134,8 @@ def _connected(address: str | None, workers: int | None) -> Iterator[Any]:
             yield ray
             return
         try:
-            with _signals_kept():
+            # Its workers import from the folder in which it is started: no user's, but ours.
+            with _signals_kept(), chdir(_OURS):
                 ray.init(
                     address=address or "local",
                     num_cpus=None if address else workers,

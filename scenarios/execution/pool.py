@@ -6,10 +6,10 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from scenarios.execution.executor import Take
@@ -93,11 +93,30 @@ class _Worker:
         pool.shutdown(wait=True, cancel_futures=True)
 
     def _submit(self, attempt: Attempt) -> Future[Ended]:
-        if self._pool is None:
-            context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=_prepare)
-        with ctrl_c_held_back():
-            return self._pool.submit(carried_out, self._work, attempt)
+        with _no_code_from_here():
+            if self._pool is None:
+                context = multiprocessing.get_context("spawn")
+                self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=_prepare)
+            with ctrl_c_held_back():
+                return self._pool.submit(carried_out, self._work, attempt)
+
+
+@contextmanager
+def _no_code_from_here() -> Iterator[None]:
+    """Keep processes that are started within the block from importing what the current folder has.
+
+    They are started by `python -c`, which looks there first: for `pickle`, too.
+    """
+    name = "PYTHONSAFEPATH"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 def _prepare() -> None:

@@ -16,7 +16,7 @@ from probe.errors import InputError
 from probe.files import create, make_folder, replacing
 from probe.regular import regular_file
 from scenarios.learners.catalogue import LEARNERS
-from scenarios.study.job import Job, jobs_of, parts_of
+from scenarios.study.job import Job, jobs_of
 from scenarios.study.quarantine import FOLDER, set_aside
 from scenarios.study.sealing import opened, sealed
 from scenarios.study.spec import Study
@@ -78,7 +78,7 @@ class Identity:
         A description that is damaged is set aside and written anew, and so is one that is lost:
         every result says itself whose it is.
         """
-        path, content = root / _NAME, self._content()
+        path, content = root / _NAME, self.content()
         if not os.path.lexists(path):
             make_folder(root)
             free = _may_be_claimed(root) or self._has_results(root)
@@ -102,17 +102,19 @@ class Identity:
             partial.write_bytes(content)
 
     def _has_results(self, root: Path) -> bool:
-        """Whether there are results, and all of them this study's: each says itself whose it is."""
+        """Whether there are results, and all of them this study's: each says itself whose it is.
+
+        One that is damaged says nothing.
+        """
         jobs = {job.name: job for job in jobs_of(self.study, len(self.tasks))}
         names = [path.name for path in (root / "jobs").glob("*")]
-        return jobs.keys() >= set(names) and any(
-            Store(root, self.of(jobs[name])).holds(name, part)
-            for name in names
-            for part in parts_of(self.study, jobs[name])
-        )
+        if not jobs.keys() >= set(names):
+            return False
+        owners = {(name, each) for name in names for each in Store(root, "").owners(name)}
+        return owners != set() and owners == {(name, self.of(jobs[name])) for name, _ in owners}
 
     def _refuse_unless_own(self, root: Path, there: dict[str, Any]) -> None:
-        own = json.loads(self._content())
+        own = json.loads(self.content())
         known = {key: there.get(key) for key in own if key not in _UNCOMPARED}
         differences = sorted(_differences(known, {key: own[key] for key in known}, ""))
         if differences:
@@ -121,7 +123,8 @@ class Identity:
                 f"--out or remove that directory"
             )
 
-    def _content(self) -> bytes:
+    def content(self) -> bytes:
+        """Return what the run directory's study.json holds."""
         record = {
             **self.study.model_dump(mode="json", include=_FREE),
             "format": FORMAT,

@@ -13,6 +13,7 @@ import torch
 from rich.console import Console
 
 from figures.build import build
+from probe.errors import NotWritten
 from probe.examples import Examples
 from probe.files import sweep, sweep_all
 from probe.placement import CacheSettings, Placed
@@ -42,6 +43,7 @@ from scenarios.study.spec import Study
 from scenarios.study.stamp import (
     Origin,
     Stamp,
+    code_hash,
     hashes,
     read_stamp,
     shown,
@@ -82,6 +84,7 @@ def run_study(source: str, overrides: Overrides, options: Options) -> bool:
 
     Returns whether no job has failed; the tables then are those of the whole study.
     """
+    code_hash()  # later it may not be that of the code which runs
     raw = read_study(source)
     study = overrides.applied_to(check_study(raw, source))
     device = device_named(options.device, here=not options.choice.remote)
@@ -165,6 +168,7 @@ def _to_the_end(
         if any(end.how == "held" for end in ends):
             return ends
         if not ends and not os.access(work.root, os.W_OK):
+            _refuse_unless_up_to_date(work)
             said = f"{work.root} cannot be written to: as it was finished"
             console.print(printable(said), markup=False)
             _show_results(console, work)
@@ -189,7 +193,7 @@ def _write_results(work: Work, origin: Origin | None) -> None:
     while True:
         # Who was stopped for so long that another has written them reads the results again.
         with suppress(Lost), work.claims.awaited("tables") as allowed:
-            there, now = read_stamp(root), sources(root)
+            there, now = read_stamp(root), sources(root, work.identity.content())
             if there is not None and there.holds(root, now):
                 files: Mapping[str, str] | None = there.files
             else:
@@ -214,6 +218,15 @@ def _written_results(work: Work, allowed: Callable[[], object]) -> dict[str, str
         return None
     # Figures take seconds to draw.
     return files if tables.items() <= files.items() else None
+
+
+def _refuse_unless_up_to_date(work: Work) -> None:
+    there = read_stamp(work.root)
+    if there is None or not there.holds(work.root, sources(work.root, work.identity.content())):
+        raise NotWritten(
+            f"{work.root} cannot be written to, and its tables are not made of what is finished "
+            f"there: allow writing, or continue in a copy of it"
+        )
 
 
 def _show_results(console: Console, work: Work) -> None:

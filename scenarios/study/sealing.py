@@ -11,6 +11,7 @@ from probe.files import refuse_link
 from probe.regular import regular_file
 
 _SEAL = re.compile(rb', "sha256": "([0-9a-f]{64})"\}')
+_LARGEST = 2**30  # bytes: far above what a result can have
 _LENGTH = len(', "sha256": ""}') + 64
 
 
@@ -40,7 +41,10 @@ def read_sealed(path: Path) -> bytes:
     """Return the bytes of a file that `sealed` gave; raises ValueError for others, and OSError."""
     with regular_file(path, links=False) as file:
         # Whatever else it is, however large, is not read.
-        file.seek(-min(_LENGTH, os.fstat(file.fileno()).st_size), os.SEEK_END)
+        size = os.fstat(file.fileno()).st_size
+        if size > _LARGEST:
+            raise ValueError("it is larger than any that was written")
+        file.seek(-min(_LENGTH, size), os.SEEK_END)
         if not _SEAL.fullmatch(file.read()):
             raise ValueError("it does not end with a hash")
         file.seek(0)

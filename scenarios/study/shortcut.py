@@ -19,7 +19,7 @@ from probe.printable import printable
 from scenarios.flags import RunFlags
 from scenarios.outcome import show_outcome
 from scenarios.study.quarantine import notes
-from scenarios.study.sealing import refuse_links
+from scenarios.study.sealing import read_sealed, refuse_links
 from scenarios.study.source import read_study
 from scenarios.study.stamp import Stamp, read_stamp, sources, state
 
@@ -95,8 +95,10 @@ def _stamp_of(root: Path, command: str) -> Stamp | None:
     if any(_left(root)):
         return None
     data = stamp.origin.data
-    same = data == state([Path(path) for path in data]) and stamp.holds(root, sources(root))
-    return stamp if same else None
+    if data != state([Path(path) for path in data]):
+        return None
+    description = read_sealed(root / "study.json")
+    return stamp if stamp.holds(root, sources(root, description)) else None
 
 
 def _left(root: Path) -> Iterator[Path]:

@@ -62,14 +62,16 @@ def shown(root: Path) -> list[str]:
     return [*TABLES, TIMES, *(f"figures/{path.name}" for path in sorted(pictures))]
 
 
-def sources(root: Path) -> str:
+def sources(root: Path, description: bytes) -> str:
     """Return a hash of all that tables and figures are made of.
 
-    That is every byte of the study's description and of every finished part, and of the code of
-    this package. Who reads them may set some aside: then it is not of what was used.
+    That is every byte of the study's description and of every finished part, and the code of this
+    package. Who reads the parts may set some aside: then it is not of what was used. description:
+    what is in a process's own study.json; the one that is there may by now be another's, who
+    reports otherwise.
     """
-    digest = hashlib.sha256(_code().encode())
-    for path in (root / "study.json", *_parts(root)):
+    digest = hashlib.sha256(code_hash().encode() + hashlib.sha256(description).digest())
+    for path in _parts(root):
         digest.update(f"{path.relative_to(root).as_posix()!r}:{_hash_if_there(path)};".encode())
     return digest.hexdigest()
 
@@ -123,6 +125,19 @@ def state(paths: Sequence[Path]) -> dict[str, list[int] | None]:
     return {str(path.absolute()): _state(path) for path in paths}
 
 
+@cache
+def code_hash() -> str:
+    """Return a hash of this package's own code and of the versions that tables depend on.
+
+    As they are when a process first asks: what it runs is loaded then.
+    """
+    digest = hashlib.sha256(repr([version(name) for name in _DRAWN_WITH]).encode())
+    for package in _PACKAGES:
+        for name, content in sorted(_modules(files(package), package)):
+            digest.update(f"{name!r}:{len(content)};".encode() + content)
+    return digest.hexdigest()
+
+
 def _state(path: Path) -> list[int] | None:
     try:
         found = os.stat(path)
@@ -151,16 +166,6 @@ def _hash(path: Path) -> str:
         if os.fstat(file.fileno()).st_size > _LARGEST:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-@cache
-def _code() -> str:
-    """Return a hash of this package's own code and of the versions that tables depend on."""
-    digest = hashlib.sha256(repr([version(name) for name in _DRAWN_WITH]).encode())
-    for package in _PACKAGES:
-        for name, content in sorted(_modules(files(package), package)):
-            digest.update(f"{name!r}:{len(content)};".encode() + content)
-    return digest.hexdigest()
 
 
 def _modules(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:

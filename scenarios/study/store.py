@@ -9,6 +9,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,7 @@ class Store:
             return Measurement(
                 counts=_counts(part, record["counts"]), spent=_spent(record["spent"])
             )
-        except (KeyError, ValueError, TypeError, OverflowError, AttributeError):
+        except (KeyError, ValueError, TypeError, OverflowError):
             self._set_aside(path, "it holds no counts")
             return None
 
@@ -125,6 +126,15 @@ class Store:
             return set()
         parts = {name.removesuffix(".json") for name in names if name.endswith(".json")}
         return {part for part in parts if not part.endswith(".checkpoint")}
+
+    def owners(self, job: str) -> set[str]:
+        """Return the identities that the files of the parts carry, without those damaged."""
+        found = set()
+        for part in self.finished(job):
+            with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
+                record = json.loads(read_sealed(self._path(job, f"{part}.json")))
+                found.add(str(record["identity"]))
+        return found
 
     def save_checkpoint(self, job: str, part: str, model: State, learner: State) -> None:
         """Keep a learner's state; the description is written last and makes it valid."""
@@ -240,6 +250,8 @@ def _counts(part: str, record: dict[str, Any]) -> dict[str, tuple[Counts, ...]]:
     """Return a part's tables by head; raises ValueError if a head is missing."""
     if set(record) not in (_HEADS if part.startswith("step-") else [{"single"}]):
         raise ValueError(f"{part} has not the heads {', '.join(record)}")
+    if not isinstance(record, dict):
+        raise TypeError(f"the counts of {part} are in no table")
     return {head: _unpacked(tables) for head, tables in record.items()}
 
 

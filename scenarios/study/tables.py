@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from probe.errors import InputError
 from probe.files import replacing
 from probe.summary import Group, summarise_groups
 from probe.table import (
@@ -34,14 +35,24 @@ from scenarios.study.store import Store
 
 
 def read_results(identity: Identity, root: Path) -> Iterator[Result]:
-    """Read what is finished, job by job."""
+    """Read what is finished, job by job; raises InputError for counts that are of other tasks.
+
+    They have been made so: what is damaged is set aside before.
+    """
     study = identity.study
     for job in jobs_of(study, len(identity.tasks)):
         store = Store(root, identity.of(job))
         found = {part: store.read(job.name, part) for part in parts_of(study, job)}
         parts = {part: measured for part, measured in found.items() if measured is not None}
         tasks = tuple(identity.tasks[k] for k in job.places)
-        yield result_of(job, tasks, study.features_of(job.learner), parts, study.report)
+        try:
+            yield result_of(job, tasks, study.features_of(job.learner), parts, study.report)
+        except InputError as error:
+            folder = root / "jobs" / job.name
+            raise InputError(
+                f"{folder} holds results that cannot be ({error}): remove it, and run the same "
+                f"command again"
+            ) from None
 
 
 def write_tables(

@@ -8,6 +8,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,10 +54,25 @@ def test_a_stopped_holder_finds_out_and_writes_no_more(tmp_path: Path) -> None:
             assert exit_code(process) == 7
             # It may have been stopped between the check and the write: once.
             assert written.stat().st_size <= before + 1
-            # What it gave back was not the lock of the one that came after it.
-            assert claims.seen("it") == held
+            # What it gave back was not the lock of the one that came after it, who renews it.
+            seen = claims.seen("it")
+            assert held is not None
+            assert seen is not None
+            assert replace(seen, beat=held.beat) == held
             assert not is_free(claims)
     assert is_free(claims)
+
+
+def test_the_next_file_is_enough(tmp_path: Path) -> None:
+    """Who takes over makes its file first, and may take its time to remove the one before."""
+    claims = Claims(tmp_path, LEASE)
+    with claims.held("it") as check:
+        lock_of(tmp_path, "another", os.getppid()).rename(tmp_path / "another.2.lock")
+        check()
+        lock_of(tmp_path, "other", os.getppid()).rename(tmp_path / "it.2.lock")
+        assert (tmp_path / "it.1.lock").exists()
+        with pytest.raises(Lost):
+            check()
 
 
 def remove(folder: Path) -> None:

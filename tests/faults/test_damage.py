@@ -32,6 +32,13 @@ def modified(out: Path) -> dict[Path, int]:
     return {path: path.lstat().st_mtime_ns for path in (out / "jobs").rglob("*") if path.is_file()}
 
 
+def identity_of(out: Path, name: str) -> str:
+    """Return the identity of a job of the study there."""
+    identity = read_identity(out)
+    [job] = [job for job in jobs_of(identity.study, 5) if job.name == name]
+    return identity.of(job)
+
+
 @pytest.mark.parametrize("spoil", SPOILT)
 @pytest.mark.parametrize("name", ["step-2.json", "feature-conv2.json"])
 def test_a_damaged_result_is_computed_anew(
@@ -91,9 +98,7 @@ def test_whole_files_that_belong_elsewhere(
     if other == "another job":
         shutil.copy(out / "jobs" / "offline.seed-0" / "step-5.json", folder / "step-5.json")
     else:
-        identity = read_identity(finished)
-        [job] = [job for job in jobs_of(identity.study, 5) if job.name == JOB]
-        own = identity.of(job)
+        own = identity_of(finished, JOB)
         measured = Store(finished, own).read(JOB, "step-4")
         assert measured is not None
         if other == "another format":
@@ -135,6 +140,13 @@ def test_a_lost_description_is_written_anew_where_every_result_is_its_own(
     with pytest.raises(InputError, match="is not empty and holds no study"):
         run(out)
     strange.rmdir()
+    one = out / "jobs" / JOB / "step-4.json"
+    own, measured = one.read_bytes(), Store(out, identity_of(finished, JOB)).read(JOB, "step-4")
+    assert measured is not None
+    Store(out, "of another").write(JOB, "step-4", measured)
+    with pytest.raises(InputError, match="is not empty and holds no study"):
+        run(out)
+    one.write_bytes(own)
     before = modified(out)
     assert run(out)
     assert modified(out) == before

@@ -44,6 +44,8 @@ def test_a_read_only_disk(
     with tmpfs(tmp_path / "disk", "size=20m") as remount:
         whole = copied(finished, tmp_path / "disk" / "whole")
         part = lost(copied(finished, tmp_path / "disk" / "part"))
+        stale = copied(finished, tmp_path / "disk" / "stale")
+        (stale / "summary.csv").write_bytes((finished / "metrics.csv").read_bytes())
         damaged = copied(finished, tmp_path / "disk" / "damaged")
         (damaged / "jobs" / JOB / "step-2.json").write_bytes(b"spoiled")
         remount("ro")
@@ -56,6 +58,8 @@ def test_a_read_only_disk(
         for unfinished in (part, damaged):
             with pytest.raises(NotWritten, match=r"\(Read-only file system\)"):
                 run(unfinished)
+        with pytest.raises(NotWritten, match="tables are not made of what is finished there"):
+            run(stale)
         for each in (whole, part, damaged):
             show_status(each)
             with pytest.raises(NotWritten, match=r"figures \(Read-only file system\)"):

@@ -8,6 +8,7 @@ from probe.errors import InputError
 from probe.spread import Spread
 from scenarios.execution.choosing import Choice
 from scenarios.outcome import TIMES
+from scenarios.study import run
 from scenarios.study.clscore import NAMES, cl_scores
 from scenarios.study.overrides import Overrides
 from scenarios.study.reading import check_study
@@ -116,12 +117,15 @@ def files(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
+TINY = (
+    "name = 'tiny'\norders = 'none'\n[scenario]\ndata = 'digits'\ntrain_limit = 4\n"
+    "[network]\nname = 'mlp'\n[training]\nepochs = 1\n[learners.finetune]\n"
+)
+
+
 def test_another_report_measures_nothing_anew_and_writes_its_tables(tmp_path, monkeypatch):
     """The same directory is the study's own; its tables are those of a run with that report."""
-    (tmp_path / "tiny.toml").write_text(
-        "name = 'tiny'\norders = 'none'\n[scenario]\ndata = 'digits'\ntrain_limit = 4\n"
-        "[network]\nname = 'mlp'\n[training]\nepochs = 1\n[learners.finetune]\n"
-    )
+    (tmp_path / "tiny.toml").write_text(TINY)
     source = str(tmp_path / "tiny.toml")
     monkeypatch.setattr("scenarios.study.run.build", lambda root: [])
     report = Overrides(heads=["multi", "all"], weights=["mine=0,0,1,0,0,0,0"])
@@ -133,10 +137,36 @@ def test_another_report_measures_nothing_anew_and_writes_its_tables(tmp_path, mo
     single = files(again.out)
     run_study(source, report, again)
     assert {path: path.stat().st_mtime_ns for path in (again.out / "jobs").rglob("*")} == parts
-    # How long it took is another matter, and so stays that of the first run.
-    timeless = [{**files(run.out), TIMES: b""} for run in (again, afresh)]
-    assert timeless[0] == timeless[1]
+    assert timeless(again.out) == timeless(afresh.out)
     changed = {name for name, content in files(again.out).items() if content != single[name]}
-    assert changed == {"study.json", "rows.csv", "metrics.csv"}
+    assert changed == {"study.json", "rows.csv", "metrics.csv", "tables.json"}
     with pytest.raises(InputError, match=r"training\.epochs is 1 there and 2 here"):
         run_study(source, Overrides(epochs=2), again)
+
+
+def test_a_report_that_another_process_asks_for_meanwhile(tmp_path, monkeypatch):
+    """It has written its description before this one's tables: each makes those of its own."""
+    (tmp_path / "tiny.toml").write_text(TINY)
+    source, true = str(tmp_path / "tiny.toml"), run.show_progress
+    report = Overrides(heads=["multi", "all"])
+    monkeypatch.setattr(run, "build", lambda root: [])
+    afresh = Options(out=tmp_path / "afresh", choice=Choice(workers=1))
+    shared = Options(out=tmp_path / "shared", choice=Choice(workers=1))
+    run_study(source, report, afresh)
+
+    def overtaken(*arguments):
+        ends = true(*arguments)
+        (shared.out / "study.json").write_bytes((afresh.out / "study.json").read_bytes())
+        return ends
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "show_progress", overtaken)
+        run_study(source, Overrides(), shared)
+    single = timeless(shared.out)
+    run_study(source, report, shared)
+    assert timeless(shared.out) == timeless(afresh.out) != single
+
+
+def timeless(out):
+    """Return the files, but for how long tasks took, which is another matter, and its hash."""
+    return {**files(out), TIMES: b"", "tables.json": b""}

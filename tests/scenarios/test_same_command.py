@@ -140,8 +140,8 @@ found = {}
 for folder in sys.argv[1:]:
     sys.path.insert(0, folder)
     importlib.invalidate_caches()
-    stamp._code.cache_clear()
-    found[Path(folder).name] = told(RunFlags()), stamp.sources(Path(folder))
+    stamp.code_hash.cache_clear()
+    found[Path(folder).name] = told(RunFlags()), stamp.sources(Path(folder), b"")
     del sys.path[0]
 print(json.dumps(found))
 """
@@ -176,8 +176,8 @@ from pathlib import Path
 from scenarios.study import stamp
 here = Path("probe"), Path("figures"), Path("scenarios"), Path("scenarios/study")
 def seen():
-    stamp._code.cache_clear()
-    return stamp.sources(Path("nowhere"))
+    stamp.code_hash.cache_clear()
+    return stamp.sources(Path("nowhere"), b"")
 first = seen()
 for folder in here:
     for path in (next(folder.glob("[a-z]*.py")), folder / "__init__.py"):
@@ -205,7 +205,7 @@ def test_tables_of_other_code_are_made_anew(
     run: Path, proto: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = touched(run)
-    monkeypatch.setattr(stamp, "_code", lambda: "other code")
+    monkeypatch.setattr(stamp, "code_hash", lambda: "other code")
     goes_on(run.parent)
     names = {name for name, now in touched(run).items() if before.get(name) != now}
     assert {*shown(run), "tables.json"} <= names

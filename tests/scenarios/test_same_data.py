@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from scenarios import datasets
+from scenarios.feature_files import Features
 from tests.scenarios.finished import TOML, again, finished, goes_on, made, touched
 
 FEATURES = TOML.format(data="f.npz")
@@ -91,6 +93,24 @@ def test_data_that_were_changed_without_a_trace(tmp_path: Path, data: Path) -> N
         if seed:
             refused(tmp_path)
     goes_on(tmp_path)
+
+
+def test_data_that_change_while_they_are_read(
+    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was read is finished; what is there now is looked at by the next."""
+    (tmp_path / "run" / "tables.json").unlink()
+    true = datasets.read_features
+
+    def read_and_change(path: Path) -> Features:
+        found = true(path)
+        made(data / "f.npz", 1)
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(datasets, "read_features", read_and_change)
+        assert again(tmp_path).code == 0
+    refused(tmp_path)
 
 
 def test_data_that_were_removed_or_replaced(tmp_path: Path, data: Path) -> None:

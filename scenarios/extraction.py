@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from difflib import get_close_matches
 from http.client import HTTPException
 from pathlib import Path
@@ -22,6 +20,8 @@ from probe.errors import InputError, unknown
 from probe.examples import Examples
 from probe.penultimate import penultimate
 from probe.randomness import global_stream, stream
+from probe.regular import regular_file
+from scenarios.environment import variable
 from scenarios.feature_files import SUFFIX, Features, write_features
 
 _BATCH = 32  # images
@@ -123,7 +123,8 @@ def _downloaded(name: str) -> nn.Module:
         _refuse_archive(
             folder / models.get_model_weights(name).DEFAULT.url.rpartition("/")[2], name
         )
-        with _weights_only():
+        # Else torchvision lets torch run a pickle.
+        with variable(_SWITCH, "1"):
             model: nn.Module = models.get_model(name, weights="DEFAULT")
     except InputError:
         raise
@@ -155,23 +156,10 @@ def _refuse_archive(path: Path, name: str) -> None:
         )
 
 
-@contextmanager
-def _weights_only() -> Iterator[None]:
-    """Within the block torch loads weights alone, where torchvision would let it run a pickle."""
-    before = os.environ.get(_SWITCH)
-    os.environ[_SWITCH] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[_SWITCH]
-        else:
-            os.environ[_SWITCH] = before
-
-
 def _state(path: Path) -> dict[str, Tensor]:
     try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
+        with regular_file(path) as file:
+            state = torch.load(file, map_location="cpu", weights_only=True)
     except OSError as error:
         raise InputError(
             f"there is no file of weights {path} ({error.strerror}): give its path, or default or "
@@ -229,12 +217,12 @@ def _images(root: Path, network: str) -> Any:
 
 def _picture(path: str) -> Any:
     from PIL import Image, UnidentifiedImageError
-    from torchvision.datasets.folder import default_loader
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            return default_loader(path)
+            with regular_file(Path(path)) as file:
+                return Image.open(file).convert("RGB")
     except UnidentifiedImageError:
         reason = "it is of no format that is known"
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):

@@ -6,12 +6,13 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 
+from scenarios.environment import variable
 from scenarios.execution.executor import Take
 from scenarios.execution.following import Following
 from scenarios.execution.stopping import ctrl_c_held_back
@@ -93,30 +94,13 @@ class _Worker:
         pool.shutdown(wait=True, cancel_futures=True)
 
     def _submit(self, attempt: Attempt) -> Future[Ended]:
-        with _no_code_from_here():
+        # It is started by `python -c`, which else imports what the current folder has: a pickle.py.
+        with variable("PYTHONSAFEPATH", "1"):
             if self._pool is None:
                 context = multiprocessing.get_context("spawn")
                 self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=_prepare)
             with ctrl_c_held_back():
                 return self._pool.submit(carried_out, self._work, attempt)
-
-
-@contextmanager
-def _no_code_from_here() -> Iterator[None]:
-    """Keep processes that are started within the block from importing what the current folder has.
-
-    They are started by `python -c`, which looks there first: for `pickle`, too.
-    """
-    name = "PYTHONSAFEPATH"
-    before = os.environ.get(name)
-    os.environ[name] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
 
 
 def _prepare() -> None:

@@ -141,3 +141,20 @@ def test_what_another_has_finished_is_told_part_by_part(work: Work, tmp_path: Pa
     *told, last = events
     assert Counter(told) == Counter(Part(job, part) for part in parts)
     assert last == Ended(job=job, how="finished")
+
+
+def test_what_another_has_finished_meanwhile_is_not_begun(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the moment when it was seen to be left and the lock; not even data are loaded."""
+    attempt = Attempt(jobs_in(work)[-1])
+    *parts, ended = carry_out(work, attempt)
+    begun = []
+    monkeypatch.setattr("scenarios.execution.work._loaded", lambda *_: begun.append("data"))
+    monkeypatch.setattr("scenarios.execution.work.run_job", lambda *_: begun.append("job") or ())
+    assert list(carry_out(work, attempt)) == [ended]
+    assert begun == []
+    store = work.root / "jobs" / attempt.job.name / f"{parts[0].part}.json"
+    store.write_bytes(store.read_bytes()[:-1])
+    assert list(carry_out(work, attempt)) == [ended]
+    assert begun == ["data", "job"]

@@ -8,8 +8,10 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from probe.counts import Counts
 from probe.errors import InputError
 from scenarios.study import tables as writing
 from scenarios.study.identity import read_identity
@@ -126,6 +128,21 @@ def test_a_damaged_description_is_written_anew(tmp_path: Path, finished: Path, s
     assert (out / "study.json").read_bytes() == (finished / "study.json").read_bytes()
     assert aside(out) == {"study.json"}
     show_status(out)
+
+
+def test_sealed_results_of_other_tasks_are_named(tmp_path: Path, finished: Path) -> None:
+    """Damage leaves no such thing: somebody has made it."""
+    out = copied(finished, tmp_path / "run")
+    store = Store(out, identity_of(finished, JOB))
+    true = store.read(JOB, "step-2")
+    assert true is not None
+    forged = {head: (Counts(np.eye(3, dtype=np.int64)),) for head in true.counts}
+    store.write(JOB, "step-2", replace(true, counts=forged))
+    with pytest.raises(InputError, match=f"{JOB} holds results that cannot be .*: remove it, and"):
+        run(out)
+    shutil.rmtree(out / "jobs" / JOB)
+    assert run(out)
+    assert tables(out) == tables(finished)
 
 
 def test_a_lost_description_is_written_anew_where_every_result_is_its_own(

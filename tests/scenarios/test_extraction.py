@@ -1,5 +1,6 @@
 """`probe features`: real images through torchvision networks, against a plain forward pass."""
 
+import os
 import sys
 from urllib.error import URLError
 
@@ -216,6 +217,9 @@ def test_weights_that_do_not_fit_are_refused(tmp_path, trained):
         load_network("resnet34", str(path))
     with pytest.raises(InputError, match=r"there is no file of weights .*no\.pt .*: give its path"):
         load_network("resnet18", str(tmp_path / "no.pt"))
+    os.mkfifo(tmp_path / "pipe.pt")
+    with pytest.raises(InputError, match=r"there is no file of weights .*pipe\.pt .*: give its"):
+        load_network("resnet18", str(tmp_path / "pipe.pt"))
     torch.save({"epoch": 3, "w": torch.ones(2)}, tmp_path / "epochs")
     with pytest.raises(InputError, match=r"holds no state dict, .* but a table of epoch, w: write"):
         load_network("resnet18", str(tmp_path / "epochs"))

@@ -9,7 +9,7 @@ from dataclasses import asdict
 import pytest
 
 from scenarios.study.quarantine import notes
-from scenarios.study.sealing import sealed
+from scenarios.study.sealing import read_sealed, sealed
 from scenarios.study.store import FORMAT, Measurement, Store
 from tests.faults.small import as_nobody, open_to_all
 from tests.scenarios import toy_store
@@ -263,3 +263,17 @@ def test_who_must_not_write_sets_nothing_aside(store):
             use()
     assert path.read_bytes() == b"spoiled"
     assert not (store.root / "quarantine").exists()
+
+
+def test_a_file_larger_than_any_result_is_not_read(tmp_path):
+    """Though it ends as one does: what takes a terabyte to read takes none to make."""
+    path = tmp_path / "huge.json"
+    path.write_bytes(sealed(b'{"a": 1}'))
+    assert read_sealed(path) == path.read_bytes()
+    seal = path.read_bytes()[-80:]
+    with path.open("r+b") as file:
+        file.truncate(2**40)
+        file.seek(0, os.SEEK_END)
+        file.write(seal)
+    with pytest.raises(ValueError, match="larger than any"):
+        read_sealed(path)

@@ -77,8 +77,13 @@ def test_of_two_threads_one_makes_it(tmp_path: Path, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(owner, name, stepwise(getattr(owner, name)))
     for k, choose in enumerate(orders(switches=2)):
         current.append(Turns(choose))
-        path, made = tmp_path / f"it.{k + 1}.lock", []
-        current[-1].run([lambda path=path, made=made: made.append(lock_file.make(path))] * 2)
+        path = tmp_path / f"it.{k + 1}.lock"
+        made: list[bool] = []
+
+        def make(path: Path = path, made: list[bool] = made) -> None:
+            made.append(lock_file.make(path))
+
+        current[-1].run([make, make])
         assert (sorted(made), current[-1].errors) == ([False, True], [])
     assert len(current) > 50
     assert {path.suffix for path in tmp_path.iterdir()} == {".lock"}

@@ -86,6 +86,18 @@ def test_a_job_that_has_ended_is_looked_at_no_more(
     assert looked == [second]
 
 
+def test_a_strange_file_is_no_part(work: Work) -> None:
+    job = jobs_in(work)[0]
+    seen = Following(work)
+    seen.add(job)
+    finish(work, job, "notes")
+    finish(work, job, "step-1.checkpoint")
+    known = finish(work, job, "step-0")
+    assert list(seen.new_parts()) == [known]
+    finish(work, job, "feature-unasked")
+    assert list(seen.last_parts(job)) == []
+
+
 def test_a_job_that_is_tried_again_has_no_old_news(work: Work) -> None:
     job = jobs_in(work)[0]
     seen = Following(work)

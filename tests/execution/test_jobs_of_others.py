@@ -56,7 +56,8 @@ def ends(
 
     It is told how often before.
     """
-    found, waited = [], 0
+    found: list[tuple[str, str]] = []
+    waited = 0
     for event in execute(work, jobs, Claiming(), wait):
         if isinstance(event, Waiting):
             meanwhile(waited)
@@ -148,13 +149,18 @@ def test_what_another_has_finished_meanwhile_is_not_begun(
 ) -> None:
     """Between the moment when it was seen to be left and the lock; not even data are loaded."""
     attempt = Attempt(jobs_in(work)[-1])
-    *parts, ended = carry_out(work, attempt)
+    *_, ended = carry_out(work, attempt)
     begun = []
+
+    def run_job(*_: object) -> tuple[str, ...]:
+        begun.append("job")
+        return ()
+
     monkeypatch.setattr("scenarios.execution.work._loaded", lambda *_: begun.append("data"))
-    monkeypatch.setattr("scenarios.execution.work.run_job", lambda *_: begun.append("job") or ())
+    monkeypatch.setattr("scenarios.execution.work.run_job", run_job)
     assert list(carry_out(work, attempt)) == [ended]
     assert begun == []
-    store = work.root / "jobs" / attempt.job.name / f"{parts[0].part}.json"
-    store.write_bytes(store.read_bytes()[:-1])
+    part = work.root / "jobs" / attempt.job.name / "step-0.json"
+    part.write_bytes(part.read_bytes()[:-1])
     assert list(carry_out(work, attempt)) == [ended]
     assert begun == ["data", "job"]

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from matplotlib import style
 
 from scenarios.execution.choosing import Choice
 from scenarios.outcome import TABLES
@@ -70,6 +71,8 @@ def tmpfs(folder: Path, options: str) -> Iterator[Callable[[str], None]]:
 
 def as_nobody(action: Callable[[], object]) -> str:
     """Do something in a child that is not root; return what came of it, in a line."""
+    # They are read when they are first asked for, from a folder of root's.
+    style.reload_library()
     here, there = os.pipe()
     child = os.fork()
     if child == 0:

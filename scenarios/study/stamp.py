@@ -120,7 +120,7 @@ def state(paths: Sequence[Path]) -> dict[str, list[int] | None]:
     """Return what tells whether files have changed, without reading them; None = not there.
 
     Of each: its size, its number, and when its content and it itself were changed last. The last of
-    them nobody can set.
+    them nobody can set; but on tmpfs a write through a memory map changes neither.
     """
     return {str(path.absolute()): _state(path) for path in paths}
 

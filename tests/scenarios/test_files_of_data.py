@@ -17,8 +17,8 @@ from probe.examples import Examples
 from scenarios import datasets as module
 from scenarios.datasets import BUNDLED, LOADERS, Dataset, Location, files_of, load
 from scenarios.study.reading import check_study
-from tests.scenarios.finished import made
-from tests.scenarios.opened import opened_below
+from tests.finished.opened import opened_below
+from tests.finished.small import made
 from tests.scenarios.test_datasets import write_cifar, write_idx, write_svhn
 from tests.scenarios.test_speech import file_of
 

@@ -10,12 +10,7 @@ import pytest
 
 from probe.processes import birth
 from tests.execution.forked import lock_of
-from tests.scenarios.finished import OTHER_JOB, again, drawn, finished
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Path:
-    return finished(tmp_path)
+from tests.finished.small import OTHER_JOB, again, drawn
 
 
 @pytest.mark.parametrize("lives", [True, False])
@@ -49,7 +44,7 @@ def test_who_has_lost_the_lock_makes_the_tables_again(
             [own] = (root / "locks").glob("tables.*.lock")
             own.unlink()
 
-    monkeypatch.setattr("tests.scenarios.finished.drawn", overtaken)
+    monkeypatch.setattr("tests.finished.small.drawn", overtaken)
     said = again(run.parent)
     assert (said.code, said.short) == (0, False)
     assert len(times) == 2

@@ -12,14 +12,12 @@ import pytest
 from scenarios.outcome import TABLES, TIMES
 from scenarios.study import run as module
 from scenarios.study.identity import Identity
-from tests.scenarios import toy_store
-from tests.scenarios.finished import (
+from tests.finished.small import (
     DIGITS,
     FIGURES,
     JOB,
     OTHER_JOB,
     again,
-    copied,
     drawn,
     finished,
     mended,
@@ -28,6 +26,7 @@ from tests.scenarios.finished import (
     tables,
     touched,
 )
+from tests.scenarios import toy_store
 
 Spoil = Callable[[Path], object]
 STEP, FEATURE = (f"jobs/{JOB}/{part}.json" for part in ("step-2", "feature-hidden1"))
@@ -53,18 +52,6 @@ of_another_job = toy_store.swapped_with("step-5.json", OTHER_JOB)
 ANY = [*toy_store.SPOILT, bit_flipped, removed]
 # In the place of a folder no file can be put.
 NO_FOLDER = [spoil for spoil in ANY if spoil is not toy_store.made_a_folder]
-
-
-@pytest.fixture(scope="module")
-def proto(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The undisturbed run's directory; no test may change it."""
-    return finished(tmp_path_factory.mktemp("undisturbed"))
-
-
-@pytest.fixture
-def run(tmp_path: Path, proto: Path) -> Path:
-    """A copy that is recognised as finished, if nothing of it is changed."""
-    return copied(proto, tmp_path / "a" / "b")
 
 
 def test_what_was_not_changed_is_recognised(run: Path, proto: Path) -> None:
@@ -172,7 +159,7 @@ def test_a_table_that_is_edited_while_the_figures_are_drawn(
         drawn(root)
 
     (run / TIMES).unlink()
-    monkeypatch.setattr("tests.scenarios.finished.drawn", edit_and_draw)
+    monkeypatch.setattr("tests.finished.small.drawn", edit_and_draw)
     assert again(run.parent).code == 0
     assert left == []
     mended(run, proto)

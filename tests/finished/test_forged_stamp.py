@@ -10,8 +10,8 @@ import pytest
 
 from scenarios.outcome import TABLES, TIMES
 from scenarios.study.sealing import sealed
-from tests.scenarios.finished import FIGURES, copied, finished, mended, shown
-from tests.scenarios.opened import opened_below
+from tests.finished.opened import opened_below
+from tests.finished.small import FIGURES, mended, shown
 
 SHOWN = [*TABLES, TIMES, *(f"figures/{name}" for name in FIGURES)]
 WRONG = [None, False, 7, "", "x", [], [[1, 2]], {}]
@@ -19,18 +19,6 @@ ELSEWHERE = [
     *("../../x.csv", "figures/../../x.csv", "figures/../../../x.png", "{}/x.csv"),
     *("figures/../x.csv", "../x.png", "x.txt", "..", "", "jobs/x.csv", "figures/x/x.png"),
 ]
-
-
-@pytest.fixture(scope="module")
-def proto(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The undisturbed run's directory; no test may change it."""
-    return finished(tmp_path_factory.mktemp("undisturbed"))
-
-
-@pytest.fixture
-def run(tmp_path: Path, proto: Path) -> Path:
-    """A copy that is recognised as finished, if nothing of it is changed."""
-    return copied(proto, tmp_path / "a" / "b")
 
 
 def record(run: Path) -> dict[str, object]:

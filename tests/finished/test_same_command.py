@@ -15,10 +15,9 @@ import pytest
 from scenarios.flags import RunFlags
 from scenarios.study import stamp
 from scenarios.study.shortcut import told
-from tests.scenarios.finished import (
+from tests.finished.small import (
     DIGITS,
     again,
-    copied,
     finished,
     goes_on,
     probe,
@@ -28,17 +27,6 @@ from tests.scenarios.finished import (
 )
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="module")
-def proto(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The undisturbed run's directory; no test may change it."""
-    return finished(tmp_path_factory.mktemp("undisturbed"))
-
-
-@pytest.fixture
-def run(tmp_path: Path, proto: Path) -> Path:
-    return copied(proto, tmp_path / "copy")
 
 
 @pytest.mark.parametrize("flag", [field.name for field in fields(RunFlags)])

@@ -23,7 +23,7 @@ from scenarios.study import run as module
 from tests.execution.forked import exit_code, fork
 from tests.faults.small import tmpfs
 from tests.faults.test_disk_full import fill
-from tests.scenarios.finished import (
+from tests.finished.small import (
     DIGITS,
     JOB,
     OTHER_JOB,
@@ -49,17 +49,6 @@ finally:
 """
 LEASE = 0.6
 SAID = "tiny: finished, nothing is left to do\n"
-
-
-@pytest.fixture(scope="module")
-def proto(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The undisturbed run's directory; no test may change it."""
-    return finished(tmp_path_factory.mktemp("undisturbed"))
-
-
-@pytest.fixture
-def run(tmp_path: Path, proto: Path) -> Path:
-    return copied(proto, tmp_path / "copy")
 
 
 def long(said: Said, code: int = 0) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from scenarios import datasets
 from scenarios.feature_files import Features
-from tests.scenarios.finished import TOML, again, finished, goes_on, made, touched
+from tests.finished.small import TOML, again, finished, goes_on, made, touched
 
 FEATURES = TOML.format(data="f.npz")
 

@@ -118,8 +118,16 @@ def test_the_package_lists_its_names_and_has_no_other():
 
 @pytest.mark.parametrize("line", ["run digts", "metrics absent.csv", "figures absent"])
 def test_a_mistake_is_one_sentence_and_exit_code_2(tmp_path, line):
+    """Also where the surroundings name a screen for matplotlib that there is not."""
     command = [sys.executable, "-m", "scenarios", *line.split()]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "MPLBACKEND": "nonsense"},
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: ")
     assert done.stderr.count("\n") == 1

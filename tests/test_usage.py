@@ -120,3 +120,13 @@ def test_what_a_command_returns_and_raises_goes_through():
         call(own, ["input"])
     with pytest.raises(ZeroDivisionError):
         call(own, ["other"])
+
+
+def test_too_little_memory_is_one_sentence(probe, monkeypatch):
+    def take_all(app):
+        raise MemoryError
+
+    monkeypatch.setattr("scenarios.cli.call", take_all)
+    code, out, err = probe("list")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("error: there is not enough memory")

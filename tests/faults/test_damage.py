@@ -145,6 +145,18 @@ def test_sealed_results_of_other_tasks_are_named(tmp_path: Path, finished: Path)
     assert tables(out) == tables(finished)
 
 
+def test_an_error_of_our_own_is_no_damage(
+    tmp_path: Path, finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would set a whole study aside."""
+    out = copied(finished, tmp_path / "run")
+    before = contents(out)
+    monkeypatch.delattr(Counts, "each")
+    with pytest.raises(AttributeError):
+        Store(out, identity_of(finished, JOB)).read(JOB, "step-2")
+    assert contents(out) == before
+
+
 def test_a_lost_description_is_written_anew_where_every_result_is_its_own(
     tmp_path: Path, finished: Path
 ) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from scenarios.flags import RunFlags
+from scenarios.study import run as module
 from scenarios.study import stamp
 from scenarios.study.shortcut import told
 from tests.finished.small import (
@@ -198,6 +199,24 @@ def test_tables_of_other_code_are_made_anew(
     names = {name for name, now in touched(run).items() if before.get(name) != now}
     assert {*shown(run), "tables.json"} <= names
     assert not any(name.startswith("jobs") for name in names)
+
+
+def test_code_that_changes_while_the_study_runs(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tables are of the code that was there at the start, and that is what is written down."""
+    (run / "tables.json").unlink()
+    stamp.code_hash.cache_clear()
+    true, seen = module.show_progress, []
+
+    def changed(*arguments: object) -> object:
+        seen.append(monkeypatch.setattr(stamp, "_modules", lambda *_: [("probe/x.py", b"new")]))
+        return true(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "show_progress", changed)
+    assert again(run.parent).code == 0
+    assert seen
+    monkeypatch.undo()
+    stamp.code_hash.cache_clear()
+    assert again(run.parent).short
 
 
 def python(code: str, *arguments: object, cwd: Path = ROOT) -> str:

@@ -1,6 +1,7 @@
 """`probe features`: real images through torchvision networks, against a plain forward pass."""
 
 import os
+import shutil
 import sys
 from urllib.error import URLError
 
@@ -239,3 +240,10 @@ def test_where_no_feature_file_can_be_written_nothing_is_computed(
     assert said.startswith("error: features are written to a file NAME.npz in a folder that exists")
     assert str(path) in said
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipe_among_the_images_is_not_waited_for(tmp_path, pictures):
+    shutil.copytree(pictures, tmp_path / "own")
+    os.mkfifo(tmp_path / "own" / "train" / "China" / "pipe.png")
+    with pytest.raises(InputError, match=r"pipe\.png cannot be read as an image .*not a regular"):
+        features_of_images(tmp_path / "own", "resnet18", "random", CPU)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from figures import heads, style
-from probe.matrix import AccuracyMatrix
-from probe.summary import mean_accuracies
-from probe.table import Row
+from probe.metrics.matrix import AccuracyMatrix
+from probe.tables.rows import Row
+from probe.tables.summary import mean_accuracies
 
 
 @dataclass(frozen=True, kw_only=True)

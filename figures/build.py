@@ -9,13 +9,14 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from figures import (
+from figures import appearance as looks
+from figures import heads, style
+from figures.accuracies import Accuracies
+from figures.kinds import (
     bias,
     costs,
     curves,
     depth,
-    heads,
-    looks,
     matrix,
     memory,
     omegas,
@@ -23,13 +24,11 @@ from figures import (
     scores,
     sessions,
     spider,
-    style,
     tasks,
     tradeoff,
 )
-from figures.accuracies import Accuracies
 from probe.files import refuse_link
-from probe.table import (
+from probe.tables.rows import (
     AnyRow,
     Cells,
     LearnerRow,

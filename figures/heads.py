@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from probe.table import MetricRow, Row
+from probe.tables.rows import MetricRow, Row
 
 AnyHeaded = TypeVar("AnyHeaded", Row, MetricRow)
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from figures import style
-from figures.looks import Look
-from probe.table import SummaryRow
+from figures.appearance import Look
+from probe.tables.rows import SummaryRow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ def networks(summary: Sequence[SummaryRow]) -> list[Network]:
 def named(look: Mapping[str, Look], learners: Sequence[str], most: int = 3) -> str:
     """Return the learners' names in print, of more than `most` all but two as a number.
 
-    >>> from figures.looks import of_learners
+    >>> from figures.appearance import of_learners
     >>> learners = ["finetune", "ewc", "si", "gem"]
     >>> named(of_learners(learners), learners), named(of_learners(learners), learners[:2])
     ('Finetune, EWC and 2 more', 'Finetune, EWC')

@@ -15,8 +15,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import ArrayLike
 
-from figures.looks import Look, Marker
-from probe.table import MetricRow, SummaryRow
+from figures.appearance import Look, Marker
+from probe.tables.rows import MetricRow, SummaryRow
 
 Averaged = SummaryRow | MetricRow
 """What has a mean, a standard deviation and a number of seeds."""
@@ -123,7 +123,7 @@ def plot_bars(
         for reach in (x_bars, y_bars)
     ]
     drawn = axes.errorbar(
-        x, y, xerr=bars[0], yerr=bars[1], color=look.colour, elinewidth=0.9, capthick=0.9
+        x, y, xerr=bars[0], yerr=bars[1], color=look.color, elinewidth=0.9, capthick=0.9
     )
     dress(drawn.lines[0], look, joined=joined)
 
@@ -139,7 +139,7 @@ def plot_course(axes: Axes, look: Look, steps: range, values: ArrayLike) -> None
 def dress(line: Line2D, look: Look, *, size: float = 4.6, joined: bool = True) -> None:
     """Give a line and its markers of `size` points their look; or the markers alone."""
     line.set(
-        color=look.colour,
+        color=look.color,
         linestyle=look.line if joined else "none",
         marker=look.marker,
         markersize=size * _AS_LARGE.get(look.marker, 1.0) * (1 if look.filled else 0.85),
@@ -201,7 +201,7 @@ def legend_above(figure: Figure, keys: Sequence[Line2D | Patch], title: str = ""
     figure.set_size_inches(wide, high + size.height / figure.dpi)
 
 
-def colour_bar(
+def color_bar(
     figure: Figure,
     grid: Sequence[Axes],
     image: ScalarMappable,
@@ -209,7 +209,7 @@ def colour_bar(
     ticks: Sequence[float],
     size: tuple[float, float],
 ) -> None:
-    """Put a thin colour bar above all panels, which fill `size` inches."""
+    """Put a thin color bar above all panels, which fill `size` inches."""
     length = min(size[0], 2.5)
     bar = figure.colorbar(
         image,

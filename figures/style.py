@@ -11,7 +11,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from probe.files import make_folder, replacing
-from probe.table import MetricRow, Row, SummaryRow
+from probe.tables.rows import MetricRow, Row, SummaryRow
 
 SINGLE = 3.4
 """Width of a single-column figure, in inches."""

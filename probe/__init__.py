@@ -8,14 +8,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from probe.candidate import candidates
-    from probe.counts import Counts
+    from probe.cut.candidates import candidates
+    from probe.cut.split import split
     from probe.examples import Examples
-    from probe.fitting import Recipe
-    from probe.matrix import AccuracyMatrix
-    from probe.placement import CacheSettings
+    from probe.metrics.counts import Counts
+    from probe.metrics.matrix import AccuracyMatrix
     from probe.retrain import cache_plan, partial_retrain
-    from probe.splitting import split
+    from probe.training.loop import Recipe
+    from probe.values.placement import CacheSettings
 
 __all__ = [
     "AccuracyMatrix",
@@ -30,15 +30,15 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AccuracyMatrix": "probe.matrix",
-    "CacheSettings": "probe.placement",
-    "Counts": "probe.counts",
+    "AccuracyMatrix": "probe.metrics.matrix",
+    "CacheSettings": "probe.values.placement",
+    "Counts": "probe.metrics.counts",
     "Examples": "probe.examples",
-    "Recipe": "probe.fitting",
+    "Recipe": "probe.training.loop",
     "cache_plan": "probe.retrain",
-    "candidates": "probe.candidate",
+    "candidates": "probe.cut.candidates",
     "partial_retrain": "probe.retrain",
-    "split": "probe.splitting",
+    "split": "probe.cut.split",
 }
 
 

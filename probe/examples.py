@@ -51,6 +51,11 @@ def gather(rows: Rows, indices: Tensor) -> Value:
     return rows.index_select(0, indices) if isinstance(rows, Tensor) else rows[indices]
 
 
+def tensors(value: Value) -> tuple[Tensor, ...]:
+    """Return the tensors of a value, each (B, ...)."""
+    return (value,) if isinstance(value, Tensor) else value
+
+
 @dataclass(frozen=True, eq=False)
 class Examples:
     """N examples and their labels.

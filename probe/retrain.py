@@ -9,19 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from probe.cache import Served
-from probe.counts import Counts
+from probe.cut.outputs import Output
+from probe.cut.split import Split, split_each
 from probe.errors import InputError
-from probe.evaluation import predict_each
 from probe.examples import Examples, check_examples, check_tasks
-from probe.fitting import Recipe, fit
+from probe.metrics.counts import Counts
 from probe.metrics.murata import pra, task_f1
-from probe.modes import mode
-from probe.outputs import Output
-from probe.placement import CacheSettings, Placed
-from probe.randomness import stream
-from probe.serving import Serving
-from probe.splitting import Split, split_each
+from probe.modules import mode
+from probe.seeding import stream
+from probe.training.evaluation import predict_each
+from probe.training.loop import Recipe, fit
+from probe.values.filling import Serving
+from probe.values.placement import CacheSettings, Placed
+from probe.values.stored import Served
 
 SAMPLE = 64  # examples on which a cut is checked
 
@@ -66,7 +66,7 @@ def partial_retrain(
 ) -> PartialRetraining:
     """Run the partial-retraining protocol of Murata 2020 (section 2, steps 2 and 3) on one model.
 
-    For each feature: re-initialise every parameter that its value does not depend on, retrain
+    For each feature: re-initialize every parameter that its value does not depend on, retrain
     those on `train` with the rest fixed (batch-norm statistics too), and count the predictions on
     `test`. A feature behind which no parameter is left, such as the model's output, is evaluated
     as it is. The model itself is not changed.
@@ -122,7 +122,7 @@ def retrain_each(
     unseen = serving.rows(cuts, plan, test.x)
     for cut in cuts:
         if cut.trainable:
-            cut.reinitialise(recipe.init, stream(seed, "tail", cut.feature))
+            cut.reinitialize(recipe.init, stream(seed, "tail", cut.feature))
             try:
                 # A feature's values are dropped once they have served.
                 data = Served(seen.pop(cut.feature), train.y)

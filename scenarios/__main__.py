@@ -1,5 +1,5 @@
 """`python -m scenarios` is the command line, `probe`."""
 
-from scenarios.cli import main
+from scenarios.commands.main import main
 
 main()

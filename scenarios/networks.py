@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from probe.errors import InputError, unknown
-from probe.randomness import global_stream, stream
+from probe.seeding import global_stream, stream
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def architecture(name: str) -> Architecture:
 
 
 def build_network(name: str, shape: Sequence[int], classes: int) -> nn.Sequential:
-    """Build the network of that name; `probe.initialise` gives it the weights of a rule."""
+    """Build the network of that name; `initialize` gives it the weights of a rule."""
     # torch's modules draw their first weights from the global generator: it is only lent.
     with global_stream(stream(0, "build")):
         return architecture(name).build(shape, classes)

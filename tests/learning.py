@@ -9,14 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from probe.examples import Examples
-from probe.fitting import Recipe
-from probe.initialise import initialise
-from probe.randomness import stream
-from scenarios.datasets import load
+from probe.seeding import stream
+from probe.training.fresh_weights import initialize
+from probe.training.loop import Recipe
+from scenarios.data.datasets import load
 from scenarios.learners.base import Learner, Settings
 from scenarios.networks import build_network
-from scenarios.streams import split_by_class
-from scenarios.task import Task
+from scenarios.streams.split import split_by_class
+from scenarios.streams.task import Task
 
 RECIPE = Recipe(epochs=2, batch_size=16)
 
@@ -28,7 +28,7 @@ def digits(limit: int = 20) -> Sequence[Task]:
     return split_by_class(load("digits"), 2, limit).tasks
 
 
-def coloured(classes: int = 4, each: int = 6) -> list[Task]:
+def colored(classes: int = 4, each: int = 6) -> list[Task]:
     """Tasks of two classes of noisy 3 x 28 x 28 images, large enough for the reduced ResNet18."""
     tasks = []
     for index, first in enumerate(range(0, classes, 2)):
@@ -48,7 +48,7 @@ def learner(
     shape: tuple[int, int, int] = (1, 8, 8),
 ) -> Learner:
     model = build_network(network, shape, 10)
-    initialise(model, recipe.init, stream(0, "init"))
+    initialize(model, recipe.init, stream(0, "init"))
     return of(model, recipe, settings, 0)
 
 

@@ -44,7 +44,7 @@ class ByUnit:
             across = unit % self.columns - winner % self.columns
             self.prototypes[unit] = w + share(down**2 + across**2, rate, radius) * (x - w)
 
-    def organise(self, x: Array, rate: float, radius: float) -> int:
+    def organize(self, x: Array, rate: float, radius: float) -> int:
         winner = int(self.squared(x).argmin())
         self.move(x, winner, rate, radius)
         return winner

@@ -1,7 +1,7 @@
 """EWC, EWC++, SI and RWalk as plainly as possible, to compare with; slow on purpose.
 
 One vector of all parameters, one Fisher per task, the penalty a part of the loss that autograd
-differentiates, torch's unfused optimisers.
+differentiates, torch's unfused optimizers.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from torch.nn import functional
 from torch.nn.utils import parameters_to_vector
 
 from probe.examples import Examples
-from probe.fitting import Recipe
-from scenarios.learners.regularised import RegularisedSettings
+from probe.training.loop import Recipe
+from scenarios.learners.penalties.penalized import RegularisedSettings
 from tests.reference import Shuffled
 
 
@@ -33,7 +33,7 @@ class Plain:
     def learn(self, data: Examples, recipe: Recipe, generator: torch.Generator) -> None:
         torch.randint(2**62, (), generator=generator)
         classes = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
-        optimiser = classes[recipe.optimiser](
+        optimizer = classes[recipe.optimizer](
             self.model.parameters(), lr=recipe.learning_rate, foreach=False
         )
         self.start = self.mark = weights(self.model)
@@ -42,18 +42,18 @@ class Plain:
         for _ in range(recipe.epochs):
             order = torch.tensor(list(Shuffled(len(data), generator)))
             for places in order.split(recipe.batch_size):
-                self.step(data.x[places], data.y[places], optimiser)
+                self.step(data.x[places], data.y[places], optimizer)
         getattr(self, f"end_{self.chosen.kind}")(data)
 
-    def step(self, x: Tensor, y: Tensor, optimiser: torch.optim.Optimizer) -> None:
+    def step(self, x: Tensor, y: Tensor, optimizer: torch.optim.Optimizer) -> None:
         g, before = self.slope(x, y), weights(self.model)
         theta = parameters_to_vector(self.model.parameters())
         penalty = sum((w * (theta - a) ** 2).sum() for w, a in self.terms)
         half = 0.5 if self.chosen.kind.startswith("ewc") else 1.0
         total = functional.cross_entropy(self.model(x), y) + half * self.chosen.strength * penalty
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         total.backward()
-        optimiser.step()
+        optimizer.step()
         self.path -= g * (weights(self.model) - before)
         self.steps += 1
         if self.chosen.kind in ("ewc_online", "rwalk"):

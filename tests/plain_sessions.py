@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 from probe.examples import join
-from probe.randomness import stream
-from scenarios.learners.geppnet import MapSettings
-from scenarios.learners.geppnet_stm import GeppnetStmSettings
-from scenarios.task import Task
+from probe.seeding import stream
+from scenarios.learners.kemker.geppnet import MapSettings
+from scenarios.learners.kemker.geppnet_stm import GeppnetStmSettings
+from scenarios.streams.task import Task
 from tests.plain_map import Array, ByUnit
 
 Drawn = list[tuple[Array, int]]
@@ -55,7 +55,7 @@ def base(plain: ByUnit, settings: MapSettings, some: Drawn) -> None:
             start * (end / start) ** (k / alone)
             for start, end in zip(first, constant(settings), strict=True)
         )
-        plain.organise(x, *now)
+        plain.organize(x, *now)
 
 
 def asleep(plain: ByUnit, settings: GeppnetStmSettings, some: Drawn) -> None:

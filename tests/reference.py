@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Sampler, TensorDataset
 
-from probe.fitting import Recipe
-from probe.randomness import stream
+from probe.seeding import stream
+from probe.training.loop import Recipe
 
 
 class Shuffled(Sampler[int]):
@@ -57,7 +57,7 @@ def train(
     """Train what is not in the prefix; with a memory, replay as many of its examples per batch."""
     torch.randint(2**62, (), generator=generator)  # the product seeds dropout with it
     trainable = [p for p in model.parameters() if p.requires_grad]
-    optimiser = torch.optim.Adam(trainable, lr=recipe.learning_rate, foreach=False)
+    optimizer = torch.optim.Adam(trainable, lr=recipe.learning_rate, foreach=False)
     data = TensorDataset(x, y)
     batches = DataLoader(data, recipe.batch_size, sampler=Shuffled(len(data), generator))
     for _ in range(recipe.epochs):
@@ -70,9 +70,9 @@ def train(
                 inputs = torch.stack([*inputs, *(memory[k][0] for k in chosen)])
                 labels = torch.stack([*labels, *(memory[k][1] for k in chosen)])
             loss = nn.functional.cross_entropy(model(inputs), labels)
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss.backward()
-            optimiser.step()
+            optimizer.step()
 
 
 def predictions(model: nn.Module, x: Tensor, competing: Sequence[int] | None = None) -> list[int]:

@@ -24,9 +24,9 @@ HARMLESS = {"importlib.resources", "importlib.resources.abc", "importlib.metadat
 ALLOWED = {
     ("probe/__init__.py", "importlib"),
     ("scenarios/execution/cluster.py", "importlib"),
-    ("scenarios/loading.py", "importlib"),
+    ("scenarios/commands/user_model.py", "importlib"),
     ("scenarios/study/shortcut.py", "importlib"),
-    ("scenarios/cifar.py", "pickle"),
+    ("scenarios/data/cifar.py", "pickle"),
 }
 
 

@@ -88,16 +88,16 @@ def test_imports_run_one_way(path):
 @pytest.mark.parametrize(
     ("room", "line", "caught"),
     [
-        ("probe", "import scenarios.cli", {"scenarios"}),
+        ("probe", "import scenarios.commands.main", {"scenarios"}),
         ("probe", "def f():\n    from figures import style", {"figures"}),
-        ("probe", "import_module('scenarios.task')", {"scenarios"}),
+        ("probe", "import_module('scenarios.streams.task')", {"scenarios"}),
         ("probe", "importlib.import_module('figures')", {"figures"}),
         ("probe", "from . import counts", {""}),
         ("probe", "from tests.zoo import nets", {"tests"}),
         ("figures", "from scenarios.study import spec", {"scenarios"}),
-        ("figures", "import probe.table, numpy", set()),
+        ("figures", "import probe.tables.rows, numpy", set()),
         ("scenarios", "import probe, figures.build", set()),
-        ("probe", "import probe.counts, torch", set()),
+        ("probe", "import probe.metrics.counts, torch", set()),
         ("probe", "name = 'scenarios'", set()),
     ],
 )

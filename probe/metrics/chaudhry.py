@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from probe.errors import InputError, NotMeasured
-from probe.matrix import AccuracyMatrix
+from probe.metrics.matrix import AccuracyMatrix
 
 
 def average_accuracy(R: AccuracyMatrix, k: int) -> float:

@@ -1,4 +1,4 @@
-"""The seven criteria of Diaz-Rodriguez 2018, each in [0, 1] and to be maximised, and their scores.
+"""The seven criteria of Diaz-Rodriguez 2018, each in [0, 1] and to be maximized, and their scores.
 
 Source: Diaz-Rodriguez et al., Don't forget, there is more than forgetting: new metrics for
 Continual Learning, NeurIPS workshop 2018 (equation numbers are the paper's, not the poster's).
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe.errors import InputError, NotMeasured, unknown
-from probe.matrix import AccuracyMatrix
+from probe.metrics.matrix import AccuracyMatrix
 
 CRITERIA = ("A", "MS", "SSS", "CE", "REM", "BWT+", "FWT")
 """The criteria in the order in which the paper lists weights."""

@@ -6,7 +6,7 @@ Section 2. The authors' code divides both transfers by T; the paper, and this mo
 
 import numpy as np
 
-from probe.matrix import AccuracyMatrix
+from probe.metrics.matrix import AccuracyMatrix
 
 
 def acc(R: AccuracyMatrix) -> float:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe.errors import InputError, NotMeasured
-from probe.matrix import AccuracyMatrix
+from probe.metrics.matrix import AccuracyMatrix
 
 
 def alpha_base(R: AccuracyMatrix, i: int) -> float:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from probe.counts import Counts
 from probe.errors import InputError, NotMeasured
+from probe.metrics.counts import Counts
 
 
 def pra(counts: Counts) -> float:

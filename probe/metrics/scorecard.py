@@ -9,8 +9,8 @@ from functools import partial
 from typing import TypeVar
 
 from probe.errors import NotMeasured
-from probe.matrix import AccuracyMatrix
 from probe.metrics import chaudhry, diaz_rodriguez, gem, kemker
+from probe.metrics.matrix import AccuracyMatrix
 
 Number = float | None
 Metric = Callable[[AccuracyMatrix], float]

@@ -15,15 +15,15 @@ import torch
 
 from probe.errors import InputError, NotWritten
 from probe.files import sweep_all
-from probe.placement import CacheSettings
-from scenarios.datasets import Location
+from probe.values.placement import CacheSettings
+from scenarios.data.datasets import Location
 from scenarios.execution.claims import LEASE, Claims, Held, Lost
 from scenarios.execution.lock_file import Lock
+from scenarios.streams.task import Scenario
 from scenarios.study.identity import Identity, data_hash
 from scenarios.study.job import Job, on_device, parts_of, run_job
 from scenarios.study.scenario_spec import ScenarioSpec
 from scenarios.study.store import Store
-from scenarios.task import Scenario
 
 
 @dataclass(frozen=True, kw_only=True)

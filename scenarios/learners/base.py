@@ -11,11 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
 from probe.examples import Examples
-from probe.fitting import Objective, Optimiser, Recipe, fit, optimiser_ops
-from probe.randomness import stream
-from probe.resources import Cost, OpsMeter, bytes_of, one_pass_ops
+from probe.seeding import stream
+from probe.training.costs import Cost, OpsMeter, bytes_of, one_pass_ops
+from probe.training.loop import Objective, Optimizer, Recipe, fit, optimizer_ops
 from scenarios.learners.exemplars import ExemplarSettings
-from scenarios.task import Scenario, Task
+from scenarios.streams.task import Scenario, Task
 
 
 class RecipeChanges(BaseModel):
@@ -25,7 +25,7 @@ class RecipeChanges(BaseModel):
 
     epochs: int | None = Field(default=None, ge=1)
     batch_size: int | None = Field(default=None, ge=1)
-    optimiser: Optimiser | None = None
+    optimizer: Optimizer | None = None
     learning_rate: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
     def instead_of(self, recipe: Recipe) -> Recipe:
@@ -59,7 +59,7 @@ class Learner(Objective):
     by batches overrides `train`. What a learner carries from task to task beside the model goes
     through `state` and `restore`; chance comes from `stream`, which depends on the seed, the
     purpose and the number of tasks learned, so that a run continued from a checkpoint equals one
-    that never stopped. The optimiser starts anew with each task.
+    that never stopped. The optimizer starts anew with each task.
 
     elementwise: the multiply-adds per trained parameter and step of the learner's own elementwise
     work, such as a penalty's gradient; its matrix products are counted as they run.
@@ -77,7 +77,7 @@ class Learner(Objective):
     def network(
         cls, settings: Settings, shape: Sequence[int], classes: int, tasks: int
     ) -> nn.Module:
-        """Build the learner's own network, uninitialised; asked for only where it has one.
+        """Build the learner's own network, uninitialized; asked for only where it has one.
 
         shape: of one input as `view` gives it; classes: K; tasks: T.
         """
@@ -110,7 +110,7 @@ class Learner(Objective):
             self.end(task)
         parameters = list(self.model.parameters())
         trained = sum(p.numel() for p in parameters if p.requires_grad)
-        meter.add(meter.steps * trained * (optimiser_ops(self.recipe) + self.elementwise))
+        meter.add(meter.steps * trained * (optimizer_ops(self.recipe) + self.elementwise))
         return Cost(
             parameter_bytes=bytes_of(parameters),
             carried_bytes=carried,

@@ -5,20 +5,25 @@ from typing import Annotated
 from pydantic import Field
 
 from scenarios.learners.base import Learner
-from scenarios.learners.er import ErSettings, ExperienceReplay
-from scenarios.learners.ewc import Ewc, EwcSettings
-from scenarios.learners.ewc_online import EwcOnline, EwcOnlineSettings
-from scenarios.learners.fel import FelSettings, FixedExpansion
+from scenarios.learners.distillation.icarl import (
+    Icarl,
+    IcarlHybrid1,
+    IcarlHybrid1Settings,
+    IcarlSettings,
+)
+from scenarios.learners.distillation.lwf import LearningWithoutForgetting, LwfSettings
 from scenarios.learners.finetune import Finetune, FinetuneSettings
-from scenarios.learners.gem import GemSettings, GradientEpisodicMemory
-from scenarios.learners.geppnet import Geppnet, GeppnetSettings
-from scenarios.learners.geppnet_stm import GeppnetStm, GeppnetStmSettings
-from scenarios.learners.icarl import Icarl, IcarlHybrid1, IcarlHybrid1Settings, IcarlSettings
 from scenarios.learners.joint import Cumulative, CumulativeSettings, Offline, OfflineSettings
-from scenarios.learners.lwf import LearningWithoutForgetting, LwfSettings
-from scenarios.learners.pathnet import PathNet, PathNetSettings
-from scenarios.learners.rwalk import RWalk, RWalkSettings
-from scenarios.learners.si import SiSettings, SynapticIntelligence
+from scenarios.learners.kemker.fel import FelSettings, FixedExpansion
+from scenarios.learners.kemker.geppnet import Geppnet, GeppnetSettings
+from scenarios.learners.kemker.geppnet_stm import GeppnetStm, GeppnetStmSettings
+from scenarios.learners.kemker.pathnet import PathNet, PathNetSettings
+from scenarios.learners.penalties.ewc import Ewc, EwcSettings
+from scenarios.learners.penalties.ewc_online import EwcOnline, EwcOnlineSettings
+from scenarios.learners.penalties.rwalk import RWalk, RWalkSettings
+from scenarios.learners.penalties.si import SiSettings, SynapticIntelligence
+from scenarios.learners.replay.er import ErSettings, ExperienceReplay
+from scenarios.learners.replay.gem import GemSettings, GradientEpisodicMemory
 
 AnySettings = Annotated[
     FinetuneSettings

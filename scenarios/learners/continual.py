@@ -10,12 +10,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from probe.examples import Examples, join
-from probe.fitting import Recipe
-from probe.resources import bytes_of
+from probe.training.costs import bytes_of
+from probe.training.loop import Recipe
 from scenarios.learners import base
 from scenarios.learners.competing import barred_but, own_task
 from scenarios.learners.exemplars import Exemplars, ExemplarSettings
-from scenarios.task import Task
+from scenarios.streams.task import Task
 
 Competing = Literal["all", "seen", "task"]
 

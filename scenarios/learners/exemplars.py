@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from probe.errors import InputError
 from probe.examples import Examples, join
 from scenarios.learners.sampling import Candidates, Strategy, choose
-from scenarios.task import Task
+from scenarios.streams.task import Task
 
 Replay = Literal["batch", "joined"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 from probe.examples import Examples, join
-from probe.initialise import initialise
-from probe.randomness import stream
+from probe.seeding import stream
+from probe.training.fresh_weights import initialize
 from scenarios.learners import base
 from scenarios.learners.storing import StoringLearner
-from scenarios.task import Task
+from scenarios.streams.task import Task
 
 
 class OfflineSettings(base.Settings):
@@ -39,7 +39,7 @@ class Cumulative(StoringLearner):
     """
 
     def begin(self, task: Task) -> None:
-        initialise(self.model, self.recipe.init, stream(self.seed, "init"))
+        initialize(self.model, self.recipe.init, stream(self.seed, "init"))
 
     def examples(self, task: Task) -> Examples:
         return join([*self.past, task.train])

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from probe.examples import Examples
-from probe.penultimate import in_batches, penultimate_of
+from probe.training.penultimate import in_batches, penultimate_of
 
 Strategy = Literal["uniform", "fifo", "plane_distance", "entropy", "mean_of_features"]
 
@@ -34,7 +34,7 @@ class Candidates:
         return len(self.examples)
 
     def features(self) -> Tensor:
-        """Return phi(x) (n, D) of every example, in eval mode; see `probe.penultimate`."""
+        """Return phi(x) (n, D) of every example, in eval mode; see `probe.training.penultimate`."""
         return penultimate_of(self.model, self.examples)
 
     def logits(self) -> Tensor:

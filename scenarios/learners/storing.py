@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from probe.examples import Examples
-from probe.fitting import Recipe
-from probe.resources import bytes_of
+from probe.training.costs import bytes_of
+from probe.training.loop import Recipe
 from scenarios.learners import base
-from scenarios.task import Task
+from scenarios.streams.task import Task
 
 
 class StoringLearner(base.Learner):

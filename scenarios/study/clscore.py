@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from probe.metrics.diaz_rodriguez import CRITERIA, cl_score, cl_stability
-from probe.spread import Spread
+from probe.metrics.over_seeds import Spread
 from scenarios.study.report import ReportSpec
 
 NAMES = dict(zip(CRITERIA, ("accuracy", "ms", "sss", "ce", "rem", "bwt_plus", "fwt"), strict=True))

@@ -16,12 +16,12 @@ from probe.errors import InputError
 from probe.files import create, make_folder, replacing
 from probe.regular import regular_file
 from scenarios.learners.catalogue import LEARNERS
+from scenarios.streams.task import Scenario
 from scenarios.study.job import Job, jobs_of
 from scenarios.study.quarantine import FOLDER, set_aside
 from scenarios.study.sealing import opened, sealed
 from scenarios.study.spec import Study
 from scenarios.study.store import FORMAT, Store, tensor_hash
-from scenarios.task import Scenario
 
 _NAME = "study.json"
 _LONGEST = 100 * 2**20  # bytes: far above what a description can have

@@ -12,19 +12,19 @@ import torch
 from torch import nn
 
 from probe.errors import InputError, NotWritten
-from probe.initialise import initialise
-from probe.placement import CacheSettings
-from probe.randomness import global_stream, stream
 from probe.retrain import retrain_each
-from scenarios.heads import count, counts_by_head
+from probe.seeding import global_stream, stream
+from probe.training.fresh_weights import initialize
+from probe.values.placement import CacheSettings
 from scenarios.learners.base import Learner
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.networks import build_network
-from scenarios.streams import orders
+from scenarios.streams.split import orders
+from scenarios.streams.task import Scenario, Task
+from scenarios.study.heads import count, counts_by_head
 from scenarios.study.resuming import keep, kept, resumed
 from scenarios.study.spec import Study
 from scenarios.study.store import Measurement, Spent, Store
-from scenarios.task import Scenario, Task
 
 MOST_JOBS = 100_000
 """Jobs of a study: more is a slip of the pen."""
@@ -95,7 +95,7 @@ def parts_of(study: Study, job: Job) -> list[str]:
 
 
 def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
-    """Build a learner's network, uninitialised, for the scenario as it sees it.
+    """Build a learner's network, uninitialized, for the scenario as it sees it.
 
     It is the study's, unless the learner brings its own. Raises InputError if it cannot take the
     data.
@@ -206,7 +206,7 @@ def _retrain(
 def _learner(study: Study, job: Job, scenario: Scenario, device: torch.device) -> Learner:
     model = network_of(study, job.learner, scenario)
     recipe = study.recipe_of(job.learner)
-    initialise(model, recipe.init, stream(job.seed, "init"))
+    initialize(model, recipe.init, stream(job.seed, "init"))
     settings = study.learners[job.learner]
     return LEARNERS[job.kind](model.to(device), recipe, settings, job.seed)
 

@@ -9,8 +9,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict
 
 from probe.errors import InputError
 from probe.metrics.diaz_rodriguez import CRITERIA, W1, W2, W3, shares
-from probe.task_counts import Mean
-from scenarios.heads import Head
+from probe.metrics.task_counts import Mean
+from scenarios.study.heads import Head
 
 WEIGHTS = {"W1": W1, "W2": W2, "W3": W3}
 """The weightings of Diaz-Rodriguez 2018, which every study reports."""

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from probe.matrix import AccuracyMatrix
+from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import pra
-from probe.resources import Cost
-from probe.task_counts import TaskCounts
-from scenarios.heads import Head
+from probe.metrics.task_counts import TaskCounts
+from probe.training.costs import Cost
 from scenarios.learners.catalogue import LEARNERS
+from scenarios.study.heads import Head
 from scenarios.study.job import Job
 from scenarios.study.report import ReportSpec
 from scenarios.study.store import Measurement

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from probe.resources import Cost
+from probe.training.costs import Cost
 from scenarios.learners.base import Learner
-from scenarios.learners.quadratic import named
+from scenarios.learners.penalties.quadratic import named
+from scenarios.streams.task import Task
 from scenarios.study.store import Checkpoint, Spent, Store
-from scenarios.task import Task
 
 # Beside the learner's own state in a checkpoint: what its last task cost, and how long it took.
 _COST, _SECONDS = "cost", "seconds"

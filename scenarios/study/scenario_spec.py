@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, StrictInt, Tag
 
 from probe.errors import unknown
-from scenarios.datasets import LOADERS, Dataset, Location, files_of, held_out, load
-from scenarios.incremental import incremental
-from scenarios.multimodal import multimodal
-from scenarios.permuted import permuted
-from scenarios.streams import MOST, split_by_class
-from scenarios.task import Scenario
+from scenarios.data.datasets import LOADERS, Dataset, Location, files_of, held_out, load
+from scenarios.streams.incremental import incremental
+from scenarios.streams.multimodal import multimodal
+from scenarios.streams.permuted import permuted
+from scenarios.streams.split import MOST, split_by_class
+from scenarios.streams.task import Scenario
 
 
 def _known(name: str) -> str:
@@ -42,7 +42,7 @@ class _Spec(BaseModel):
     data: str | tuple[str, str]
 
     def files(self, location: Location) -> list[Path]:
-        """Return the files of its data, see `scenarios.datasets.files_of`."""
+        """Return the files of its data, see `scenarios.data.datasets.files_of`."""
         names = (self.data,) if isinstance(self.data, str) else self.data
         return [path for name in names for path in files_of(name, location)]
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from probe.metrics.diaz_rodriguez import ce, ms, sss
 from probe.metrics.murata import forgetting_strength
+from probe.metrics.over_seeds import Spread, over_seeds
 from probe.metrics.scorecard import scorecard
-from probe.spread import Spread, over_seeds
-from probe.table import MetricRow
-from scenarios.heads import Head
+from probe.tables.rows import MetricRow
 from scenarios.study.clscore import cl_scores
+from scenarios.study.heads import Head
 from scenarios.study.report import ReportSpec
 from scenarios.study.results import Result, own_head
 

@@ -1,4 +1,4 @@
-"""A study that was finished by the same command: recognised without torch, and shown at once."""
+"""A study that was finished by the same command: recognized without torch, and shown at once."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from typing import Any
 from rich.console import Console
 
 from probe.errors import InputError
-from probe.printable import printable
-from scenarios.flags import RunFlags
-from scenarios.outcome import show_outcome
+from scenarios.commands.flags import RunFlags
+from scenarios.commands.outcome import show_outcome
+from scenarios.commands.printable import printable
 from scenarios.study.quarantine import notes
 from scenarios.study.sealing import read_sealed, refuse_links
 from scenarios.study.source import read_study

@@ -18,10 +18,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from probe.counts import Counts
 from probe.files import make_within, replacing
+from probe.metrics.counts import Counts
 from probe.regular import regular_file
-from probe.resources import Cost
+from probe.training.costs import Cost
 from scenarios.study.quarantine import set_aside
 from scenarios.study.sealing import read_sealed, sealed
 
@@ -32,7 +32,7 @@ State = Mapping[str, Tensor]
 
 @dataclass(frozen=True, kw_only=True)
 class Spent:
-    """What it took to learn a task; seconds: see `probe.table.TimeRow`.
+    """What it took to learn a task; seconds: see `probe.tables.rows.TimeRow`.
 
     Raises ValueError for a cost that is no whole number from 0 to 2^63 - 1, and for seconds that
     are not a finite number from 0.
@@ -52,7 +52,7 @@ class Spent:
 class Measurement:
     """One finished part: tables of confusion counts by head, and what was spent on it.
 
-    counts: by head, the tables of a `probe.task_counts.TaskCounts`. A retrained model knows all
+    counts: by head, the tables of a `TaskCounts`. A retrained model knows all
     classes: it has the head `single` alone; a learner that must be told the task has `multi` alone,
     any other all three heads. spent: None where no task was learned for the part.
     """

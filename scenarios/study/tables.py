@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from probe.errors import InputError
 from probe.files import replacing
-from probe.summary import Group, summarise_groups
-from probe.table import (
+from probe.tables.rows import (
     AnyRow,
     CostRow,
     LearnerRow,
@@ -24,8 +23,9 @@ from probe.table import (
     TimeRow,
     write_table,
 )
+from probe.tables.summary import Group, summarize_groups
+from scenarios.commands.outcome import TIMES
 from scenarios.learners.base import Settings
-from scenarios.outcome import TIMES
 from scenarios.study.identity import Identity
 from scenarios.study.job import jobs_of, parts_of
 from scenarios.study.results import Result, result_of
@@ -77,7 +77,7 @@ def write_tables(
 
 
 def summary_rows(results: Sequence[Result]) -> list[SummaryRow]:
-    """Return what `probe.summary.summarise` makes of the rows of finished jobs."""
+    """Return what `probe.tables.summary.summarize` makes of the rows of finished jobs."""
     # In the order in which the rows name them: a learner without any is not among them.
     named = (r.job.learner for r in results if r.pra or any(r.accuracy.values()))
     learners = list(dict.fromkeys(named))
@@ -90,7 +90,7 @@ def summary_rows(results: Sequence[Result]) -> list[SummaryRow]:
                 groups[Group(learner, "pra", depth, feature, None)].append((seed, score))
                 for place, value in enumerate(result.f1[feature].tolist(), 1):
                     groups[Group(learner, "f1", depth, feature, place)].append((seed, value))
-    return summarise_groups(groups, learners)
+    return summarize_groups(groups, learners)
 
 
 def measured_rows(study: Study, results: Iterable[Result]) -> Iterator[Row]:

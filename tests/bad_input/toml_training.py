@@ -80,13 +80,13 @@ CASES = {
         changed("epochs = 1", "learning_rate = true"),
         "training.learning_rate: expected a number, got true",
     ),
-    "optimiser.toml": (
-        changed("epochs = 1", 'optimiser = "adm"'),
-        "training.optimiser: expected 'adam', 'nadam' or 'sgd', got 'adm'",
+    "optimizer.toml": (
+        changed("epochs = 1", 'optimizer = "adm"'),
+        "training.optimizer: expected 'adam', 'nadam' or 'sgd', got 'adm'",
     ),
-    "optimiser-list.toml": (
-        changed("epochs = 1", 'optimiser = ["adam"]'),
-        "training.optimiser: expected 'adam', 'nadam' or 'sgd', got a list of 1",
+    "optimizer-list.toml": (
+        changed("epochs = 1", 'optimizer = ["adam"]'),
+        "training.optimizer: expected 'adam', 'nadam' or 'sgd', got a list of 1",
     ),
     "precision.toml": (
         changed("epochs = 1", 'precision = "fp8"'),

@@ -11,13 +11,13 @@ from rich.table import Table
 from torch import Tensor, nn
 
 from probe.examples import Examples
-from probe.fitting import Recipe, fit
-from probe.initialise import initialise
-from probe.randomness import stream
-from scenarios.datasets import Location, load
+from probe.seeding import stream
+from probe.training.fresh_weights import initialize
+from probe.training.loop import Recipe, fit
+from scenarios.data.datasets import Location, load
 from scenarios.networks import build_network
-from scenarios.streams import split_by_class
-from scenarios.task import Scenario
+from scenarios.streams.split import split_by_class
+from scenarios.streams.task import Scenario
 from tests.bench import obvious, product
 from tests.bench.subjects import BATCH, Subject
 
@@ -78,7 +78,7 @@ def _pra(scenario: Scenario, seed: int, epochs: int) -> list[list[float]]:
 
 def _fine_tuned(scenario: Scenario, seed: int, epochs: int) -> nn.Sequential:
     model = build_network("cnn3", (1, 28, 28), 10)
-    initialise(model, "murata", stream(seed))
+    initialize(model, "murata", stream(seed))
     for k, task in enumerate(scenario.tasks):
         fit(model, task.train, Recipe(epochs=epochs), stream(seed, "task", k))
     return model

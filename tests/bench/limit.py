@@ -14,8 +14,8 @@ from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
 from probe.examples import Examples
-from probe.fitting import Recipe, fit
-from probe.randomness import stream
+from probe.seeding import stream
+from probe.training.loop import Recipe, fit
 from tests.bench.subjects import BATCH, Subject
 from tests.bench.timing import interleaved
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from probe.counts import Counts
-from probe.resources import Cost
+from probe.metrics.counts import Counts
+from probe.training.costs import Cost
 from scenarios.study.identity import Identity
 from scenarios.study.job import jobs_of, parts_of
 from scenarios.study.reading import check_study

@@ -22,13 +22,13 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from probe import placement
 from probe.examples import Examples
-from probe.randomness import stream
-from scenarios.datasets import LOADERS, Dataset
+from probe.seeding import stream
+from probe.values import placement
+from scenarios.commands.run import Options, run_study
+from scenarios.data.datasets import LOADERS, Dataset
 from scenarios.execution.choosing import Choice
 from scenarios.study.overrides import Overrides
-from scenarios.study.run import Options, run_study
 
 GB = 10**9
 KINDS = ("VmHWM", "RssAnon", "RssFile")

@@ -14,8 +14,8 @@ import torch
 from torch import nn
 
 from probe.examples import Examples
-from probe.fitting import Recipe
-from probe.randomness import stream
+from probe.seeding import stream
+from probe.training.loop import Recipe
 from tests.reference import fresh
 
 
@@ -47,7 +47,7 @@ def retrained(
     fresh(own, stream(seed, "tail", feature), names[:cut])
     own.to(data.x.dtype)
     prefix, tail = own[:cut].eval(), own[cut:].train()
-    optimiser = torch.optim.Adam(tail.parameters(), lr=recipe.learning_rate)
+    optimizer = torch.optim.Adam(tail.parameters(), lr=recipe.learning_rate)
     draw = stream(seed, "retrain", feature)
     torch.randint(2**62, (), generator=draw)  # the product seeds dropout with it
     losses = []
@@ -56,9 +56,9 @@ def retrained(
             with torch.no_grad():
                 value = prefix(data.x[chosen])
             loss = nn.functional.cross_entropy(tail(value), data.y[chosen])
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss.backward()
-            optimiser.step()
+            optimizer.step()
             losses.append(loss.item())
     return own, losses
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
-from probe.cache import Served
+from probe.cut.split import split
 from probe.examples import Examples
-from probe.fitting import Objective, Recipe, fit
-from probe.randomness import stream
 from probe.retrain import retrain_each
-from probe.splitting import split
+from probe.seeding import stream
+from probe.training.loop import Objective, Recipe, fit
+from probe.values.stored import Served
 
 
 def sweep(
@@ -34,7 +34,7 @@ def losses(
     """Return the loss of every step of the retraining behind a feature."""
     kept = _Losses()
     cut = split(model, feature, data.x[:64])
-    cut.reinitialise(recipe.init, stream(seed, "tail", feature))
+    cut.reinitialize(recipe.init, stream(seed, "tail", feature))
     values = Served(cut.prefix(data.x), data.y)
     fit(cut.tail, values, recipe, stream(seed, "retrain", feature), kept)
     return [float(loss) for loss in kept.values]

@@ -20,9 +20,9 @@ from typing import Any
 import torch
 from rich.table import Table
 
-from probe.placement import CacheSettings
-from probe.table import MetricRow, Row, SummaryRow, write_table
-from scenarios.datasets import Location
+from probe.tables.rows import MetricRow, Row, SummaryRow, write_table
+from probe.values.placement import CacheSettings
+from scenarios.data.datasets import Location
 from scenarios.execution.work import Work
 from scenarios.study.identity import identify, read_identity
 from scenarios.study.job import jobs_of

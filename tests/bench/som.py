@@ -14,13 +14,13 @@ from rich.table import Table
 from torch import nn
 
 from probe.examples import Examples
-from probe.initialise import initialise
-from probe.randomness import stream
-from probe.resources import OpsMeter
-from probe.trace import copied
-from scenarios.learners.geppnet import Geppnet, GeppnetSettings
-from scenarios.learners.online_map import OnlineMap
-from scenarios.learners.som import longest_block
+from probe.modules import copied
+from probe.seeding import stream
+from probe.training.costs import OpsMeter
+from probe.training.fresh_weights import initialize
+from scenarios.learners.kemker.geppnet import Geppnet, GeppnetSettings
+from scenarios.learners.kemker.online_map import OnlineMap
+from scenarios.learners.kemker.som import longest_block
 from tests.bench.timing import interleaved
 from tests.plain_map import ByUnit, Whole
 
@@ -66,7 +66,7 @@ def _ours(phase: str, model: nn.Module, data: Examples) -> int:
     block = longest_block(RATE)
     for x, y in zip(data.x.split(block), data.y.split(block), strict=True):
         if phase == "base, map alone":
-            network.organise(x, [RATE] * len(x), [RADIUS] * len(x))
+            network.organize(x, [RATE] * len(x), [RADIUS] * len(x))
             learned += len(x)
         else:
             learned += len(network.learn(x, y, shares, PHASES[phase]))
@@ -77,7 +77,7 @@ def _plain(way: type[ByUnit], phase: str, model: nn.Module, data: Examples) -> N
     plain = way(model, READOUT)
     for x, label in zip(data.x.numpy(), data.y.tolist(), strict=True):
         if phase == "base, map alone":
-            plain.organise(x, RATE, RADIUS)
+            plain.organize(x, RATE, RADIUS)
         else:
             plain.learn(x, label, RATE, RADIUS, PHASES[phase])
 
@@ -89,7 +89,7 @@ def _novel(phase: str, model: nn.Module, data: Examples) -> float:
 def _trained() -> nn.Module:
     """Return a network that is sure of the examples with a right label."""
     model = Geppnet.network(SETTINGS, (784,), 10, 2)
-    initialise(model, "murata", stream(0, "init"))
+    initialize(model, "murata", stream(0, "init"))
     data = _images(4096, 0)
     som, output = model.children()
     network = OnlineMap(som, output, 2e-3, OpsMeter())  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from functools import partial
 from rich.table import Table
 
 from probe.examples import Examples
-from probe.fitting import Recipe
+from probe.training.loop import Recipe
 from tests.bench import obvious, product
 from tests.bench.subjects import BATCH, Subject
 from tests.bench.timing import interleaved

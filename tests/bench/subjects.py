@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from probe.examples import Examples
-from probe.initialise import initialise
-from probe.randomness import stream
+from probe.seeding import stream
+from probe.training.fresh_weights import initialize
 from scenarios.networks import build_network
 
 BATCH = 64
@@ -26,7 +26,7 @@ class Subject:
     def model(self, seed: int = 0) -> nn.Sequential:
         """Return the network with fresh weights and statistics of real batches."""
         model = build_network(self.network, self.shape, 10)
-        initialise(model, "murata", stream(seed))
+        initialize(model, "murata", stream(seed))
         with torch.no_grad():
             model(self.images(4 * BATCH, seed).x)
         return model

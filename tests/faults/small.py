@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from matplotlib import style
 
+from scenarios.commands.outcome import TABLES
+from scenarios.commands.run import Options, run_study
 from scenarios.execution.choosing import Choice
-from scenarios.outcome import TABLES
 from scenarios.study.overrides import Overrides
-from scenarios.study.run import Options, run_study
 
 STUDY = Overrides(learners=["er", "offline"], seeds=1, orders="none", epochs=1, train_limit=4)
 FLAGS = "--learners er,offline --seeds 1 --orders none --epochs 1 --train-limit 4"
@@ -27,7 +27,7 @@ def run(out: Path, executor: str = "inline", cache_budget: int | None = None) ->
     """Run or continue the study; figures take longer than all the rest, and are left out."""
     options = Options(out=out, choice=Choice(executor=executor), cache_budget=cache_budget)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("scenarios.study.run.build", lambda root: [])
+        patch.setattr("scenarios.commands.run.build", lambda root: [])
         return run_study("digits", STUDY, options)
 
 

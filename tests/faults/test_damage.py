@@ -11,18 +11,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from probe.counts import Counts
 from probe.errors import InputError
+from probe.metrics.counts import Counts
+from scenarios.commands.status import show_status
 from scenarios.study import tables as writing
 from scenarios.study.identity import read_identity
 from scenarios.study.job import jobs_of
 from scenarios.study.quarantine import notes
 from scenarios.study.sealing import sealed
-from scenarios.study.status import show_status
 from scenarios.study.store import FORMAT, Store
 from tests.faults.small import JOB, contents, copied, run, tables
-from tests.scenarios import toy_store
-from tests.scenarios.toy_store import SPOILT
+from tests.scenarios.study import toy_store
+from tests.scenarios.study.toy_store import SPOILT
 
 
 def aside(out: Path) -> set[str]:
@@ -236,7 +236,7 @@ def test_damage_after_the_check_is_no_hole_in_the_tables(
             toy_store.cut_in_half(root / "jobs" / JOB / "step-2.json")
         return true(identity, root, allowed)
 
-    monkeypatch.setattr("scenarios.study.run.write_tables", spoil_and_write)
+    monkeypatch.setattr("scenarios.commands.run.write_tables", spoil_and_write)
     whole = run(out)
     assert whole == (times == 1)
     assert (tables(out) == tables(finished)) == whole

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from probe.errors import NotWritten
-from scenarios.cli import main
+from scenarios.commands.main import main
+from scenarios.commands.run import build
 from scenarios.study.quarantine import notes
-from scenarios.study.run import build
 from tests.faults.small import FLAGS, JOB, contents, copied, run, tables, tmpfs
 
 FULL = r"cannot (write|set|keep values in) \S+ .*\(No space left on device\).*make room"
@@ -212,7 +212,7 @@ def test_what_is_shown_finds_the_disk_full(
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
     out = copied(finished, tmp_path / "run")
-    monkeypatch.setattr("scenarios.study.run.build", lambda root: [])
+    monkeypatch.setattr("scenarios.commands.run.build", lambda root: [])
     with open("/dev/full", "w") as full:
         monkeypatch.setattr(sys, "stdout", full)
         line = said(capsys, monkeypatch, command.format(out=out))

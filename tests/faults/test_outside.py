@@ -14,14 +14,14 @@ from rich.console import Console
 from figures.build import build
 from probe.errors import InputError, NotWritten
 from probe.files import create, make_within, replacing, suffix
-from scenarios.console import show_ends
+from scenarios.commands.failures import show_ends
+from scenarios.commands.status import show_status
 from scenarios.execution.work import Ended
 from scenarios.study.identity import read_identity
 from scenarios.study.job import jobs_of
 from scenarios.study.quarantine import notes, set_aside
-from scenarios.study.status import show_status
 from tests.faults.small import JOB, contents, copied, run, tables
-from tests.scenarios import toy_store
+from tests.scenarios.study import toy_store
 
 FOLDERS = ["jobs", f"jobs/{JOB}", "quarantine", "figures", "locks", "scratch", "failures"]
 

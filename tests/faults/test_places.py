@@ -16,8 +16,8 @@ import torch
 
 from figures.build import build
 from probe.errors import NotWritten
-from probe.scratch import Mapped
-from scenarios.study.status import show_status
+from probe.values.scratch import Mapped
+from scenarios.commands.status import show_status
 from tests.faults.small import (
     FLAGS,
     JOB,

@@ -12,7 +12,7 @@ import pytest
 
 from probe.errors import NotWritten
 from scenarios.study.quarantine import notes, set_aside
-from tests.execution.turns import Turns, orders
+from tests.scenarios.execution.turns import Turns, orders
 
 
 def damaged(root: Path, name: str) -> Path:

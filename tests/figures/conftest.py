@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from figures.style import house_style
-from probe.table import LearnerRow, MetricRow, Row, TimeRow
+from probe.tables.rows import LearnerRow, MetricRow, Row, TimeRow
 
 SMALLEST_PRINT = 7
 CRITERIA = ("accuracy", "ms", "sss", "ce", "rem", "bwt_plus", "fwt")

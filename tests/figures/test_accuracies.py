@@ -1,7 +1,7 @@
 import pytest
 
 from figures.accuracies import Accuracies
-from probe.summary import mean_accuracies
+from probe.tables.summary import mean_accuracies
 
 
 @pytest.mark.parametrize(("head", "note"), [("single", ""), ("multi", ", multi-head")])

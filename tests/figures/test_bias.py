@@ -1,15 +1,15 @@
 import numpy as np
 import pytest
 
-from figures import bias
-from probe.summary import summarise
+from figures.kinds import bias
+from probe.tables.summary import summarize
 
 FEATURES = ["conv1", "conv2", "output"]
 
 
 @pytest.fixture
 def summary(study):
-    return summarise(study(["finetune", "er", "offline"], FEATURES, tasks=4, seeds=2))
+    return summarize(study(["finetune", "er", "offline"], FEATURES, tasks=4, seeds=2))
 
 
 def test_each_panel_holds_the_f1_of_its_feature_by_place(summary):
@@ -38,7 +38,7 @@ def test_panels_share_the_y_axis_and_name_the_learners_once(summary):
 
 
 def test_one_seed_has_no_bars(study):
-    figure = bias.draw(summarise(study(["er"], FEATURES, seeds=1)))
+    figure = bias.draw(summarize(study(["er"], FEATURES, seeds=1)))
     assert not any(drawn.has_yerr for axes in figure.axes for drawn in axes.containers)
 
 
@@ -46,7 +46,7 @@ def test_a_network_of_its_own_has_rows_of_its_own(study):
     """A figure's grid has as many columns as give the fewest rows: here 3, then 2, of 3."""
     own = {"geppnet": ["som", "output"]}
     learners = ["finetune", "geppnet", "er", "offline"]
-    summary = summarise(study(learners, FEATURES, tasks=4, own=own))
+    summary = summarize(study(learners, FEATURES, tasks=4, own=own))
     panels = bias.draw(summary).axes
     trained = "output (as\N{NO-BREAK SPACE}trained)"
     assert [axes.get_title() for axes in panels] == ["conv1", "conv2", trained, "som", trained]

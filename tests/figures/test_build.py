@@ -11,8 +11,8 @@ from matplotlib.text import Text
 
 from figures.build import build
 from probe.errors import InputError
-from probe.summary import summarise
-from probe.table import LearnerRow, MetricRow, Row, SummaryRow, TimeRow, write_table
+from probe.tables.rows import LearnerRow, MetricRow, Row, SummaryRow, TimeRow, write_table
+from probe.tables.summary import summarize
 
 FIGURES = [
     *("depth", "bias", "matrix", "curves", "tasks", "sessions", "omegas", "costs", "tradeoff"),
@@ -28,7 +28,7 @@ def write(storing, timed):
     def write(folder: Path, rows: list[Row], metrics: Sequence[MetricRow] = ()) -> Path:
         folder.mkdir(exist_ok=True)
         write_table(folder / "rows.csv", Row, rows)
-        write_table(folder / "summary.csv", SummaryRow, summarise(rows))
+        write_table(folder / "summary.csv", SummaryRow, summarize(rows))
         write_table(folder / "metrics.csv", MetricRow, metrics)
         learners = dict.fromkeys(row.learner for row in metrics)
         stored = [

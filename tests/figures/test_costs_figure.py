@@ -4,9 +4,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from figures import costs, looks, style
-from probe.summary import training_seconds
-from probe.table import TimeRow
+from figures import appearance as looks
+from figures import style
+from figures.kinds import costs
+from probe.tables.rows import TimeRow
+from probe.tables.summary import training_seconds
 
 # Kemker 2018, table 2: Omega_all and MB on MNIST, data permutation; the seconds are invented.
 OMEGA_ALL = {"finetune": 0.702, "ewc": 0.746, "fel": 0.279}
@@ -36,9 +38,9 @@ def times():
 
 
 def markers(axes):
-    """By learner's colour, the place of its one marker."""
+    """By learner's color, the place of its one marker."""
     lines = {c.lines[0].get_color(): c.lines[0] for c in axes.containers}
-    return {colour: np.asarray(line.get_xydata(), float)[0] for colour, line in lines.items()}
+    return {color: np.asarray(line.get_xydata(), float)[0] for color, line in lines.items()}
 
 
 def test_markers_are_the_tables_omega_all_against_megabytes_and_seconds(table, times):
@@ -49,7 +51,7 @@ def test_markers_are_the_tables_omega_all_against_megabytes_and_seconds(table, t
         drawn = markers(axes)
         assert len(drawn) == 3
         for name, look in looks.of_learners(OMEGA_ALL).items():
-            assert drawn[look.colour] == pytest.approx([spent[name], OMEGA_ALL[name]])
+            assert drawn[look.color] == pytest.approx([spent[name], OMEGA_ALL[name]])
 
 
 def test_bars_are_one_deviation_of_omega_either_way(table, times):

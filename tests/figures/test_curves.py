@@ -4,9 +4,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from figures import curves
 from figures.accuracies import Accuracies
-from probe.summary import mean_accuracies
+from figures.kinds import curves
+from probe.tables.summary import mean_accuracies
 
 
 def panels(figure):
@@ -52,8 +52,8 @@ def test_an_unmeasured_cell_leaves_a_gap_in_the_average(study):
 
 
 @pytest.mark.parametrize("tasks", [2, 5, 10, 50])
-def test_colours_grow_lighter_with_the_place(tasks):
-    grey = curves.colours(tasks)[:, :3] @ [0.2126, 0.7152, 0.0722]
+def test_colors_grow_lighter_with_the_place(tasks):
+    grey = curves.colors(tasks)[:, :3] @ [0.2126, 0.7152, 0.0722]
     assert (np.diff(grey) > 0).all()
 
 

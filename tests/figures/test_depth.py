@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from matplotlib.container import ErrorbarContainer
 
-from figures import depth, looks
-from probe.summary import summarise
+from figures import appearance as looks
+from figures.kinds import depth
+from probe.tables.summary import summarize
 
 FEATURES = ["conv1", "conv2", "output"]
 LEARNERS = ["finetune", "er", "offline"]
@@ -11,7 +12,7 @@ LEARNERS = ["finetune", "er", "offline"]
 
 @pytest.fixture
 def summary(study):
-    return summarise(study(LEARNERS, FEATURES, seeds=3))
+    return summarize(study(LEARNERS, FEATURES, seeds=3))
 
 
 def bars(container: ErrorbarContainer):
@@ -28,7 +29,7 @@ def test_lines_and_bars_are_the_tables_means_and_deviations(summary):
         assert np.asarray(line.get_ydata(), float) == pytest.approx(mean)
         assert [round(x) for x in line.get_xdata()] == [1, 2, 3]
         assert bars(drawn) == pytest.approx(np.column_stack([mean - std, mean + std]))
-        assert line.get_color() == looks.of_learners([learner])[learner].colour
+        assert line.get_color() == looks.of_learners([learner])[learner].color
 
 
 def test_features_are_named_in_order_of_depth(summary):
@@ -50,7 +51,7 @@ def test_offline_is_a_level_at_its_mean_with_a_band_of_one_deviation(summary):
 
 
 def test_one_seed_has_neither_bars_nor_a_band(study):
-    (axes,) = depth.draw(summarise(study(LEARNERS, FEATURES, seeds=1))).axes
+    (axes,) = depth.draw(summarize(study(LEARNERS, FEATURES, seeds=1))).axes
     assert not any(container.has_yerr for container in axes.containers)
     assert not axes.patches
 
@@ -74,7 +75,7 @@ OWN = {"pathnet": ["layer1", "layer2", "layer3", "output"], "fel": ["hidden", "o
 @pytest.fixture
 def mixed(study):
     learners = ["finetune", "pathnet", "ewc", "fel", "offline"]
-    return summarise(study(learners, FEATURES, seeds=3, own=OWN))
+    return summarize(study(learners, FEATURES, seeds=3, own=OWN))
 
 
 def test_learners_with_networks_of_their_own_have_panels_of_their_own(mixed):
@@ -91,7 +92,7 @@ def test_learners_with_networks_of_their_own_have_panels_of_their_own(mixed):
             drawn[line.get_color()] = np.asarray(line.get_ydata(), float)
     for learner, look in looks.of_learners(["finetune", "ewc", *OWN]).items():
         rows = [r for r in mixed if r.learner == learner and r.measure == "pra"]
-        assert drawn.pop(look.colour) == pytest.approx([100 * r.mean for r in rows])
+        assert drawn.pop(look.color) == pytest.approx([100 * r.mean for r in rows])
     assert not drawn
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from figures import build, heads
-from probe.summary import mean_accuracies, summarise
+from probe.tables.summary import mean_accuracies, summarize
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_metrics_are_those_of_the_rows_head_or_of_their_own_first(rows, scored):
 )
 def test_what_depends_on_the_head_names_it_unless_it_is_the_usual_one(head, note, study, scored):
     rows = study(["finetune", "er"], ["conv1", "output"], tasks=2, orders=1, head=head)
-    figures = build.draw(rows, summarise(rows), scored(["finetune"], tasks=2, head=head), [])
+    figures = build.draw(rows, summarize(rows), scored(["finetune"], tasks=2, head=head), [])
     assert figures["curves"].get_supylabel() == f"Accuracy (%){note}"
     assert figures["tasks"].get_supylabel() == f"Accuracy (%){note}"
     assert figures["matrix"].axes[-1].get_xlabel() == f"Accuracy (%){note}"

@@ -5,7 +5,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from figures import build, style
-from probe.summary import summarise
+from probe.tables.summary import summarize
 
 BOUNDS = ["finetune", "cumulative"]
 FOURTEEN = [
@@ -46,7 +46,7 @@ def figures(shape, study, scored, storing, timed):
     continual = [name for name in learners if name != "offline"]
     metrics = scored(continual, tasks=tasks, seeds=seeds, head=head, weightings=WEIGHTINGS)
     times = timed(learners, tasks=tasks, orders=1, seeds=seeds)
-    return build.draw(rows, summarise(rows), metrics, [storing(name) for name in learners], times)
+    return build.draw(rows, summarize(rows), metrics, [storing(name) for name in learners], times)
 
 
 COMPARING = ["sessions", "omegas", "costs"]
@@ -121,6 +121,6 @@ def test_cut_off_bars_are_seen(limits, faults, hidden_data):
 
 def test_a_study_of_offline_alone_has_nothing_to_draw(study, storing):
     rows = study(["offline"], CNN3)
-    drawn = build.draw(rows, summarise(rows), [], [storing("offline")])
+    drawn = build.draw(rows, summarize(rows), [], [storing("offline")])
     assert set(drawn.values()) == {None}
     assert list(drawn) == [*DRAWN[:9], "memory", "sampling", *DRAWN[9:]]

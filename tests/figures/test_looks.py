@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from figures import looks
+from figures import appearance as looks
 
 WITHOUT_SAMPLES = {
     "finetune": "Finetune",
@@ -52,9 +52,9 @@ DISTINCT = 15.0
 """CIE76 distance that tells two lines apart at a glance; 2.3 is just noticeable side by side."""
 
 
-def lab(colour, seen_through=VISION["normal"]):
-    """CIE Lab (D65) of an sRGB colour as someone with that vision sees it."""
-    srgb = np.array(to_rgb(colour))
+def lab(color, seen_through=VISION["normal"]):
+    """CIE Lab (D65) of an sRGB color as someone with that vision sees it."""
+    srgb = np.array(to_rgb(color))
     linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
     to_xyz = np.array(
         [
@@ -75,7 +75,7 @@ def distance(a, b, vision):
 @pytest.mark.parametrize("vision", VISION)
 def test_any_two_learners_can_be_told_apart(vision):
     for a, b in combinations(looks.of_learners([*KNOWN, *OTHERS]).values(), 2):
-        apart = distance(a.colour, b.colour, vision) >= DISTINCT
+        apart = distance(a.color, b.color, vision) >= DISTINCT
         assert apart or (mark(a) != mark(b) and a.line != b.line), (a, b)
 
 
@@ -89,11 +89,11 @@ def test_in_black_and_white_the_marker_alone_tells():
 
 
 @pytest.mark.parametrize("vision", VISION)
-def test_the_learners_of_kemker_2018_differ_in_colour_marker_and_line(vision):
+def test_the_learners_of_kemker_2018_differ_in_color_marker_and_line(vision):
     """But for Finetune and EWC, which look as in the other papers, no line serves twice."""
     kemker = ["finetune", "ewc", "pathnet", "geppnet", "geppnet_stm", "fel"]
     for a, b in combinations(looks.of_learners([*kemker, "offline"]).values(), 2):
-        assert distance(a.colour, b.colour, vision) >= DISTINCT
+        assert distance(a.color, b.color, vision) >= DISTINCT
         assert mark(a) != mark(b)
     assert len({look.line for look in looks.of_learners(kemker[1:]).values()}) == 5
 
@@ -103,23 +103,23 @@ def test_known_learners_have_their_name_in_print():
 
 
 @pytest.mark.parametrize("name", WITHOUT_SAMPLES)
-def test_with_samples_a_learner_keeps_colour_and_shape_but_not_line_and_fill(name):
+def test_with_samples_a_learner_keeps_color_and_shape_but_not_line_and_fill(name):
     plain, stored = looks.of_learners([name, f"{name}-s"]).values()
-    assert (stored.colour, stored.marker) == (plain.colour, plain.marker)
+    assert (stored.color, stored.marker) == (plain.color, plain.marker)
     assert stored.line != plain.line
     assert (plain.filled, stored.filled) == (True, False)
-    assert (plain.face, plain.edge) == (stored.edge, stored.face) == (plain.colour, "white")
+    assert (plain.face, plain.edge) == (stored.edge, stored.face) == (plain.color, "white")
 
 
 @pytest.mark.parametrize("vision", VISION)
-def test_strategies_are_told_apart_by_colour_and_by_marker(vision):
+def test_strategies_are_told_apart_by_color_and_by_marker(vision):
     known = ["uniform", "plane_distance", "entropy", "mean_of_features"]
     for a, b in combinations(looks.of_strategies([*known, "fifo"]).values(), 2):
         assert mark(a) != mark(b)
-        assert distance(a.colour, b.colour, vision) >= DISTINCT or "Fifo" in (a.label, b.label)
+        assert distance(a.color, b.color, vision) >= DISTINCT or "Fifo" in (a.label, b.label)
 
 
-def test_distances_are_cie_labs_and_see_what_a_colour_blind_reader_does_not():
+def test_distances_are_cie_labs_and_see_what_a_color_blind_reader_does_not():
     assert lab("white") == pytest.approx([100, 0, 0], abs=0.01)
     assert lab("red") == pytest.approx([53.24, 80.09, 67.20], abs=0.01)
     red, green = "#a05000", "#657800"
@@ -134,7 +134,7 @@ def test_a_known_learner_looks_the_same_in_any_company():
 
 def test_other_learners_get_distinct_looks_that_do_not_depend_on_their_order():
     drawn = looks.of_learners(OTHERS)
-    assert len({(look.colour, look.marker, look.line) for look in drawn.values()}) == len(OTHERS)
+    assert len({(look.color, look.marker, look.line) for look in drawn.values()}) == len(OTHERS)
     assert looks.of_learners(OTHERS[::-1]) == drawn
 
 

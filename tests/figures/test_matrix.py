@@ -6,13 +6,13 @@ import pytest
 from matplotlib import colormaps
 from matplotlib.colors import to_rgb
 
-from figures import matrix
 from figures.accuracies import Accuracies
-from probe.summary import mean_accuracies
+from figures.kinds import matrix
+from probe.tables.summary import mean_accuracies
 
 
-def luminance(colour) -> float:
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour[:3]]
+def luminance(color) -> float:
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3]]
     return float(np.dot([0.2126, 0.7152, 0.0722], linear))
 
 

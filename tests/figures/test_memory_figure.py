@@ -4,7 +4,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from figures import looks, memory
+from figures import appearance as looks
+from figures.kinds import memory
 
 # Average accuracy by kind and number of samples per class; None = stores nothing.
 FOUND = {
@@ -41,7 +42,7 @@ def tables(scored, storing):
 
 
 def lines(axes):
-    """By colour: the numbers of samples and the accuracies of each line, read off the ticks."""
+    """By color: the numbers of samples and the accuracies of each line, read off the ticks."""
     marks = axes.get_xticks()
     budgets = [int(label.get_text()) for label in axes.get_xticklabels()]
     found = {}
@@ -52,15 +53,15 @@ def lines(axes):
     return found
 
 
-def colour(kind):
-    return looks.of_learners([kind])[kind].colour
+def color(kind):
+    return looks.of_learners([kind])[kind].color
 
 
 def test_a_line_per_kind_with_two_budgets_in_order_of_budget_from_zero(tables):
     (axes,) = memory.draw(*tables()).axes
     drawn = lines(axes)
-    assert set(drawn) == {colour("finetune"), colour("rwalk")}
-    finetune, rwalk = drawn[colour("finetune")], drawn[colour("rwalk")]
+    assert set(drawn) == {color("finetune"), color("rwalk")}
+    finetune, rwalk = drawn[color("finetune")], drawn[color("rwalk")]
     assert list(finetune) == [0, 10, 20, 100]
     assert finetune == pytest.approx({0: 38.0, 10: 73.7, 20: 81.0, 100: 92.0})
     assert list(rwalk) == [10, 20]
@@ -111,7 +112,7 @@ def test_budgets_per_class_and_in_total_are_not_mixed(tables):
     (first, own), (second, other) = tables(rest), tables(rwalk, "total")
     figure = memory.draw([*first, *second], [*own, *other])
     assert [axes.get_title() for axes in figure.axes] == ["Per class", "In total"]
-    assert [list(lines(axes)) for axes in figure.axes] == [[colour("finetune")], [colour("rwalk")]]
+    assert [list(lines(axes)) for axes in figure.axes] == [[color("finetune")], [color("rwalk")]]
     assert figure.get_supxlabel() == "Stored samples"
 
 
@@ -151,7 +152,7 @@ def test_learners_without_the_metric_do_not_count(tables):
     metrics, learners = tables()
     rwalk = [row for row in metrics if row.learner != "rwalk-20"]
     (axes,) = memory.draw(rwalk, learners).axes
-    assert set(lines(axes)) == {colour("finetune")}
+    assert set(lines(axes)) == {color("finetune")}
     assert memory.draw([row for row in metrics if "accuracy[" not in row.metric], learners) is None
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from figures.networks import networks
-from probe.summary import summarise
+from probe.tables.summary import summarize
 
 FEATURES = ["hidden1", "hidden2", "output"]
 OWN = {
@@ -13,7 +13,7 @@ OWN = {
 
 @pytest.fixture
 def summary(study):
-    return summarise(
+    return summarize(
         study(["pathnet", "ewc", "geppnet", "er", "geppnet_stm", "offline"], FEATURES, own=OWN)
     )
 
@@ -60,5 +60,5 @@ def test_what_two_learners_lack_of_one_network_the_other_may_have(summary):
 def test_offline_tells_no_network_by_its_output(study):
     """Its output is deeper here than that of the only learner, which has another network."""
     rows = study(["geppnet", "offline"], FEATURES, own=OWN)
-    assert found(summarise(rows)) == [(["geppnet"], by_depth(OWN["geppnet"]))]
-    assert networks(summarise(study(["offline"], FEATURES))) == []
+    assert found(summarize(rows)) == [(["geppnet"], by_depth(OWN["geppnet"]))]
+    assert networks(summarize(study(["offline"], FEATURES))) == []

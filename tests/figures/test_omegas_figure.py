@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.container import BarContainer
 
-from figures import omegas
+from figures.kinds import omegas
 
 # Kemker 2018, table 2, MNIST, data permutation.
 OMEGAS = {

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from figures import style
-from figures.redundancy import draw
-from probe.redundancy_table import Redundancy
+from figures.kinds.redundancy import draw
+from probe.redundancy.table import Redundancy
 
 
-def table(data, D, selected, discretisation="MDL cuts"):
+def table(data, D, selected, discretization="MDL cuts"):
     values = np.random.default_rng(D).random((D, D))
     return Redundancy(
         data=data,
-        discretisation=discretisation,
+        discretization=discretization,
         bins=np.full(D, 2),
         with_class=values[0],
         between=(values + values.T) / 2,

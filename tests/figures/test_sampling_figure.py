@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from figures import looks, sampling
+from figures import appearance as looks
+from figures.kinds import sampling
 
 FOUR = ["uniform", "plane_distance", "entropy", "mean_of_features"]
 
@@ -25,7 +26,7 @@ GRID = [(kind, strategy, 10) for kind in ("finetune", "ewc", "rwalk") for strate
 
 
 def points(axes):
-    """By (group, colour): height and ends of the bar."""
+    """By (group, color): height and ends of the bar."""
     found = {}
     for container in axes.containers:
         line, bars = container.lines[0], container.lines[2][0].get_segments()
@@ -34,7 +35,7 @@ def points(axes):
     return found
 
 
-def test_each_point_is_the_tables_in_its_group_and_colour(tables):
+def test_each_point_is_the_tables_in_its_group_and_color(tables):
     metrics, learners = tables(GRID)
     (axes,) = sampling.draw(metrics, learners).axes
     look = looks.of_strategies(FOUR)
@@ -46,7 +47,7 @@ def test_each_point_is_the_tables_in_its_group_and_colour(tables):
             group = ["finetune", "ewc", "rwalk"].index(kind)
             low, high = row.mean - row.std, row.mean + row.std
             expected = (100 * row.mean, 100 * low, 100 * high)
-            assert drawn[group, look[strategy].colour] == pytest.approx(expected)
+            assert drawn[group, look[strategy].color] == pytest.approx(expected)
 
 
 def test_groups_are_named_and_points_stay_within_their_group(tables):

@@ -4,7 +4,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from figures import looks, scores, style
+from figures import appearance as looks
+from figures import style
+from figures.kinds import scores
 
 # Diaz-Rodriguez 2018, table 3.
 CL_SCORE = {
@@ -27,7 +29,7 @@ def table(scored):
 
 
 def marks(axes):
-    """By learner's colour: the heights in order of group, after a check of the groups."""
+    """By learner's color: the heights in order of group, after a check of the groups."""
     found = {}
     for container in axes.containers:
         x, y = np.asarray(container.lines[0].get_xydata(), float).T
@@ -36,15 +38,15 @@ def marks(axes):
     return found
 
 
-def colour(learner):
-    return looks.of_learners([learner])[learner].colour
+def color(learner):
+    return looks.of_learners([learner])[learner].color
 
 
 def test_the_first_panel_is_the_papers_table_group_by_group(table):
     score, _ = scores.draw(table).axes
     assert score.get_title() == "CLscore"
     assert [label.get_text() for label in score.get_xticklabels()] == ["W1", "W2", "W3"]
-    expected = {colour(name): list(row.values()) for name, row in CL_SCORE.items()}
+    expected = {color(name): list(row.values()) for name, row in CL_SCORE.items()}
     assert marks(score) == expected
     another = [replace(row, paper="another", mean=0.0) for row in table]
     assert marks(scores.draw([*table, *another]).axes[0]) == expected
@@ -55,7 +57,7 @@ def test_the_second_panel_is_the_stability(table):
     assert stability.get_title() == "CLstability"
     for name in CL_SCORE:
         rows = [r for r in table if r.learner == name and r.metric.startswith("cl_stability[")]
-        assert marks(stability)[colour(name)] == [row.mean for row in rows]
+        assert marks(stability)[color(name)] == [row.mean for row in rows]
 
 
 def test_one_seed_has_no_stability(scored):

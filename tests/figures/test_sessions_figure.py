@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from figures import looks, sessions
+from figures import appearance as looks
+from figures.kinds import sessions
 
 LEARNERS = ["fel", "finetune", "ewc"]
 METRICS = ["alpha_all", "alpha_base", "alpha_new"]
@@ -27,7 +28,7 @@ def test_lines_are_the_tables_alphas_session_by_session(table):
         assert len(drawn) == len(LEARNERS)
         for name, look in looks.of_learners(LEARNERS).items():
             value = {row.metric: row.mean for row in table if row.learner == name}
-            line = drawn[look.colour]
+            line = drawn[look.color]
             assert list(line.get_xdata()) == list(range(1, 13))
             expected = [100 * value[f"{metric}[{i}]"] for i in range(1, 13)]
             assert np.asarray(line.get_ydata(), float) == pytest.approx(expected)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from figures import looks, spider
+from figures import appearance as looks
+from figures.kinds import spider
 from probe.metrics import diaz_rodriguez
 
 METRICS = ["accuracy", "ms", "sss", "ce", "rem", "bwt_plus", "fwt"]
@@ -46,7 +47,7 @@ def test_the_large_panel_holds_every_learner_by_its_seven_criteria(scored, learn
     assert len(large.lines) == len(FIVE)
     for name, line in zip(FIVE, large.lines, strict=True):
         assert values(table, name) == spokes(line)
-        assert line.get_color() == looks.of_learners([name])[name].colour
+        assert line.get_color() == looks.of_learners([name])[name].color
 
 
 def test_spokes_are_named_at_their_ends_and_clockwise_from_the_top(scored, learners):
@@ -75,7 +76,7 @@ def test_each_other_learner_stands_between_its_bounds(scored, learners):
         for learner, line in zip(["finetune", "cumulative", name], lines, strict=True):
             assert values(table, learner) == spokes(line)
         (shade,) = [patch for patch in axes.patches if patch.get_fill()]
-        assert to_hex(shade.get_facecolor()) == looks.of_learners([name])[name].colour.lower()
+        assert to_hex(shade.get_facecolor()) == looks.of_learners([name])[name].color.lower()
         assert np.asarray(shade.get_xy())[:7, 1].tolist() == values(table, name)
 
 

@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from figures import build, depth, looks, parts, style
+from figures import appearance as looks
+from figures import build, parts, style
+from figures.kinds import depth
 from probe.errors import InputError
-from probe.summary import summarise
+from probe.tables.summary import summarize
 
 
 def test_drawing_and_saving_leave_matplotlibs_settings_alone(study, scored, storing, tmp_path):
     rows = study(["er"], ["conv1", "output"], tasks=2)
     before = dict(matplotlib.rcParams)
-    figures = build.draw(rows, summarise(rows), scored(["er"], tasks=2), [storing("er")])
+    figures = build.draw(rows, summarize(rows), scored(["er"], tasks=2), [storing("er")])
     drawn = [figure for figure in figures.values() if figure]
     assert len(drawn) == 8
     style.save(drawn[0], tmp_path, "one")
@@ -30,7 +32,7 @@ def test_a_failure_leaves_matplotlibs_settings_alone():
 
 
 def test_a_users_settings_do_not_change_a_figure(study, tmp_path):
-    summary = summarise(study(["er"], ["conv1", "output"], tasks=2))
+    summary = summarize(study(["er"], ["conv1", "output"], tasks=2))
     first = style.save(depth.draw(summary), tmp_path / "a", "depth")
     with matplotlib.rc_context({"font.size": 23.0, "savefig.dpi": 50, "axes.facecolor": "red"}):
         second = style.save(depth.draw(summary), tmp_path / "b", "depth")
@@ -54,7 +56,7 @@ def test_a_figure_that_fails_half_way_keeps_the_old_file_and_leaves_no_other(mon
 def test_a_figure_is_laid_out_before_it_is_saved_and_then_drawn_once_for_each_file(
     study, monkeypatch, tmp_path
 ):
-    figure = depth.draw(summarise(study(["er"], ["conv1", "output"], tasks=2)))
+    figure = depth.draw(summarize(study(["er"], ["conv1", "output"], tasks=2)))
     drawn: list[float] = []
     paint = Figure.draw
     monkeypatch.setattr(Figure, "draw", lambda *who: drawn.append(figure.dpi) or paint(*who))

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from figures import looks, tasks
+from figures import appearance as looks
 from figures.accuracies import Accuracies
-from probe.summary import mean_accuracies
+from figures.kinds import tasks
+from probe.tables.summary import mean_accuracies
 
 LEARNERS = ["finetune", "ewc", "ewc-s"]
 
@@ -17,7 +18,7 @@ def test_each_panel_holds_every_learner_from_the_task_on(study):
             R = mean_accuracies(rows)[name].values
             assert list(line.get_xdata()) == list(range(j, 5))
             assert np.asarray(line.get_ydata(), float) == pytest.approx(100 * R[j:, j - 1])
-            assert line.get_color() == looks.of_learners([name])[name].colour
+            assert line.get_color() == looks.of_learners([name])[name].color
 
 
 def test_the_last_panel_is_the_average_of_the_tasks_so_far(study):

@@ -3,7 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from figures import looks, tradeoff
+from figures import appearance as looks
+from figures.kinds import tradeoff
 
 # Chaudhry 2018, table 1: (F5, I5) on MNIST, single head.
 MNIST = {"finetune": (0.62, 0.29), "ewc": (0.08, 0.77), "icarl_hybrid1": (0.68, -0.01)}

@@ -15,5 +15,5 @@ def proto(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(tmp_path: Path, proto: Path) -> Path:
-    """A copy that is recognised as finished, if nothing of it is changed."""
+    """A copy that is recognized as finished, if nothing of it is changed."""
     return copied(proto, tmp_path / "a" / "b")

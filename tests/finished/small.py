@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from probe.files import make_folder, replacing
-from scenarios.cli import main
-from scenarios.outcome import TABLES, TIMES
-from scenarios.study import run as module
+from scenarios.commands import run as module
+from scenarios.commands.main import main
+from scenarios.commands.outcome import TABLES, TIMES
 
 TOML = """
 orders = "none"
@@ -42,7 +42,7 @@ _LONGEST = 30  # seconds of a command, which takes a fraction of one
 
 @dataclass(frozen=True, kw_only=True)
 class Said:
-    """What a command has said; short: whether the study was recognised as finished."""
+    """What a command has said; short: whether the study was recognized as finished."""
 
     code: int
     out: str

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from probe.processes import birth
-from tests.execution.forked import lock_of
 from tests.finished.small import OTHER_JOB, again, drawn
+from tests.scenarios.execution.forked import lock_of
 
 
 @pytest.mark.parametrize("lives", [True, False])

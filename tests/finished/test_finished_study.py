@@ -16,11 +16,10 @@ import pytest
 
 from figures.style import FORMATS
 from probe.files import suffix
+from scenarios.commands import run as module
 from scenarios.execution import work
 from scenarios.execution.claims import Claims
 from scenarios.execution.work import Work
-from scenarios.study import run as module
-from tests.execution.forked import exit_code, fork
 from tests.faults.small import tmpfs
 from tests.faults.test_disk_full import fill
 from tests.finished.small import (
@@ -37,11 +36,12 @@ from tests.finished.small import (
     tables,
     touched,
 )
+from tests.scenarios.execution.forked import exit_code, fork
 
 HEAVY = ("torch", "torchvision", "scipy", "sklearn", "matplotlib")
 RUN = f"""
 import sys
-from scenarios.cli import main
+from scenarios.commands.main import main
 try:
     main()
 finally:

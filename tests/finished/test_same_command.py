@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.flags import RunFlags
-from scenarios.study import run as module
+from scenarios.commands import run as module
+from scenarios.commands.flags import RunFlags
 from scenarios.study import stamp
 from scenarios.study.shortcut import told
 from tests.finished.small import (
@@ -122,7 +122,7 @@ def test_a_current_folder_that_is_gone(
 VERSIONS = """
 import importlib, json, sys
 from pathlib import Path
-from scenarios.flags import RunFlags
+from scenarios.commands.flags import RunFlags
 from scenarios.study import stamp
 from scenarios.study.shortcut import told
 found = {}

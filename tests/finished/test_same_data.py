@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from scenarios import datasets
-from scenarios.feature_files import Features
+from scenarios.data import datasets
+from scenarios.data.feature_files import Features
 from tests.finished.small import TOML, again, finished, goes_on, made, touched
 
 FEATURES = TOML.format(data="f.npz")
@@ -71,7 +71,7 @@ def test_data_of_the_same_name_in_another_place(
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data folder with the feature file of a study that is finished, and recognised as that."""
+    """A data folder with the feature file of a study that is finished, and recognized as that."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PROBE_DATA", str(tmp_path / "data"))
     made(tmp_path / "data" / "f.npz", 0)

@@ -1,4 +1,4 @@
-"""A finished study of which something was changed: seen, mended, and then recognised again."""
+"""A finished study of which something was changed: seen, mended, and then recognized again."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.outcome import TABLES, TIMES
-from scenarios.study import run as module
+from scenarios.commands import run as module
+from scenarios.commands.outcome import TABLES, TIMES
 from scenarios.study.identity import Identity
 from tests.finished.small import (
     DIGITS,
@@ -26,7 +26,7 @@ from tests.finished.small import (
     tables,
     touched,
 )
-from tests.scenarios import toy_store
+from tests.scenarios.study import toy_store
 
 Spoil = Callable[[Path], object]
 STEP, FEATURE = (f"jobs/{JOB}/{part}.json" for part in ("step-2", "feature-hidden1"))
@@ -54,7 +54,7 @@ ANY = [*toy_store.SPOILT, bit_flipped, removed]
 NO_FOLDER = [spoil for spoil in ANY if spoil is not toy_store.made_a_folder]
 
 
-def test_what_was_not_changed_is_recognised(run: Path, proto: Path) -> None:
+def test_what_was_not_changed_is_recognized(run: Path, proto: Path) -> None:
     """Without this every test below would pass of a shortcut that is never taken."""
     before = touched(run)
     assert again(run.parent).short

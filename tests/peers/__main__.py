@@ -9,9 +9,9 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
-from probe.fitting import Recipe
-from scenarios.datasets import Location, load
-from scenarios.streams import split_by_class
+from probe.training.loop import Recipe
+from scenarios.data.datasets import Location, load
+from scenarios.streams.split import split_by_class
 from tests.bench.timing import machine
 from tests.peers.avalanche_side import usages
 from tests.peers.compare import Run, run_all

@@ -14,9 +14,9 @@ from torch import nn
 from torchvision.datasets import MNIST
 from torchvision.transforms import ToTensor
 
-from probe.fitting import Recipe
-from probe.randomness import global_stream, stream
-from scenarios.task import Scenario
+from probe.seeding import global_stream, stream
+from probe.training.loop import Recipe
+from scenarios.streams.task import Scenario
 from tests.peers.ours import in_our_order
 
 USUAL, FASTEST, OUR_BATCHES = "avalanche", "avalanche, fastest", "avalanche, our batches"
@@ -60,7 +60,7 @@ def same_batches(scenario: Scenario, seed: int) -> Usage:
 class Avalanche:
     """`Naive` with plugins: plain training on each experience, and what the plugins add.
 
-    The optimiser's state starts anew with each experience, as ours does.
+    The optimizer's state starts anew with each experience, as ours does.
     """
 
     def __init__(

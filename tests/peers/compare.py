@@ -13,16 +13,16 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from probe.evaluation import evaluate
-from probe.fitting import Recipe
-from probe.initialise import initialise
-from probe.matrix import AccuracyMatrix
 from probe.metrics import chaudhry
-from probe.modes import mode
-from probe.randomness import stream
+from probe.metrics.matrix import AccuracyMatrix
+from probe.modules import mode
+from probe.seeding import stream
+from probe.training.evaluation import evaluate
+from probe.training.fresh_weights import initialize
+from probe.training.loop import Recipe
 from scenarios.learners.base import Settings
 from scenarios.networks import build_network
-from scenarios.task import Scenario, Task
+from scenarios.streams.task import Scenario, Task
 from tests.peers.avalanche_side import FASTEST, OUR_BATCHES, Avalanche, Usage, same_batches
 from tests.peers.ours import Ours
 from tests.peers.plugins import corrected, plugins, repaired
@@ -101,7 +101,7 @@ def run_all(
 def fresh(scenario: Scenario, recipe: Recipe, seed: int) -> nn.Module:
     """Return the network that every side starts with."""
     model = build_network("mlp", scenario.tasks[0].train.x.shape[1:], scenario.classes)
-    initialise(model, recipe.init, stream(seed, "init"))
+    initialize(model, recipe.init, stream(seed, "init"))
     return model
 
 

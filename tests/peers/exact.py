@@ -19,11 +19,11 @@ from rich.table import Table
 from torch import nn
 
 from probe.examples import Examples
-from probe.fitting import Recipe
-from scenarios.datasets import Location, load
+from probe.training.loop import Recipe
+from scenarios.data.datasets import Location, load
 from scenarios.learners.base import Settings
-from scenarios.streams import split_by_class
-from scenarios.task import Scenario
+from scenarios.streams.split import split_by_class
+from scenarios.streams.task import Scenario
 from tests.peers.avalanche_side import Avalanche, same_batches
 from tests.peers.compare import fresh
 from tests.peers.ours import Ours

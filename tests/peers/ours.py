@@ -7,11 +7,11 @@ import dataclasses
 import torch
 from torch import nn
 
-from probe.fitting import Recipe
-from probe.randomness import stream
+from probe.seeding import stream
+from probe.training.loop import Recipe
 from scenarios.learners.base import Settings
 from scenarios.learners.catalogue import LEARNERS
-from scenarios.task import Scenario, Task
+from scenarios.streams.task import Scenario, Task
 
 
 class Ours:

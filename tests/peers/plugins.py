@@ -20,16 +20,16 @@ from avalanche.training.plugins import (
 )
 from avalanche.training.storage_policy import ClassBalancedBuffer
 
-from probe.fitting import Recipe
-from probe.randomness import stream
+from probe.seeding import stream
+from probe.training.loop import Recipe
 from scenarios.learners.base import Settings
-from scenarios.learners.er import ErSettings
-from scenarios.learners.ewc import EwcSettings
+from scenarios.learners.distillation.lwf import LwfSettings
 from scenarios.learners.finetune import FinetuneSettings
-from scenarios.learners.gem import GemSettings
-from scenarios.learners.lwf import LwfSettings
-from scenarios.learners.si import SiSettings
-from scenarios.task import Scenario
+from scenarios.learners.penalties.ewc import EwcSettings
+from scenarios.learners.penalties.si import SiSettings
+from scenarios.learners.replay.er import ErSettings
+from scenarios.learners.replay.gem import GemSettings
+from scenarios.streams.task import Scenario
 
 
 def plugins(settings: Settings, recipe: Recipe, scenario: Scenario) -> list[Any]:

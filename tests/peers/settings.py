@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from scenarios.learners.base import Settings
-from scenarios.learners.er import ErSettings
-from scenarios.learners.ewc import EwcSettings
+from scenarios.learners.distillation.lwf import LwfSettings
 from scenarios.learners.finetune import FinetuneSettings
-from scenarios.learners.gem import GemSettings
-from scenarios.learners.lwf import LwfSettings
-from scenarios.learners.si import SiSettings
+from scenarios.learners.penalties.ewc import EwcSettings
+from scenarios.learners.penalties.si import SiSettings
+from scenarios.learners.replay.er import ErSettings
+from scenarios.learners.replay.gem import GemSettings
 
 SETTINGS: dict[str, Settings] = {
     settings.kind: settings

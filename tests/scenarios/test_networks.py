@@ -7,8 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from probe.errors import InputError
-from probe.layers import tap
-from probe.modes import mode
+from probe.modules import mode, tap
 from scenarios.networks import ARCHITECTURES, architecture, build_network, cnn4, cnn6
 
 CIFAR = (3, 32, 32)

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scenarios.flags import RunFlags
+from scenarios.commands.flags import RunFlags
 from scenarios.study.reading import check_study
 from scenarios.study.source import read_study
-from tests.execution.quick import identity_of, tables, toml
+from tests.scenarios.execution.quick import identity_of, tables, toml
 from tests.soak.kinds import KINDS, Place, Start, finish
 from tests.soak.laws import Broken, Witness
 

@@ -9,11 +9,11 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import scenarios.study.run
-from scenarios.flags import RunFlags
-from scenarios.study.asked import options_of, overrides_of
-from scenarios.study.run import run_study
-from tests.execution.quick import workers_of
+import scenarios.commands.run
+from scenarios.commands.asked import options_of, overrides_of
+from scenarios.commands.flags import RunFlags
+from scenarios.commands.run import run_study
+from tests.scenarios.execution.quick import workers_of
 
 
 @dataclass
@@ -51,7 +51,7 @@ def warm(study: Path, flags: RunFlags) -> Driver:
 
     def act() -> int:
         # They take longer than the study, and are drawn from the tables alone.
-        scenarios.study.run.build = lambda root: []
+        scenarios.commands.run.build = lambda root: []
         return 0 if run_study(str(study), overrides_of(flags), options_of(flags)) else 1
 
     process = os.fork()

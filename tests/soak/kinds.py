@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from scenarios.flags import RunFlags
+from scenarios.commands.flags import RunFlags
 from tests.soak.driver import Driver, real, warm
 from tests.soak.laws import Broken
 

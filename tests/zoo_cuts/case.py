@@ -10,8 +10,8 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-from probe.layers import named_state
-from probe.splitting import Split
+from probe.cut.split import Split
+from probe.modules import named_state
 from tests.zoo_cuts.net import (
     CACHED,
     SLOW,

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from probe.cut.split import Split, split
 from probe.errors import InputError
-from probe.layers import named_state
-from probe.splitting import Split, split
+from probe.modules import named_state
 from tests.zoo_cuts.case import case_of
 from tests.zoo_cuts.laws import LAWS
 from tests.zoo_cuts.net import CACHED, REFUSED, SLOW, Net

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils._pytree import tree_map
 
-from probe.layers import named_state
-from probe.splitting import Split
+from probe.cut.split import Split
+from probe.modules import named_state
 from tests.zoo_cuts.case import Case, same
 from tests.zoo_cuts.net import SLOW, feature_value, seed, seeded, tensors, train_mode
 
@@ -158,15 +158,15 @@ def _held_value(case: Case) -> list[Tensor]:
         return feature_value(whole, case.feature, case.x)
 
 
-def _train(cut: Split, x: Tensor, optimiser: torch.optim.Optimizer) -> None:
+def _train(cut: Split, x: Tensor, optimizer: torch.optim.Optimizer) -> None:
     labels = torch.arange(len(x)) % 3
     with seed(0):
         for _ in range(3):
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             output = cut.tail.train()(cut.prefix(x.clone()))
             if output.requires_grad:  # a layer that is dropped leaves none
                 functional.cross_entropy(output, labels).backward()
-            optimiser.step()
+            optimizer.step()
 
 
 def _by_gradient(case: Case) -> set[str]:

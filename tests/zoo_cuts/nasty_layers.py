@@ -1,4 +1,4 @@
-"""Networks of layers that are awkward to cut: norms, parametrisations, dropout."""
+"""Networks of layers that are awkward to cut: norms, parametrizations, dropout."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def main(arguments: list[str]) -> int:
     torch.set_num_threads(1)
     features = set(chosen.feature) if chosen.feature else None
     found = {name: _report(name, net, features) for name, net in nets.items()}
-    return _summarise(found)
+    return _summarize(found)
 
 
 def _report(name: str, net: Net, features: set[str] | None) -> list[Verdict]:
@@ -52,7 +52,7 @@ def _counted(verdicts: list[Verdict]) -> str:
     return f"{len(verdicts):4} cuts: " + ", ".join(f"{ways[way]:3} {way}" for way in _WAYS)
 
 
-def _summarise(found: dict[str, list[Verdict]]) -> int:
+def _summarize(found: dict[str, list[Verdict]]) -> int:
     for name, verdicts in found.items():
         for verdict in verdicts:
             if verdict.way != CACHED:

@@ -1,0 +1,74 @@
+"""What accuracy costs: Omega_all against the size of the model and the time of training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from figures import appearance as looks
+from figures import heads, parts, style
+from figures import metric_table as metrics
+from probe.tables.rows import MetricRow, TimeRow
+from probe.tables.summary import training_seconds
+
+
+def draw(table: Sequence[MetricRow], times: Sequence[TimeRow]) -> Figure | None:
+    """Draw one marker per continual learner, against its size in one panel, its time in another.
+
+    Omega_all, or in a study without Offline, which has none, A_T (Chaudhry 2018). Both x axes are
+    logarithmic: the model with all that is kept beside it (Kemker 2018, table 2), and the training
+    of all tasks; both are means. Bars are one standard deviation over seeds either way, of the
+    accuracy. Returns None unless two learners have all three.
+    """
+    label, scale, accuracy = _accuracy(table)
+    size = metrics.by_learner(table, "kemker", "model_size_mb")
+    spent = {
+        "Model size (MB)": {name: row.mean for name, row in size.items()},
+        "Training time (s)": training_seconds(times),
+    }
+    learners = [name for name in accuracy if all(name in costs for costs in spent.values())]
+    if len(learners) < 2:
+        return None
+    look = looks.of_learners(learners)
+    drawn = [accuracy[name] for name in learners]
+    with style.house_style():
+        figure, grid = parts.panels(2, 2, style.DOUBLE)
+        for axes, (name, costs) in zip(grid, spent.items(), strict=True):
+            for learner in learners:
+                x, y, reach = costs[learner], accuracy[learner].mean, accuracy[learner].std
+                parts.plot_bars(
+                    axes, look[learner], [x], [scale * y], y_bars=[scale * reach], joined=False
+                )
+            _logarithmic(axes, [costs[learner] for learner in learners])
+            axes.set_xlabel(name)
+        keys = [parts.learner_key(look[name], joined=False) for name in learners]
+        parts.legend_above(figure, keys, parts.seeds_note(drawn))
+        parts.fit(figure, grid, ("", heads.noted(label, drawn)), height=1.9)
+    return figure
+
+
+def _accuracy(table: Sequence[MetricRow]) -> tuple[str, float, dict[str, MetricRow]]:
+    """Return what is drawn against the costs: its label, scale and rows by learner."""
+    omega = metrics.by_learner(table, "kemker", "omega_all")
+    if omega:
+        return r"$\Omega_{\mathrm{all}}$", 1, omega
+    T, average = metrics.final(table, "average_accuracy")
+    return f"Average accuracy $A_{{{T}}}$ (%)", 100, average
+
+
+def _logarithmic(axes: Axes, costs: Sequence[float]) -> None:
+    """Make the x axis logarithmic, a little wider than the costs, with plain numbers on it."""
+    low, high = min(costs), max(costs)
+    axes.set_xscale("log")
+    axes.set_xlim(low / 1.4, 1.4 * high)
+    marks = next((marks for span, marks in _MARKS.items() if high < span * low), (1.0,))
+    axes.xaxis.set_major_locator(LogLocator(subs=marks))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+# What is marked in every decade of an axis whose ends are apart by less than this factor.
+_MARKS = {4: (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0), 30: (1.0, 2.0, 5.0)}

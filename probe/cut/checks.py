@@ -1,0 +1,202 @@
+"""What is tried out on real examples before a cut is used."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from probe.cut.eval_mode import Held
+from probe.cut.names import Name
+from probe.cut.outputs import logits_of, tensors_of
+from probe.cut.plan import Feature
+from probe.cut.replay import Prefix, Script, collect
+from probe.errors import Failed, InputError
+from probe.modules import kept_buffers, mode, named_state, tap
+from probe.seeding import global_stream, stream
+
+_FEW = 8  # examples, and
+_DRAWS = 4  # of other weights
+_PASSES = 16  # training-mode passes, on which a held feature is seen not to change
+
+
+def same_computation(feature: Feature, prefix: Prefix, tail: nn.Module, whole: Held) -> None:
+    """Raise Failed unless prefix and tail compute what the model does, forward and backward."""
+    if not is_same(feature, prefix, tail, whole):
+        raise Failed("its two parts together do not give the model's output")
+    sample = feature.trace.sample[:_FEW]
+    if not _same_gradients(feature, prefix, tail, whole):
+        raise Failed("the gradients of its second part are not those of the whole model")
+    if not feature.trainable:
+        return
+    # In training mode no value is to be compared with; but it must go through.
+    with kept_buffers(tail), global_stream(stream(0, "check")), torch.enable_grad():
+        for rows in (sample, sample[: len(sample) // 2], sample):
+            if len(rows) > 1:  # batch norm cannot be trained on one example
+                output = tail(prefix(rows))
+                if output.requires_grad:
+                    output.sum().backward()
+                    tail.zero_grad()
+
+
+@torch.no_grad()
+def is_same(feature: Feature, prefix: Prefix, tail: nn.Module, whole: Held) -> bool:
+    """Whether tail(prefix(x)) is model(x), bit for bit, for batches of two sizes in eval mode."""
+    sample = feature.trace.sample
+    # The traced model: torch picks some kernels by whether the parameters are to be trained.
+    with mode(tail, training=False), _plain_attention(), kept_buffers(feature.trace.model):
+        for rows in (sample, sample[: len(sample) // 2 or 1]):
+            with global_stream(stream(0, "check")):
+                expected = logits_of(feature.trace.model(rows.clone()), whole.output)
+            value = prefix(rows)
+            # Other examples in between: the tail may not read what is left behind elsewhere.
+            prefix(rows.flip(0))
+            with global_stream(stream(0, "check")):
+                if not identical(tail(value), expected):
+                    return False
+    return True
+
+
+@torch.no_grad()
+def mixed_rows(prefix: Prefix) -> set[Name]:
+    """Return the kept values that depend on the other examples of the batch, or on their number."""
+    trace, kept = prefix.trace, prefix.script.kept
+    sample = trace.sample
+    half = sample[: len(sample) // 2 or 1]
+    values, fewer, turned = (collect(trace, kept, x) for x in (sample, half, sample.flip(0)))
+    mixed = set(kept) - (values.keys() & fewer.keys() & turned.keys())
+    for name in set(kept) - mixed:
+        rows, first, last = (
+            prefix.script.growth[name].to_rows(v[name]) for v in (values, fewer, turned)
+        )
+        if not (_close(rows[: len(half)], first) and _close(rows, last.flip(0))):
+            mixed.add(name)
+    return mixed
+
+
+def unmoved_by_the_rest(feature: Feature, script: Script) -> None:
+    """Raise Failed if what is not frozen moves the feature or a kept value."""
+    trace = replace(feature.trace, model=copy.deepcopy(feature.trace.model))
+    names = {*script.kept, *feature.visit.names}
+    few = trace.sample[:_FEW]
+    before = collect(trace, names, few)
+    for draw in range(_DRAWS):
+        _perturb(trace.model, feature.frozen, draw)
+        after = collect(trace, names, few)
+        met = before.keys() & after.keys()
+        if met != names or not all(identical(before[name], after[name]) for name in names):
+            raise Failed("its value depends on something that torch's functions do not show")
+
+
+def stays_fixed(feature: Feature, whole: Held, slow: str) -> None:
+    """Raise InputError unless the held model is the model, and its feature stays what it is.
+
+    slow: why no values of it can be kept. The feature may change neither with what is not frozen,
+    nor in training mode, nor by what training-mode passes do to buffers; seen on a copy, over a
+    number of passes.
+    """
+    if not _gives_the_same_twice(feature, whole):
+        raise InputError(
+            f"cannot cut at {feature.name!r}: {slow}; and the model gives different outputs for "
+            f"the same input in eval mode, so that no part of it can be held fixed"
+        )
+    trial = copy.deepcopy(whole)
+    few = feature.trace.sample[:_FEW]
+    first = _value(feature, trial, few, False)
+    with global_stream(stream(0, "check")):
+        after = []
+        for draw in range(_DRAWS):
+            _perturb(trial.model, feature.frozen | feature.held_buffers, draw)
+            after.append(_value(feature, trial, few, False))
+        modes = (*[True] * _PASSES, False)
+        after += [_value(feature, trial, few, training) for training in modes]
+    if not all(len(v) == len(first) and all(map(identical, v, first)) for v in after):
+        raise InputError(
+            f"cannot cut at {feature.name!r}: {slow}; and held in the whole model it does not stay "
+            f"fixed while what is behind it is trained (it changes in training mode, or by "
+            f"something that torch's functions do not show); make the dropout, batch norm or "
+            f"branch that does it a module of its own"
+        )
+
+
+def identical(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors are equal bit for bit, NaN where NaN."""
+    return a.shape == b.shape and torch.allclose(a, b, rtol=0, atol=0, equal_nan=True)
+
+
+def _same_gradients(feature: Feature, prefix: Prefix, tail: nn.Module, whole: Held) -> bool:
+    few = feature.trace.sample[:_FEW]
+    found = []
+    with mode(whole, training=False), mode(tail, training=False), _plain_attention():
+        for part, x in ((whole, few.clone()), (tail, prefix(few))):
+            with torch.enable_grad(), global_stream(stream(0, "check")):
+                output = part(x)
+                if output.requires_grad:
+                    weights = torch.linspace(-1, 1, output.numel()).to(output)
+                    (output * weights.view_as(output)).sum().backward()
+            found.append({name: p.grad for name, p in whole.model.named_parameters()})
+            whole.zero_grad()
+    return all(
+        (a is None) == (b is None) and (a is None or b is None or _close(a, b))
+        for a, b in zip(found[0].values(), found[1].values(), strict=True)
+    )
+
+
+@torch.no_grad()
+def _gives_the_same_twice(feature: Feature, whole: Held) -> bool:
+    sample = feature.trace.sample[:_FEW]
+    outputs = []
+    with mode(whole, training=False):
+        for rows in (sample, sample.flip(0), sample):
+            with global_stream(stream(0, "check")):
+                outputs.append(whole(rows.clone()))
+    return identical(outputs[0], outputs[2])
+
+
+@torch.no_grad()
+def _perturb(model: nn.Module, kept: frozenset[str], draw: int) -> None:
+    """Move everything in a model that is not kept: floats at random, flags to their opposite."""
+    own = named_state(model)
+    held = {id(own[name]) for name in kept if name in own}
+    for name, tensor in own.items():
+        if id(tensor) not in held:
+            if tensor.is_floating_point():
+                noise = torch.randn(tensor.shape, generator=stream(draw, "perturb", name))
+                tensor.add_((0.5 + noise).to(tensor))
+            elif tensor.dtype == torch.bool:
+                tensor.logical_not_()
+
+
+@torch.no_grad()
+def _value(feature: Feature, whole: Held, sample: Tensor, training: bool) -> list[Tensor]:
+    """Return the feature's value in the held model, in eval or training mode of the tail."""
+    visits: list[list[Tensor]] = []
+
+    def keep(name: str, output: object) -> None:
+        visits.append([tensor.clone() for tensor in tensors_of(output)])
+
+    with tap(whole.model, [feature.module], keep):
+        whole.train(training)(sample.clone())
+    return visits[feature.call] if feature.call < len(visits) else []
+
+
+def _close(a: Tensor, b: Tensor) -> bool:
+    if a.shape != b.shape or not a.is_floating_point():
+        return identical(a, b)
+    scale = float(a.abs().nan_to_num().max()) if a.numel() else 0.0
+    return torch.allclose(a, b, rtol=1e-3, atol=1e-5 + 1e-4 * scale, equal_nan=True)
+
+
+@contextmanager
+def _plain_attention() -> Iterator[None]:
+    """Switch off the fast path of attention in eval mode, which rounds differently."""
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(before)

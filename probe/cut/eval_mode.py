@@ -1,0 +1,73 @@
+"""The whole model with a part of it held in eval mode, whatever mode the rest is in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from torch import Tensor, nn
+
+from probe.cut.outputs import Output, logits_of
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Which modules stay in eval mode.
+
+    always: their dotted names; calls: for modules that run before the feature and behind it, the
+    numbers of their calls in a forward pass, from 0, that do.
+    """
+
+    always: frozenset[str]
+    calls: Mapping[str, frozenset[int]]
+
+
+class Held(nn.Module):
+    """The whole model, with what is to be held in eval mode at all times."""
+
+    def __init__(self, model: nn.Module, hold: Hold, output: Output) -> None:
+        super().__init__()
+        self.model = model
+        self.output = output
+        self._off = [model.get_submodule(name) for name in sorted(hold.always)]
+        switches = [_Switch(model, off) for off in hold.calls.values()]
+        for name, switch in zip(hold.calls, switches, strict=True):
+            model.get_submodule(name).register_forward_pre_hook(switch, prepend=True)
+        if switches:
+            model.register_forward_pre_hook(_Reset(switches), prepend=True)
+
+    def train(self, mode: bool = True) -> Self:
+        """Set the mode of all modules but the held ones."""
+        super().train(mode)
+        for module in self._off:
+            module.training = False
+        return self
+
+    def forward(self, x: Any) -> Tensor:
+        """Return the logits (B, K) of inputs x (B, ...)."""
+        return logits_of(self.model(x), self.output)
+
+
+class _Switch:
+    """Before each call of a module, gives it the mode that the call is to have."""
+
+    def __init__(self, model: nn.Module, off: frozenset[int]) -> None:
+        self._model = model
+        self._off = off
+        self.calls = 0
+
+    def __call__(self, module: nn.Module, inputs: object) -> None:
+        module.training = self._model.training and self.calls not in self._off
+        self.calls += 1
+
+
+class _Reset:
+    """Before each forward pass of the model, lets all switches count from 0."""
+
+    def __init__(self, switches: list[_Switch]) -> None:
+        self._switches = switches
+
+    def __call__(self, module: nn.Module, inputs: object) -> None:
+        for switch in self._switches:
+            switch.calls = 0

@@ -1,0 +1,242 @@
+"""Names for the values of a forward pass: the same name is the same value, in every run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_map_only
+
+from probe.modules import named_state, tensors_in
+
+Name = tuple[int, int]
+"""(call, slot): output number `slot` of a call, or its input number -1 - slot, overwritten."""
+
+INPUT: Name = (-1, 0)
+FOREIGN: Name = (-2, 0)  # a constant that the model holds without registering it
+LIVE: Name = (-3, 0)  # what depends on something that is trained, or on chance
+
+
+class Names:
+    """The numbers of the calls met so far, over all runs of one model.
+
+    A call is known by its function, by the names of the tensors that go in and by how often the
+    same has been called before in the run; not by its other arguments, which may hold the batch
+    size, and not by what else runs. So a value keeps its name when other parts of the model change
+    their mode, their path or their weights.
+    """
+
+    def __init__(self) -> None:
+        self._calls: dict[Hashable, int] = {}
+
+    def call(self, *key: Hashable) -> int:
+        """Return the number of a call, a new one if it was never met."""
+        return self._calls.setdefault(key, len(self._calls))
+
+
+class Tag:
+    """What a tensor holds at the moment: a name, and what was written over it through its views.
+
+    written: the names of all that was written into the memory that it shares with its views, of
+    which it knew the first `seen`.
+    """
+
+    __slots__ = ("name", "run", "seen", "written")
+
+    def __init__(self, run: Naming | None, name: Name, written: list[Name]) -> None:
+        self.run = run
+        self.name = name
+        self.written = written
+        self.seen = len(written)
+
+    def __deepcopy__(self, memo: object) -> Tag:
+        return self  # on a tensor that a model keeps: it means nothing to another run
+
+
+@dataclass(slots=True)
+class Call:
+    """One call of a torch function: `inputs` are the tensors among its arguments."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    inputs: list[Tensor]
+    parents: tuple[Name, ...]
+    number: int
+
+
+class Naming(TorchFunctionMode):
+    """Follows one forward pass and knows the name of every tensor in it."""
+
+    def __init__(self, names: Names, state: Mapping[int, Tag]) -> None:
+        super().__init__()
+        self.names = names
+        self._state = state
+        self._before: Counter[Hashable] = Counter()
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        if _asks_no_value(func):
+            return func(*args, **kwargs)
+        inputs = tensors_in((args, kwargs))
+        parents = tuple(map(self.name_of, inputs))
+        number = LIVE[0] if LIVE in parents else self._number(func, parents)
+        return self.perform(Call(func, args, kwargs, inputs, parents, number))
+
+    def perform(self, call: Call) -> Any:
+        """Run a call and name what comes out."""
+        return self.execute(call)
+
+    def met(self, name: Name, tensor: Tensor) -> None:
+        """Look at a value that has just come into being."""
+
+    def seen_through(self, name: Name, parents: tuple[Name, ...]) -> None:
+        """Look at a value that came into being because its memory was written to elsewhere."""
+
+    def execute(self, call: Call) -> Any:
+        """Run a call on the values themselves and name what it overwrites and what it returns."""
+        result, written = watched(call.function, call.args, call.kwargs, call.inputs)
+        self.overwrite(call, written)
+        for at in written:
+            self.met((call.number, -1 - at), call.inputs[at])
+        return self.name_result(call.number, call.inputs, result)
+
+    def name_result(self, number: int, inputs: list[Tensor], result: Any) -> Any:
+        """Name the new tensors that a call returned; returns them.
+
+        A call that hands on its input, as dropout in eval mode does, gets an object of its own to
+        return: in training mode it may be another value, so that the two must not share a name.
+        """
+
+        def apart(tensor: Tensor) -> Tensor:
+            given = any(tensor is other for other in inputs)
+            return tensor.view_as(tensor) if given and self.name_of(tensor)[0] != number else tensor
+
+        result = tree_map_only(Tensor, apart, result)
+        for slot, tensor in enumerate(tensors_in(result)):
+            if not any(tensor is given for given in inputs):
+                shared = alias(tensor, inputs)
+                self.tag(tensor, (number, slot), None if shared is None else inputs[shared])
+                self.met((number, slot), tensor)
+        return result
+
+    def name_of(self, tensor: Tensor) -> Name:
+        """Return the name of what the tensor holds now."""
+        tag = self._tag_of(tensor)
+        if tag is None:
+            return FOREIGN
+        if tag.seen == len(tag.written):
+            return tag.name
+        changes = tag.written[tag.seen :]
+        if tag.name == LIVE or LIVE in changes:
+            return LIVE
+        parents = (tag.name, *changes)
+        name = (self.names.call("seen through a view", parents), 0)
+        self.seen_through(name, parents)
+        self.met(name, tensor)
+        return name
+
+    def tag(self, tensor: Tensor, name: Name, base: Tensor | None = None) -> None:
+        """Give a tensor a name; it shares its memory with `base`."""
+        known = None if base is None else self._tag_of(base)
+        if base is not None and known is None:
+            self.tag(base, FOREIGN)
+            known = self._tag_of(base)
+        written = [] if known is None else known.written
+        attach(tensor, Tag(self, name, written))
+
+    def overwrite(self, call: Call, written: Sequence[int]) -> None:
+        """Let the inputs that a call wrote into, and all that share their memory, know of it."""
+        changed = []
+        for at in written:
+            if self._tag_of(call.inputs[at]) is None:
+                self.tag(call.inputs[at], FOREIGN)
+            tag = self._tag_of(call.inputs[at])
+            if tag is not None and tag.name != LIVE:
+                tag.name = LIVE if call.number == LIVE[0] else (call.number, -1 - at)
+                tag.written.append(tag.name)
+                changed.append(tag)
+        for tag in changed:  # they may share their memory with each other
+            tag.seen = len(tag.written)
+
+    def _tag_of(self, tensor: Tensor) -> Tag | None:
+        tag = self._state.get(id(tensor)) or getattr(tensor, "_probe_tag", None)
+        # A tensor that the model keeps from an earlier run carries that run's tag.
+        return tag if tag is not None and tag.run in (self, None) else None
+
+    def _number(self, function: Callable[..., Any], parents: tuple[Name, ...]) -> int:
+        key = (function, parents)
+        self._before[key] += 1
+        return self.names.call(function, parents, self._before[key])
+
+
+def attach(tensor: Tensor, tag: Tag) -> None:
+    """Fasten a tag to a tensor, in place of an earlier one."""
+    tensor._probe_tag = tag  # type: ignore[attr-defined]
+
+
+def state_groups(model: nn.Module) -> list[tuple[str, ...]]:
+    """Return the names of all parameters and buffers, those that are one tensor together."""
+    groups: dict[tuple[int, int, int], list[str]] = {}
+    for name, tensor in named_state(model).items():
+        # Two parameters may be two objects on one piece of memory.
+        place = (_address(tensor), int(tensor.storage_offset()), tensor.numel())
+        groups.setdefault(place, []).append(name)
+    return [tuple(group) for group in groups.values()]
+
+
+def watched(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    inputs: Sequence[Tensor],
+) -> tuple[Any, list[int]]:
+    """Call a function and return its result and the places of the inputs that it wrote into."""
+    versions = [tensor._version for tensor in inputs]
+    result = function(*args, **kwargs)
+    pairs = enumerate(zip(inputs, versions, strict=True))
+    return result, [at for at, (tensor, old) in pairs if tensor._version != old]
+
+
+def alias(tensor: Tensor, others: list[Tensor]) -> int | None:
+    """Return the place of the first of the others that shares its memory with the tensor."""
+    address = _address(tensor)
+    return next((at for at, other in enumerate(others) if _address(other) == address), None)
+
+
+def _address(tensor: Tensor) -> int:
+    return int(tensor.untyped_storage()._cdata)
+
+
+_PROPERTIES = frozenset(
+    (
+        *("shape", "dtype", "device", "ndim", "layout", "requires_grad", "is_leaf", "grad_fn"),
+        *("is_cuda", "is_cpu", "is_mps", "is_xpu", "is_xla", "is_meta", "is_mkldnn", "is_sparse"),
+        *("is_quantized", "is_nested", "itemsize", "nbytes", "names", "_version"),
+    )
+)
+_QUESTIONS = frozenset(
+    (
+        *("size", "dim", "ndimension", "numel", "nelement", "stride", "storage_offset", "__len__"),
+        *("is_contiguous", "is_floating_point", "is_complex", "is_signed", "is_inference"),
+        *("is_conj", "is_neg", "element_size", "get_device", "has_names"),
+    )
+)
+
+
+def _asks_no_value(function: Callable[..., Any]) -> bool:
+    name = getattr(function, "__name__", "")
+    if name == "__get__":
+        owner: object = getattr(function, "__self__", None)
+        return getattr(owner, "__name__", "") in _PROPERTIES
+    return name in _QUESTIONS

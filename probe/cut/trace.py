@@ -1,0 +1,256 @@
+"""What a model computes, call by call: where each value comes from, found by following it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import TreeSpec, tree_flatten, tree_map_only
+
+from probe.cut.names import FOREIGN, INPUT, Call, Name, Names, Naming, Tag, alias, state_groups
+from probe.cut.outputs import Output, logits_of, tensors_of
+from probe.errors import InputError
+from probe.modules import copied, kept_buffers, named_state
+from probe.seeding import global_states, global_stream, stream
+
+_LEAF = tree_flatten(None)[1]
+_LARGE, _SMALL = 4, 2  # examples: two batch sizes show which dimensions grow with the batch
+
+
+State = Mapping[int, tuple[str, ...]]
+"""By the number of a "call" the names of the parameters and buffers that it stands for."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """What is known of a tensor without its values."""
+
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    dtype: torch.dtype
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the values."""
+        return int(torch.Size(self.shape).numel()) * self.dtype.itemsize
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call of a torch function in a forward pass: what it reads and what it makes.
+
+    leaves, tree: what it returned, without the values: for each leaf ("new", slot, the input whose
+    memory it shares or None), ("given", input) or ("plain", value); overwritten: the inputs that it
+    writes into; inputs by their place. owner: the module whose own forward makes the call;
+    random: whether it draws from a generator; settings: its arguments that are no tensors.
+    """
+
+    function: str
+    parents: tuple[Name, ...]
+    names: tuple[Name, ...]
+    leaves: tuple[tuple[Any, ...], ...] = ()
+    tree: TreeSpec = _LEAF
+    overwritten: tuple[int, ...] = ()
+    owner: str = ""
+    random: bool = False
+    settings: str = ""
+
+    @property
+    def views(self) -> tuple[Name, ...]:
+        """Names of the values that are only another look at an input's memory."""
+        at = [leaf[1] for leaf in self.leaves if leaf[0] == "new" and leaf[2] is not None]
+        return tuple(name for name in self.names if name[1] in at)
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One time that a module ran: its output's names and forms, in order of finishing."""
+
+    module: str
+    names: tuple[Name, ...]
+    forms: tuple[Form, ...]
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One forward pass: its steps in order, its modules' visits, its logits and all forms."""
+
+    steps: dict[int, Step]
+    visits: tuple[Visit, ...]
+    logits: Name
+    forms: dict[Name, Form]
+
+    def upstream(self, names: Iterable[Name]) -> frozenset[int]:
+        """Return the numbers of all calls that the named values depend on."""
+        found: set[int] = set()
+        waiting = [name[0] for name in names]
+        while waiting:
+            call = waiting.pop()
+            if call not in found:
+                found.add(call)
+                if call in self.steps:
+                    waiting += [parent[0] for parent in self.steps[call].parents]
+        return frozenset(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """A copy of a model in eval mode, and what it computes there.
+
+    large, small: the same forward pass on a few and on fewer examples of `sample`; sizes: how many;
+    output: where in what the model returns the logits are.
+    """
+
+    model: nn.Module
+    names: Names
+    state: State
+    large: Pass
+    small: Pass
+    sample: Tensor
+    sizes: tuple[int, int]
+    output: Output
+
+    @cached_property
+    def behind_logits(self) -> frozenset[str]:
+        """Names of the parameters and buffers that the logits depend on."""
+        return self.depends_on(self.large.upstream([self.large.logits]))
+
+    def depends_on(self, calls: frozenset[int]) -> frozenset[str]:
+        """Return the names of the parameters and buffers among the calls."""
+        return frozenset(name for call in calls & self.state.keys() for name in self.state[call])
+
+
+def trace(model: nn.Module, sample: Tensor, output: Output) -> Trace:
+    """Follow a copy of `model` in eval mode on the first rows of `sample` (B, ...), B from 3.
+
+    output: where in what it returns the logits are. Raises InputError if they are not there, and
+    for a model that computes with parameters that are not among its own, or with scripted modules.
+    """
+    if len(sample) <= _SMALL:
+        raise InputError(f"the sample holds {len(sample)} examples, expected {_SMALL + 1} or more")
+    for name, module in model.named_modules():
+        if isinstance(module, torch.jit.ScriptModule):
+            raise InputError(
+                f"{name or 'the model'} is a scripted module, which can be neither followed nor "
+                f"copied: put the module that it was made from in its place"
+            )
+    own = copied(model).requires_grad_(True).eval()
+    names = Names()
+    # Of the user's model: parameters that share memory are copied apart.
+    state = {names.call("state", group): group for group in state_groups(model)}
+    sizes = (min(_LARGE, len(sample)), _SMALL)
+    large, small = (follow(own, names, state, sample[:n], output) for n in sizes)
+    return Trace(own, names, state, large, small, sample, sizes, output)
+
+
+@torch.no_grad()
+def follow(model: nn.Module, names: Names, state: State, sample: Tensor, output: Output) -> Pass:
+    """Run `model` on `sample` as it is, in its own modes, and return what it computed.
+
+    Buffers and generators are left as they were.
+    """
+    run = _Tracing(names, state_tags(model, state))
+    sample = sample.clone()
+    run.tag(sample, INPUT)
+    run.forms[INPUT] = _form(sample)
+    with kept_buffers(model), global_stream(stream(0, "trace")), run.visiting(model), run:
+        returned = model(sample)
+    made = run.name_of(logits_of(returned, output))
+    return Pass(run.steps, tuple(run.visits), made, run.forms)
+
+
+def state_tags(model: nn.Module, state: State) -> dict[int, Tag]:
+    """Return the tags of all parameters and buffers of a model, by the tensors' ids."""
+    own = named_state(model)
+    tags = [(names, Tag(None, (number, 0), [])) for number, names in state.items()]
+    return {id(own[name]): tag for names, tag in tags for name in names}
+
+
+class _Tracing(Naming):
+    """Runs everything and takes notes."""
+
+    def __init__(self, names: Names, state: Mapping[int, Tag]) -> None:
+        super().__init__(names, state)
+        self.steps: dict[int, Step] = {}
+        self.visits: list[Visit] = []
+        self.forms: dict[Name, Form] = {}
+        self._stack: list[str] = [""]
+
+    def met(self, name: Name, tensor: Tensor) -> None:
+        self.forms[name] = _form(tensor)
+
+    def perform(self, call: Call) -> Any:
+        for tensor, name in zip(call.inputs, call.parents, strict=True):
+            if name == FOREIGN and isinstance(tensor, nn.Parameter):
+                raise InputError(
+                    f"the forward pass of {self._stack[-1] or 'the model'} uses a parameter of "
+                    f"shape {tuple(tensor.shape)} that is not among the model's own: register the "
+                    f"module that it belongs to (no plain list, closure or global variable)"
+                )
+        before = global_states()
+        returned = self.execute(call)
+        leaves, tree = tree_flatten(returned)
+        slots = iter(range(len(leaves)))
+        described = tuple(_leaf(leaf, call.inputs, slots) for leaf in leaves)
+        written = tuple(at for at in range(len(call.inputs)) if self._wrote(call, at))
+        new = [leaf[1] for leaf in described if leaf[0] == "new"]
+        self.steps[call.number] = Step(
+            function=getattr(call.function, "__name__", ""),
+            parents=call.parents,
+            names=tuple((call.number, slot) for slot in (*new, *(-1 - at for at in written))),
+            leaves=described,
+            tree=tree,
+            overwritten=written,
+            owner=self._stack[-1],
+            random=not all(map(torch.equal, before, global_states())),
+            settings=repr(tree_map_only(Tensor, _no_value, (call.args, call.kwargs))),
+        )
+        return returned
+
+    def seen_through(self, name: Name, parents: tuple[Name, ...]) -> None:
+        self.steps[name[0]] = Step("seen through a view", parents, (name,))
+
+    @contextmanager
+    def visiting(self, model: nn.Module) -> Iterator[None]:
+        """Within the block, know which module runs, and note what it returns."""
+        handles = []
+        try:
+            for name, module in model.named_modules():
+                handles.append(module.register_forward_pre_hook(self._entering(name)))
+                handles.append(module.register_forward_hook(self._leaving, always_call=True))
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def _entering(self, name: str) -> Callable[[nn.Module, object], None]:
+        return lambda module, inputs: self._stack.append(name)
+
+    def _leaving(self, module: nn.Module, inputs: object, output: object) -> None:
+        tensors = tensors_of(output)
+        names = tuple(map(self.name_of, tensors))
+        self.visits.append(Visit(self._stack.pop(), names, tuple(map(_form, tensors))))
+
+    def _wrote(self, call: Call, at: int) -> bool:
+        return self.name_of(call.inputs[at]) == (call.number, -1 - at)
+
+
+def _no_value(tensor: Tensor) -> str:
+    return "tensor"
+
+
+def _leaf(leaf: object, inputs: list[Tensor], slots: Iterator[int]) -> tuple[Any, ...]:
+    if not isinstance(leaf, Tensor):
+        return ("plain", leaf)
+    slot = next(slots)
+    given = next((at for at, tensor in enumerate(inputs) if tensor is leaf), None)
+    return ("new", slot, alias(leaf, inputs)) if given is None else ("given", given)
+
+
+def _form(tensor: Tensor) -> Form:
+    return Form(tuple(tensor.shape), tensor.stride(), tensor.dtype)

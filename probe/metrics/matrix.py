@@ -1,0 +1,113 @@
+"""The accuracy matrix R: accuracy on every task before any training and after each task."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from probe.errors import InputError, NotMeasured
+from probe.metrics.task_counts import Mean, TaskCounts
+
+
+@dataclass(frozen=True, eq=False)
+class AccuracyMatrix:
+    """R[i, j] = test accuracy on task j after training through task i, as fractions in [0, 1].
+
+    values: (T+1, T); row i = tasks learned so far (row 0: before any training, the b_j of the
+    GEM paper), column j - 1 = task j in executed order; NaN = not measured.
+
+    >>> R = AccuracyMatrix.square([[0.9, 0.1], [0.5, 0.8]])
+    >>> R.tasks, R.measured(2, 1)
+    (2, array(0.5))
+    """
+
+    values: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        values = np.array(self.values, dtype=np.float64)
+        if values.ndim != 2 or values.shape[0] != values.shape[1] + 1 or values.shape[1] < 1:
+            raise InputError(
+                f"an accuracy matrix of T tasks has shape (T+1, T) with row 0 before any training, "
+                f"got {values.shape}; use AccuracyMatrix.square for a T x T matrix"
+            )
+        bad = np.argwhere((values < 0) | (values > 1))
+        if len(bad):
+            i, j = (int(k) for k in bad[0])
+            raise InputError(
+                f"R[{i},{j + 1}] = {values[i, j]} is outside [0, 1]: give fractions, not percent"
+            )
+        values.flags.writeable = False
+        object.__setattr__(self, "values", values)
+
+    @classmethod
+    def square(cls, values: ArrayLike) -> AccuracyMatrix:
+        """Build R from a (T, T) matrix without the row before any training, which stays NaN."""
+        table = np.array(values, dtype=np.float64)
+        if table.ndim != 2 or table.shape[0] != table.shape[1]:
+            raise InputError(f"expected a square (T, T) matrix, got shape {table.shape}")
+        return cls(np.vstack([np.full((1, table.shape[1]), np.nan), table]))
+
+    @classmethod
+    def of_counts(cls, runs: Sequence[TaskCounts], mean: Mean = "examples") -> AccuracyMatrix:
+        """Build R from the T+1 evaluations of one run, tasks in executed order.
+
+        mean: over a task's test examples, or over its classes' own accuracies, as Kemker 2018 has
+        it where classes are unbalanced.
+        """
+        return cls(np.stack([run.accuracies(mean) for run in runs]))
+
+    @cached_property
+    def tasks(self) -> int:
+        """T, the number of tasks."""
+        return int(self.values.shape[1])
+
+    def measured(self, i: ArrayLike, j: ArrayLike) -> NDArray[np.float64]:
+        """Return R[i, j] for index arrays that broadcast: i in 0..T, j in 1..T.
+
+        Raises NotMeasured, naming the first missing cell, if any of them is NaN, and InputError
+        for a cell outside the matrix.
+        """
+        try:
+            cell = (np.asarray(i), np.subtract(j, 1))
+            places = np.asarray(np.ravel_multi_index(cell, self.values.shape))
+        except ValueError:
+            raise InputError(f"R[i,j] has i in 0..{self.tasks} and j in 1..{self.tasks}") from None
+        cells = np.asarray(self.values.reshape(-1)[places])
+        if self._has_gaps and (missing := np.isnan(cells)).any():
+            row, place = divmod(int(places[missing][0]), self.tasks)
+            when = f"after task {row}" if row else "before any training"
+            raise NotMeasured(f"R[{row},{place + 1}] (task {place + 1} {when}) was not measured")
+        return cells
+
+    def cell(self, i: int, j: int) -> float:
+        """Return R[i, j]; raises as `measured` does, which takes many times as long for one."""
+        if 0 <= i <= self.tasks and 1 <= j <= self.tasks:
+            value = float(self.values[i, j - 1])
+            if not math.isnan(value):
+                return value
+        return float(self.measured(i, j))
+
+    def seen(self, k: int) -> NDArray[np.float64]:
+        """Return R[k, 1..k], (k,), after k in 1..T tasks; raises as `measured` does."""
+        if not 1 <= k <= self.tasks:
+            raise InputError(f"R[k,1..k] has k in 1..{self.tasks}, got {k}")
+        return self.measured(k, np.arange(1, k + 1)) if self._has_gaps else self.values[k, :k]
+
+    def mean(self, i: ArrayLike, j: ArrayLike) -> float:
+        """Return the mean of R[i, j] over index arrays that broadcast, as `measured` reads them.
+
+        Raises NotMeasured if a cell is missing or there is no cell, as above the diagonal of T = 1.
+        """
+        cells = self.measured(i, j)
+        if not cells.size:
+            raise NotMeasured(f"no cell to average (T = {self.tasks}): at least 2 tasks are needed")
+        return float(cells.sum() / cells.size)
+
+    @cached_property
+    def _has_gaps(self) -> bool:
+        return bool(np.isnan(self.values).any())

@@ -1,0 +1,141 @@
+"""Confusion counts of the test data of several tasks, from which each task's own can be told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from probe.errors import InputError, NotMeasured
+from probe.metrics.counts import Counts
+from probe.metrics.murata import task_f1
+
+Mean = Literal["examples", "classes"]
+"""What an accuracy is the mean over: all test examples, or the classes' own accuracies."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskCounts:
+    """One evaluation on the test data of T tasks.
+
+    tasks: the classes of each; tables: where no two tasks share a class, one (K, K) table of all
+    test data, as an example's class tells its task; otherwise one table per task. Places of tasks
+    count from 1.
+    """
+
+    tasks: tuple[tuple[int, ...], ...]
+    tables: tuple[Counts, ...]
+
+    def __post_init__(self) -> None:
+        expected = len(self.tasks) if shared(self.tasks) else 1
+        if len(self.tables) != expected:
+            raise InputError(f"got {len(self.tables)} tables of counts, expected {expected}")
+
+    @classmethod
+    def of(
+        cls,
+        true: ArrayLike,
+        predicted: ArrayLike,
+        sizes: Sequence[int],
+        tasks: Sequence[Sequence[int]],
+        classes: int,
+    ) -> TaskCounts:
+        """Count N labels and predictions, (N,) in 0..K-1, K = classes.
+
+        The test data of the tasks lie one after the other, sizes: how many each task has.
+
+        >>> both = TaskCounts.of([0, 1, 0, 1], [0, 1, 0, 0], [2, 2], [[0, 1], [0, 1]], classes=2)
+        >>> both.accuracy(1), both.accuracy(2)
+        (1.0, 0.5)
+        """
+        y, p = np.asarray(true), np.asarray(predicted)
+        groups = tuple(tuple(task) for task in tasks)
+        if sum(sizes) != len(y) or len(sizes) != len(groups) or min(sizes, default=0) < 0:
+            raise InputError(
+                f"sizes {list(sizes)} do not fit {len(y)} examples, {len(groups)} tasks"
+            )
+        ends: list[int] = np.cumsum(sizes)[:-1].tolist() if shared(groups) else []
+        parts = zip(np.split(y, ends), np.split(p, ends), strict=True)
+        return cls(tasks=groups, tables=tuple(Counts.of(a, b, classes) for a, b in parts))
+
+    @property
+    def total(self) -> Counts:
+        """The counts of all test data together."""
+        return Counts(np.sum([counts.table for counts in self.tables], axis=0))
+
+    def accuracy(self, place: int, mean: Mean = "examples") -> float:
+        """Return the accuracy on a task's test data, in [0, 1]; NaN if it has none."""
+        self._own(place)
+        return float(self.accuracies(mean)[place - 1])
+
+    def accuracies(self, mean: Mean = "examples") -> NDArray[np.float64]:
+        """Return the accuracy on each task's test data, (T,), in [0, 1]; NaN where it has none."""
+        tables = np.array([counts.table for counts in self.tables])
+        true, right = tables.sum(axis=2), tables.diagonal(axis1=1, axis2=2)
+        own = _members(self.tasks, true.shape[1])
+        if mean == "examples":
+            return _ratio((right * own).sum(axis=1), (true * own).sum(axis=1))
+        by_class = _ratio(right, true)
+        each = zip(np.broadcast_to(by_class, own.shape), self.tasks, strict=True)
+        return np.array([_mean(row[list(classes)]) for row, classes in each])
+
+    def test_size(self, place: int) -> int:
+        """Return the number of test examples of a task."""
+        table, classes = self._own(place)
+        return int(table.table[list(classes)].sum())
+
+    def f1(self) -> NDArray[np.float64]:
+        """Return each task's micro-F1, (T,), see `probe.metrics.murata.task_f1`.
+
+        Where tasks share classes, a task's false positives are those among its own test data: a
+        prediction for another task's example says nothing against it.
+        """
+        if len(self.tables) == 1:
+            return task_f1(self.tables[0], self.tasks)
+        tables = np.array([counts.table for counts in self.tables])
+        own = _members(self.tasks, tables.shape[1])
+        true, predicted = ((tables.sum(axis=axis) * own).sum(axis=1) for axis in (2, 1))
+        if not true.all():
+            place = int(np.argmin(true)) + 1
+            raise NotMeasured(f"task {place} of {len(self.tasks)} has no test examples")
+        right = (tables.diagonal(axis1=1, axis2=2) * own).sum(axis=1)
+        return np.asarray(2 * right / (true + predicted))
+
+    def _own(self, place: int) -> tuple[Counts, tuple[int, ...]]:
+        if not 1 <= place <= len(self.tasks):
+            raise InputError(f"there is no task {place}: places count from 1 to {len(self.tasks)}")
+        return self.tables[place - 1 if len(self.tables) > 1 else 0], self.tasks[place - 1]
+
+
+@lru_cache(maxsize=64)
+def shared(tasks: tuple[tuple[int, ...], ...]) -> bool:
+    """Whether some class is in more than one task."""
+    listed = [c for task in tasks for c in task]
+    return len(set(listed)) < len(listed)
+
+
+@lru_cache(maxsize=64)
+def _members(tasks: tuple[tuple[int, ...], ...], classes: int) -> NDArray[np.int64]:
+    """Return (T, K): 1 for a class that the task has, 0 for one that it has not."""
+    for task in tasks:
+        if any(not 0 <= c < classes for c in task):
+            raise InputError(f"classes must lie in 0..{classes - 1}, got {task}")
+    members = np.array([np.bincount(own, minlength=classes) for own in tasks])
+    members.flags.writeable = False
+    return members
+
+
+def _ratio(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
+    ratio = np.full(whole.shape, np.nan)
+    np.divide(part, whole, out=ratio, where=whole > 0)
+    return ratio
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    """Return the mean of those that are not NaN, NaN if there is none."""
+    there = values[~np.isnan(values)]
+    return float(there.mean()) if there.size else float("nan")

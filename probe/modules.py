@@ -1,0 +1,148 @@
+"""Walking the modules of a model: its layers by name, its mode, buffers and copies."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from probe.errors import unknown
+
+
+def layer(model: nn.Module, name: str) -> nn.Module:
+    """Return the module of that dotted name; raises InputError suggesting the nearest names."""
+    modules: dict[str, nn.Module] = dict(model.named_modules(remove_duplicate=False))
+    if not name or name not in modules:
+        raise unknown("feature", name, (known for known in modules if known))
+    return modules[name]
+
+
+@contextmanager
+def tap(
+    model: nn.Module, names: Iterable[str], receive: Callable[[str, object], None]
+) -> Iterator[None]:
+    """Within the block, call `receive(name, output)` each time a named layer has run.
+
+    The output is the live object: an in-place operation that follows will overwrite it, so copy
+    what is to be kept. A layer called twice is received twice. The hooks are gone after the block,
+    also after a failure.
+
+    >>> import torch
+    >>> model = nn.Sequential(nn.Flatten(), nn.ReLU())
+    >>> with tap(model, ["1"], lambda name, output: print(name, tuple(output.shape))):
+    ...     _ = model(torch.zeros(2, 3, 4))
+    1 (2, 12)
+    """
+    handles = []
+    try:
+        for name in names:
+            hook = _hook(name, receive)
+            handles.append(layer(model, name).register_forward_hook(hook))
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def unwrapped(model: nn.Module) -> nn.Module:
+    """Return the model inside wrappers such as `DataParallel` and `torch.compile`.
+
+    >>> unwrapped(nn.DataParallel(nn.ReLU()))
+    ReLU()
+    """
+    while True:
+        name = next((n for n, kinds in _WRAPPERS.items() if type(model).__name__ in kinds), None)
+        if name is None:
+            return model
+        model = model.get_submodule(name)
+
+
+def named_state(model: nn.Module) -> dict[str, Tensor]:
+    """Return every parameter and buffer by name, under each of its names if it is used twice."""
+    return {
+        **dict(model.named_parameters(remove_duplicate=False)),
+        **dict(model.named_buffers(remove_duplicate=False)),
+    }
+
+
+def _hook(
+    name: str, receive: Callable[[str, object], None]
+) -> Callable[[nn.Module, object, object], None]:
+    return lambda module, inputs, output: receive(name, output)
+
+
+# By their names: to import them is slow, and some builds of torch lack them.
+_WRAPPERS = {
+    "module": {"DataParallel", "DistributedDataParallel", "AveragedModel"},
+    "_orig_mod": {"OptimizedModule"},
+}
+
+
+@contextmanager
+def mode(model: nn.Module, training: bool) -> Iterator[None]:
+    """Put the model into train or eval mode; restore each module's own mode, also after a failure.
+
+    >>> model = nn.Sequential(nn.Dropout(), nn.Dropout().eval())
+    >>> with mode(model, training=False):
+    ...     [m.training for m in model]
+    [False, False]
+    >>> [m.training for m in model]
+    [True, False]
+    """
+    before = [(module, module.training) for module in model.modules()]
+    model.train(training)
+    try:
+        yield
+    finally:
+        # First by the model's own `train`, which may do more than set flags.
+        model.train(before[0][1])
+        for module, flag in before:
+            module.training = flag
+
+
+def copied(model: nn.Module) -> nn.Module:
+    """Copy a model, also one that keeps values of its last pass, which torch refuses to copy."""
+    memo = {}
+    for module in model.modules():
+        for tensor in tensors_in(vars(module)):
+            if not tensor.is_leaf:
+                memo[id(tensor)] = tensor.detach().clone()
+    return copy.deepcopy(model, memo)
+
+
+@contextmanager
+def kept_buffers(model: nn.Module) -> Iterator[None]:
+    """Give every buffer its value back after the block, also after a failure."""
+    before = [
+        (module, name, buffer, buffer.detach().clone())
+        for module in model.modules()
+        for name, buffer in module.named_buffers(recurse=False)
+    ]
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for module, name, buffer, value in before:
+                buffer.copy_(value)
+                setattr(module, name, buffer)  # a forward pass may have put another in its place
+
+
+def tensors_in(value: object) -> list[Tensor]:
+    """Return the tensors in nested tuples, lists and dicts, in order."""
+    found: list[Tensor] = []
+    _gather(value, found)
+    return found
+
+
+def _gather(value: object, found: list[Tensor]) -> None:
+    if isinstance(value, Tensor):
+        found.append(value)
+    elif isinstance(value, (tuple, list)):
+        for part in value:
+            _gather(part, found)
+    elif isinstance(value, dict):
+        for part in value.values():
+            _gather(part, found)

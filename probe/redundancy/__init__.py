@@ -1,0 +1,1 @@
+"""Redundancy of input features: bins, symmetric uncertainty, FCBF, and their table."""

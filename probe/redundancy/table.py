@@ -1,0 +1,86 @@
+"""How redundant a data set's features are, in and out of CSV: what figures are drawn from."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probe.errors import InputError
+from probe.files import replacing
+
+_COLUMNS = ["discretization", "feature", "bins", "selected", "class"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Redundancy:
+    """SU of a data set's D features with the class and with each other, and FCBF's selection.
+
+    discretization: what made the features discrete, in words; bins: (D,) how many each then has;
+    with_class: (D,) and between: (D, D), in [0, 1], see `probe.redundancy.fcbf`; selected: the
+    non-redundant features, numbers from 0, in the order of FCBF.
+    """
+
+    data: str
+    discretization: str
+    bins: NDArray[np.integer]
+    with_class: NDArray[np.float64]
+    between: NDArray[np.float64]
+    selected: Sequence[int]
+
+
+def write_redundancy(folder: Path, found: Redundancy) -> Path:
+    """Write folder/DATA.csv, whole or not at all, and return its path.
+
+    A row per feature: its number of bins, its place in FCBF's selection (from 1; empty if it is
+    redundant or irrelevant), its SU with the class and with each feature up to itself, rounded to 4
+    decimals. The matrix is symmetric: its upper half is left empty. Raises InputError if the file
+    cannot be written.
+    """
+    path = folder / f"{found.data}.csv"
+    place = {feature: str(k) for k, feature in enumerate(found.selected, start=1)}
+    D = len(found.bins)
+    with replacing(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([*_COLUMNS, *range(D)])
+        for k in range(D):
+            numbers = [_text(found.with_class[k]), *map(_text, found.between[k, : k + 1])]
+            row = [found.discretization, k, found.bins[k], place.get(k, ""), *numbers]
+            writer.writerow([*row, *[""] * (D - 1 - k)])
+    return path
+
+
+def read_redundancy(path: Path) -> Redundancy:
+    """Read what `write_redundancy` wrote; raises InputError if the file is not of this kind."""
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            header, *rows = csv.reader(file)
+        if header != [*_COLUMNS, *map(str, range(len(rows)))] or not rows:
+            raise ValueError("other columns")
+        words, _, bins, places, with_class, *between = zip(*rows, strict=True)
+        lower = np.array([[float(cell or 0) for cell in row] for row in zip(*between, strict=True)])
+        chosen = sorted((int(place), k) for k, place in enumerate(places) if place)
+        return Redundancy(
+            data=path.stem,
+            discretization=words[0],
+            bins=np.array(bins, dtype=np.int64),
+            with_class=np.array(with_class, dtype=np.float64),
+            between=lower + np.tril(lower, -1).T,
+            selected=[k for _, k in chosen],
+        )
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read ({error.strerror}): run `probe redundancy` first"
+        ) from None
+    except (ValueError, csv.Error) as error:
+        raise InputError(
+            f"{path} is not a table that `probe redundancy` wrote ({error}): write it again"
+        ) from None
+
+
+def _text(value: float) -> str:
+    return f"{value:.4f}".rstrip("0").rstrip(".")

@@ -1,0 +1,150 @@
+"""What the rows of a study say in all: orders averaged within a seed, then seeds."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from probe.errors import InputError
+from probe.metrics.matrix import AccuracyMatrix
+from probe.metrics.over_seeds import over_seeds
+from probe.tables.rows import Row, SummaryRow, TimeRow
+
+MEASURES = ("pra", "f1")
+"""The measures that `summarize` keeps, in the order in which it lists them."""
+
+_Cells = defaultdict[tuple[int, int], list[tuple[int, float]]]  # by step, place: seed, value
+
+
+class Group(NamedTuple):
+    """What a line of the summary is the mean of, see `Row`; place: None for `pra`."""
+
+    learner: str
+    measure: str
+    depth: int
+    feature: str
+    place: int | None
+
+
+def summarize(rows: Iterable[Row]) -> list[SummaryRow]:
+    """Return the mean and the sample standard deviation (ddof=1) over seeds of `pra` and `f1`.
+
+    A seed's score is the mean over its orders (Murata 2020, section 3); `f1` is grouped by the
+    task's place in the executed order, whatever the task. Fractions in [0, 1]; `std` is NaN for a
+    single seed; rows whose value is NaN were not measured and count nowhere. Sorted by learner
+    (in order of first appearance), measure, depth and place. The result does not depend on the
+    order of a learner's rows. Raises InputError for rows of more than one scenario or network.
+    """
+    table = _of_one_study(rows)
+    learners = list(dict.fromkeys(row.learner for row in table))
+    groups: defaultdict[Group, list[tuple[int, float]]] = defaultdict(list)
+    for row in table:
+        if row.measure in MEASURES:
+            groups[_group(row)].append((row.seed, row.value))
+    return summarize_groups(groups, learners)
+
+
+def summarize_groups(
+    groups: Mapping[Group, Iterable[tuple[int, float]]], learners: Sequence[str]
+) -> list[SummaryRow]:
+    """Return what `summarize` returns, from the (seed, value) pairs of each group.
+
+    learners: in the order in which they are listed.
+    """
+
+    def rank(group: Group) -> tuple[int, int, int, int]:
+        measure = MEASURES.index(group.measure)
+        return learners.index(group.learner), measure, group.depth, group.place or 0
+
+    summary = []
+    for group in sorted(groups, key=rank):
+        if spread := over_seeds(groups[group]):
+            row = SummaryRow(
+                learner=group.learner,
+                feature=group.feature,
+                depth=group.depth,
+                measure=group.measure,
+                place=group.place,
+                mean=spread.mean,
+                std=spread.std,
+                seeds=spread.seeds,
+            )
+            summary.append(row)
+    return summary
+
+
+def mean_accuracies(rows: Iterable[Row]) -> dict[str, AccuracyMatrix]:
+    """Return each learner's R by place, (T+1, T): each cell the mean over seeds of means of orders.
+
+    Learners come in order of first appearance, those without `accuracy` rows are not among them. T
+    is the largest step or place in a learner's rows; a cell without a measurement is NaN. Raises
+    InputError for rows of more than one scenario or network, and for fewer cells than there are
+    tasks: one evaluation gives T.
+    """
+    learners: defaultdict[str, _Cells] = defaultdict(lambda: defaultdict(list))
+    for row in _of_one_study(rows):
+        if row.measure == "accuracy":
+            cell = _cell(row, "step", 0), _cell(row, "place", 1)
+            learners[row.learner][cell].append((row.seed, row.value))
+    return {learner: _mean_matrix(learner, cells) for learner, cells in learners.items()}
+
+
+def training_seconds(times: Iterable[TimeRow]) -> dict[str, float]:
+    """Return how long each learner trained in all: the mean over seeds of means over orders.
+
+    A run counts once it has learned as many tasks as any other has.
+
+    >>> row = TimeRow(learner="er", order="0", seed=0, step=1, seconds=1.5)
+    >>> training_seconds([row, TimeRow(learner="er", order="0", seed=0, step=2, seconds=2.5)])
+    {'er': 4.0}
+    """
+    runs: defaultdict[tuple[str, str, int], dict[int, float]] = defaultdict(dict)
+    for row in times:
+        runs[row.learner, row.order, row.seed][row.step] = row.seconds
+    last = max((max(run) for run in runs.values()), default=0)
+    whole: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
+    for (learner, _, seed), run in runs.items():
+        if last in run:
+            whole[learner].append((seed, sum(run.values())))
+    spreads = {learner: over_seeds(sums) for learner, sums in whole.items()}
+    return {learner: spread.mean for learner, spread in spreads.items() if spread}
+
+
+def _group(row: Row) -> Group:
+    place = _cell(row, "place", 1) if row.measure == "f1" else None
+    return Group(row.learner, row.measure, _cell(row, "depth", 1), row.feature, place)
+
+
+def _mean_matrix(learner: str, cells: _Cells) -> AccuracyMatrix:
+    tasks = max(map(max, cells))
+    if len(cells) < tasks:
+        raise InputError(
+            f"the accuracies of {learner!r} name {tasks} tasks, but have {len(cells)} cells of R: "
+            f"write the tables again from the results"
+        )
+    values = np.full((tasks + 1, tasks), np.nan)
+    for (step, place), measured in cells.items():
+        if spread := over_seeds(measured):
+            values[step, place - 1] = spread.mean
+    return AccuracyMatrix(values)
+
+
+def _cell(row: Row, column: str, least: int) -> int:
+    value = getattr(row, column)
+    if not isinstance(value, int) or value < least:
+        raise InputError(
+            f"a row of measure {row.measure!r} (learner {row.learner!r}, seed {row.seed}) needs a "
+            f"{column} from {least}, got {value}: write the tables again from the results"
+        )
+    return value
+
+
+def _of_one_study(rows: Iterable[Row]) -> list[Row]:
+    table = list(rows)
+    studied = sorted({f"{row.network} on {row.scenario}" for row in table})
+    if len(studied) > 1:
+        raise InputError(f"rows of different studies cannot be averaged: {', '.join(studied)}")
+    return table

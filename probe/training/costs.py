@@ -1,0 +1,145 @@
+"""What learning a task cost: bytes of parameters and samples, and multiply-adds as spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.flop_counter import FlopCounterMode, conv_flop_count
+
+from probe.examples import Examples
+from probe.modules import copied
+from probe.seeding import global_stream, stream
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What one task cost a learner, measured while it was learned.
+
+    parameter_bytes: of the model; carried_bytes: what the learner carried into the task beside the
+    model (importance, anchors); stored_bytes: samples of earlier tasks stored meanwhile;
+    train_bytes: the task's own training data; ops_one_pass: multiply-adds of one forward and
+    backward pass of the bare model over them; ops: all multiply-adds spent to learn the task;
+    kept_bytes: the model, its buffers and all that is carried and stored for later, once the task
+    is learned.
+    """
+
+    parameter_bytes: int
+    carried_bytes: int
+    stored_bytes: int
+    train_bytes: int
+    ops_one_pass: int
+    ops: int
+    kept_bytes: int
+
+    def to_tensor(self) -> Tensor:
+        """Return the seven numbers as an int64 vector, in the order of the fields."""
+        return torch.tensor(astuple(self), dtype=torch.int64)
+
+    @classmethod
+    def of_tensor(cls, numbers: Tensor) -> Cost:
+        """Return the cost that `to_tensor` wrote."""
+        names = cls.__dataclass_fields__
+        return cls(**dict(zip(names, map(int, numbers.tolist()), strict=True)))
+
+
+class OpsMeter:
+    """Counts multiply-adds of matrix products and convolutions, forward and backward.
+
+    torch's FlopCounterMode counts them (two floating-point operations each) as they run: a step of
+    a size that was seen before is not counted again but taken to cost the same. What it does not
+    know, the elementwise work, is added by formula with `add`. steps: how many were counted.
+
+    >>> meter = OpsMeter()
+    >>> with meter.once():
+    ...     _ = torch.zeros(2, 3) @ torch.zeros(3, 5)
+    >>> meter.total
+    30
+    """
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.steps = 0
+        self._known: dict[int, int] = {}
+
+    @contextmanager
+    def step(self, size: int) -> Iterator[None]:
+        """Count a training step on a batch of that size."""
+        if size in self._known:
+            yield
+        else:
+            with self._counting() as counter:
+                yield
+            self._known[size] = counter.get_total_flops() // 2
+        self.total += self._known[size]
+        self.steps += 1
+
+    @contextmanager
+    def once(self) -> Iterator[None]:
+        """Count whatever runs within the block."""
+        with self._counting() as counter:
+            yield
+        self.total += counter.get_total_flops() // 2
+
+    def add(self, ops: int) -> None:
+        """Add multiply-adds known by formula."""
+        self.total += ops
+
+    @staticmethod
+    def _counting() -> FlopCounterMode:
+        return FlopCounterMode(display=False, custom_mapping=_FORMULAS)
+
+
+def _convolution_backward(
+    grad_output: Shape,
+    x: Shape,
+    weight: Shape,
+    bias: object,
+    stride: object,
+    padding: object,
+    dilation: object,
+    transposed: bool,
+    output_padding: object,
+    groups: int,
+    output_mask: Sequence[bool],
+    out_shape: object,
+) -> int:
+    """Return the operations of a convolution's two gradients, each as many as of the forward pass.
+
+    torch's own formula forgets that a group sees its own channels alone, so that per-example
+    gradients, which are one grouped convolution, would count as many times as there are examples.
+    """
+    forward = int(conv_flop_count(list(x), list(weight), list(grad_output), transposed))
+    return forward * sum(output_mask[:2])
+
+
+Shape = Sequence[int]
+
+_FORMULAS = {torch.ops.aten.convolution_backward: _convolution_backward}
+
+
+def one_pass_ops(model: nn.Module, examples: Examples, batch_size: int) -> int:
+    """Return the multiply-adds of one forward and backward pass of the model over N examples.
+
+    Counted on one batch and scaled: each example takes as many. A copy of the model runs, and what
+    it draws at random comes from a generator of its own.
+    """
+    size = min(batch_size, len(examples))
+    meter, twin = OpsMeter(), copied(model).eval()
+    with torch.enable_grad(), global_stream(stream(0, "ops")), meter.once():
+        scores = twin(examples.x[:size].clone())
+        functional.cross_entropy(scores, examples.y[:size]).backward()
+    return meter.total * len(examples) // size
+
+
+def bytes_of(tensors: Iterable[Tensor]) -> int:
+    """Return the bytes that the tensors hold, each storage's share counted by its own elements.
+
+    >>> bytes_of([torch.zeros(3), torch.zeros(2, dtype=torch.int64)])
+    28
+    """
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)

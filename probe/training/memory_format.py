@@ -1,0 +1,108 @@
+"""How a batch of images lies in memory: channel by channel, or pixel by pixel (channels-last)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from probe.examples import Labelled, Value, gather, tensors
+from probe.modules import kept_buffers, mode
+from probe.seeding import global_states, global_stream, stream
+
+_FEW = 8  # examples on which a network is seen to give the same in both layouts
+
+
+def channels_last(x: Value) -> Value:
+    """Return the same values with every tensor of images (B, C, H, W) pixel by pixel in memory."""
+    return tuple(map(_pixelwise, x)) if isinstance(x, tuple) else _pixelwise(x)
+
+
+@torch.no_grad()
+def indifferent(function: Callable[..., Tensor], data: Labelled) -> bool:
+    """Whether `function` gives the same for some of the data in both layouts; False if no images.
+
+    A `view` that joins channels and pixels fails on channels-last images, and `as_strided` would
+    read something else. Equal means up to rounding, which depends on the layout.
+    """
+    few = torch.arange(min(_FEW, len(data)), device=data.y.device)
+    # Gathered twice: the function may write into its input.
+    x, other = gather(data.x, few), channels_last(gather(data.x, few))
+    if all(a.stride() == b.stride() for a, b in zip(tensors(x), tensors(other), strict=True)):
+        return False
+    try:
+        return _near(function(x), function(other))
+    except Exception:
+        # What goes wrong here goes wrong again, and is reported, where it counts.
+        return False
+
+
+@contextmanager
+def faster_layout(model: nn.Module, data: Labelled) -> Iterator[None]:
+    """Let `model` see batches of `data` channels-last within the block, where that trains faster.
+
+    It does where there are convolutions to train and nothing is drawn at random: on one CPU core
+    (an AMD EPYC) a step takes 0.55 to 0.95 of the time. The parameters stay as they are: the
+    kernels follow the layout of the activations.
+    """
+    if not (_gains(model) and _model_is_indifferent(model, data)):
+        yield
+        return
+    hook = model.register_forward_pre_hook(
+        lambda module, inputs: tuple(
+            channels_last(value) if type(value) in (Tensor, tuple) else value for value in inputs
+        )
+    )
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def _gains(model: nn.Module) -> bool:
+    leaves = [module for module in model.modules() if not list(module.children())]
+    if not any(isinstance(leaf, nn.Conv2d) and leaf.weight.requires_grad for leaf in leaves):
+        return False
+    # Flattening gives back a gradient channel by channel: where it meets a ReLU pixel by pixel,
+    # that one's backward pass takes 15 times as long, which is more than convolutions gain.
+    return not any(
+        isinstance(first, nn.ReLU) and isinstance(second, nn.Flatten)
+        for first, second in pairwise(leaves)
+    )
+
+
+def _model_is_indifferent(model: nn.Module, data: Labelled) -> bool:
+    with kept_buffers(model), global_stream(stream(0, "layout")):
+        with mode(model, training=False):
+            same = indifferent(model, data)
+        return same and _trains_pixelwise(model, data)
+
+
+def _trains_pixelwise(model: nn.Module, data: Labelled) -> bool:
+    """Whether a step in training mode goes through, and draws nothing.
+
+    Random masks are drawn in the order of the memory: of another layout they would be others.
+    """
+    few = torch.arange(min(_FEW, len(data)), device=data.y.device)
+    before = global_states()
+    try:
+        with torch.enable_grad(), mode(model, training=True):
+            model(channels_last(gather(data.x, few))).sum().backward()
+    except Exception:
+        return False  # a view of the channels, in training mode or backward
+    finally:
+        model.zero_grad()
+    return all(map(torch.equal, before, global_states()))
+
+
+def _pixelwise(x: Tensor) -> Tensor:
+    return x.contiguous(memory_format=torch.channels_last) if x.ndim == 4 else x
+
+
+def _near(a: Tensor, b: Tensor) -> bool:
+    # Logits of classes that do not compete are -inf.
+    largest = float(a[a.isfinite()].abs().max())
+    return torch.allclose(a, b, rtol=1e-3, atol=1e-3 * largest)

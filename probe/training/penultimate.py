@@ -1,0 +1,82 @@
+"""What a network's last dense layer sees: the features phi(x) in which classes are told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from probe.errors import InputError
+from probe.examples import Examples
+from probe.modules import kept_buffers, mode
+from probe.seeding import global_stream, stream
+from probe.training.evaluation import batch_size_on
+
+
+def penultimate(model: nn.Module, x: Tensor) -> Tensor:
+    """Return phi(x) (B, D), the input of the layer whose output is the logits.
+
+    x: a batch (B, ...); the model keeps its mode. The layer is the last one with a weight matrix, a
+    dense layer as a rule; layers behind it (Flatten, Identity, an activation) are passed over, and
+    inputs of more dimensions are flattened. Raises InputError where what the model returns does not
+    come from such a layer through layers of one input each.
+
+    >>> model = nn.Sequential(nn.Flatten(), nn.ReLU(), nn.Linear(4, 2), nn.Identity())
+    >>> penultimate(model, torch.tensor([[[1.0, -1.0], [-2.0, 3.0]]])).tolist()
+    [[1.0, 0.0, 0.0, 3.0]]
+    """
+    # Weak: a value that is gone must not lend its place to another, nor outlive its use.
+    before = WeakTensorKeyDictionary()
+
+    def note(module: nn.Module, inputs: tuple[object, ...], output: object) -> None:
+        if isinstance(output, Tensor) and len(inputs) == 1 and isinstance(inputs[0], Tensor):
+            features = inputs[0] if _is_matrix(module) else before.get(inputs[0])
+            if features is not None:
+                before[output] = features
+
+    with ExitStack() as hooks:
+        for module in model.modules():
+            if _is_layer(module):
+                hooks.callback(module.register_forward_hook(note).remove)
+        logits = model(x)
+    features = before.get(logits) if isinstance(logits, Tensor) else None
+    if features is None or len(features) != len(logits):
+        raise InputError(
+            "the model's output is not that of one of its layers, so that there are no features "
+            "before it: let the model return what its last layer (such as nn.Linear) gives"
+        )
+    flat: Tensor = features.flatten(1)
+    return flat
+
+
+def penultimate_of(model: nn.Module, examples: Examples) -> Tensor:
+    """Return phi(x) (N, D) of N examples, in eval mode and without gradients."""
+    return in_batches(partial(penultimate, model), model, examples)
+
+
+def in_batches(
+    function: Callable[[Tensor], Tensor], model: nn.Module, examples: Examples
+) -> Tensor:
+    """Return what `function` gives for N examples (N, ...), the model in eval mode meanwhile.
+
+    Buffers get their values back, and what the model draws at random comes from a generator of its
+    own.
+    """
+    own = global_stream(stream(0, "features"))
+    with torch.no_grad(), mode(model, training=False), kept_buffers(model), own:
+        # A copy: a model may write into its input.
+        parts = examples.x.split(batch_size_on(examples.y.device))
+        return torch.cat([function(x.clone()) for x in parts])
+
+
+def _is_layer(module: nn.Module) -> bool:
+    # A dense layer under a parametrization (weight norm) has children.
+    return isinstance(module, nn.Linear) or not any(True for _ in module.children())
+
+
+def _is_matrix(module: nn.Module) -> bool:
+    return any(p.ndim > 1 for p in module.parameters())

@@ -1,0 +1,68 @@
+"""What the command line shows of a study: its plan, and what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from rich.console import Console
+
+from probe.files import discard, make_within, replacing
+from probe.values.placement import CacheSettings, Placed
+from probe.values.sizes import show_size
+from scenarios.commands.printable import printable
+from scenarios.execution.work import Ended
+
+_LACKING = (
+    "the tables are made of what was finished: means are over fewer orders or seeds, or missing"
+)
+
+
+def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
+    """Print which jobs failed and which others have; return whether none failed.
+
+    Where an error came from that nobody foresaw is written to `failures/` in the run directory, and
+    removed from there once the job is finished.
+    """
+    ends = list(ends)
+    for end in ends:
+        if end.how == "finished":
+            discard(root / "failures" / f"{end.job.name}.txt")
+    with suppress(OSError):
+        (root / "failures").rmdir()
+    held = [end for end in ends if end.how == "held"]
+    if held:
+        console.print(
+            f"{len(held)} jobs are being done by other processes "
+            f"({printable(held[0].reason)}): the last to finish writes the tables",
+            markup=False,
+        )
+    failed = [end for end in ends if end.how == "failed"]
+    if failed:
+        jobs = "1 job" if len(failed) == 1 else f"{len(failed)} jobs"
+        console.print(f"{jobs} failed; run the same command again to try again:")
+    for end in failed:
+        said = printable(f"{end.job.name}: {end.reason}")
+        console.print(f"  {said}", markup=False, soft_wrap=True)
+        if end.trace:
+            path = root / "failures" / f"{end.job.name}.txt"
+            make_within(root, path.parent)
+            with replacing(path) as partial:
+                partial.write_text(end.trace, encoding="utf-8")
+            console.print(f"    {printable(str(path))}", markup=False, soft_wrap=True)
+    if failed and not held:
+        console.print(_LACKING, soft_wrap=True)
+    return not failed
+
+
+def show_plan(
+    console: Console, plans: Mapping[str, Sequence[Placed]], cache: CacheSettings
+) -> None:
+    """Print where each feature's values live while networks, by name, are retrained behind it."""
+    allowed = show_size(cache.budget or 0)
+    console.print(f"features' values, of which at most {allowed} in memory per worker:")
+    for network, plan in plans.items():
+        for placed in plan:
+            line = f"  {placed}" if len(plans) == 1 else f"  {network}, {placed}"
+            console.print(line, markup=False, highlight=False)

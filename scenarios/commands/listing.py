@@ -1,0 +1,50 @@
+"""`probe list`: everything that a study or a command can name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.table import Table
+
+from probe.metrics.matrix import AccuracyMatrix
+from probe.metrics.scorecard import scorecard
+from scenarios.data.datasets import BUNDLED, LOADERS
+from scenarios.learners.catalogue import LEARNERS
+from scenarios.networks import ARCHITECTURES
+from scenarios.study.reading import check_study
+from scenarios.study.source import preset_names, read_study
+from scenarios.study.spec import Study
+
+
+def show_known() -> None:
+    """Print the presets, data sets, networks with their features, learners and metrics."""
+    presets = [(name, _contents(check_study(read_study(name), name))) for name in preset_names()]
+    data = [(name, "bundled" if name in BUNDLED else "needs --data") for name in LOADERS]
+    data.append(("NAME.npz", "a feature file: your own data, or made by probe features"))
+    networks = [(name, "features: " + ", ".join(a.features)) for name, a in ARCHITECTURES.items()]
+    learners = [(name, (kind.__doc__ or "").partition("\n")[0]) for name, kind in LEARNERS.items()]
+    metrics = scorecard(AccuracyMatrix.square([[1.0]])).values
+    papers = [(paper, ", ".join(names)) for paper, names in metrics.items()]
+    papers.append(("murata", "pra, f1, forgetting_strength (by feature, from a study)"))
+    papers.append(("diaz_rodriguez", "ms, sss, ce, cl_score, cl_stability (from a study)"))
+    for title, entries in (
+        ("preset", presets),
+        ("data set", data),
+        ("network", networks),
+        ("learner", learners),
+        ("metrics of", papers),
+    ):
+        Console().print(_listed(title, entries))
+
+
+def _contents(study: Study) -> str:
+    learners = ", ".join(study.learners)
+    return f"{study.network.name} on {study.scenario.title}: {learners}; seeds 0-{study.seeds - 1}"
+
+
+def _listed(title: str, entries: Iterable[tuple[str, str]]) -> Table:
+    table = Table(title, "")
+    for name, text in entries:
+        table.add_row(name, text)
+    return table

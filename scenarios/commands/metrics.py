@@ -1,0 +1,58 @@
+"""`probe metrics`: an accuracy matrix from a file, every metric of the literature out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from probe.errors import InputError
+from probe.metrics.matrix_file import read_matrix
+from probe.metrics.scorecard import Scorecard, scorecard
+
+
+def score_file(
+    file: Path,
+    as_json: bool,
+    test_sizes: str | None,
+    reference: Path | None,
+    ideal: float | None,
+    percent: bool,
+) -> None:
+    """Print the metrics of the matrix in `file`, as JSON or as a table with what is missing."""
+    scale = 100 if percent else 1
+    R = read_matrix(file, percent=percent)
+    other = read_matrix(reference, percent=percent) if reference else None
+    if other and other.tasks != R.tasks:
+        raise InputError(
+            f"{file} has {R.tasks} tasks and the reference {reference} {other.tasks}: give the "
+            f"cumulative learner's matrix of the same tasks"
+        )
+    card = scorecard(
+        R,
+        reference=other,
+        ideal=None if ideal is None else ideal / scale,
+        test_sizes=_sizes(test_sizes),
+    )
+    if as_json:
+        print(card.to_json())
+    else:
+        _print_table(card)
+
+
+def _sizes(text: str | None) -> list[int] | None:
+    if text is None:
+        return None
+    cells = [cell.strip() for cell in text.split(",")]
+    if not all(cell.isdecimal() and int(cell) for cell in cells):
+        raise InputError(f"--test-sizes expects whole numbers from 1, as 10,20,..., got {text!r}")
+    return [int(cell) for cell in cells]
+
+
+def _print_table(card: Scorecard) -> None:
+    table = Table("paper", "metric", "value", "not measured because")
+    for paper, metric, value in card.rows():
+        reason = card.not_measured.get(f"{paper}.{metric}", "")
+        table.add_row(paper, metric, "" if value is None else f"{value:.4f}", reason)
+    Console().print(table)

@@ -1,0 +1,190 @@
+"""Feature files: any data set as one .npz file of inputs and labels.
+
+The arrays of a file, by name (write them with `numpy.savez`, or with `write_features`):
+
+- `x_train` (N, ...), `x_test` (M, ...): one example per row, a vector (D,), an image (C, H, W) or
+  any other shape, the same in both; any real dtype, of which float32 is made; finite. Nothing is
+  scaled.
+- `y_train` (N,), `y_test` (M,): class numbers 0 .. K-1 of an integer dtype, K of 2 or more; every
+  class is in both.
+- `class_names` (K,), optional: different strings in the order of the classes; without it the
+  classes are called by their numbers, and K is the largest label + 1.
+
+Other arrays in the file are not read. A study names the file in place of a data set: see `find`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os.path import expanduser
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from probe.errors import InputError
+from probe.examples import Examples
+from probe.files import replacing
+from scenarios.data.arrays import Array, read_arrays
+
+SUFFIX = ".npz"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Features:
+    """What a feature file holds: both halves, and the names of the K classes, in their order."""
+
+    train: Examples
+    test: Examples
+    class_names: tuple[str, ...]
+
+
+def find(name: str, folder: Path | None) -> Path:
+    """Return the first of the `places` of the feature file of that name where a file is.
+
+    Raises InputError if there is none, saying where was looked.
+    """
+    looked = places(name, folder)
+    for place in looked:
+        if place.is_file():
+            return place
+    shown = " or ".join(str(place.absolute()) for place in looked)
+    raise InputError(
+        f"there is no feature file {shown}: give its path, or point --data at its folder"
+    )
+
+
+def places(name: str, folder: Path | None) -> list[Path]:
+    """Return where the feature file of that name can be.
+
+    name: an absolute path, or one relative to the current directory or else to the data folder.
+    """
+    try:
+        # Not Path's own, which raises where there is no such user.
+        given = Path(expanduser(name))
+    except ValueError:
+        given = Path(name)  # which no user's name can be
+    return [given] if folder is None or given.is_absolute() else [given, folder / given]
+
+
+def read_features(path: Path) -> Features:
+    """Read and check a feature file; every defect raises InputError naming file and array."""
+    required = [f"{kind}_{half}" for half in ("train", "test") for kind in ("x", "y")]
+    return _features(read_arrays(path, required, ["class_names"]), path)
+
+
+def write_features(
+    path: Path, train: Examples, test: Examples, class_names: Sequence[str] | None = None
+) -> None:
+    """Write a feature file, whole or not at all.
+
+    Raises InputError if it cannot be written, or `read_features` would refuse it.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> half = Examples(torch.eye(2), torch.tensor([0, 1]))
+    >>> with TemporaryDirectory() as folder:
+    ...     write_features(Path(folder) / "toy.npz", half, half, ["cat", "dog"])
+    ...     read_features(Path(folder) / "toy.npz").class_names
+    ('cat', 'dog')
+    """
+    arrays = {
+        f"{kind}_{half}": getattr(examples, kind).numpy(force=True)
+        for half, examples in (("train", train), ("test", test))
+        for kind in ("x", "y")
+    }
+    if class_names is not None:
+        arrays["class_names"] = np.asarray(class_names, dtype=np.str_)
+    _features(arrays, path)
+    with replacing(path) as partial, partial.open("wb") as file:
+        np.savez(file, **arrays)
+
+
+def _features(arrays: Mapping[str, Array], path: Path) -> Features:
+    halves = {half: _half(arrays, half, path) for half in ("train", "test")}
+    shapes = [tuple(examples.x.shape[1:]) for examples in halves.values()]
+    if shapes[0] != shapes[1]:
+        raise InputError(
+            f"in {path} an example of x_train has shape {shapes[0]} and one of x_test {shapes[1]}: "
+            f"give both the same features"
+        )
+    names = _class_names(arrays.get("class_names"), path)
+    largest = max(int(examples.y.max()) for examples in halves.values())
+    count = largest + 1 if names is None else len(names)
+    for half, examples in halves.items():
+        _check_classes(examples, count, f"y_{half} of {path}")
+    if count < 2:
+        raise InputError(
+            f"{path} has a single class, of which nothing can be told apart: give two or more"
+        )
+    named = names or tuple(map(str, range(count)))
+    return Features(train=halves["train"], test=halves["test"], class_names=named)
+
+
+def _half(arrays: Mapping[str, Array], half: str, path: Path) -> Examples:
+    x, y = _inputs(arrays[f"x_{half}"], f"x_{half} of {path}"), arrays[f"y_{half}"]
+    name = f"y_{half} of {path}"
+    if y.dtype.kind not in "iu" or y.ndim != 1:
+        raise InputError(
+            f"{name} is {y.dtype} of shape {y.shape}, expected whole numbers of shape (N,): write "
+            f"class numbers from 0, as int64"
+        )
+    if len(x) != len(y):
+        raise InputError(
+            f"{name} has {len(y)} labels for the {len(x)} examples of x_{half}: give one for each"
+        )
+    if y.min() < 0:
+        raise InputError(f"{name} has the label {y.min()}: number the classes from 0")
+    if y.max() > np.iinfo(np.int64).max:
+        raise InputError(
+            f"{name} has the label {y.max()}, too large for int64: number the classes from 0 "
+            f"without gaps"
+        )
+    return Examples(torch.from_numpy(x), torch.from_numpy(y.astype(np.int64)))
+
+
+def _inputs(x: Array, name: str) -> Array:
+    """Return float32 inputs (N, ...) that are known to be finite."""
+    if x.dtype.kind not in "biuf":
+        raise InputError(f"{name} is {x.dtype}, expected real numbers: write it as float32")
+    if x.ndim < 2 or not x.size:
+        raise InputError(
+            f"{name} has shape {x.shape}, expected (N, ...) of 1 or more examples with 1 or more "
+            f"features: put one example in each row"
+        )
+    with np.errstate(over="ignore"):
+        single = np.ascontiguousarray(x, dtype=np.float32)
+    finite = np.isfinite(single.reshape(len(x), -1)).all(1)
+    if not finite.all():
+        raise InputError(
+            f"{name} has NaN, Inf or a number too large for float32 in example "
+            f"{int(finite.argmin())}: clean the data first"
+        )
+    return single
+
+
+def _class_names(names: Array | None, path: Path) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    if names.dtype.kind != "U" or names.ndim != 1 or len(set(names.tolist())) != len(names):
+        raise InputError(
+            f"class_names of {path} is {names.dtype} of shape {names.shape}, expected different "
+            f"strings of shape (K,): name each class once"
+        )
+    return tuple(map(str, names))
+
+
+def _check_classes(examples: Examples, count: int, name: str) -> None:
+    present = set(examples.y.unique().tolist())
+    if max(present) >= count:
+        raise InputError(
+            f"{name} has the label {max(present)}, but there are {count} class_names: number the "
+            f"classes 0 to {count - 1}, or name every class"
+        )
+    # Of a wild label's gaps, which may be a billion, one is enough.
+    gap = next((label for label in range(count) if label not in present), None)
+    if gap is not None:
+        raise InputError(
+            f"{name} has no example of class {gap} of 0 to {count - 1}: number the classes without "
+            f"gaps, and give each of them examples to train and to test on"
+        )

@@ -1,0 +1,74 @@
+"""Learning without forgetting: the old model's outputs on the new data are kept."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional
+
+from scenarios.learners.continual import ContinualSettings
+from scenarios.learners.distillation.old_model import DistillingLearner
+from scenarios.streams.task import Task
+
+
+class LwfSettings(ContinualSettings):
+    """strength: of the distillation beside the classification, 0 is fine-tuning (Murata 2020: 1.0);
+    temperature: T, by which scores are divided before they are compared (Li and Hoiem 2016: 2).
+    """
+
+    kind: Literal["lwf"] = "lwf"
+    strength: float = Field(default=1.0, ge=0, allow_inf_nan=False)
+    temperature: float = Field(default=2.0, gt=0, allow_inf_nan=False)
+
+
+class LearningWithoutForgetting(DistillingLearner):
+    """Minimize L + strength x T^2 KL(p', p), p' and p the old and the new model's softened outputs.
+
+    p = softmax(scores / T) over the outputs of all classes seen before the task; with
+    competing = "task", over those of each earlier task apart, one term each, as for heads of their
+    own. The mean is over the whole batch, replayed exemplars included. The first task is learned
+    as by fine-tuning.
+
+    Source: Li and Hoiem 2016. Deviations: KL in place of the cross-entropy
+    between the two, which differs by a constant and is 0 where nothing has changed; the factor T^2
+    of Hinton et al. 2015, with which the gradient's size does not depend on T; exemplars, if asked
+    for; the old model runs beside the new one, where the paper records its outputs once, which
+    gives the same; no warm-up of the new outputs alone, and no weight decay.
+    """
+
+    settings: LwfSettings
+
+    @property
+    def distils(self) -> bool:
+        return self.settings.strength > 0
+
+    def begin(self, task: Task) -> None:
+        apart = self.settings.competing == "task"
+        groups = list(self._tasks) if apart else [self.seen]
+        super().begin(task)
+        self._groups = [torch.tensor(group, device=task.train.y.device) for group in groups]
+
+    def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+        old = self.old_scores(x)
+        scores: Tensor = model(x)
+        loss = self.classification(scores, y)
+        if old is None:
+            return loss
+        temperature = self.settings.temperature
+        terms = (softened_kl(old[:, g], scores[:, g], temperature) for g in self._groups)
+        return loss + self.settings.strength * sum(terms)
+
+
+def softened_kl(old: Tensor, new: Tensor, temperature: float) -> Tensor:
+    """Return T^2 KL(softmax(old / T), softmax(new / T)), the mean over a batch of scores (B, C).
+
+    >>> float(softened_kl(torch.tensor([[1.0, 2.0]]), torch.tensor([[4.0, 5.0]]), 2.0))
+    0.0
+    """
+    targets = functional.log_softmax(old / temperature, 1)
+    outputs = functional.log_softmax(new / temperature, 1)
+    divergence = functional.kl_div(outputs, targets, reduction="batchmean", log_target=True)
+    return temperature**2 * divergence

@@ -1,0 +1,1 @@
+"""Learners of Kemker 2018 with networks of their own."""

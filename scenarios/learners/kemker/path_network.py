@@ -1,0 +1,116 @@
+"""PathNet's network: layers of modules, a path through them for each task, outputs of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+
+class PathLayer(nn.Module):
+    """M dense ReLU modules of W units on the same D inputs; those on an example's path are added.
+
+    `dense` holds the modules one below the other: rows m W to (m + 1) W are module m, from 0.
+    Buffers, which training and re-initialization leave alone: gates (T, M), 1 for the modules on
+    the path of each task; frozen (M,), whether a module belongs to a task that was learned.
+    """
+
+    gates: Tensor
+    frozen: Tensor
+
+    def __init__(self, inputs: int, modules: int, width: int, tasks: int, active: int) -> None:
+        super().__init__()
+        self.modules_width = modules, width
+        self.dense = nn.Linear(inputs, modules * width)
+        gates = (torch.arange(modules) < active).float().repeat(tasks, 1)
+        self.register_buffer("gates", gates)
+        self.register_buffer("frozen", torch.zeros(modules, dtype=torch.bool))
+
+    def forward(self, x: Tensor, task: Tensor) -> Tensor:
+        """Map inputs (B, D) and numbers of tasks (B,), from 0, to sums over the paths (B, W)."""
+        each = functional.relu(self.dense(x)).unflatten(1, self.modules_width)
+        summed: Tensor = (each * self.gates[task].unsqueeze(2)).sum(1)
+        return summed
+
+    def rows(self, modules: Sequence[int]) -> Tensor:
+        """Return the rows of `dense` that hold these modules, in their order."""
+        _, width = self.modules_width
+        device = self.dense.weight.device
+        first = torch.tensor(modules, dtype=torch.int64, device=device) * width
+        return (first[:, None] + torch.arange(width, device=device)).flatten()
+
+
+class TaskOutputs(nn.Module):
+    """An output layer per task, all K outputs each: rows t K to (t + 1) K of `dense`, t from 0."""
+
+    def __init__(self, inputs: int, tasks: int, classes: int) -> None:
+        super().__init__()
+        self.tasks_classes = tasks, classes
+        self.dense = nn.Linear(inputs, tasks * classes)
+
+    def forward(self, x: Tensor, task: Tensor) -> Tensor:
+        """Map inputs (B, W) and numbers of tasks (B,), from 0, to their own scores (B, K)."""
+        each: Tensor = self.dense(x).unflatten(1, self.tasks_classes)
+        return each.take_along_dim(task[:, None, None], dim=1).squeeze(1)
+
+
+class PathNetwork(nn.Module):
+    """Two layers of modules and the tasks' outputs, as a plain function of inputs and task.
+
+    It maps (B, D + 1), D inputs and the task's index (from 1 to T), to scores (B, K); examples of
+    several tasks may be mixed. Every module is computed, and counts where it is on the path of the
+    example's task. A task that was not learned yet is seen through the latest learned path, and
+    before any was through the first N modules of each layer, which is as good as a random path as
+    all modules are still random; and through its own output layer, which is untrained.
+
+    Source: Fernando et al. 2017, section 2 (modules, their sum, outputs per task); the sizes give
+    Kemker 2018's 2.80 MB. A path may name a module twice: it then has less than N modules there,
+    N being the most in the paper too.
+    """
+
+    learned: Tensor
+
+    def __init__(
+        self, inputs: int, classes: int, tasks: int, modules: int, active: int, width: int
+    ) -> None:
+        super().__init__()
+        self.layer1 = PathLayer(inputs, modules, width, tasks, active)
+        self.layer2 = PathLayer(width, modules, width, tasks, active)
+        self.output = TaskOutputs(width, tasks, classes)
+        self.register_buffer("learned", torch.zeros(tasks, dtype=torch.bool))
+
+    @property
+    def layers(self) -> tuple[PathLayer, PathLayer]:
+        """The layers of modules, L = 2."""
+        return self.layer1, self.layer2
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map inputs with the task's index (B, D + 1) to scores (B, K)."""
+        task = x[:, -1].long() - 1
+        scores: Tensor = self.output(self.layer2(self.layer1(x[:, :-1], task), task), task)
+        return scores
+
+    @torch.no_grad()
+    def keep(self, task: int, path: Tensor) -> None:
+        """Give the task (from 0) its path (L, N), for good: freeze the modules on it.
+
+        The tasks that are not learned yet are seen through it from now on.
+        """
+        self.learned[task] = True
+        shown = ~self.learned
+        shown[task] = True
+        for layer, modules in zip(self.layers, path, strict=True):
+            on_it = torch.zeros_like(layer.frozen)
+            on_it[modules] = True
+            layer.gates[shown] = on_it.to(layer.gates.dtype)
+            layer.frozen |= on_it
+
+    @torch.no_grad()
+    def renew(self, fresh: PathNetwork) -> None:
+        """Give every module that is not frozen the weights that it has in `fresh`."""
+        for layer, other in zip(self.layers, fresh.layers, strict=True):
+            rows = layer.rows((~layer.frozen).nonzero().flatten().tolist())
+            layer.dense.weight[rows] = other.dense.weight[rows]
+            layer.dense.bias[rows] = other.dense.bias[rows]

@@ -1,0 +1,200 @@
+"""PathNet: for each task a path is searched through a network of modules, and then frozen."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal, cast
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+from torch.nn import functional
+
+from probe.errors import InputError
+from probe.examples import Examples
+from probe.training.costs import OpsMeter
+from probe.training.fresh_weights import initialize
+from probe.training.loop import Objective, Recipe, fit, optimizer_ops
+from scenarios.learners import base
+from scenarios.learners.base import Learner, RecipeChanges
+from scenarios.learners.kemker.lifted import LiftedPath
+from scenarios.learners.kemker.path_network import PathNetwork
+from scenarios.learners.kemker.path_search import random_paths, search_path
+from scenarios.streams.task import Scenario, Task
+
+_MOST_TASKS = 256  # the whole numbers from 1 that bf16 has all of: cached features may be bf16
+
+
+_WIDEST = 100_000  # units of a layer: more is a slip of the pen
+
+
+class PathNetSettings(base.Settings):
+    """PathNet's network, its search, and how it is trained.
+
+    modules: M per layer; active: N, the most on a path in each layer; width: units per module
+    (all Kemker 2018's). population: paths; generations: tournaments per task; batches: on which a
+    path is trained each time that it is evaluated (64 and 50 are Fernando et al. 2017's). Kemker
+    gives no number of generations: ours was chosen among 0, 20 and 100 on training data of MNIST
+    that were held out, by the accuracy on the newest of ten permuted sessions.
+    training: by default with the supplement's batch size, optimizer and learning rate.
+    """
+
+    kind: Literal["pathnet"] = "pathnet"
+    modules: int = Field(default=10, ge=1, le=1_000)
+    active: int = Field(default=5, ge=1, le=1_000)
+    width: int = Field(default=80, ge=1, le=10_000)
+    population: int = Field(default=64, ge=2, le=100_000)
+    generations: int = Field(default=20, ge=0, le=1_000_000)
+    batches: int = Field(default=50, ge=1, le=1_000_000)
+    training: RecipeChanges | None = RecipeChanges(
+        batch_size=16, optimizer="adam", learning_rate=2e-3
+    )
+
+    @model_validator(mode="after")
+    def _path_fits(self) -> PathNetSettings:
+        if self.active > self.modules:
+            raise ValueError(
+                f"active is {self.active}, which is more than the {self.modules} modules of a "
+                f"layer: lower active or raise modules"
+            )
+        if self.modules * self.width > _WIDEST:
+            raise ValueError(
+                f"a layer has modules x width, {self.modules} x {self.width} = "
+                f"{self.modules * self.width} units, expected {_WIDEST} or less: lower one of them"
+            )
+        return self
+
+
+class PathNet(Learner):
+    """Search a path for each task, train it, freeze its modules and draw the others anew.
+
+    A path is evaluated by training it in place on some batches; its fitness is its accuracy on
+    them, before each step. Weights are shared by all paths. The best path is trained further for
+    the recipe's epochs. Modules of earlier tasks may be on it; they are not trained. Once all are
+    frozen only the task's output layer learns. What was learned never changes again.
+
+    It must be told the task: `view` appends the task's index to the inputs, and each task has
+    output layers of its own (for all K classes, as the network is built before the tasks are met;
+    those of the task's own classes alone compete in its training).
+    Cached features round indices above 256, so `network` raises InputError for more tasks.
+
+    Features: `layer1` and `layer2`, for each example the sum of the outputs of the modules that
+    are on the path of its task; `output`, the scores of that task's output layer. Partial
+    retraining keeps the paths and draws all modules behind the feature anew.
+
+    Source: Fernando et al. 2017, section 2; Kemker 2018's supplement. Deviations: the best path is
+    trained for the recipe's epochs after a fixed number of tournaments, where Kemker stops early;
+    every training of a path has an Adam of its own; a fresh draw in place of the first weights.
+
+    Costs: one pass (`ops_one_pass`) is that of the whole network, all M modules of a layer and the
+    outputs of all T tasks, as it runs in tests and retraining. Training pays for the path alone,
+    with the outputs of the task's own classes: CE is too kind to PathNet by the ratio of the two.
+    """
+
+    settings: PathNetSettings
+    model: PathNetwork
+    task_aware = True
+    own_features = ("layer1", "layer2", "output")
+
+    def __init__(
+        self, model: nn.Module, recipe: Recipe, settings: base.Settings, seed: int
+    ) -> None:
+        super().__init__(model, recipe, settings, seed)
+        self._meters: dict[object, OpsMeter] = {}
+
+    @classmethod
+    def network(
+        cls, settings: base.Settings, shape: Sequence[int], classes: int, tasks: int
+    ) -> nn.Module:
+        own = cast(PathNetSettings, settings)
+        if tasks > _MOST_TASKS:
+            raise InputError(
+                f"PathNet can learn at most {_MOST_TASKS} tasks, got {tasks}: give the scenario "
+                f"fewer, or leave PathNet out"
+            )
+        inputs = int(torch.Size(shape).numel()) - 1
+        return PathNetwork(inputs, classes, tasks, own.modules, own.active, own.width)
+
+    @classmethod
+    def view(cls, scenario: Scenario) -> Scenario:
+        return replace(scenario, tasks=tuple(map(_with_index, scenario.tasks)))
+
+    def begin(self, task: Task) -> None:
+        tasks = len(self.model.learned)
+        if not 1 <= task.index <= tasks:
+            raise InputError(
+                f"the network has outputs for {tasks} tasks, but task {task.name!r} has the index "
+                f"{task.index}: build it for all tasks of the scenario"
+            )
+
+    def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
+        own = self.settings
+        draw = self.stream("search")
+        data = Examples(data.x, _places(task.classes, self.model)[data.y])
+        paths = random_paths(own.population, len(self.model.layers), own.active, own.modules, draw)
+
+        def fitness(path: Tensor) -> float:
+            count = own.batches * self.recipe.batch_size
+            drawn = torch.randint(len(data), (count,), generator=draw).to(data.y.device)
+            once = replace(self.recipe, epochs=1)
+            return self._train_path(path, task, data.take(drawn), once, draw, meter)
+
+        best = search_path(fitness, paths, own.modules, own.generations, draw)
+        self._train_path(best, task, data, self.recipe, self.stream("batches"), meter)
+        self.model.keep(task.index - 1, best)
+
+    def end(self, task: Task) -> None:
+        fresh = copy.deepcopy(self.model)
+        initialize(fresh, self.recipe.init, self.stream("modules"))
+        self.model.renew(fresh)
+
+    def _train_path(
+        self,
+        path: Tensor,
+        task: Task,
+        data: Examples,
+        recipe: Recipe,
+        generator: torch.Generator,
+        meter: OpsMeter,
+    ) -> float:
+        """Train a path in place; return its accuracy on the batches, before each step."""
+        lifted = LiftedPath(self.model, path, task.index - 1, task.classes)
+        # Steps on paths of one shape cost the same: to watch them at every path takes long.
+        shape = tuple((p.shape, p.requires_grad) for p in lifted.parameters())
+        own = self._meters.setdefault(shape, OpsMeter())
+        total, steps, counting = own.total, own.steps, _Counting(data.y.device)
+        fit(lifted, data, recipe, generator, objective=counting, meter=own)
+        lifted.put_back(self.model)
+        trained = sum(p.numel() for p in lifted.parameters() if p.requires_grad)
+        meter.add(own.total - total + (own.steps - steps) * trained * optimizer_ops(recipe))
+        return float(counting.right) / (recipe.epochs * len(data))
+
+
+class _Counting(Objective):
+    """Cross-entropy, with a count of what was classified rightly on the way."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.right = torch.zeros((), dtype=torch.int64, device=device)
+
+    def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+        scores: Tensor = model(x)
+        self.right += (scores.detach().argmax(1) == y).sum()
+        return functional.cross_entropy(scores, y)
+
+
+def _with_index(task: Task) -> Task:
+    halves = [
+        Examples(functional.pad(half.x.flatten(1), (0, 1), value=task.index), half.y)
+        for half in (task.train, task.test)
+    ]
+    return replace(task, train=halves[0], test=halves[1])
+
+
+def _places(classes: Sequence[int], model: PathNetwork) -> Tensor:
+    """Return the place of each label among the classes (K,), 0 for those that are not there."""
+    _, outputs = model.output.tasks_classes
+    places = torch.zeros(outputs, dtype=torch.int64)
+    places[list(classes)] = torch.arange(len(classes))
+    return places.to(model.learned.device)

@@ -1,0 +1,122 @@
+"""A self-organizing map: units on a lattice, each with a prototype, moved by single examples."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+
+class SelfOrganisingMap(nn.Module):
+    """U = rows x columns units on a square lattice, each with a prototype in the input's space.
+
+    From inputs (B, ...), which it flattens to (B, D), it gives the units' activity (B, U) in
+    (0, 1]. With d_i the distance of an input from the prototype of unit i, and b the unit that is
+    nearest (the winner),
+
+        z_i = exp(-(d_i^2 - d_b^2) / (2 width^2 s)),    s = the mean over the units of d_i^2 - d_b^2
+
+    so that the winner's activity is 1 and the activity stays the same when all inputs and
+    prototypes are scaled by a number, or get further elements in which no prototypes differ.
+
+    The papers give no formula for the activity (Kemker 2018's supplement: "custom"); this one is
+    ours.
+    """
+
+    def __init__(self, inputs: int, rows: int, columns: int, width: float) -> None:
+        super().__init__()
+        self.rows, self.columns, self.width = rows, columns, width
+        self.prototypes = nn.Parameter(torch.empty(rows * columns, inputs))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw small prototypes, N(0, 0.01^2): the first examples pull all of them away."""
+        nn.init.normal_(self.prototypes, std=0.01)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.activity(self.squared_distances(x.flatten(1)))
+
+    def squared_distances(self, x: Tensor) -> Tensor:
+        """Return (B, U) squared distances of inputs (B, D) from the prototypes."""
+        norms = self.prototypes.square().sum(1)
+        return torch.addmm(norms + x.square().sum(1, True), x, self.prototypes.T, alpha=-2)
+
+    def activity(self, squared: Tensor) -> Tensor:
+        """Return the activity (..., U) for squared distances (..., U) from the prototypes."""
+        beyond = squared - squared.amin(-1, keepdim=True)
+        # Where all units are equally near, all of them are active.
+        scale = beyond.mean(-1, keepdim=True).clamp_(min=torch.finfo(beyond.dtype).tiny)
+        return (beyond / scale).mul(-0.5 / self.width**2).exp()
+
+    def lattice(self) -> Tensor:
+        """Return (U, U) squared distances between units on the lattice, neighbours being 1 apart.
+
+        >>> SelfOrganisingMap(3, rows=2, columns=2, width=0.2).lattice()[0].tolist()
+        [0.0, 1.0, 1.0, 2.0]
+        """
+        like = self.prototypes
+        unit = torch.arange(self.rows * self.columns, device=like.device)
+        places = torch.stack([unit // self.columns, unit % self.columns], 1)
+        between = places[:, None] - places
+        return between.square().sum(2).to(like.dtype)
+
+
+class Steps:
+    """Steps of a map through a block of B examples, one after the other.
+
+    In each step, every prototype w_i moves toward the example x by a share p_i of the way,
+
+        w_i <- w_i + p_i (x - w_i),    p_i = rate exp(-g_i^2 / (2 radius^2))
+
+    with g_i the distance between unit i and the winner on the lattice (Kohonen 1982).
+
+    Within a block the prototypes stay in the span of those at its start and of its examples:
+    w_i = s_i (w_i^0 + sum_j c_ij x_j). What a step needs of them are their products with the
+    examples, which follow from w^0 x and x x, each one matrix product for the whole block; so a
+    step costs B and not D multiply-adds a unit. `write` puts the prototypes where the steps have
+    taken them. The same as step after step on the prototypes themselves, up to rounding.
+    """
+
+    def __init__(self, som: SelfOrganisingMap, x: Tensor) -> None:
+        prototypes, gram = som.prototypes.detach(), x @ x.T
+        self._prototypes, self._x = prototypes, x
+        # As rows: to cut a tensor takes as long as a step's arithmetic.
+        self._products, self._gram = (x @ prototypes.T).unbind(), gram.unbind()
+        self._squares = gram.diagonal().tolist()
+        self._norms = prototypes.square().sum(1)
+        self._c = prototypes.new_zeros(len(x), len(prototypes))
+        self._c_rows, self._ct = self._c.unbind(), self._c.T
+        self._ones = torch.ones_like(self._norms)
+        self._s = self._ones.clone()
+        self._product, self._squared, self._keep = (torch.empty_like(self._s) for _ in range(3))
+        self._moved = False
+
+    def squared_distances(self, k: int) -> Tensor:
+        """Return (U,) squared distances of the block's example k; overwritten by the next call."""
+        product = self._product
+        torch.addmv(self._products[k], self._ct, self._gram[k], out=product).mul_(self._s)
+        return torch.sub(self._norms, product, alpha=2, out=self._squared).add_(self._squares[k])
+
+    def move(self, k: int, share: Tensor) -> None:
+        """Move the prototypes by shares (U,) toward example k, whose distances were taken last."""
+        keep = torch.sub(self._ones, share, out=self._keep)
+        # |w + p (x - w)|^2 = (1 - p) ((1 - p) |w|^2 + 2 p w x) + p^2 |x|^2
+        self._norms.mul_(keep).addcmul_(self._product, share, value=2).mul_(keep)
+        self._norms.addcmul_(share, share, value=self._squares[k])
+        torch.div(share, self._s.mul_(keep), out=self._c_rows[k])
+        self._moved = True
+
+    def write(self) -> None:
+        """Put the prototypes where the steps have taken them."""
+        if self._moved:
+            self._prototypes.addmm_(self._ct, self._x).mul_(self._s[:, None])
+
+
+def longest_block(rate: float, most: int = 64) -> int:
+    """Return how many steps a block may have.
+
+    At that rate, `most` or so few that what is left of a prototype is above a millionth: its share
+    is divided by.
+    """
+    return max(1, min(most, int(math.log(1e-6) / math.log1p(-rate))))

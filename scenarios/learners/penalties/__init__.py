@@ -1,0 +1,1 @@
+"""Learners that hold parameters by a quadratic penalty."""

@@ -1,0 +1,1 @@
+"""Learners with a memory of their own: replay and gradient projection."""

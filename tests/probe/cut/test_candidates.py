@@ -1,0 +1,273 @@
+"""The features that a model offers, against plain hooks, autograd and the cuts themselves."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torchvision.models import DenseNet, MobileNetV2, ResNet, VisionTransformer
+from torchvision.models.resnet import BasicBlock
+from torchvision.models.vgg import make_layers
+
+from probe.cut.candidates import Candidate, candidates
+from probe.cut.outputs import tensors_of
+from probe.cut.split import split
+from probe.errors import InputError
+from probe.seeding import global_stream, stream
+from scenarios.networks import ARCHITECTURES
+from tests.zoo import ZOO, specimen
+from tests.zoo_cuts.net import Net
+from tests.zoo_cuts.written import written
+
+SMALL = [name for name in ZOO if name != "reduced_resnet18"]
+
+
+def runs(model: nn.Module, x: Tensor) -> tuple[list[tuple[str, Tensor]], Tensor]:
+    """Run a model in eval mode; return its modules' outputs as they finish, and its own."""
+    seen: list[tuple[str, Tensor]] = []
+    handles = [
+        module.register_forward_hook(lambda m, i, o, name=name: seen.append((name, o)))
+        for name, module in model.named_modules()
+        if name
+    ]
+    output = model.eval()(x)
+    for handle in handles:
+        handle.remove()
+    times = Counter(name for name, _ in seen)
+    before: Counter[str] = Counter()
+    found = []
+    for name, value in seen:
+        before[name] += 1
+        found.append((f"{name}#{before[name]}" if times[name] > 1 else name, value))
+    return found, output
+
+
+def feeding(model: nn.Module, value: Tensor) -> set[str]:
+    """The parameters that a value's gradient reaches."""
+    names, parameters = zip(*model.named_parameters(), strict=True)
+    grads = torch.autograd.grad(value.sum(), parameters, allow_unused=True, retain_graph=True)
+    return {name for name, grad in zip(names, grads, strict=True) if grad is not None}
+
+
+def elements(model: nn.Module, names: set[str]) -> int:
+    return sum(model.get_parameter(name).numel() for name in names)
+
+
+def chosen(model: nn.Module, *shape: int) -> list[str]:
+    found = candidates(model, torch.randn(3, *shape, generator=stream(0)))
+    return [one.feature for one in found if one.suggested]
+
+
+def listed(net: Net) -> dict[str, Candidate]:
+    model, sample, _ = net.made()
+    return {one.feature: one for one in candidates(model, sample, net.output)}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_order_shapes_and_parameters_are_those_of_hooks_and_autograd(name: str) -> None:
+    model, x, _ = specimen(name)
+    expected, output = runs(model, x[:4])
+    behind_output = feeding(model, output)
+    found = candidates(model, x[:4])
+    assert [one.feature for one in found] == [feature for feature, _ in expected]
+    for one, (_, value) in zip(found, expected, strict=True):
+        frozen = feeding(model, value) if value.requires_grad else set()
+        assert one.shape == tuple(value.shape[1:])
+        assert one.frozen == elements(model, frozen)
+        assert one.left == elements(model, behind_output - frozen)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_what_is_cached_is_what_the_cut_gives(name: str) -> None:
+    model, x, _ = specimen(name)
+    cached = 0
+    for one in candidates(model, x[:4]):
+        try:
+            cut = split(model, one.feature, x[:8])
+        except InputError:
+            assert one.slow
+            continue
+        assert bool(one.slow) == bool(cut.slow)
+        if cut.cached:
+            parts = tensors_of(cut.prefix(x))
+            kept = [part[0] for part in parts if not torch.equal(part, x)]
+            assert one.bytes == sum(row.numel() * row.element_size() for row in kept)
+            assert one.values == len(parts)
+            cached += 1
+    assert cached
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_our_networks_features_are_suggested(name: str) -> None:
+    with global_stream(stream(0)):
+        model = ARCHITECTURES[name].build((3, 32, 32), 5)
+    assert chosen(model, 3, 32, 32) == list(ARCHITECTURES[name].features)
+
+
+@pytest.mark.parametrize(
+    ("build", "features"),
+    [
+        (
+            lambda: ResNet(BasicBlock, [1, 1, 1, 1], num_classes=5),
+            "maxpool layer1 layer2 layer3 layer4 fc",
+        ),
+        (
+            lambda: nn.Sequential(
+                OrderedDict(
+                    features=make_layers([4, "M", 8, 8, "M"], batch_norm=True),
+                    classifier=nn.Sequential(nn.Flatten(), nn.Linear(512, 5), nn.Dropout()),
+                )
+            ),
+            "features.3 features.6 features.10 classifier",
+        ),
+        (
+            lambda: VisionTransformer(32, 16, 3, 2, 8, 16, num_classes=5),
+            "conv_proj "
+            + " ".join(f"encoder.layers.encoder_layer_{i}" for i in range(3))
+            + " heads",
+        ),
+        (
+            lambda: DenseNet(4, (2, 2, 2), 8, num_classes=5),
+            "features.pool0 features.denseblock1 features.transition1 features.denseblock2 "
+            "features.transition2 features.denseblock3 classifier",
+        ),
+        (
+            lambda: MobileNetV2(5, 0.1, [[1, 8, 1, 1], [2, 8, 2, 2]]),
+            "features.0 features.1 features.2 features.3 features.4 classifier",
+        ),
+    ],
+    ids=["resnet", "vgg", "vit", "densenet", "mobilenet"],
+)
+def test_block_ends_are_suggested(build, features: str) -> None:  # type: ignore[no-untyped-def]
+    with global_stream(stream(0)):
+        model = build()
+    assert chosen(model, 3, 32, 32) == features.split()
+
+
+def test_no_feature_is_suggested_inside_a_block_or_after_dropout_or_a_reshape() -> None:
+    class Residual(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b = nn.Linear(8, 8), nn.Linear(8, 8)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x + self.b(torch.relu(self.a(x)))
+
+    stem = [nn.Linear(6, 8), nn.ReLU(), nn.Dropout(), nn.Flatten()]
+    model = nn.Sequential(*stem, Residual(), Residual(), nn.Linear(8, 3), nn.Softmax(1))
+    assert chosen(model, 6) == ["1", "4", "5", "7"]
+    # One level deeper there are no more.
+    assert chosen(nn.Sequential(*stem[:2], Residual(), nn.Linear(8, 3)), 6) == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize(("depth", "step"), [(20, 1), (21, 2), (45, 3)])
+def test_of_many_features_every_nth_is_suggested_up_to_the_output(depth: int, step: int) -> None:
+    model = nn.Sequential(*(nn.Linear(2, 2) for _ in range(depth)))
+    assert chosen(model, 2) == [str(n) for n in range(depth) if (depth - 1 - n) % step == 0]
+
+
+def test_a_skip_across_the_cut_is_cached_too_and_no_good_feature() -> None:
+    @written((6,), "a b d c", {"a": (6, 4), "b": (4, 5), "d": (5, 2), "c": (6, 3)})
+    def skips(m: Any, x: Tensor) -> Tensor:
+        first = m.a(x)
+        return m.c(torch.cat([first, m.d(m.b(first))], 1))
+
+    found = listed(skips)
+    assert {name: one.values for name, one in found.items()} == {"a": 1, "b": 2, "d": 1, "c": 1}
+    assert {name: one.bytes for name, one in found.items()} == {"a": 16, "b": 36, "d": 24, "c": 12}
+    assert [name for name, one in found.items() if one.suggested] == ["a", "d", "c"]
+
+
+def test_before_any_parameter_nothing_is_cached_but_the_input() -> None:
+    model = nn.Sequential(nn.Flatten(), nn.Linear(12, 3))
+    first, _ = candidates(model, torch.randn(3, 4, 3))
+    assert (first.values, first.bytes, first.frozen, first.left) == (1, 0, 0, 39)
+    assert not first.suggested
+
+
+def test_what_mixes_examples_is_run_the_slow_way() -> None:
+    @written((6,), "a b", {"a": (6, 5), "b": (5, 3)})
+    def mixes(m: Any, x: Tensor) -> Tensor:
+        y = m.a(x)
+        return m.b(y - y.mean(0))
+
+    @written((6,), "a b", {"a": (6, 5), "b": (5, 3)})
+    def keeps(m: Any, x: Tensor) -> Tensor:
+        y = m.a(x)
+        return m.b(y - y.mean(1, keepdim=True))
+
+    assert listed(mixes)["b"].slow
+    assert listed(mixes)["b"].bytes == 0
+    assert (listed(mixes)["a"].slow, listed(mixes)["a"].bytes) == ("", 20)
+    assert not any(one.slow for one in listed(keeps).values())
+
+
+def test_what_is_random_or_depends_on_no_input_is_left_out() -> None:
+    @written((6,), "a c", {"a": (6, 4), "table": nn.Identity, "noisy": nn.Identity, "c": (4, 3)})
+    def draws(m: Any, x: Tensor) -> Tensor:
+        return m.noisy(torch.rand_like(m.a(x))) + 0 * m.table(m.c.bias).sum() + 0
+
+    assert list(listed(draws)) == ["a"]
+
+
+def test_only_what_the_logits_depend_on_is_left() -> None:
+    @written((6,), "a b", {"a": (6, 4), "b": (4, 3), "aside": (4, 7)}, output="logits")
+    def answers(m: Any, x: Tensor) -> dict[str, Tensor]:
+        y = m.a(x)
+        return {"aside": m.aside(y), "logits": m.b(y)}
+
+    found = listed(answers)
+    assert {name: (one.frozen, one.left) for name, one in found.items()} == {
+        "a": (28, 15),
+        "aside": (28 + 35, 15),
+        "b": (28 + 15, 0),
+    }
+    # The model's output is a feature, also where more is returned than the logits.
+    assert [name for name, one in found.items() if one.suggested][-1] == "b"
+
+
+def test_of_several_tensors_the_first_has_its_shape_shown() -> None:
+    found = candidates(
+        nn.Sequential(nn.LSTM(4, 5, batch_first=True), First()), torch.randn(3, 7, 4)
+    )
+    assert [(one.shape, one.tensors, one.values) for one in found] == [
+        ((7, 5), 3, 1),
+        ((7, 5), 1, 1),
+    ]
+
+
+def test_an_example_may_be_several_rows_or_stand_in_another_dimension() -> None:
+    model = nn.Sequential(nn.Flatten(0, 1), nn.Linear(4, 2), nn.Unflatten(0, (-1, 7)), Turned())
+    found = candidates(model, torch.randn(3, 7, 4))
+    assert [one.shape for one in found] == [(7, 4), (7, 2), (7, 2), (7, 2)]
+
+
+def test_two_examples_do_not_show_what_grows() -> None:
+    with pytest.raises(InputError, match="holds 2 examples, expected 3"):
+        candidates(nn.Linear(4, 2), torch.randn(2, 4))
+
+
+def test_the_model_is_left_as_it_was() -> None:
+    model, x, _ = specimen("drops")
+    model.get_submodule("second").eval()
+    modes = [module.training for module in model.modules()]
+    state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    before = torch.get_rng_state()
+    candidates(model, x[:4])
+    assert [module.training for module in model.modules()] == modes
+    assert all(torch.equal(tensor, state[name]) for name, tensor in model.state_dict().items())
+    assert not any(module._forward_hooks for module in model.modules())
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+class First(nn.Module):
+    def forward(self, x: tuple[Tensor, object]) -> Tensor:
+        return x[0]
+
+
+class Turned(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.transpose(0, 1)

@@ -1,0 +1,90 @@
+"""Chaudhry's worked example, and the traps of forgetting and intransigence."""
+
+import numpy as np
+import pytest
+
+from probe.errors import InputError, NotMeasured
+from probe.metrics import chaudhry, gem
+from probe.metrics.matrix import AccuracyMatrix
+
+WORKED_EXAMPLE = AccuracyMatrix.square(
+    [
+        [0.7, 0.0, 0.0, 0.0],
+        [0.8, 0.9, 0.0, 0.0],
+        [0.6, 0.9, 0.9, 0.0],
+        [0.5, 0.9, 0.9, 0.9],
+    ]
+)
+
+
+def test_worked_example_a_task_seen_at_7_8_6_5_tenths_has_forgotten_3():
+    assert chaudhry.task_forgetting(WORKED_EXAMPLE, 4) == pytest.approx([0.3, 0, 0])
+    assert chaudhry.forgetting(WORKED_EXAMPLE, 4) == pytest.approx(0.3 / 3)
+
+
+def test_worked_example_against_a_jj_only_2_tenths_are_lost():
+    lost = WORKED_EXAMPLE.measured(1, 1) - WORKED_EXAMPLE.measured(4, 1)
+    assert lost == pytest.approx(0.2)
+    assert gem.bwt(WORKED_EXAMPLE) == pytest.approx(-0.2 / 3)
+
+
+def test_forgetting_is_negative_where_the_last_task_improved_an_earlier_one():
+    improving = AccuracyMatrix.square([[0.5, 0.0], [0.9, 0.9]])
+    assert chaudhry.forgetting(improving, 2) == pytest.approx(-0.4)
+
+
+def test_accuracy_before_the_task_was_learned_counts_as_past_knowledge():
+    lucky = AccuracyMatrix.square([[0.9, 0.8, 0.0], [0.9, 0.6, 0.0], [0.9, 0.6, 0.9]])
+    assert chaudhry.task_forgetting(lucky, 3) == pytest.approx([0, 0.2])
+
+
+def test_accuracy_before_any_training_does_not_count_as_past_knowledge():
+    values = np.vstack([np.ones(4), WORKED_EXAMPLE.values[1:]])
+    same = chaudhry.task_forgetting(WORKED_EXAMPLE, 4)
+    assert np.array_equal(chaudhry.task_forgetting(AccuracyMatrix(values), 4), same)
+
+
+def test_forgetting_after_the_first_task_is_undefined():
+    with pytest.raises(NotMeasured, match="k >= 2"):
+        chaudhry.forgetting(WORKED_EXAMPLE, 1)
+
+
+@pytest.mark.parametrize("k", [0, 5, -1])
+@pytest.mark.parametrize("metric", [chaudhry.average_accuracy, chaudhry.forgetting])
+def test_k_that_is_no_task_is_refused(metric, k):
+    with pytest.raises(InputError, match=r"tasks 1\.\.4"):
+        metric(WORKED_EXAMPLE, k)
+
+
+def test_intransigence_takes_the_reference_as_a_matrix_or_as_its_diagonal():
+    diagonal = [0.9, 0.7, 0.8, 1.0]
+    table = np.tril(np.full((4, 4), 0.5), -1) + np.diag(diagonal)
+    by_matrix, by_diagonal = (
+        [chaudhry.intransigence(WORKED_EXAMPLE, reference, k) for k in (1, 2, 3, 4)]
+        for reference in (AccuracyMatrix.square(table), diagonal)
+    )
+    assert by_matrix == by_diagonal == pytest.approx([0.2, -0.2, -0.1, 0.1])
+
+
+def test_a_learner_is_not_intransigent_against_itself():
+    for k in (1, 2, 3, 4):
+        assert chaudhry.intransigence(WORKED_EXAMPLE, WORKED_EXAMPLE, k) == 0
+
+
+@pytest.mark.parametrize(
+    ("reference", "reason"),
+    [
+        ([0.9, 0.9], "expected 4 tasks"),
+        (AccuracyMatrix.square(np.eye(3)), "expected 4 tasks"),
+        ([90, 80, 70, 60], "fractions"),
+    ],
+)
+def test_a_reference_that_does_not_fit_is_refused(reference, reason):
+    with pytest.raises(InputError, match=reason):
+        chaudhry.intransigence(WORKED_EXAMPLE, reference, 1)
+
+
+def test_a_reference_without_the_needed_cell_says_that_it_is_the_reference():
+    with pytest.raises(NotMeasured, match="reference's accuracy on task 2"):
+        chaudhry.intransigence(WORKED_EXAMPLE, [0.9, np.nan, 0.9, 0.9], 2)
+    assert chaudhry.intransigence(WORKED_EXAMPLE, [0.9, np.nan, 0.9, 0.9], 3) == 0

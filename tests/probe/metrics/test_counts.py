@@ -1,0 +1,111 @@
+"""Confusion counts against scikit-learn, and what they refuse."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, confusion_matrix
+
+from probe.errors import InputError
+from probe.metrics.counts import Counts
+
+pairs = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=80)
+
+
+@given(pairs)
+def test_counts_equal_scikit_learns_confusion_matrix(pairs):
+    true, predicted = np.array(pairs).T
+    counts = Counts.of(true, predicted, classes=5)
+    assert np.array_equal(counts.table, confusion_matrix(true, predicted, labels=range(5)))
+    assert counts.total == len(pairs)
+    assert counts.accuracy() == pytest.approx(accuracy_score(true, predicted))
+
+
+@given(pairs)
+def test_mean_per_class_is_scikit_learns_balanced_accuracy(pairs):
+    every_class = [*pairs, *((c, 0) for c in range(5))]
+    true, predicted = np.array(every_class).T
+    counts = Counts.of(true, predicted, classes=5)
+    assert counts.mean_per_class() == pytest.approx(balanced_accuracy_score(true, predicted))
+
+
+@given(pairs, pairs)
+def test_counts_of_parts_add_up_to_the_counts_of_the_whole(first, second):
+    parts = [Counts.of(*np.array(part).T, classes=5) for part in (first, second)]
+    assert parts[0] + parts[1] == Counts.of(*np.array(first + second).T, classes=5)
+
+
+def test_accuracy_weights_classes_by_examples_and_mean_per_class_does_not():
+    counts = Counts.of([0] * 9 + [1], [0] * 10, classes=2)
+    assert counts.accuracy() == 0.9
+    assert counts.mean_per_class() == 0.5
+
+
+def test_accuracy_on_some_classes_asks_for_the_true_class_only():
+    counts = Counts.of([0, 0, 1, 1, 2], [0, 2, 1, 0, 0], classes=3)
+    assert counts.accuracy([0, 1]) == 0.5
+    assert counts.accuracy([2]) == 0
+
+
+def test_no_examples_is_nan_and_a_class_without_any_is_left_out_of_the_mean():
+    counts = Counts.of([0, 0], [0, 1], classes=3)
+    assert np.isnan(counts.accuracy([1, 2]))
+    assert np.isnan(counts.mean_per_class([1, 2]))
+    assert counts.mean_per_class() == 0.5
+
+
+def test_no_labels_at_all_are_zero_counts():
+    assert Counts.of([], [], classes=2) == Counts(np.zeros((2, 2), dtype=int))
+
+
+def test_equal_counts_are_equal_and_hash_alike():
+    first, second = (Counts.of([0, 1], [1, 1], classes=2) for _ in range(2))
+    assert first == second
+    assert len({first, second}) == 1
+    assert first != Counts.of([0, 1], [1, 0], classes=2)
+    assert first != Counts.of([0, 1], [1, 1], classes=3)
+
+
+def test_the_table_is_a_copy_that_cannot_be_written():
+    table = np.eye(2, dtype=int)
+    counts = Counts(table)
+    table[0, 0] = 7
+    assert counts.total == 2
+    with pytest.raises(ValueError, match="read-only"):
+        counts.table[0, 0] = 7
+
+
+@pytest.mark.parametrize("kind", ["<u1", "<u4", "<i8", ">i2"])
+def test_many_tables_at_once_give_the_counts_that_each_alone_gives(kind):
+    tables = np.random.default_rng(0).integers(0, 99, (7, 3, 3)).astype(kind)
+    each, expected = Counts.each(tables), tuple(map(Counts, tables))
+    tables[:] = 0
+    assert each == expected
+    assert {counts.table.dtype for counts in each} == {np.dtype(np.int64)}
+    with pytest.raises(ValueError, match="read-only"):
+        each[3].table[0, 0] = 7
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: Counts(np.zeros((2, 3), dtype=int)), "square"),
+        (lambda: Counts(np.zeros(4, dtype=int)), "square"),
+        (lambda: Counts.each(np.eye(2, dtype=int)), r"square \(n, K, K\)"),
+        (lambda: Counts.each(np.zeros((2, 2, 3), dtype=int)), r"square \(n, K, K\)"),
+        (lambda: Counts.each(np.zeros((2, 2, 2))), "whole numbers"),
+        (lambda: Counts.each(-np.eye(3, dtype=int)[None]), "none below 0"),
+        (lambda: Counts(np.eye(2)), "whole numbers"),
+        (lambda: Counts(-np.eye(2, dtype=int)), "none below 0"),
+        (lambda: Counts.of([0, 1], [0], classes=2), "one length"),
+        (lambda: Counts.of([[0, 1]], [[0, 1]], classes=2), "two label vectors"),
+        (lambda: Counts.of([0, 2], [0, 1], classes=2), r"labels must lie in 0\.\.1"),
+        (lambda: Counts.of([0, 1], [0, -1], classes=2), r"labels must lie in 0\.\.1"),
+        (lambda: Counts.of([0.0, 0.7], [0, 1], classes=2), "whole numbers, got float64"),
+        (lambda: Counts.of([0], [0], classes=2).accuracy([-1]), r"classes must lie in 0\.\.1"),
+        (lambda: Counts.of([0], [0], 2) + Counts.of([0], [0], 1), "2 and 1 classes"),
+    ],
+)
+def test_what_are_no_counts_is_refused(make, reason):
+    with pytest.raises(InputError, match=reason):
+        make()

@@ -1,0 +1,118 @@
+"""The accuracy matrix: its cells, its rows, and gaps that never turn into numbers."""
+
+import numpy as np
+import pytest
+
+from probe.errors import InputError, NotMeasured
+from probe.metrics.counts import Counts
+from probe.metrics.matrix import AccuracyMatrix
+from probe.metrics.task_counts import TaskCounts
+
+VALUES = np.array([[0.1, 0.2], [0.3, np.nan], [0.5, 0.6]])
+R = AccuracyMatrix(VALUES)
+
+
+def test_row_is_tasks_learned_so_far_and_columns_count_from_one():
+    assert R.tasks == 2
+    assert R.measured(0, 1) == 0.1
+    assert R.measured(2, 1) == 0.5
+    assert (R.cell(0, 1), R.cell(2, 2)) == (0.1, 0.6)
+    assert np.array_equal(R.measured(2, [1, 2]), [0.5, 0.6])
+    assert np.array_equal(R.measured([[0], [2]], [1, 2]), [[0.1, 0.2], [0.5, 0.6]])
+
+
+def test_a_square_matrix_has_a_row_before_training_that_was_not_measured():
+    square = AccuracyMatrix.square(np.eye(2))
+    assert np.isnan(square.values[0]).all()
+    assert np.array_equal(square.values[1:], np.eye(2))
+    with pytest.raises(NotMeasured, match=r"R\[0,1\] \(task 1 before any training\)"):
+        square.measured(0, 1)
+
+
+def test_the_first_missing_cell_is_named():
+    with pytest.raises(NotMeasured, match=r"R\[1,2\] \(task 2 after task 1\) was not measured"):
+        R.measured([0, 1, 2], 2)
+    with pytest.raises(NotMeasured, match=r"R\[1,2\] \(task 2 after task 1\) was not measured"):
+        R.cell(1, 2)
+
+
+def test_mean_is_over_the_cells_asked_for_and_needs_them_all():
+    assert R.mean(2, [1, 2]) == pytest.approx(0.55)
+    with pytest.raises(NotMeasured, match=r"R\[1,2\]"):
+        R.mean(1, [1, 2])
+    with pytest.raises(NotMeasured, match="no cell to average"):
+        R.mean(np.arange(0), np.arange(0))
+
+
+def test_the_tasks_seen_are_the_first_k_of_row_k():
+    values = np.random.default_rng(0).random((5, 4))
+    for k in range(1, 5):
+        assert AccuracyMatrix(values).seen(k).tolist() == values[k, :k].tolist()
+    # A gap elsewhere takes nothing away.
+    assert R.seen(2).tolist() == [0.5, 0.6]
+    assert R.seen(1).tolist() == [0.3]
+
+
+def test_a_gap_among_the_tasks_seen_is_named_and_no_row_is_past_the_last():
+    with pytest.raises(NotMeasured, match=r"R\[2,1\] \(task 1 after task 2\) was not measured"):
+        AccuracyMatrix.square([[0.5, 0.5], [np.nan, 0.5]]).seen(2)
+    for k in (3, 0, -1):
+        with pytest.raises(InputError, match=rf"k in 1\.\.2, got {k}"):
+            R.seen(k)
+
+
+@pytest.mark.parametrize(("i", "j"), [(1, 0), (1, 3), (3, 1), (-1, 1), ([0, 1], [1, -1])])
+def test_a_cell_outside_the_matrix_is_refused_not_wrapped_around(i, j):
+    with pytest.raises(InputError, match=r"i in 0\.\.2 and j in 1\.\.2"):
+        R.measured(i, j)
+
+
+@pytest.mark.parametrize(("i", "j"), [(1, 0), (1, 3), (3, 1), (-1, 1), (2, -1)])
+def test_one_cell_outside_is_refused_too(i, j):
+    with pytest.raises(InputError, match=r"i in 0\.\.2 and j in 1\.\.2"):
+        R.cell(i, j)
+
+
+def of_counts(runs: list[Counts], tasks: tuple[tuple[int, ...], ...]) -> AccuracyMatrix:
+    return AccuracyMatrix.of_counts([TaskCounts(tasks=tasks, tables=(run,)) for run in runs])
+
+
+def test_rows_are_accuracies_of_the_counts_on_each_tasks_classes():
+    untrained = Counts.of([0, 1, 2, 2], [2, 2, 2, 0], classes=3)
+    after_first = Counts.of([0, 1, 2, 2], [2, 1, 2, 2], classes=3)
+    after_second = Counts.of([0, 1, 2, 2], [0, 1, 0, 1], classes=3)
+    R = of_counts([untrained, after_first, after_second], ((2,), (1, 0)))
+    assert np.array_equal(R.values, [[0.5, 0], [1, 0.5], [0, 1]])
+
+
+def test_a_task_without_test_examples_is_not_measured():
+    runs = [Counts.of([0], [0], classes=2)] * 3
+    R = of_counts(runs, ((0,), (1,)))
+    with pytest.raises(NotMeasured, match=r"R\[2,2\]"):
+        R.measured(2, 2)
+
+
+def test_the_values_are_a_copy_that_cannot_be_written():
+    values = np.zeros((2, 1))
+    R = AccuracyMatrix(values)
+    values[0, 0] = 1
+    assert R.measured(0, 1) == 0
+    with pytest.raises(ValueError, match="read-only"):
+        R.values[0, 0] = 1
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: AccuracyMatrix(np.eye(2)), r"shape \(T\+1, T\).*AccuracyMatrix\.square"),
+        (lambda: AccuracyMatrix(np.zeros((1, 0))), r"got \(1, 0\)"),
+        (lambda: AccuracyMatrix.square(np.zeros((3, 2))), r"square \(T, T\) matrix"),
+        (lambda: AccuracyMatrix.square([0.5, 0.5]), r"square \(T, T\) matrix"),
+        (lambda: AccuracyMatrix.square([[0.5, 0], [0, 97.5]]), r"R\[2,2\] = 97.5 is outside"),
+        (lambda: AccuracyMatrix.square([[-0.5]]), r"R\[1,1\] = -0.5 is outside"),
+        (lambda: AccuracyMatrix.square([[np.inf]]), r"R\[1,1\] = inf is outside"),
+    ],
+)
+def test_what_is_no_accuracy_matrix_is_refused(make, reason):
+    with pytest.raises(InputError, match=reason):
+        make()

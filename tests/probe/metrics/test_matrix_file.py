@@ -1,0 +1,217 @@
+"""Matrices from files: what is read, what is refused and with which words."""
+
+import os
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from probe.errors import InputError
+from probe.metrics.matrix_file import read_matrix
+
+SQUARE = np.array([[0.9, 0.1], [0.5, 0.8]])
+FULL = np.array([[0.2, 0.3], [0.9, 0.1], [0.5, 0.8]])
+
+
+def as_csv(table):
+    return "\n".join(
+        ",".join("" if np.isnan(cell) else repr(float(cell)) for cell in row) for row in table
+    )
+
+
+def read_text(directory, text, percent=False):
+    path = directory / "R.csv"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return read_matrix(path, percent)
+
+
+def read_saved(directory, array, percent=False):
+    path = directory / "R.npy"
+    np.save(path, array)
+    return read_matrix(path, percent)
+
+
+@pytest.mark.parametrize("read", [lambda d, a: read_text(d, as_csv(a)), read_saved])
+def test_columns_decide_the_tasks_and_an_extra_row_is_before_training(tmp_path, read):
+    assert np.array_equal(read(tmp_path, FULL).values, FULL)
+    square = read(tmp_path, SQUARE).values
+    assert np.isnan(square[0]).all()
+    assert np.array_equal(square[1:], SQUARE)
+
+
+cells = st.one_of(st.just(np.nan), st.floats(0, 1))
+
+
+def measured(table):
+    return not np.isnan(table).all()
+
+
+tables = st.integers(2, 5).flatmap(
+    lambda T: arrays(np.float64, (T + 1, T), elements=cells).filter(measured)
+)
+
+
+@given(table=tables)
+def test_every_matrix_reads_back_bit_for_bit(tmp_path_factory, table):
+    directory = tmp_path_factory.mktemp("matrix")
+    for R in (read_text(directory, as_csv(table)), read_saved(directory, table)):
+        assert np.array_equal(R.values, table, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\ufeff.9,.1\n.5,.8\n",
+        ".9,.1\r\n.5,.8\r\n",
+        ".9,.1\n.5,.8",
+        ".9,.1\n.5,.8\n\n  \n\n",
+        "  .9 ,\t.1\n.5 , .8 \n",
+        "9e-1,0.1\n0.5,+0.8\n",
+    ],
+)
+def test_harmless_differences_in_the_text_are_allowed(tmp_path, text):
+    assert np.array_equal(read_text(tmp_path, text).values[1:], SQUARE)
+
+
+@pytest.mark.parametrize("text", ["0.9,\n0.5,0.8", "0.9, nan\n0.5,0.8", "0.9,NaN\n0.5,0.8"])
+def test_an_empty_cell_and_nan_are_not_measured(tmp_path, text):
+    values = read_text(tmp_path, text).values
+    assert np.isnan(values[1, 1])
+    assert not np.isnan(values[[1, 2, 2], [0, 0, 1]]).any()
+
+
+def test_empty_last_cells_of_a_file_are_not_trailing_blanks(tmp_path):
+    values = read_text(tmp_path, "0.9,0.1\n, \n").values
+    assert np.array_equal(np.isnan(values), [[True, True], [False, False], [True, True]])
+
+
+def test_one_task(tmp_path):
+    assert read_text(tmp_path, "0.5\n").tasks == 1
+    assert np.array_equal(read_text(tmp_path, "0.1\n0.5\n").values, [[0.1], [0.5]])
+
+
+def test_percent_is_turned_into_fractions(tmp_path):
+    assert read_text(tmp_path, "90,0\n100,80", percent=True).values[1:] == pytest.approx(
+        np.array([[0.9, 0.0], [1.0, 0.8]])
+    )
+    whole = np.array([[90, 10], [50, 80]])
+    assert read_saved(tmp_path, whole, percent=True).values[1:] == pytest.approx(SQUARE)
+
+
+@pytest.mark.parametrize(
+    ("text", "percent", "reason"),
+    [
+        ("", False, "is empty"),
+        (" \n\n", False, "is empty"),
+        ("0.9,0.1\n0.5\n", False, "ragged: line 2 has 1 cells, line 1 has 2"),
+        ("0.9,0.1\n\n0.5,0.8\n", False, "ragged: line 2 has 1 cells"),
+        ("task 1,task 2\n0.9,0.1\n", False, "line 1, column 1: 'task 1' is not a number"),
+        ("0.9,0.1\n0.5,x\n", False, "line 2, column 2: 'x' is not a number"),
+        ("0.9;0.1\n0.5;0.8\n", False, "'0.9;0.1' is not a number; give numbers separated by"),
+        ("0.9,0.1,0.2\n0.5,0.8,0.1\n", False, r"shape \(2, 3\)"),
+        ("0.9,0.1\n" * 4, False, r"shape \(4, 2\)"),
+        ("0.9,0.1\n", False, r"shape \(1, 2\)"),
+        ("0.9,0.1\n50,0.8\n", False, "row 2, column 1: 50.0 is outside .* pass --percent"),
+        ("0.9,0.1\n-0.5,0.8\n", False, "row 2, column 1: -0.5 is outside .* correct this cell"),
+        ("0.9,500\n0.5,0.8\n", False, "row 1, column 2: 500.0 is outside .* correct this cell"),
+        ("90,inf\n50,80\n", False, r"column 1: 90.0 is outside \[0, 1\]; correct this cell"),
+        ("90,inf\n50,80\n", True, "row 1, column 2: inf is outside"),
+        ("90,101\n50,80\n", True, r"row 1, column 2: 101.0 is outside \[0, 100\]; correct"),
+        ("90,-1\n50,80\n", True, "row 1, column 2: -1.0 is outside"),
+        (b"\xff\xfe0\x00.\x00", False, "not UTF-8 text"),
+    ],
+)
+def test_a_csv_that_is_no_accuracy_matrix_is_refused(tmp_path, text, percent, reason):
+    with pytest.raises(InputError, match=rf"R\.csv.*{reason}"):
+        read_text(tmp_path, text, percent)
+
+
+@pytest.mark.parametrize(
+    ("array", "reason"),
+    [
+        (np.array([0.5, 0.9]), r"shape \(2,\)"),
+        (np.array(0.5), r"shape \(\)"),
+        (np.zeros((2, 2, 2)), r"shape \(2, 2, 2\)"),
+        (np.zeros((0, 0)), "is empty"),
+        (np.array([["a", "b"], ["c", "d"]]), "holds <U1 values"),
+        (np.array([[1j, 0], [0, 1]]), "holds complex128 values"),
+        (np.array([[0.5, np.inf], [0, 1]]), "inf is outside"),
+        (np.array([[True, False], [True, True]]), "holds bool values"),
+        (np.full((2, 2), np.nan), "holds no number: fill in"),
+        (np.array([[97.5, 0], [0, 1]]), "97.5 is outside .* --percent"),
+    ],
+)
+def test_an_npy_that_is_no_accuracy_matrix_is_refused(tmp_path, array, reason):
+    with pytest.raises(InputError, match=rf"R\.npy.*{reason}"):
+        read_saved(tmp_path, array)
+
+
+class Evil:
+    def __reduce__(self):
+        return pytest.fail, ("the pickle was run",)
+
+
+def test_pickled_objects_are_refused_and_not_run(tmp_path):
+    path = tmp_path / "R.npy"
+    np.save(path, np.array([[Evil()]]), allow_pickle=True)
+    with pytest.raises(InputError, match="pickled objects are refused"):
+        read_matrix(path)
+    path.write_bytes(pickle.dumps(Evil()))
+    with pytest.raises(InputError, match="pickled objects are refused"):
+        read_matrix(path)
+
+
+def test_a_damaged_npy_is_refused(tmp_path):
+    path = tmp_path / "R.npy"
+    np.save(path, SQUARE)
+    whole = path.read_bytes()
+    unclosed_header = whole.replace(b"}", b" ")
+    for damaged in (b"", whole[:4], whole[:60], whole[:-1], b"0.9,0.1", unclosed_header):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match="not a readable"):
+            read_matrix(path)
+    path.write_bytes(whole)
+    assert np.array_equal(read_matrix(path).values[1:], SQUARE)
+
+
+def test_an_archive_of_arrays_is_refused(tmp_path):
+    np.savez(tmp_path / "R.npz", SQUARE)
+    (tmp_path / "R.npz").rename(tmp_path / "R.npy")
+    with pytest.raises(InputError, match="not a readable"):
+        read_matrix(tmp_path / "R.npy")
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("R.csv", "does not exist"),
+        ("R.npy", "does not exist"),
+        ("R.txt", r"named \.csv or \.npy"),
+        ("R", r"named \.csv or \.npy"),
+    ],
+)
+def test_a_missing_file_and_a_wrong_name_are_refused(tmp_path, name, reason):
+    with pytest.raises(InputError, match=reason):
+        read_matrix(tmp_path / name)
+
+
+def test_a_directory_is_refused(tmp_path):
+    (tmp_path / "R.csv").mkdir()
+    with pytest.raises(InputError, match="cannot be read"):
+        read_matrix(tmp_path / "R.csv")
+
+
+def test_the_suffix_may_be_in_capitals(tmp_path):
+    (tmp_path / "R.CSV").write_text(as_csv(SQUARE))
+    assert np.array_equal(read_matrix(tmp_path / "R.CSV").values[1:], SQUARE)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "npy"])
+def test_a_pipe_into_which_nobody_writes_is_not_waited_for(tmp_path, suffix):
+    path = tmp_path / f"R.{suffix}"
+    os.mkfifo(path)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_matrix(path)

@@ -1,0 +1,89 @@
+"""PRA and per-task micro-F1 against scikit-learn, and by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score, f1_score
+
+from probe.errors import InputError, NotMeasured
+from probe.metrics.counts import Counts
+from probe.metrics.murata import forgetting_strength, pra, task_f1
+
+TASKS = [[4, 5], [0, 1, 2], [3]]
+CLASSES = 6
+
+
+@st.composite
+def predictions(draw):
+    """Labels in which every class occurs, and any predictions at all."""
+    extra = draw(st.lists(st.integers(0, CLASSES - 1), max_size=60))
+    true = [*range(CLASSES), *extra]
+    predicted = draw(st.lists(st.integers(0, CLASSES - 1), min_size=len(true), max_size=len(true)))
+    return np.array(true), np.array(predicted)
+
+
+@given(predictions())
+def test_task_f1_equals_scikit_learns_micro_f1(pair):
+    true, predicted = pair
+    expected = [
+        f1_score(true, predicted, labels=classes, average="micro", zero_division=0.0)
+        for classes in TASKS
+    ]
+    assert task_f1(Counts.of(true, predicted, CLASSES), TASKS) == pytest.approx(expected)
+
+
+@given(predictions())
+def test_pra_equals_scikit_learns_accuracy(pair):
+    assert pra(Counts.of(*pair, CLASSES)) == pytest.approx(accuracy_score(*pair))
+
+
+@given(predictions())
+def test_one_task_of_all_classes_has_f1_equal_to_pra(pair):
+    counts = Counts.of(*pair, CLASSES)
+    assert task_f1(counts, [range(CLASSES)]) == pytest.approx([pra(counts)])
+
+
+def test_task_f1_by_hand():
+    # Task {0, 1}: TP 3 + 1; FN 2 + 3; FP 1 + 2. Task {2}: TP 4, FN 1, FP 3.
+    counts = Counts(np.array([[3, 1, 1], [1, 1, 2], [0, 1, 4]]))
+    recall, precision = 4 / 9, 4 / 7
+    first = 2 * recall * precision / (recall + precision)
+    assert task_f1(counts, [[0, 1], [2]]) == pytest.approx([first, 8 / 12])
+
+
+def test_a_confusion_within_a_task_counts_against_it():
+    right = Counts.of([0, 0, 1, 1], [0, 0, 1, 1], classes=2)
+    confused = Counts.of([0, 0, 1, 1], [0, 1, 1, 0], classes=2)
+    assert task_f1(right, [[0, 1]]) == [1]
+    assert task_f1(confused, [[0, 1]]) == [0.5]
+
+
+def test_scores_follow_the_executed_order():
+    counts = Counts.of([0, 0, 1, 2], [0, 1, 1, 0], classes=3)
+    f1 = task_f1(counts, [[0], [1], [2]])
+    assert len(set(f1)) == 3
+    assert np.array_equal(task_f1(counts, [[2], [0], [1]]), f1[[2, 0, 1]])
+
+
+def test_a_task_that_is_never_predicted_has_f1_zero():
+    assert np.array_equal(task_f1(Counts.of([0, 1], [0, 0], classes=2), [[1]]), [0])
+
+
+def test_nothing_measured_is_no_number():
+    empty = Counts(np.zeros((2, 2), dtype=int))
+    with pytest.raises(NotMeasured, match="none were counted"):
+        pra(empty)
+    with pytest.raises(NotMeasured, match=r"task 2 \(classes \[1\]\) has no test examples"):
+        task_f1(Counts.of([0, 0], [0, 1], classes=2), [[0], [1]])
+
+
+@pytest.mark.parametrize("classes", [[-1], [0, 2]])
+def test_a_class_that_was_not_counted_is_refused(classes):
+    with pytest.raises(InputError, match=r"task 1 has classes .* expected some of 0\.\.1"):
+        task_f1(Counts.of([0, 1], [0, 1], classes=2), [classes])
+
+
+def test_forgetting_strength_is_what_is_lost_against_offline():
+    assert forgetting_strength(offline=0.9, pra=0.6) == pytest.approx(0.3)
+    assert forgetting_strength(offline=0.9, pra=0.95) == pytest.approx(-0.05)

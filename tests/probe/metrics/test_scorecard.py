@@ -1,0 +1,131 @@
+"""The scorecard: every number equals its metric, every gap has a reason."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from probe.errors import InputError
+from probe.metrics import chaudhry, diaz_rodriguez, gem, kemker
+from probe.metrics.matrix import AccuracyMatrix
+from probe.metrics.scorecard import scorecard
+
+rng = np.random.default_rng(0)
+R = AccuracyMatrix(rng.random((4, 3)))
+REFERENCE = AccuracyMatrix.square(rng.random((3, 3)))
+IDEAL, SIZES = 0.9, [10, 30, 20]
+
+
+def test_a_full_scorecard_holds_every_metric_and_no_reason():
+    card = scorecard(R, reference=REFERENCE, ideal=IDEAL, test_sizes=SIZES)
+    assert card.values == {
+        "gem": {"acc": gem.acc(R), "bwt": gem.bwt(R), "fwt": gem.fwt(R)},
+        "diaz_rodriguez": {
+            "accuracy": diaz_rodriguez.accuracy(R),
+            "bwt": diaz_rodriguez.bwt(R),
+            "rem": diaz_rodriguez.rem(R),
+            "bwt_plus": diaz_rodriguez.bwt_plus(R),
+            "fwt": diaz_rodriguez.fwt(R),
+        },
+        "chaudhry": {
+            "average_accuracy": [chaudhry.average_accuracy(R, k) for k in (1, 2, 3)],
+            "forgetting": [None, chaudhry.forgetting(R, 2), chaudhry.forgetting(R, 3)],
+            "intransigence": [chaudhry.intransigence(R, REFERENCE, k) for k in (1, 2, 3)],
+        },
+        "kemker": {
+            "alpha_base": [kemker.alpha_base(R, i) for i in (1, 2, 3)],
+            "alpha_new": [kemker.alpha_new(R, i) for i in (1, 2, 3)],
+            "alpha_all": [kemker.alpha_all(R, i, SIZES) for i in (1, 2, 3)],
+            "omega_base": kemker.omega_base(R, IDEAL),
+            "omega_new": kemker.omega_new(R),
+            "omega_all": kemker.omega_all(R, IDEAL, SIZES),
+        },
+    }
+    assert list(card.not_measured) == ["chaudhry.forgetting[1]"]
+    assert "k >= 2" in card.not_measured["chaudhry.forgetting[1]"]
+
+
+def test_a_square_matrix_alone_lacks_what_needs_more():
+    card = scorecard(AccuracyMatrix.square(R.values[1:]))
+    reasons = card.not_measured
+    assert set(reasons) == {
+        "gem.fwt",
+        "chaudhry.forgetting[1]",
+        *(f"chaudhry.intransigence[{k}]" for k in (1, 2, 3)),
+        "kemker.omega_base",
+        "kemker.omega_all",
+    }
+    assert "R[0,2]" in reasons["gem.fwt"]
+    assert "--ideal" in reasons["kemker.omega_base"]
+    assert "--reference" in reasons["chaudhry.intransigence[2]"]
+
+
+def test_one_task_has_accuracy_and_reasons_for_the_rest():
+    one = AccuracyMatrix(np.array([[0.5], [0.75]]))
+    card = scorecard(one, reference=one, ideal=0.75, test_sizes=[10])
+    numbers = {f"{paper}.{name}": value for paper, name, value in card.rows() if value is not None}
+    assert numbers == {
+        "gem.acc": 0.75,
+        "diaz_rodriguez.accuracy": 0.75,
+        "chaudhry.average_accuracy[1]": 0.75,
+        "chaudhry.intransigence[1]": 0,
+        "kemker.alpha_base[1]": 0.75,
+        "kemker.alpha_new[1]": 0.75,
+        "kemker.alpha_all[1]": 0.75,
+    }
+    assert set(card.not_measured) == {
+        "gem.bwt",
+        "gem.fwt",
+        "diaz_rodriguez.bwt",
+        "diaz_rodriguez.rem",
+        "diaz_rodriguez.bwt_plus",
+        "diaz_rodriguez.fwt",
+        "chaudhry.forgetting[1]",
+        "kemker.omega_base",
+        "kemker.omega_new",
+        "kemker.omega_all",
+    }
+
+
+cells = st.one_of(st.just(np.nan), st.floats(0, 1))
+
+
+@given(st.integers(1, 4).flatmap(lambda T: arrays(np.float64, (T + 1, T), elements=cells)))
+def test_a_number_is_null_exactly_where_a_reason_is_given(table):
+    card = scorecard(AccuracyMatrix(table), ideal=0.5)
+    read = json.loads(card.to_json(), parse_constant=pytest.fail)
+    assert read == {**card.values, "not_measured": card.not_measured}
+    gaps = [f"{paper}.{name}" for paper, name, value in card.rows() if value is None]
+    assert sorted(gaps) == sorted(card.not_measured)
+    assert all(card.not_measured.values())
+
+
+def test_the_json_has_the_papers_and_the_reasons_and_plain_numbers():
+    read = json.loads(scorecard(R).to_json())
+    assert list(read) == ["gem", "diaz_rodriguez", "chaudhry", "kemker", "not_measured"]
+    assert read["gem"]["acc"] == gem.acc(R)
+    assert read["chaudhry"]["forgetting"][0] is None
+    assert read["chaudhry"]["forgetting"][2] == chaudhry.forgetting(R, 3)
+
+
+def test_rows_name_each_k():
+    rows = {(paper, name): value for paper, name, value in scorecard(R).rows()}
+    assert len(rows) == 3 + 5 + 3 * 3 + 3 * 3 + 3
+    assert rows["chaudhry", "forgetting[3]"] == chaudhry.forgetting(R, 3)
+    assert rows["kemker", "alpha_base[2]"] == kemker.alpha_base(R, 2)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "reason"),
+    [
+        ({"reference": AccuracyMatrix.square(np.eye(2))}, "expected 3 tasks"),
+        ({"ideal": 90.0}, "ideal accuracy"),
+        ({"test_sizes": [1, 2]}, "2 test sizes"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_errors_not_gaps(inputs, reason):
+    with pytest.raises(InputError, match=reason):
+        scorecard(R, **inputs)

@@ -1,0 +1,182 @@
+"""Counts of several tasks: each task's own scores, whether or not tasks share classes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from sklearn.metrics import balanced_accuracy_score, f1_score, recall_score
+
+from probe.errors import InputError, NotMeasured
+from probe.metrics.counts import Counts
+from probe.metrics.matrix import AccuracyMatrix
+from probe.metrics.murata import task_f1
+from probe.metrics.task_counts import Mean, TaskCounts, shared
+
+K = 6
+DISJOINT = ((4, 1), (0,), (2, 3, 5))
+ALIKE = ((0, 1, 2, 3, 4, 5),) * 3
+OVERLAPPING = ((0, 1, 2, 3), (3, 4, 5), (5, 0))
+Labels = NDArray[np.int64]
+
+
+def drawn(
+    tasks: tuple[tuple[int, ...], ...], seed: int, most: int = 40
+) -> tuple[list[Labels], list[Labels]]:
+    """Return labels and predictions of each task; every class of a task is there at least once."""
+    draw = np.random.default_rng(seed)
+    true = [np.array([*task, *draw.choice(task, draw.integers(most))]) for task in tasks]
+    # Half of them right, so that no score is 0 or 1 by accident.
+    predicted = [np.where(draw.random(len(y)) < 0.5, y, draw.integers(0, K, len(y))) for y in true]
+    return true, predicted
+
+
+def counted(
+    tasks: tuple[tuple[int, ...], ...], true: list[Labels], predicted: list[Labels]
+) -> TaskCounts:
+    sizes = [len(y) for y in true]
+    return TaskCounts.of(np.concatenate(true), np.concatenate(predicted), sizes, tasks, K)
+
+
+@given(st.integers(0, 2**32))
+def test_of_tasks_that_share_no_class_the_merged_data_tell_everything(seed: int) -> None:
+    true, predicted = drawn(DISJOINT, seed)
+    counts = counted(DISJOINT, true, predicted)
+    y, p = np.concatenate(true), np.concatenate(predicted)
+    merged = Counts.of(y, p, K)
+    assert counts.tables == (merged,)
+    for place, task in enumerate(DISJOINT, 1):
+        assert counts.accuracy(place) == merged.accuracy(task)
+        assert counts.test_size(place) == len(true[place - 1])
+    assert counts.f1().tolist() == task_f1(merged, DISJOINT).tolist()
+    expected = [f1_score(y, p, labels=task, average="micro") for task in DISJOINT]
+    assert counts.f1() == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("tasks", [DISJOINT, ALIKE, OVERLAPPING])
+@given(seed=st.integers(0, 2**32))
+def test_accuracies_are_those_of_a_plain_loop_over_each_tasks_own_data(
+    tasks: tuple[tuple[int, ...], ...], seed: int
+) -> None:
+    true, predicted = drawn(tasks, seed)
+    counts = counted(tasks, true, predicted)
+    for place, (y, p) in enumerate(zip(true, predicted, strict=True), 1):
+        assert counts.accuracy(place) == sum(map(int.__eq__, y.tolist(), p.tolist())) / len(y)
+        assert counts.test_size(place) == len(y)
+        recall = recall_score(y, p, labels=tasks[place - 1], average="macro")
+        assert counts.accuracy(place, "classes") == pytest.approx(recall, abs=1e-12)
+    every = Counts.of(np.concatenate(true), np.concatenate(predicted), K)
+    assert counts.total == every
+
+
+@given(st.integers(0, 2**32))
+def test_the_mean_over_classes_is_scikit_learns_balanced_accuracy(seed: int) -> None:
+    true, predicted = drawn(ALIKE, seed)
+    counts = counted(ALIKE, true, predicted)
+    expected = [balanced_accuracy_score(y, p) for y, p in zip(true, predicted, strict=True)]
+    got = [counts.accuracy(place, "classes") for place in (1, 2, 3)]
+    assert got == pytest.approx(expected, abs=1e-12)
+
+
+@given(st.integers(0, 2**32))
+def test_f1_of_a_task_of_all_classes_is_its_accuracy(seed: int) -> None:
+    """Every false positive is another class's false negative, and both are its own."""
+    counts = counted(ALIKE, *drawn(ALIKE, seed))
+    expected = [counts.accuracy(place) for place in (1, 2, 3)]
+    assert counts.f1() == pytest.approx(expected, abs=1e-12)
+
+
+@given(st.integers(0, 2**32))
+def test_f1_of_a_task_that_shares_classes_is_that_of_its_own_data(seed: int) -> None:
+    true, predicted = drawn(OVERLAPPING, seed)
+    counts = counted(OVERLAPPING, true, predicted)
+    expected = [
+        f1_score(y, p, labels=task, average="micro", zero_division=0)
+        for task, y, p in zip(OVERLAPPING, true, predicted, strict=True)
+    ]
+    assert counts.f1() == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("tasks", [ALIKE, OVERLAPPING])
+@given(seed=st.integers(0, 2**32))
+def test_f1_of_tasks_that_share_classes_is_to_the_bit_that_of_each_table(
+    tasks: tuple[tuple[int, ...], ...], seed: int
+) -> None:
+    counts = counted(tasks, *drawn(tasks, seed))
+    each = zip(counts.tables, tasks, strict=True)
+    assert counts.f1().tolist() == [task_f1(table, [own])[0] for table, own in each]
+
+
+def test_a_prediction_for_another_tasks_example_counts_only_where_classes_are_disjoint() -> None:
+    """The example of task 2 is taken for task 1's class: disjoint, that costs task 1 precision."""
+    true, predicted = [0, 0, 1], [0, 0, 0]
+    apart = TaskCounts.of(true, predicted, [2, 1], [[0], [1]], classes=2)
+    assert apart.f1() == pytest.approx([2 * 2 / (2 + 3), 0])
+    alike = TaskCounts.of(true, predicted, [2, 1], [[0, 1], [0, 1]], classes=2)
+    assert alike.f1() == pytest.approx([1, 0])
+
+
+def test_the_matrix_is_over_examples_or_over_classes() -> None:
+    """Of task 1, 3 of 4 are right, of its classes 1/1 and 2/3; of task 2, 1 of 3: 0/1 and 1/2."""
+    true, predicted = [0, 1, 1, 1, 0, 1, 1], [0, 1, 1, 0, 1, 1, 0]
+    run = TaskCounts.of(true, predicted, [4, 3], [[0, 1], [0, 1]], classes=2)
+    assert AccuracyMatrix.of_counts([run] * 3).values.tolist() == [[3 / 4, 1 / 3]] * 3
+    by_class = AccuracyMatrix.of_counts([run] * 3, "classes").values
+    assert by_class == pytest.approx(np.array([[(1 + 2 / 3) / 2, 1 / 4]] * 3))
+
+
+def test_a_task_without_test_data_has_no_accuracy_and_no_f1() -> None:
+    counts = TaskCounts.of([0, 1], [0, 0], [2, 0], [[0, 1], [1, 0]], classes=2)
+    assert (counts.accuracy(1), counts.test_size(2)) == (0.5, 0)
+    assert np.isnan([counts.accuracy(2), counts.accuracy(2, "classes")]).all()
+    with pytest.raises(NotMeasured, match="task 2 of 2 has no test examples"):
+        counts.f1()
+
+
+def test_a_single_task_is_its_own_merged_data() -> None:
+    counts = TaskCounts.of([0, 1, 1], [0, 1, 0], [3], [[0, 1]], classes=2)
+    assert (counts.accuracy(1), counts.test_size(1), len(counts.tables)) == (2 / 3, 3, 1)
+
+
+@pytest.mark.parametrize("tasks", [[[0], [1]], [[0, 1], [0, 1]]])
+@pytest.mark.parametrize("sizes", [[2, 2], [2, 0], [3], [1, 1, 1], [4, -1]])
+def test_sizes_that_do_not_fit_are_refused(tasks: list[list[int]], sizes: list[int]) -> None:
+    with pytest.raises(InputError, match=r"sizes .* do not fit 3 examples, 2 tasks"):
+        TaskCounts.of([0, 1, 1], [0, 1, 0], sizes, tasks, classes=2)
+
+
+@pytest.mark.parametrize(("tasks", "tables"), [(DISJOINT, 3), (ALIKE, 1), (ALIKE, 2), (ALIKE, 4)])
+def test_a_number_of_tables_that_does_not_fit_is_refused(
+    tasks: tuple[tuple[int, ...], ...], tables: int
+) -> None:
+    table = Counts(np.eye(K, dtype=np.int64))
+    with pytest.raises(InputError, match=f"got {tables} tables of counts, expected"):
+        TaskCounts(tasks=tasks, tables=(table,) * tables)
+
+
+@pytest.mark.parametrize("tasks", [DISJOINT, ALIKE, OVERLAPPING])
+@pytest.mark.parametrize("place", [0, -1, 4])
+def test_places_count_from_1(tasks: tuple[tuple[int, ...], ...], place: int) -> None:
+    counts = counted(tasks, *drawn(tasks, 0))
+    for asked in (counts.accuracy, counts.test_size):
+        with pytest.raises(InputError, match=f"no task {place}: places count from 1 to 3"):
+            asked(place)
+
+
+def test_one_class_in_two_tasks_is_shared() -> None:
+    assert [shared(tasks) for tasks in (DISJOINT, ALIKE, OVERLAPPING, ALIKE[:1])] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize("task", [(0, K), (-1, 0)])
+@pytest.mark.parametrize("mean", ["examples", "classes"])
+def test_a_class_that_was_not_counted_has_no_accuracy(task: tuple[int, ...], mean: Mean) -> None:
+    counts = TaskCounts(tasks=(task,), tables=(Counts(np.eye(K, dtype=int)),))
+    with pytest.raises(InputError, match=r"classes must lie in 0\.\.5"):
+        counts.accuracies(mean)

@@ -1,0 +1,142 @@
+"""Bins of equal width against scikit-learn; cuts by description length against published ones."""
+
+import os
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, load_iris
+from sklearn.preprocessing import KBinsDiscretizer
+
+from probe.errors import InputError
+from probe.redundancy.bins import equal_width, minimum_description
+from probe.redundancy.fcbf import non_redundant
+from scenarios.data.datasets import Location, load
+
+# What Weka and R's package discretization give for Fisher's iris.
+IRIS_CUTS = ([5.55, 6.15], [2.95, 3.35], [2.45, 4.75], [0.8, 1.75])
+
+
+def entropy(labels) -> float:
+    p = np.unique(labels, return_counts=True)[1] / len(labels)
+    return float(-(p * np.log2(p)).sum())
+
+
+def plain_cuts(x, y) -> list[float]:
+    """Fayyad & Irani's cuts of one feature, by their formula, between any two of its values."""
+    order = np.argsort(x, kind="stable")
+    x, y = x[order], y[order]
+    places = [k for k in range(1, len(x)) if x[k - 1] < x[k]]
+    costs = [
+        round((k * entropy(y[:k]) + (len(y) - k) * entropy(y[k:])) / len(y), 12) for k in places
+    ]
+    if not places:
+        return []
+    k = places[int(np.argmin(costs))]
+    S, S1, S2 = ((len(set(part.tolist())), entropy(part)) for part in (y, y[:k], y[k:]))
+    delta = np.log2(3 ** S[0] - 2) - (S[0] * S[1] - S1[0] * S1[1] - S2[0] * S2[1])
+    if S[1] - min(costs) <= (np.log2(len(y) - 1) + delta) / len(y):
+        return []
+    return [*plain_cuts(x[:k], y[:k]), (x[k - 1] + x[k]) / 2, *plain_cuts(x[k:], y[k:])]
+
+
+@pytest.mark.parametrize("bins", [2, 3, 10, 256])
+def test_equal_width_is_that_of_scikit_learn(bins):
+    x = np.random.default_rng(0).normal(size=(500, 4)) * [1, 10, 0.01, 1] + [0, 5, 0, 100]
+    peer = KBinsDiscretizer(bins, encode="ordinal", strategy="uniform", subsample=None)
+    assert (equal_width(x, bins) == peer.fit_transform(x)).all()
+
+
+def test_256_bins_keep_every_grey_level_of_an_8_bit_image_apart():
+    levels = np.arange(256)
+    x = np.stack([levels, levels // 2, levels % 10], axis=1).astype(np.float32) / np.float32(255)
+    codes = equal_width(x, 256)
+    assert codes[:, 0].tolist() == levels.tolist()
+    assert [len(set(column.tolist())) for column in codes.T] == [256, 128, 10]
+
+
+def test_description_length_cuts_iris_as_published():
+    x, y = load_iris(return_X_y=True)
+    expected = [np.digitize(column, cuts) for column, cuts in zip(x.T, IRIS_CUTS, strict=True)]
+    assert (minimum_description(x, y) == np.stack(expected, axis=1)).all()
+
+
+def test_description_length_is_the_formula_on_real_images():
+    x, y = load_digits(return_X_y=True)
+    x, y = x[:600, ::5], y[:600]
+    expected = [np.digitize(column, plain_cuts(column, y)) for column in x.T]
+    assert (minimum_description(x, y) == np.stack(expected, axis=1)).all()
+    assert np.max(expected) >= 2
+
+
+@pytest.mark.parametrize(("N", "D"), [(256, 50), (20, 400)], ids=["every level", "few examples"])
+def test_description_length_is_the_formula_where_it_is_a_near_thing(N, D):
+    """Most cuts are hardly worth it or hardly not."""
+    rng = np.random.default_rng(0)
+    x = np.stack([rng.permutation(N) for _ in range(D)], axis=1).astype(float)
+    y = np.where(rng.random(N) < 0.8, 3 * x[:, 0] // N, rng.integers(0, 3, N)).astype(int)
+    x = np.where(rng.random(x.shape) < np.linspace(0.2, 0.9, D), x[:, :1], x)
+    x[:2] = [[0], [N - 1]]
+    cuts = [plain_cuts(column, y) for column in x.T]
+    expected = [np.digitize(column, found) for column, found in zip(x.T, cuts, strict=True)]
+    assert (minimum_description(x, y) == np.stack(expected, axis=1)).all()
+    assert {0, 1, 2} <= set(map(len, cuts))
+
+
+def test_the_names_of_the_classes_make_no_difference():
+    """Both first cuts are equally good, and only after the first of them is a second one worth it.
+
+    By the order of its sums alone an entropy in floats would prefer the one or the other.
+    """
+    counts = np.array([[0, 5, 0], [5, 0, 10], [10, 5, 0]])
+    levels, classes = np.indices(counts.shape)
+    x, y = (np.repeat(which, counts.ravel()) for which in (levels, classes))
+    for names in permutations(range(3)):
+        codes = minimum_description(x[:, None].astype(float), np.array(names)[y])
+        assert (codes[:, 0] == x).all()
+
+
+def test_a_feature_stays_whole_unless_it_tells_of_the_classes():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 1000)
+    noise, told = rng.normal(size=1000), y + 0.1 * rng.normal(size=1000)
+    codes = minimum_description(np.stack([noise, told, np.ones(1000)], axis=1), y)
+    assert codes.max(0).tolist() == [0, 2, 0]
+    assert (codes[:, 1] == y).all()
+
+
+def test_a_thousand_classes_are_not_too_many():
+    y = np.arange(3000) % 1000
+    told, untold = y >= 500, np.arange(3000) >= 1000
+    codes = minimum_description(np.stack([told, untold], axis=1).astype(float), y)
+    assert (codes == np.stack([told, np.zeros(3000)], axis=1)).all()
+
+
+def test_mnist_has_the_39_non_redundant_features_of_the_paper():
+    """Kemker 2018, table S9; with bins of equal width there are a few more."""
+    folder = Path(os.environ.get("PROBE_DATA") or "/nonexistent")
+    if not (folder / "MNIST").is_dir():
+        pytest.skip("PROBE_DATA names no folder with MNIST")
+    train = load("mnist", Location(folder)).train
+    x, y = train.x.flatten(1).numpy(), train.y.numpy()
+    assert len(non_redundant(minimum_description(x, y), y)) == 39
+    assert len(non_redundant(equal_width(x, 10), y)) == 45
+
+
+@pytest.mark.parametrize("bins", [1, 257])
+def test_bins_are_2_to_256(bins):
+    with pytest.raises(InputError, match=f"2 to 256 bins, not {bins}"):
+        equal_width(np.zeros((3, 2)), bins)
+
+
+@pytest.mark.parametrize("x", [np.array([[np.nan]]), np.zeros(3), np.zeros((0, 3))])
+def test_only_finite_features_can_be_put_into_bins(x):
+    with pytest.raises(InputError, match=r"expected finite features \(N, D\)"):
+        equal_width(x, 4)
+
+
+@pytest.mark.parametrize("labels", [np.array([0]), np.array([0, -1]), np.array([0.0, 1.0])])
+def test_labels_are_class_numbers_one_for_each_example(labels):
+    with pytest.raises(InputError, match="a class number from 0 for each of 2 examples"):
+        minimum_description(np.zeros((2, 1)), labels)

@@ -1,0 +1,165 @@
+"""Symmetric uncertainty and FCBF against their definitions, scikit-learn and a plain loop."""
+
+from collections import Counter
+from itertools import product
+from math import log2
+
+import numpy as np
+import pytest
+from sklearn.metrics import mutual_info_score
+
+from probe.errors import InputError
+from probe.redundancy.fcbf import non_redundant, relevance, symmetric_uncertainty
+
+SEVERAL = [2 + k % 9 for k in range(3000)]
+
+
+def entropy(values) -> float:
+    values = list(values)
+    return -sum(n / len(values) * log2(n / len(values)) for n in Counter(values).values())
+
+
+def uncertainty(x, y) -> float:
+    """SU by Kemker 2018's eq. 5 to 8, with H(X|Y) as the mean over the values of Y."""
+    given = sum(np.mean(y == value) * entropy(x[y == value]) for value in set(y.tolist()))
+    both = entropy(x) + entropy(y)
+    return 2 * (entropy(x) - given) / both if both else 0.0
+
+
+def plain_fcbf(codes, labels, threshold=0.0) -> list[int]:
+    """FCBF as a list from which elements are struck, after Yu & Liu 2003."""
+    with_class = {f: round(uncertainty(x, labels), 12) for f, x in enumerate(codes.T)}
+    relevant = [f for f in with_class if with_class[f] > threshold]
+    listed = sorted(relevant, key=lambda f: (-with_class[f], f))
+    for p in list(listed):
+        if p in listed:
+            for f in listed[listed.index(p) + 1 :]:
+                if round(uncertainty(codes[:, p], codes[:, f]), 12) >= with_class[f]:
+                    listed.remove(f)
+    return listed
+
+
+def some_codes(bins, examples, seed=0):
+    """Features of those numbers of bins, and labels; each feature tells one of their two digits."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 12, examples)
+    digits = np.stack([labels // 4, labels % 4], axis=1)[:, np.arange(len(bins)) % 2]
+    tells = rng.random(digits.shape) < rng.random(len(bins))
+    return np.where(tells, digits, rng.integers(0, 1000, digits.shape)) % np.array(bins), labels
+
+
+@pytest.mark.parametrize("bins", [[2, 5, 1, 3, 8, 2], [40, 2, 256, 1, 30, 7]])
+def test_the_matrix_is_that_of_the_definition(bins):
+    codes, labels = some_codes(bins, examples=300)
+    plain = [[uncertainty(x, y) for x in codes.T] for y in codes.T]
+    assert symmetric_uncertainty(codes) == pytest.approx(np.array(plain), abs=1e-11)
+    with_class = [uncertainty(x, labels) for x in codes.T]
+    assert relevance(codes, labels) == pytest.approx(np.array(with_class), abs=1e-11)
+
+
+def test_the_shared_information_is_that_of_scikit_learn():
+    codes, _ = some_codes([3, 7], examples=500)
+    x, y = codes.T
+    shared, H_x, H_y = (mutual_info_score(*pair) for pair in ((x, y), (x, x), (y, y)))
+    assert symmetric_uncertainty(codes)[0, 1] == pytest.approx(2 * shared / (H_x + H_y), abs=1e-11)
+
+
+@pytest.mark.parametrize("bins", [[1 + k % 17 for k in range(70)], [300, 1200, 5]])
+def test_many_features_and_examples_are_put_together_from_parts(bins):
+    """More bins and examples than go into one product; each row against counts of pairs."""
+    codes, _ = some_codes(bins, examples=2500)
+    whole = symmetric_uncertainty(codes)
+    for feature in range(0, len(bins), 13):
+        assert whole[feature] == pytest.approx(relevance(codes, codes[:, feature]), abs=1e-11)
+
+
+@pytest.mark.parametrize("bins", [[2, 3, 9, 4, 1], [200, 2, 30, 64, 1]])
+def test_it_is_symmetric_between_0_and_1_and_the_same_in_any_order(bins):
+    codes, labels = some_codes(bins, examples=700)
+    found = symmetric_uncertainty(codes)
+    assert (found == found.T).all()
+    assert found.min() == 0
+    assert found.max() == 1
+    shuffled = np.random.default_rng(1).permutation(700)
+    assert (symmetric_uncertainty(codes[shuffled]) == found).all()
+    assert (relevance(codes[shuffled], labels[shuffled]) == relevance(codes, labels)).all()
+
+
+def test_it_is_1_for_a_feature_in_other_words_and_less_for_one_that_loses_some():
+    codes, _ = some_codes([6], examples=400)
+    x = codes[:, 0]
+    renamed, merged = np.array([9, 0, 4, 2, 7, 1])[x], x // 2
+    found = symmetric_uncertainty(np.stack([x, renamed, merged], axis=1))
+    assert found[0].tolist()[:2] == [1, 1]
+    # Of H(X) the merged feature tells H(M), and nothing else.
+    assert found[0, 2] == pytest.approx(2 * entropy(merged) / (entropy(x) + entropy(merged)))
+    assert 0.5 < found[0, 2] < 0.95
+
+
+def test_it_is_0_for_independent_features_and_no_longer_so_after_one_change():
+    codes = np.array(list(product(range(3), range(7), range(5))))
+    assert (symmetric_uncertainty(codes) == np.eye(3)).all()
+    assert non_redundant(codes[:, :2], codes[:, 2]) == []
+    codes[0, 0] = 2
+    assert symmetric_uncertainty(codes)[0, 1] > 0
+
+
+def test_a_constant_shares_nothing_with_itself_either():
+    codes = np.array([[0, 5, 1], [0, 5, 0]])
+    assert symmetric_uncertainty(codes).tolist() == [[0, 0, 0], [0, 0, 0], [0, 0, 1]]
+    assert non_redundant(codes, np.array([1, 0])) == [2]
+    assert non_redundant(codes, np.array([1, 1])) == []
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.02])
+@pytest.mark.parametrize("seed", range(6))
+def test_fcbf_is_the_plain_loop(seed, threshold):
+    bins = np.random.default_rng(seed).integers(1, 12, 14)
+    codes, labels = some_codes(bins, examples=120, seed=seed)
+    selected = non_redundant(codes, labels, threshold)
+    assert selected == plain_fcbf(codes, labels, threshold)
+    assert 1 < len(selected) < 14
+
+
+def test_a_duplicate_is_removed_and_what_is_relevant_by_itself_is_kept():
+    a, b, irrelevant = np.array(list(product(range(2), repeat=3))).T
+    labels = 2 * a + b
+    features = {"a": a, "a again": a, "not a": 1 - a, "b": b, "irrelevant": irrelevant}
+    codes = np.stack(list(features.values()), axis=1)
+    assert [list(features)[f] for f in non_redundant(codes, labels)] == ["a", "b"]
+
+
+def test_a_feature_that_is_the_class_in_other_words_leaves_no_other():
+    """SU(P, F) = SU(F, C) for every F then: equal to the last bit, or some would stay."""
+    codes, labels = some_codes(SEVERAL, examples=61)
+    assert len(non_redundant(codes[:, :20], labels)) > 1
+    named = np.random.default_rng(0).permutation(12)[labels]
+    assert non_redundant(np.column_stack([codes, named]), labels) == [len(SEVERAL)]
+
+
+def test_of_equally_relevant_features_the_first_are_kept_in_their_order():
+    labels = np.arange(256)
+    bits = labels[:, None] >> np.arange(8) & 1
+    assert non_redundant(np.hstack([bits, 1 - bits] * 10), labels) == list(range(8))
+
+
+def test_the_threshold_itself_is_not_relevant_yet():
+    codes, labels = some_codes([2, 3, 4], examples=200)
+    values = relevance(codes, labels)
+    assert non_redundant(codes, labels, threshold=values.max()) == []
+    assert non_redundant(codes, labels, threshold=values.max() - 1e-9) == [values.argmax()]
+
+
+@pytest.mark.parametrize(
+    "codes",
+    [np.array([[0.0, 1.0]]), np.array([[-1, 0]]), np.zeros((0, 3), int), np.array([1, 2])],
+    ids=["not whole", "negative", "empty", "one column"],
+)
+def test_what_is_not_in_bins_is_refused(codes):
+    with pytest.raises(InputError, match=r"bins as whole numbers from 0, \(N, D\), got"):
+        symmetric_uncertainty(codes)
+
+
+def test_labels_must_fit():
+    with pytest.raises(InputError, match="got 2 labels for 3 examples"):
+        non_redundant(np.zeros((3, 1), int), np.array([0, 1]))

@@ -1,0 +1,68 @@
+"""Tables of redundancy: they read back as they were, but for decimals."""
+
+import numpy as np
+import pytest
+
+from probe.errors import InputError
+from probe.redundancy.table import Redundancy, read_redundancy, write_redundancy
+
+FOUND = Redundancy(
+    data="toy",
+    discretization="2 bins, or so",
+    bins=np.array([2, 1, 3]),
+    with_class=np.array([0.123456, 0, 1]),
+    between=np.array([[1, 0, 0.25004], [0, 0, 0], [0.25004, 0, 1]]),
+    selected=[2, 0],
+)
+TEXT = """\
+discretization,feature,bins,selected,class,0,1,2
+"2 bins, or so",0,2,2,0.1235,1,,
+"2 bins, or so",1,1,,0,0,0,
+"2 bins, or so",2,3,1,1,0.25,0,1
+"""
+
+
+def test_the_file_has_a_row_per_feature_and_half_the_matrix(tmp_path):
+    assert write_redundancy(tmp_path, FOUND).read_text() == TEXT
+
+
+def test_it_reads_back_up_to_4_decimals(tmp_path):
+    D = 30
+    values = np.random.default_rng(0).random((D, D))
+    found = Redundancy(
+        data="toy",
+        discretization="MDL cuts",
+        bins=np.arange(D) + 1,
+        with_class=values[0],
+        between=np.maximum(values, values.T),
+        selected=[7, 29, 0],
+    )
+    again = read_redundancy(write_redundancy(tmp_path, found))
+    assert (again.data, again.discretization) == ("toy", "MDL cuts")
+    assert list(again.selected) == [7, 29, 0]
+    assert (again.bins == found.bins).all()
+    assert (again.with_class == found.with_class.round(4)).all()
+    assert (again.between == found.between.round(4)).all()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        TEXT.replace("0.25", "much"),
+        TEXT.replace("selected", "chosen"),
+        TEXT.replace(",0,1,2\n", ",0,1\n"),
+        TEXT.removesuffix(",1\n") + "\n",
+        TEXT.partition("\n")[0],
+    ],
+    ids=["empty", "no number", "other column", "lacks a column", "ragged", "no rows"],
+)
+def test_another_file_is_refused(tmp_path, text):
+    (tmp_path / "toy.csv").write_text(text)
+    with pytest.raises(InputError, match=r"toy\.csv is not a table that `probe redundancy` wrote"):
+        read_redundancy(tmp_path / "toy.csv")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(InputError, match="run `probe redundancy` first"):
+        read_redundancy(tmp_path / "toy.csv")

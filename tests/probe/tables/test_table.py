@@ -1,0 +1,266 @@
+"""Tidy tables read back as they were written, bit for bit."""
+
+import csv
+import math
+import struct
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from probe.errors import InputError
+from probe.tables.rows import (
+    CostRow,
+    LearnerRow,
+    MetricRow,
+    Row,
+    SummaryRow,
+    TimeRow,
+    read_table,
+    write_table,
+)
+
+# What spreadsheets, shells and csv itself give a meaning to, and anything else that is Unicode.
+nasty = st.sampled_from(
+    ["=1+1", "'", '"', ",", "\n", "\r", "\r\n", "\0", "a,b", '"",', " ", "\ufeff", "nan"]
+)
+text = nasty | st.text(st.characters(codec="utf-8"), max_size=12) | st.lists(nasty).map("".join)
+count = st.integers(0, 2**63 - 1)
+number, place = st.integers(0, 100_000), st.integers(1, 100_000)
+value = st.floats(-1e15, 1e15)
+spread = st.floats(0, 1e15)
+COSTS = ("parameter_bytes", "carried_bytes", "stored_bytes", "train_bytes")
+COSTS += ("ops_one_pass", "ops", "kept_bytes")
+
+ROWS = {
+    Row: st.builds(
+        Row,
+        scenario=text,
+        network=text,
+        learner=text,
+        order=text,
+        seed=number,
+        step=st.none() | number,
+        head=text,
+        feature=text,
+        depth=st.none() | place,
+        measure=st.sampled_from(["accuracy", "pra", "f1"]),
+        place=st.none() | place,
+        task=text,
+        value=value,
+    ),
+    SummaryRow: st.builds(
+        SummaryRow,
+        learner=text,
+        feature=text,
+        depth=place,
+        measure=st.sampled_from(["pra", "f1"]),
+        place=st.none() | place,
+        mean=value,
+        std=spread,
+        seeds=place,
+    ),
+    MetricRow: st.builds(
+        MetricRow,
+        learner=text,
+        paper=text,
+        metric=text,
+        head=text,
+        mean=value,
+        std=spread,
+        seeds=place,
+    ),
+    LearnerRow: st.builds(
+        LearnerRow,
+        learner=text,
+        kind=text,
+        per_class=st.none() | count,
+        total=st.none() | count,
+        sampling=text,
+    ),
+    # Multiply-adds of a whole training: past 2^53 a float would round them.
+    CostRow: st.builds(
+        CostRow,
+        learner=text,
+        order=text,
+        seed=number,
+        step=number,
+        **dict.fromkeys(COSTS, count),
+    ),
+    TimeRow: st.builds(TimeRow, learner=text, order=text, seed=number, step=number, seconds=spread),
+}
+PRA = Row(
+    scenario="digits",
+    network="cnn3",
+    learner="er",
+    order="1",
+    seed=0,
+    feature="conv1",
+    depth=1,
+    measure="pra",
+    value=1 / 3,
+)
+
+
+@pytest.mark.parametrize("kind", ROWS, ids=lambda kind: kind.__name__)
+@given(data=st.data())
+def test_rows_read_back_as_they_were_written(tmp_path_factory, kind, data):
+    rows = data.draw(st.lists(ROWS[kind], max_size=5))
+    path = tmp_path_factory.mktemp("table") / "rows.csv"
+    write_table(path, kind, rows)
+    assert read_table(path, kind) == rows
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_table_whose_lines_another_program_has_ended_reads_the_same(tmp_path, end):
+    path = tmp_path / "rows.csv"
+    write_table(path, Row, [PRA, replace(PRA, learner="gem")])
+    content = path.read_bytes()
+    assert content.count(b"\n") == 3
+    assert b"\r" not in content
+    path.write_bytes(content.replace(b"\n", end.encode()))
+    assert read_table(path, Row) == [PRA, replace(PRA, learner="gem")]
+
+
+@given(value=st.floats(-1e15, 1e15) | st.just(math.nan))
+def test_every_float_reads_back_bit_for_bit(tmp_path_factory, value):
+    path = tmp_path_factory.mktemp("table") / "rows.csv"
+    write_table(path, Row, [replace(PRA, value=value)])
+    (row,) = read_table(path, Row)
+    # A NaN's sign and payload say nothing; that of 0 does.
+    assert (math.isnan(row.value) and math.isnan(value)) or (
+        struct.pack("d", row.value) == struct.pack("d", value)
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"learner": "er\ud800"}, r"rows\.csv cannot hold .*: it is not Unicode"),
+        ({"learner": None}, "column of texts cannot hold 'None'"),
+        ({"learner": 3}, "column of texts cannot hold '3'"),
+        ({"learner": "x" * (csv.field_size_limit() + 1)}, "column of texts cannot hold 'xxx"),
+        ({"seed": None}, "column of whole numbers cannot hold None"),
+        ({"seed": 1.0}, "column of whole numbers cannot hold 1.0"),
+        ({"step": "1"}, "column of whole numbers cannot hold '1'"),
+        ({"step": math.nan}, "column of whole numbers cannot hold nan"),
+        ({"value": None}, "column of numbers cannot hold None"),
+        ({"value": "0.5"}, "column of numbers cannot hold '0.5'"),
+        ({"value": 10**400}, "column of numbers cannot hold 1000"),
+        ({"value": 1j}, "column of numbers cannot hold 1j"),
+        ({"value": math.inf}, "value cannot be inf in a table: expected a number from -1e\\+15 to"),
+        ({"value": -1.1e15}, "value cannot be -1100000000000000.0 in a table"),
+        ({"seed": -1}, "seed cannot be -1 in a table: expected a whole number from 0 to 100000"),
+        ({"step": 100_001}, "step cannot be 100001 in a table: expected .* or an empty cell"),
+        ({"place": 0}, "place cannot be 0 in a table: expected a whole number from 1 to 100000"),
+        ({"depth": 10**21}, "depth cannot be 1000000000000000000000 in a table"),
+        ({"measure": "acc"}, "column of texts cannot hold 'acc' as measure"),
+    ],
+)
+def test_what_would_not_read_back_is_refused(tmp_path, change, reason):
+    with pytest.raises(InputError, match=reason):
+        write_table(tmp_path / "rows.csv", Row, [PRA, replace(PRA, **change)])
+
+
+def test_a_text_as_long_as_can_be_read_is_written(tmp_path):
+    row = replace(PRA, learner="x" * csv.field_size_limit())
+    write_table(tmp_path / "rows.csv", Row, [row])
+    assert read_table(tmp_path / "rows.csv", Row) == [row]
+
+
+def test_the_columns_are_those_that_others_rely_on():
+    names = {kind: ",".join(field.name for field in fields(kind)) for kind in ROWS}
+    assert names == {
+        Row: "scenario,network,learner,order,seed,step,head,feature,depth,measure,place,task,value",
+        SummaryRow: "learner,feature,depth,measure,place,mean,std,seeds",
+        MetricRow: "learner,paper,metric,head,mean,std,seeds",
+        LearnerRow: "learner,kind,per_class,total,sampling",
+        CostRow: f"learner,order,seed,step,{','.join(COSTS)}",
+        TimeRow: "learner,order,seed,step,seconds",
+    }
+
+
+def test_cells_that_do_not_apply_are_empty(tmp_path):
+    write_table(tmp_path / "rows.csv", Row, [PRA])
+    with (tmp_path / "rows.csv").open(newline="") as file:
+        line = next(csv.DictReader(file))
+    assert [name for name, cell in line.items() if not cell] == ["step", "head", "place", "task"]
+    assert float(line["value"]) == 1 / 3
+
+
+def test_nan_is_an_empty_cell_and_reads_back_as_nan(tmp_path):
+    row = MetricRow(
+        learner="er", paper="gem", metric="acc", head="single", mean=0.5, std=math.nan, seeds=1
+    )
+    write_table(tmp_path / "metrics.csv", MetricRow, [row])
+    assert (tmp_path / "metrics.csv").read_text().splitlines()[1] == "er,gem,acc,single,0.5,,1"
+    assert math.isnan(read_table(tmp_path / "metrics.csv", MetricRow)[0].std)
+
+
+def test_scalars_of_other_types_are_written_as_plain_numbers(tmp_path):
+    written = replace(PRA, value=np.float64(0.1), seed=np.int64(3), step=True)
+    write_table(tmp_path / "rows.csv", Row, [written, replace(PRA, value=np.float32(0.1))])
+    expected = [replace(PRA, value=0.1, seed=3, step=1), replace(PRA, value=0.10000000149011612)]
+    assert read_table(tmp_path / "rows.csv", Row) == expected
+
+
+HEADER = "learner,paper,metric,head,mean,std,seeds\n"
+LINE = b"er,gem,acc,all,0.5,0.1,1\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "expected the columns learner,paper"),
+        (b"learner,metric\n", "expected the columns learner,paper"),
+        (HEADER.encode() + b"er,gem,acc,single,0.5,0.1\n", "line 2 has 6 cells, expected 7"),
+        (HEADER.encode() + b"er,gem,acc,,0.5,0.1,1,2\n", "line 2 has 8 cells, expected 7"),
+        (HEADER.encode() + b"er,gem,acc,multi,half,0.1,1\n", "line 2: 'half' cannot be .* mean"),
+        (HEADER.encode() + b"er,gem,acc,all,0.5,0.1,\n", "line 2: '' cannot be .* seeds"),
+        (HEADER.encode() + b"er,gem,acc,all,0.5,0.1,0\n", "line 2: '0' cannot be .* from 1 to"),
+        (HEADER.encode() + b"er,gem,acc,all,-inf,0.1,1\n", "line 2: '-inf' cannot be .* mean"),
+        (HEADER.encode() + b"er,gem,acc,all,0.5,inf,1\n", "line 2: 'inf' cannot be .* std"),
+        (HEADER.encode() + b"er,gem,acc,all,0.5,-0.1,1\n", "line 2: '-0.1' cannot be .* from 0"),
+        (HEADER.encode() + 2 * LINE + b"er,gem,acc,all,0.5,0.1\n", "line 4 has 6 cells"),
+        (HEADER.encode() + 2 * LINE + b"er,gem,acc,all,0.5,0.1,er\n", "line 4: 'er' .* of seeds"),
+        (HEADER.encode() + LINE + b"er,gem,acc,all,x,y,z\n", "line 3: 'x' cannot .* mean"),
+        (b"\xff\xfe", "not a table of this study"),
+    ],
+)
+def test_what_is_no_such_table_is_refused(tmp_path, content, reason):
+    path = tmp_path / "metrics.csv"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=rf"metrics\.csv.*{reason}"):
+        read_table(path, MetricRow)
+
+
+def test_a_table_that_is_not_there_says_to_run_the_study(tmp_path):
+    with pytest.raises(InputError, match=r"rows\.csv cannot be read .* run the study first"):
+        read_table(tmp_path / "rows.csv", Row)
+
+
+def test_only_the_lines_that_are_wanted_become_rows_and_all_are_checked(tmp_path):
+    path = tmp_path / "rows.csv"
+    rows = [replace(PRA, learner=name, seed=seed) for seed in (0, 1) for name in ("er", "gem")]
+    write_table(path, Row, rows)
+    kept = read_table(path, Row, lambda cells: cells["learner"] == "gem" and cells["seed"] == 1)
+    assert kept == rows[3:]
+    path.write_text(path.read_text().replace("er,1,0,", "er,1,none,"))
+    with pytest.raises(InputError, match=r"rows\.csv, line 2: 'none' cannot be the value of seed"):
+        read_table(path, Row, lambda cells: cells["learner"] == "gem")
+
+
+@pytest.mark.parametrize("most", [0, 1, 3, 1000])
+def test_texts_are_read_the_same_however_few_are_remembered(tmp_path, monkeypatch, most):
+    draw = np.random.default_rng(0)
+    rows = [
+        replace(PRA, learner=f"er{draw.integers(9)}", place=p, value=v)
+        for p, v in zip(draw.integers(1, 9, 50).tolist(), draw.normal(size=50), strict=True)
+    ]
+    write_table(tmp_path / "rows.csv", Row, [*rows, replace(PRA, value=-0.0), PRA])
+    monkeypatch.setattr("probe.tables.cells._MOST_KNOWN", most)
+    *read, zero, last = read_table(tmp_path / "rows.csv", Row)
+    assert (read, last) == (rows, PRA)
+    assert math.copysign(1, zero.value) == -1

@@ -1,0 +1,207 @@
+"""The protocol on one model: its laws, and its agreement with the plain implementation."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import f1_score
+from torch import nn
+
+from probe import Examples, Recipe, partial_retrain
+from probe.cut.split import split
+from probe.errors import InputError
+from probe.examples import join
+from probe.metrics.counts import Counts
+from probe.modules import mode
+from probe.seeding import stream
+from probe.training.evaluation import evaluate
+from probe.training.fresh_weights import initialize
+from probe.training.loop import fit
+from scenarios.data.datasets import load
+from scenarios.networks import ARCHITECTURES, reduced_resnet18
+from tests import reference
+
+TASKS = [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
+RECIPE = Recipe(epochs=2, batch_size=16)
+
+
+def digits(limit: int) -> tuple[Examples, Examples]:
+    data = load("digits")
+    return data.train.take(torch.arange(limit)), data.test
+
+
+def biased(name: str) -> tuple[nn.Module, Examples, Examples]:
+    """A network trained on two classes of the digits alone, as a continual learner ends up."""
+    train, test = digits(300)
+    model = ARCHITECTURES[name].build((1, 8, 8), 10)
+    initialize(model, "murata", stream(0, "init"))
+    fit(model, train.of_classes([8, 9]), RECIPE, stream(0))
+    return model, train, test
+
+
+@pytest.mark.parametrize("name", ["cnn3", "mlp"])
+def test_agrees_with_the_plain_implementation(name: str) -> None:
+    model, train, test = biased(name)
+    features = ARCHITECTURES[name].features
+    result = partial_retrain(model, features, train, test, TASKS, RECIPE, seed=3)
+    for depth, feature in enumerate(features[:-1], 1):
+        plain = reference.partial_retrained(
+            model, features[:depth], train.x, train.y, RECIPE, seed=3
+        )
+        expected = Counts.of(test.y, reference.predictions(plain, test.x), classes=10)
+        moved = np.abs(result.counts[feature].table - expected.table).sum()
+        assert moved <= 2, f"{feature}: more than one of {len(test)} predictions differs"
+
+
+def test_the_tail_is_the_plain_implementation_s_tail() -> None:
+    """Weights and batch statistics, not only predictions, on a network with batch norm."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = reduced_resnet18((3, 32, 32), 4, base=4)
+        train = Examples(torch.randn(48, 3, 32, 32), torch.arange(48) % 4)
+    prefix = ["stem", "layer1"]
+    recipe = Recipe(epochs=2, batch_size=16)
+    plain = reference.partial_retrained(model, prefix, train.x, train.y, recipe, seed=1)
+    cut = split(model, "layer1", train.x[:8])
+    mapped = cut.prefix(train.x)
+    cut.reinitialize("murata", stream(1, "tail", "layer1"))
+    fit(cut.tail, Examples(mapped, train.y), recipe, stream(1, "retrain", "layer1"))
+    rest = [m for name, m in plain.named_children() if name not in prefix]
+    expected = nn.Sequential(*rest).state_dict()
+    got = cut.tail.state_dict().values()
+    for (key, value), own in zip(expected.items(), got, strict=True):
+        torch.testing.assert_close(own, value, rtol=2e-3, atol=2e-4, msg=key)
+
+
+def test_the_model_is_not_changed() -> None:
+    model, train, test = biased("cnn3")
+    before = copy.deepcopy(model.state_dict())
+    partial_retrain(model, ["conv1", "conv3"], train, test, TASKS, Recipe(epochs=1))
+    assert all(torch.equal(before[key], value) for key, value in model.state_dict().items())
+
+
+def test_the_output_is_the_model_as_it_is() -> None:
+    model, train, test = biased("cnn3")
+    result = partial_retrain(model, ["output"], train, test, TASKS, RECIPE)
+    with mode(model, training=False):
+        assert result.counts["output"] == evaluate(model, test, 10)
+
+
+def test_two_runs_with_one_seed_are_identical_and_other_seeds_differ() -> None:
+    model, train, test = biased("cnn3")
+    features = ["conv1", "conv2"]
+    first = partial_retrain(model, features, train, test, TASKS, RECIPE, seed=0)
+    again = partial_retrain(model, features, train, test, TASKS, RECIPE, seed=0)
+    other = partial_retrain(model, features, train, test, TASKS, RECIPE, seed=1)
+    assert first.counts == again.counts
+    assert first.counts != other.counts
+
+
+def test_a_feature_s_result_does_not_depend_on_the_others() -> None:
+    model, train, test = biased("cnn3")
+    alone = partial_retrain(model, ["conv2"], train, test, TASKS, RECIPE)
+    among = partial_retrain(model, ["conv3", "conv1", "conv2"], train, test, TASKS, RECIPE)
+    assert alone.counts["conv2"] == among.counts["conv2"]
+
+
+def test_the_slow_way_gives_what_the_fast_way_gives() -> None:
+    """The same network, once as a chain that is cut and once hidden in a module that is not."""
+
+    class Wrapped(nn.Module):
+        def __init__(self, net: nn.Module) -> None:
+            super().__init__()
+            self.net = net
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.net(x)
+
+    model, train, test = biased("cnn3")
+    features = ["net.conv1", "net.conv3"]
+    chain = nn.Sequential()
+    chain.add_module("net", model)
+    fast = partial_retrain(chain, features, train, test, TASKS, RECIPE)
+    slow = partial_retrain(Wrapped(model), features, train, test, TASKS, RECIPE)
+    for feature, counts in slow.counts.items():
+        assert np.abs(counts.table - fast.counts[feature].table).sum() <= 2
+
+
+def test_cut_zero_would_be_offline_training() -> None:
+    """Behind a feature without parameters everything is retrained: that is offline training."""
+    train, test = digits(300)
+    model = nn.Sequential(nn.Flatten(), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
+    result = partial_retrain(model, ["0"], train, test, TASKS, RECIPE, seed=5)
+    offline = copy.deepcopy(model)
+    initialize(offline, "murata", stream(5, "tail", "0"))
+    fit(offline, train, RECIPE, stream(5, "retrain", "0"))
+    with mode(offline, training=False):
+        assert result.counts["0"] == evaluate(offline, test, 10)
+
+
+def test_representations_of_two_classes_do_not_serve_ten() -> None:
+    """The point of it all: deeper features of a model trained on 8 and 9 alone are worse."""
+    train, test = load("digits").train, load("digits").test
+    model = ARCHITECTURES["cnn3"].build((1, 8, 8), 10)
+    initialize(model, "murata", stream(0, "init"))
+    fit(model, train.of_classes([8, 9]), Recipe(epochs=20, batch_size=32), stream(0))
+    features = ["conv1", "conv3", "output"]
+    result = partial_retrain(model, features, train, test, TASKS, Recipe(epochs=5, batch_size=32))
+    assert result.pra["conv1"] > result.pra["conv3"] > result.pra["output"]
+    assert result.pra["conv1"] > 0.9
+    assert result.pra["output"] < 0.25
+
+
+def test_scores_are_those_of_scikit_learn() -> None:
+    model, train, test = biased("mlp")
+    result = partial_retrain(model, ["hidden1", "output"], train, test, TASKS, RECIPE)
+    with mode(model, training=False), torch.no_grad():
+        predicted = model(test.x).argmax(1)
+    expected = [
+        f1_score(test.y, predicted, labels=classes, average="micro", zero_division=0)
+        for classes in TASKS
+    ]
+    np.testing.assert_allclose(result.task_f1[1], expected)
+    assert result.pra["output"] == float((predicted == test.y).double().mean())
+
+
+def bad_inputs() -> list[tuple[str, dict[str, object], str]]:
+    train, test = digits(50)
+    nan = Examples(test.x.clone().index_fill_(0, torch.tensor([7]), torch.nan), test.y)
+    return [
+        ("unknown feature", {"features": ["conv9"]}, "unknown feature 'conv9'.*did you mean"),
+        ("no features", {"features": []}, "no features"),
+        ("twice", {"features": ["conv1", "conv1"]}, "named twice"),
+        ("class in two tasks", {"tasks": [[0, 1, 2, 3, 4], [4, 5, 6, 7, 8]]}, r"\[4\].*more than"),
+        ("class in none", {"tasks": [[0, 1], [2, 4]]}, r"\[4\].*outside"),
+        ("strange label", {"train": Examples(train.x, train.y + 1)}, r"labels \[10\]"),
+        ("NaN", {"test": nan}, "test has NaN or Inf in example 7"),
+        ("no examples", {"train": train.take(torch.arange(0))}, "train holds no examples"),
+        ("too few outputs", {"tasks": [[k] for k in range(10)] + [[10]]}, r"expected one logit"),
+    ]
+
+
+@pytest.mark.parametrize(("name", "changed", "says"), bad_inputs(), ids=lambda v: str(v)[:20])
+def test_bad_input_is_refused(name: str, changed: dict[str, object], says: str) -> None:
+    train, test = digits(50)
+    model = ARCHITECTURES["cnn3"].build((1, 8, 8), 10)
+    given = {"features": ["conv1"], "train": train, "test": test, "tasks": TASKS, **changed}
+    with pytest.raises(InputError, match=says):
+        partial_retrain(model, **given, recipe=Recipe(epochs=1))  # type: ignore[arg-type]
+
+
+def test_divergence_says_when() -> None:
+    train, test = digits(50)
+    model = ARCHITECTURES["mlp"].build((1, 8, 8), 10)
+    wild = Recipe(epochs=3, optimizer="sgd", learning_rate=1e30)
+    with pytest.raises(InputError, match=r"diverged.*epoch [1-3] of 3.*learning_rate"):
+        partial_retrain(model, ["hidden1"], train, test, TASKS, wild)
+
+
+def test_join_and_of_classes_take_nothing_away() -> None:
+    train, _ = digits(100)
+    parts = [train.of_classes(task) for task in TASKS]
+    whole = join(parts)
+    assert len(whole) == 100
+    assert sorted(whole.y.tolist()) == sorted(train.y.tolist())

@@ -1,0 +1,241 @@
+"""Which layout a network's images get, that it changes nothing but speed, and is borrowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from probe.examples import Examples
+from probe.modules import mode
+from probe.seeding import global_stream, stream
+from probe.training.evaluation import evaluate
+from probe.training.fresh_weights import initialize
+from probe.training.loop import Objective, Recipe, fit
+from probe.training.memory_format import channels_last, faster_layout, indifferent
+from scenarios.networks import cnn3, reduced_resnet18
+
+
+class Sees(nn.Module):
+    """A small convolutional network that notes in which layout its first activations lie."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.head = nn.Conv2d(3, 4, 3), nn.Linear(4, 3)
+        self.layouts: set[str] = set()
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = torch.relu(self.conv(x))
+        self.layouts.add("channels first" if y.is_contiguous() else "channels last")
+        return self.head(y.mean((2, 3)))
+
+
+class Views(Sees):
+    """Joins channels and pixels by `view`, which channels-last memory does not allow."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x.view(len(x), -1).view(x.shape))
+
+
+class Strides(Sees):
+    """Reads memory as if it were channel by channel: wrong in silence in any other layout."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        c, h, w = x.shape[1:]
+        return super().forward(x.as_strided(x.shape, (c * h * w, h * w, w, 1)))
+
+
+class Frozen(Sees):
+    """Nothing is left to train in its convolution, as in a tail behind it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv.requires_grad_(False)
+
+
+class Shifting(Sees):
+    """Gives another output each time."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x) + torch.rand(())
+
+
+def images(n: int = 24) -> Examples:
+    draw = stream(0, "images")
+    return Examples(torch.randn(n, 3, 6, 6, generator=draw), torch.arange(n) % 3)
+
+
+def built(build: Callable[[], nn.Module]) -> nn.Module:
+    with global_stream(stream(0, "build")):
+        return build()
+
+
+@pytest.mark.parametrize(
+    ("build", "layout"),
+    [
+        (Sees, "channels last"),
+        (Views, "channels first"),
+        (Strides, "channels first"),
+        (Frozen, "channels first"),
+        (Shifting, "channels first"),
+    ],
+)
+def test_training_takes_the_layout_that_is_fast_and_right(
+    build: Callable[[], Sees], layout: str
+) -> None:
+    model, plain = built(build), built(build)
+    fit(model, images(), Recipe(epochs=2, batch_size=8), stream(0), Spy(model))
+    assert model.layouts == {layout}
+    for key, value in plain.state_dict().items():
+        assert model.state_dict()[key].stride() == value.stride()
+    assert not model._forward_pre_hooks
+
+
+class Spy(Objective):
+    """Starts each step with a clean record, and sees the batch as the data hold it."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model
+
+    def batch(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        assert x.is_contiguous()
+        self.model.layouts.clear()
+        return x, y
+
+
+@pytest.mark.parametrize("build", [Sees, Views, Strides])
+def test_the_layout_moves_no_weight_beyond_rounding(build: Callable[[], nn.Module]) -> None:
+    """Against the plain loop: the same batches, none of them rearranged."""
+    model, plain, data = built(build), built(build), images()
+    recipe = Recipe(epochs=3, batch_size=8)
+    fit(model, data, recipe, stream(0))
+    draw = stream(0)
+    torch.randint(2**62, (), generator=draw)
+    optimizer = torch.optim.Adam(plain.parameters(), lr=recipe.learning_rate)
+    for _ in range(recipe.epochs):
+        for chosen in torch.randperm(len(data), generator=draw).split(recipe.batch_size):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(plain(data.x[chosen]), data.y[chosen]).backward()
+            optimizer.step()
+    for ours, theirs in zip(model.parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_a_relu_that_is_flattened_keeps_its_layout() -> None:
+    """What was measured: channels-last is faster for the ResNet and slower for cnn3."""
+    x = torch.rand(2, 3, 32, 32)
+    data = Examples(x, torch.zeros(2, dtype=torch.int64))
+    for network, hooks in ((reduced_resnet18((3, 32, 32), 10), 1), (cnn3((3, 32, 32), 10), 0)):
+        initialize(network, "torch", stream(0))
+        with faster_layout(network, data):
+            assert len(network._forward_pre_hooks) == hooks
+
+
+def test_the_hook_goes_when_training_fails() -> None:
+    class Fails(Objective):
+        def after_step(self, model: nn.Module) -> None:
+            raise ZeroDivisionError(len(model._forward_pre_hooks))
+
+    model = built(Sees)
+    with pytest.raises(ZeroDivisionError, match="1"):
+        fit(model, images(), Recipe(), stream(0), Fails())
+    assert not model._forward_pre_hooks
+
+
+def test_a_model_that_gives_no_tensor_is_left_alone() -> None:
+    """Its objective knows what to do with the output."""
+
+    class Named(Sees):
+        def forward(self, x: Tensor) -> dict[str, Tensor]:  # type: ignore[override]
+            return {"logits": super().forward(x)}
+
+    class Unpacks(Spy):
+        def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+            return nn.functional.cross_entropy(model(x)["logits"], y)
+
+    model = built(Named)
+    fit(model, images(), Recipe(epochs=1), stream(0), Unpacks(model))
+    assert model.layouts == {"channels first"}
+
+
+def test_values_stay_and_only_images_are_turned() -> None:
+    image, vector = torch.rand(2, 3, 4, 5), torch.rand(2, 3)
+    turned = channels_last((image, vector))
+    assert torch.equal(turned[0], image)
+    assert turned[0].stride() == (60, 1, 15, 3)
+    assert turned[1] is vector
+    labels = torch.zeros(2, dtype=torch.int64)
+    assert not indifferent(nn.Flatten(), Examples(vector, labels))
+    assert indifferent(lambda x: x.mean((1, 2, 3)), Examples(image, labels))
+    assert not indifferent(lambda x: x.as_strided((2, 60), (60, 1)), Examples(image, labels))
+    assert not indifferent(lambda x: x.view(2, 60), Examples(image, labels))
+
+
+def test_classes_that_do_not_compete_hide_no_difference() -> None:
+    """A learner's logits are -inf for the classes not yet seen."""
+    barred = torch.tensor([0.0, 0.0, -torch.inf])
+    right, wrong = built(Sees), built(Strides)
+    assert indifferent(lambda x: right(x) + barred, images())
+    assert not indifferent(lambda x: wrong(x) + barred, images())
+
+
+class Counts(nn.Module):
+    """A model with a schedule of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3)
+        self.register_buffer("steps", torch.zeros(()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.steps += 1
+        return self.conv(x).mean((2, 3))
+
+
+class ViewsInTraining(nn.Module):
+    """A head that runs in training mode only and joins channels and pixels by a view."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.head = nn.Conv2d(3, 4, 3), nn.LazyLinear(4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.conv(x)
+        y = x.mean((2, 3))
+        return y + self.head(x.view(len(x), -1)) if self.training else y
+
+
+@pytest.mark.parametrize(
+    ("build", "hooks"),
+    [
+        (lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)), 1),
+        (lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Dropout()), 0),
+        (Counts, 1),
+        (ViewsInTraining, 0),
+    ],
+)
+def test_looking_at_the_layouts_leaves_nothing(build: Callable[[], nn.Module], hooks: int) -> None:
+    """Nor is a layout taken that a step fails with, or that draws other random masks."""
+    model = build().train()
+    model(images().x[:8])  # fills what is lazy
+    state = {key: value.clone() for key, value in model.state_dict().items()}
+    before = torch.get_rng_state()
+    with faster_layout(model, images()):
+        assert len(model._forward_pre_hooks) == hooks
+        assert torch.equal(torch.get_rng_state(), before)
+    assert all(torch.equal(state[key], value) for key, value in model.state_dict().items())
+    assert all(p.grad is None for p in model.parameters())
+
+
+@pytest.mark.parametrize("build", [Sees, Views, Strides])
+def test_evaluation_counts_the_same_in_any_layout(build: Callable[[], nn.Module]) -> None:
+    model, data = built(build), images(50)
+    with mode(model, training=False), torch.no_grad():
+        counts = [evaluate(model, data, 3, size).table.tolist() for size in (None, 1, 7, 50)]
+        answers = [int(model(x[None]).argmax()) for x in data.x]
+    brute = [[0] * 3 for _ in range(3)]
+    for label, answer in zip(data.y.tolist(), answers, strict=True):
+        brute[label][answer] += 1
+    assert counts == [brute] * 4

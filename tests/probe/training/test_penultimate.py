@@ -1,0 +1,172 @@
+"""phi(x): the input of the layer that gives the logits, in many shapes of network."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torchvision
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.utils import parametrizations
+
+from probe.errors import InputError
+from probe.examples import Examples
+from probe.modules import mode
+from probe.training.penultimate import in_batches, penultimate, penultimate_of
+from scenarios.networks import build_network
+
+CHECKED = {
+    "mlp": ((1, 8, 8), "output"),
+    "cnn3": ((1, 8, 8), "output.1"),
+    "reduced_resnet18": ((3, 32, 32), "output.2"),
+}
+
+
+def images(*shape: int) -> Tensor:
+    return torch.randn(5, *shape, generator=torch.Generator().manual_seed(0))
+
+
+def check(model: nn.Module, x: Tensor, name: str) -> None:
+    """phi(x) W' + b, by the weights of the dense layer of that name, must be the logits."""
+    with torch.no_grad(), mode(model, training=False):
+        phi, logits, layer = penultimate(model, x), model(x), model.get_submodule(name)
+        assert isinstance(layer, nn.Linear)
+        assert phi.shape == (len(x), layer.in_features)
+        torch.testing.assert_close(phi @ layer.weight.T + layer.bias, logits)
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_of_our_networks(name: str) -> None:
+    shape, layer = CHECKED[name]
+    check(build_network(name, shape, 10), images(*shape), layer)
+
+
+@pytest.mark.parametrize(
+    ("name", "layer"),
+    [("resnet18", "fc"), ("vgg11", "classifier.6"), ("mobilenet_v2", "classifier.1")],
+)
+def test_of_torchvision_s(name: str, layer: str) -> None:
+    with torch.random.fork_rng():
+        model = torchvision.models.get_model(name, weights=None, num_classes=7)
+    check(model, images(3, 32, 32)[:2], layer)
+
+
+def test_of_a_convolution_that_classifies() -> None:
+    """SqueezeNet's last layers: a 1 x 1 convolution, ReLU, average pool."""
+    with torch.random.fork_rng():
+        model = nn.Sequential(
+            nn.Conv2d(3, 4, 3),
+            nn.Conv2d(4, 10, 1),
+            nn.ReLU(),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+        )
+    x = images(3, 6, 6)
+    torch.testing.assert_close(penultimate(model, x), model[0](x).flatten(1))
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        nn.Identity(),
+        nn.Flatten(),
+        nn.Dropout(0.5),
+        nn.LogSoftmax(dim=1),
+        nn.ReLU(inplace=True),
+        nn.BatchNorm1d(4),
+        nn.Sequential(nn.Identity(), nn.Sequential(nn.PReLU(4), nn.Identity())),
+    ],
+    ids=lambda module: type(module).__name__,
+)
+def test_layers_without_a_matrix_behind_it_are_passed_over(behind: nn.Module) -> None:
+    with torch.random.fork_rng():
+        model = nn.Sequential(nn.Linear(3, 6), nn.ReLU(inplace=True), nn.Linear(6, 4), behind)
+    x = images(3)
+    with mode(model, training=False):
+        torch.testing.assert_close(penultimate(model, x), model[0](x).relu())
+
+
+def test_of_a_layer_called_twice_the_last_call_counts() -> None:
+    with torch.random.fork_rng():
+        layer = nn.Linear(4, 4)
+    model = nn.Sequential(layer, nn.ReLU(), layer)
+    x = images(4)
+    torch.testing.assert_close(penultimate(model, x), layer(x).relu())
+
+
+def test_of_a_dense_layer_alone_and_of_one_with_weight_norm() -> None:
+    with torch.random.fork_rng():
+        plain, normed = nn.Linear(4, 3), parametrizations.weight_norm(nn.Linear(4, 3))
+    x = images(4)
+    assert torch.equal(penultimate(plain, x), x)
+    assert torch.equal(penultimate(nn.Sequential(nn.ReLU(), normed), x), x.relu())
+
+
+class Add(nn.Module):
+    """A layer of two inputs."""
+
+    def forward(self, a: Tensor, b: Tensor) -> Tensor:
+        return a + b
+
+
+class Odd(nn.Module):
+    """Ends in another way than by what a layer returns."""
+
+    def __init__(self, way: str) -> None:
+        super().__init__()
+        self.one, self.two, self.way = nn.Linear(4, 3), nn.Linear(4, 3), way
+        self.add = Add()
+        self.token = nn.Parameter(torch.zeros(1, 4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.way == "token":  # a module with a matrix of its own is still no layer
+            out: Tensor = self.two(self.one.weight.new_ones(x.shape) * x + self.token)
+            return out
+        if self.way == "freed":
+            # Values of many layers are freed before the output, which may get the id of one.
+            for _ in range(50):
+                self.two(x)
+            return functional.linear(x, self.one.weight, self.one.bias)
+        return {
+            "added by a layer": self.add(self.one(x), self.two(x)),
+            "sum": self.one(x) + self.two(x),
+            "scaled": 2 * self.one(x),
+            "functional": functional.linear(x, self.one.weight),
+        }[self.way]
+
+
+@pytest.mark.parametrize("way", ["sum", "added by a layer", "scaled", "functional", "freed"])
+def test_an_output_that_is_no_layer_s_is_refused_in_a_sentence(way: str) -> None:
+    for _ in range(20):
+        with pytest.raises(InputError, match=r"no features before it: let the model return"):
+            penultimate(Odd(way), images(4))
+
+
+def test_rows_that_are_no_examples_are_refused() -> None:
+    """A dense layer that sees every place of an image by itself has no features of the image."""
+    model = nn.Sequential(nn.Flatten(0, 1), nn.Linear(4, 3), nn.Unflatten(0, (5, 2)), nn.Flatten(1))
+    with pytest.raises(InputError, match="no features"):
+        penultimate(model, images(2, 4))
+
+
+def test_parameters_of_the_whole_model_make_it_no_layer() -> None:
+    model = Odd("token")
+    torch.testing.assert_close(penultimate(model, images(4)), images(4) + model.token)
+
+
+def test_the_model_is_left_as_it_was_and_may_write_into_its_input() -> None:
+    with torch.random.fork_rng():
+        model = nn.Sequential(nn.ReLU(inplace=True), nn.BatchNorm1d(4), nn.Linear(4, 3))
+    model.train()
+    x = torch.randn(300, 4, generator=torch.Generator().manual_seed(1))
+    before, state = x.clone(), {k: v.clone() for k, v in model.state_dict().items()}
+    data = Examples(x, torch.zeros(300, dtype=torch.int64))
+    phi = penultimate_of(model, data)
+    assert torch.equal(x, before)
+    assert all(torch.equal(v, state[k]) for k, v in model.state_dict().items())
+    assert all(module.training for module in model.modules())
+    assert not any(module._forward_hooks for module in model.modules())
+    assert not phi.requires_grad
+    torch.testing.assert_close(phi, before.relu() / (1 + model[1].eps) ** 0.5)
+    logits = in_batches(model, model, data)
+    torch.testing.assert_close(logits, model[2](phi).detach())

@@ -1,0 +1,124 @@
+"""What the precision of a recipe changes, what it leaves alone, and that fp32 repeats its bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from probe.errors import InputError
+from probe.examples import Examples
+from probe.modules import mode
+from probe.seeding import stream
+from probe.training.evaluation import evaluate
+from probe.training.fresh_weights import initialize
+from probe.training.loop import Objective, Recipe, fit
+from scenarios.networks import build_network
+from scenarios.study.reading import check_study
+
+
+def images(n: int = 40) -> Examples:
+    draw = stream(0, "precision")
+    return Examples(torch.randn(n, 3, 32, 32, generator=draw), torch.arange(n) % 10)
+
+
+def trained(precision: str, seed: int = 0, name: str = "reduced_resnet18") -> nn.Module:
+    model = build_network(name, (3, 32, 32), 10)
+    initialize(model, "murata", stream(0, "init"))
+    recipe = Recipe(epochs=2, batch_size=10, precision=precision)  # type: ignore[arg-type]
+    fit(model, images(), recipe, stream(seed))
+    return model
+
+
+def same_bits(a: nn.Module, b: nn.Module) -> bool:
+    return all(torch.equal(value, b.state_dict()[key]) for key, value in a.state_dict().items())
+
+
+@pytest.mark.parametrize("name", ["reduced_resnet18", "cnn3"])
+def test_fp32_repeats_bit_for_bit(name: str) -> None:
+    first = trained("fp32", name=name)
+    assert same_bits(first, trained("fp32", name=name))
+    assert not same_bits(first, trained("fp32", seed=1, name=name))
+    assert not same_bits(first, trained("bf16", name=name))
+
+
+class Sees(Objective):
+    """Notes in which type the products and the gradients are."""
+
+    def __init__(self) -> None:
+        self.products: set[torch.dtype] = set()
+        self.gradients: set[torch.dtype] = set()
+
+    def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+        self.products.add((x @ x.T).dtype)
+        return super().loss(model, x, y)
+
+    def after_backward(self, model: nn.Module) -> None:
+        self.gradients |= {p.grad.dtype for p in model.parameters() if p.grad is not None}
+
+
+@pytest.mark.parametrize(("precision", "dtype"), [("fp32", "float32"), ("bf16", "bfloat16")])
+def test_only_the_loss_is_computed_in_bf16(precision: str, dtype: str) -> None:
+    spy, model = Sees(), nn.Linear(4, 3)
+    recipe = Recipe(epochs=1, precision=precision)  # type: ignore[arg-type]
+    fit(model, Examples(torch.randn(8, 4), torch.arange(8) % 3), recipe, stream(0), spy)
+    assert spy.products == {getattr(torch, dtype)}
+    assert spy.gradients == {torch.float32}
+    assert {p.dtype for p in model.parameters()} == {torch.float32}
+    assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.float32
+
+
+def test_a_bf16_step_is_the_step_on_rounded_numbers() -> None:
+    """SGD on a linear layer by hand: x, W and the logits rounded to bfloat16, the rest exact."""
+    draw = stream(0, "step")
+    x, y = torch.randn(64, 5, generator=draw), torch.randint(3, (64,), generator=draw)
+    model = nn.Linear(5, 3, bias=False)
+    weight = model.weight.detach().clone()
+    rounded_x, rounded_weight = (t.bfloat16().double() for t in (x, weight))
+
+    def stepped(logits: Tensor, inputs: Tensor) -> Tensor:
+        errors = logits.softmax(1) - nn.functional.one_hot(y, 3)
+        return weight.double() - (errors / 64).bfloat16().double().T @ inputs
+
+    by_hand = stepped((rounded_x @ rounded_weight.T).bfloat16().double(), rounded_x)
+    exact = stepped(x.double() @ weight.double().T, x.double())
+    recipe = Recipe(epochs=1, batch_size=64, optimizer="sgd", learning_rate=1.0, precision="bf16")
+    fit(model, Examples(x, y), recipe, stream(0))
+    got = model.weight.detach().double()
+    # The gradient of a weight is itself rounded to 8 bits, by 2^-8 of it at most.
+    allowed = 2**-8 * (by_hand - weight.double()).abs() + 1e-6
+    assert ((got - by_hand).abs() <= allowed).all()
+    assert ((got - exact).abs() > allowed).any()
+
+
+def test_evaluation_is_in_fp32() -> None:
+    """bf16 cannot tell 1 from 1.001, so that the first of two such logits would win."""
+    x = torch.tensor([[1.0, 1.001]] * 4)
+    model = nn.Linear(2, 2, bias=False)
+    with torch.no_grad():
+        model.weight.copy_(torch.eye(2))
+    data = Examples(x, torch.ones(4).long())
+    for outside in (False, True):
+        with mode(model, training=False), torch.autocast("cpu", enabled=outside):
+            assert evaluate(model, data, 2).accuracy() == 1
+    assert int(model(x).bfloat16().argmax(1)[0]) == 0
+
+
+STUDY: dict[str, Any] = {
+    "name": "tiny",
+    "scenario": {"data": "digits"},
+    "network": {"name": "mlp"},
+    "learners": {"finetune": {}},
+}
+
+
+def test_a_study_names_its_precision() -> None:
+    study = check_study({**STUDY, "retraining": {"precision": "bf16"}}, "tiny")
+    assert study.retraining_recipe.precision == "bf16"
+    assert study.training.precision == "fp32"
+    with pytest.raises(InputError, match=r"retraining.precision"):
+        check_study({**STUDY, "retraining": {"precision": "fp16"}}, "tiny")
+    with pytest.raises(InputError, match=r"unknown precision 'fp16'.*bf16, fp32"):
+        Recipe(precision="fp16")  # type: ignore[arg-type]

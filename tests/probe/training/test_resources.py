@@ -1,0 +1,194 @@
+"""Multiply-adds against closed forms, and a meter that changes nothing that it measures."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from probe.examples import Examples
+from probe.seeding import global_stream, stream
+from probe.training.costs import Cost, OpsMeter, bytes_of, one_pass_ops
+from probe.training.loop import Objective, Recipe, fit, optimizer_ops
+
+D, H, K = 12, 7, 3
+IMAGES = (2, 9, 9)
+
+
+def mlp() -> nn.Sequential:
+    return nn.Sequential(
+        nn.Flatten(), nn.Linear(D, H), nn.ReLU(), nn.Linear(H, H), nn.ReLU(), nn.Linear(H, K)
+    )
+
+
+def conv() -> nn.Sequential:
+    return nn.Sequential(
+        nn.Conv2d(2, 4, 3, stride=2, padding=1),  # 9 x 9 -> 5 x 5
+        nn.BatchNorm2d(4),
+        nn.ReLU(),
+        nn.Conv2d(4, 6, (3, 1), bias=False),  # -> 3 x 5
+        nn.ReLU(),
+        nn.Dropout(),
+        nn.Flatten(),
+        nn.Linear(6 * 3 * 5, K),
+    )
+
+
+# Per example: forward, and for the weights' gradients as much; the gradient of a layer's input
+# takes as much again, and the first layer's is not asked for.
+NETS: dict[str, tuple[Callable[[], nn.Sequential], tuple[int, ...], int]] = {
+    "mlp": (mlp, (D,), 2 * D * H + 3 * H * H + 3 * H * K),
+    "conv": (
+        conv,
+        IMAGES,
+        2 * (5 * 5 * 4 * 2 * 9) + 3 * (3 * 5 * 6 * 4 * 3) + 3 * (6 * 3 * 5 * K),
+    ),
+}
+
+
+def data(shape: tuple[int, ...], n: int) -> Examples:
+    draw = stream(0, "data")
+    return Examples(torch.randn(n, *shape, generator=draw), torch.randint(K, (n,), generator=draw))
+
+
+def made(net: Callable[[], nn.Sequential]) -> nn.Sequential:
+    with global_stream(stream(1)):
+        return net()
+
+
+@pytest.mark.parametrize("name", NETS)
+@pytest.mark.parametrize("n", [1, 5, 8, 37])
+def test_one_pass_is_forward_and_backward_over_all_examples(name: str, n: int) -> None:
+    net, shape, per_example = NETS[name]
+    model = made(net)
+    before = copy.deepcopy(model.state_dict())
+    assert one_pass_ops(model, data(shape, n), batch_size=8) == n * per_example
+    assert all(torch.equal(before[key], value) for key, value in model.state_dict().items())
+    assert all(p.grad is None for p in model.parameters())
+    assert all(module.training for module in model.modules())
+
+
+def test_one_pass_leaves_gradients_and_works_where_none_are_computed() -> None:
+    net, shape, per_example = NETS["mlp"]
+    model = made(net)
+    for p in model.parameters():
+        p.grad = torch.ones_like(p)
+    with torch.no_grad():
+        assert one_pass_ops(model, data(shape, 8), 8) == 8 * per_example
+    assert all(bool((p.grad == 1).all()) for p in model.parameters() if p.grad is not None)
+
+
+def test_what_is_frozen_costs_no_gradient() -> None:
+    model = made(mlp)
+    model[1].requires_grad_(False)
+    model[3].requires_grad_(False)
+    assert one_pass_ops(model, data((D,), 4), 4) == 4 * (D * H + H * H + 2 * H * K)
+
+
+@pytest.mark.parametrize("name", NETS)
+@pytest.mark.parametrize(("n", "batches"), [(20, 3), (17, 2), (16, 2), (3, 1)])
+def test_a_training_is_its_passes(name: str, n: int, batches: int) -> None:
+    """Full, last and joined batches (17 = 8 + 9): each example costs the same in any of them."""
+    net, shape, per_example = NETS[name]
+    meter = OpsMeter()
+    fit(made(net), data(shape, n), Recipe(epochs=3, batch_size=8), stream(0), meter=meter)
+    assert meter.total == 3 * n * per_example
+    assert meter.steps == 3 * batches
+
+
+@pytest.mark.parametrize("name", NETS)
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_a_meter_changes_no_bit(name: str, precision: str) -> None:
+    """Dropout and batch norm included; the negative control is another seed."""
+    net, shape, _ = NETS[name]
+    recipe = Recipe(epochs=2, batch_size=8, precision=precision)  # type: ignore[arg-type]
+
+    def trained(meter: OpsMeter | None, seed: int = 0) -> list[Tensor]:
+        model = made(net)
+        fit(model, data(shape, 20), recipe, stream(seed), meter=meter)
+        return list(model.state_dict().values())
+
+    plain = trained(None)
+    assert all(map(torch.equal, trained(OpsMeter()), plain))
+    assert not all(map(torch.equal, trained(OpsMeter(), seed=1), plain))
+
+
+class Extra(Objective):
+    """Runs the model on that many more examples in every step."""
+
+    def __init__(self, more: int) -> None:
+        self.more = more
+
+    def after_step(self, model: nn.Module) -> None:
+        with torch.no_grad():
+            model(torch.zeros(self.more, D))
+
+
+def test_whatever_a_step_runs_is_counted() -> None:
+    """Passes without gradients too: steps of batches of 8, 8 and 4, each with 5 forward."""
+    meter = OpsMeter()
+    fit(made(mlp), data((D,), 20), Recipe(epochs=2, batch_size=8), stream(0), Extra(5), meter)
+    forward = D * H + H * H + H * K
+    assert meter.total == 2 * 20 * NETS["mlp"][2] + 2 * 3 * 5 * forward
+
+
+def test_a_size_is_counted_once_and_every_step_adds_to_the_total() -> None:
+    meter = OpsMeter()
+    left, right = torch.zeros(2, 3), torch.zeros(3, 5)
+    for size in (4, 4, 6):
+        with meter.step(size):
+            _ = left @ right
+    assert (meter.total, meter.steps) == (3 * 30, 3)
+    with meter.step(4):  # taken to cost what the first one did
+        _ = torch.zeros(9, 9) @ torch.zeros(9, 9)
+    assert (meter.total, meter.steps) == (4 * 30, 4)
+    meter.add(7)
+    with meter.once():
+        _ = left @ right
+        _ = left @ right
+    assert (meter.total, meter.steps) == (4 * 30 + 7 + 60, 4)
+
+
+def test_a_failure_within_a_step_is_not_taken_for_its_cost() -> None:
+    meter = OpsMeter()
+    with pytest.raises(ZeroDivisionError), meter.step(4):
+        raise ZeroDivisionError
+    with meter.step(4):
+        _ = torch.zeros(2, 3) @ torch.zeros(3, 5)
+    assert meter.total == 30
+
+
+def test_the_optimizers_formula_is_that_of_its_update() -> None:
+    """Adam's moments, root, division and step; Nadam's step along the gradient too; SGD's step."""
+    assert optimizer_ops(Recipe(optimizer="adam")) == 2 + 3 + 1 + 1 + 1
+    assert optimizer_ops(Recipe(optimizer="nadam")) == optimizer_ops(Recipe(optimizer="adam")) + 2
+    assert optimizer_ops(Recipe(optimizer="sgd")) == 1
+
+
+def test_bytes_are_those_of_the_elements() -> None:
+    tensors = [
+        torch.zeros(3, 5),
+        torch.zeros(2, dtype=torch.int64),
+        torch.zeros((), dtype=torch.uint8),
+    ]
+    assert bytes_of(tensors) == 3 * 5 * 4 + 2 * 8 + 1
+    assert bytes_of([torch.zeros(100)[:10]]) == 40
+    assert bytes_of([]) == 0
+
+
+def test_a_cost_reads_back_from_its_tensor_to_the_last_unit() -> None:
+    """A large training takes more multiply-adds than a float64 tells apart."""
+    cost = Cost(
+        parameter_bytes=1,
+        carried_bytes=2,
+        stored_bytes=3,
+        train_bytes=4,
+        ops_one_pass=2**53 + 1,
+        ops=2**60 + 1,
+        kept_bytes=5,
+    )
+    assert cost.to_tensor().dtype == torch.int64
+    assert Cost.of_tensor(cost.to_tensor()) == cost

@@ -1,0 +1,266 @@
+"""The cache: the same values wherever they live, none kept twice, never more than allowed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from probe.cut.split import split
+from probe.errors import InputError
+from probe.examples import Rows, Value, tensors
+from probe.modules import mode
+from probe.values.inputs import Inputs
+from probe.values.placement import Storage
+from probe.values.stored import Recomputed, Stored, fill, form_of
+from tests.zoo import CUTS, specimen
+
+SIZE = 16
+
+
+def everywhere(
+    prefix: nn.Module, x: Tensor, folder: Path, storage: Storage = "fp32"
+) -> dict[str, Rows]:
+    """The values of a prefix for all inputs, in every place that there is."""
+    inputs = Inputs(x)
+    form = form_of(prefix, inputs, SIZE, storage)
+    stored = {"memory": Stored(form, inputs, None), "mapped": Stored(form, inputs, folder)}
+    fill(stored, lambda batch: {name: prefix(batch.clone()) for name in stored}, inputs, SIZE)
+    return {**stored, "recomputed": Recomputed(form, prefix, inputs, SIZE)}
+
+
+def draws(n: int) -> list[Tensor]:
+    """One, a few, repeated ones, more than a batch, and all of n examples."""
+    chance = torch.Generator().manual_seed(0)
+    some = [torch.randint(n, (count,), generator=chance) for count in (1, 2, 7, 17, 50)]
+    return [*some, torch.tensor([n - 1, 0, 0]), torch.arange(n)]
+
+
+class Pair(nn.Module):
+    """Gives the input, a channels-last map, indices, one number each, and a transposed map."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.map = nn.Conv2d(2, 5, 3)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        value = self.map(x.contiguous(memory_format=torch.channels_last))
+        turned = value.flatten(2).permute(2, 0, 1).contiguous().permute(1, 2, 0)
+        return x, value, value.flatten(1).argmax(1, keepdim=True), value.sum((1, 2, 3)), turned
+
+
+def pair() -> tuple[nn.Module, Tensor]:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return Pair().requires_grad_(False), torch.randn(40, 2, 6, 6)
+
+
+@pytest.mark.parametrize("storage", ["fp32", "bf16"])
+@pytest.mark.parametrize(("name", "feature"), CUTS)
+def test_every_place_gives_the_same_bits(
+    name: str, feature: str, storage: Storage, tmp_path: Path
+) -> None:
+    model, x, _ = specimen(name)
+    rows = everywhere(split(model, feature, x).prefix, x, tmp_path, storage)
+    for indices in draws(len(x)):
+        first, *others = (tensors(rows[place][indices]) for place in rows)
+        for other in others:
+            for a, b in zip(first, other, strict=True):
+                assert torch.equal(a, b)
+                assert (a.stride(), a.dtype) == (b.stride(), b.dtype)
+
+
+@pytest.mark.parametrize(("name", "feature"), CUTS)
+@pytest.mark.parametrize("place", ["memory", "mapped", "recomputed"])
+def test_the_tail_makes_the_model_s_output_of_them(
+    name: str, feature: str, place: str, tmp_path: Path
+) -> None:
+    model, x, _ = specimen(name)
+    cut = split(model, feature, x)
+    rows = everywhere(cut.prefix, x, tmp_path)[place]
+    indices = torch.randperm(len(x), generator=torch.Generator().manual_seed(1))
+    with mode(cut.tail, training=False), mode(model, training=False), torch.no_grad():
+        torch.testing.assert_close(cut.tail(rows[indices]), model(x[indices]))
+        other = cut.tail(rows[indices.roll(1)])
+    assert not torch.allclose(other, model(x[indices]))
+
+
+@pytest.mark.parametrize("place", ["memory", "mapped", "recomputed"])
+def test_types_and_memory_layouts_are_the_prefix_s(place: str, tmp_path: Path) -> None:
+    prefix, x = pair()
+    indices = torch.tensor([3, 39, 3])
+    got = tensors(everywhere(prefix, x, tmp_path)[place][indices])
+    for part, expected in zip(got, prefix(x[indices]), strict=True):
+        torch.testing.assert_close(part, expected)
+        assert part.dtype == expected.dtype
+    assert got[1].is_contiguous(memory_format=torch.channels_last)
+    assert not got[1].is_contiguous()
+    # A sequence-first layout has no rows of its own: it becomes contiguous.
+    assert got[4].is_contiguous()
+
+
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+def test_the_input_is_not_copied(layout: torch.memory_format, tmp_path: Path) -> None:
+    prefix, x = pair()
+    x = x.contiguous(memory_format=layout)
+    inputs = Inputs(x)
+    assert inputs.rows.data_ptr() == x.data_ptr()
+    form = form_of(prefix, inputs, SIZE, "bf16")
+    assert [part.given for part in form.parts] == [True, False, False, False, False]
+    rows = everywhere(prefix, x, tmp_path, "bf16")
+    x[5] = 7.0  # seen through the rows: there is no copy
+    for place in rows.values():
+        got = tensors(place[torch.tensor([5, 6])])[0]
+        assert torch.equal(got, x[5:7])
+        assert got.is_contiguous(memory_format=layout)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "given"),
+    [
+        (nn.Identity(), True),
+        (nn.Flatten(), True),  # a view of the input, whole
+        (nn.ReLU(), False),
+        (nn.ReLU(inplace=True), False),  # the input's memory, but not the input
+        (nn.Unflatten(1, (2, 1)), True),
+    ],
+)
+def test_what_is_the_input(prefix: nn.Module, given: bool) -> None:
+    x = torch.rand(40, 2, 3)  # nothing negative: a ReLU changes no value, and may elsewhere
+    form = form_of(prefix, Inputs(x), SIZE, "fp32")
+    assert [part.given for part in form.parts] == [given]
+    assert form.size == (0 if given else 24)
+
+
+def test_part_of_the_input_is_kept() -> None:
+    class Half(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x[:, :1]
+
+    assert form_of(Half(), Inputs(torch.rand(40, 2)), SIZE, "fp32").size == 4
+
+
+@pytest.mark.parametrize(
+    "x", [torch.rand(40, 8)[:, ::2], torch.rand(80, 4)[::2], torch.rand(1, 4).expand(40, 4)]
+)
+def test_inputs_in_pieces_are_served_all_the_same(x: Tensor) -> None:
+    for indices in draws(40):
+        assert torch.equal(Inputs(x)[indices], x[indices])
+
+
+@pytest.mark.parametrize("place", ["memory", "mapped", "recomputed"])
+def test_what_is_handed_out_may_be_written_into(place: str, tmp_path: Path) -> None:
+    prefix, x = pair()
+    before = x.clone()
+    rows = everywhere(prefix, x, tmp_path)[place]
+    indices = torch.arange(20)
+    kept = [part.clone() for part in tensors(rows[indices])]
+    for part in tensors(rows[indices]):
+        part.zero_()
+    assert all(map(torch.equal, tensors(rows[indices]), kept))
+    assert torch.equal(x, before)
+
+
+def test_bf16_rounds_to_eight_bits(tmp_path: Path) -> None:
+    """Half a unit in the last of 8 significant bits; whole numbers and the input stay exact."""
+    prefix, x = pair()
+    every = torch.arange(len(x))
+    exact = tensors(everywhere(prefix, x, tmp_path)["memory"][every])
+    for place, rows in everywhere(prefix, x, tmp_path, "bf16").items():
+        for part, rounded, whole in zip(range(5), tensors(rows[every]), exact, strict=True):
+            assert rounded.dtype == whole.dtype, place
+            assert ((rounded - whole).abs() <= whole.abs() * 2.0**-8).all()
+            assert torch.equal(rounded, whole) == (part in (0, 2))
+
+
+def test_bf16_takes_half_the_bytes() -> None:
+    prefix, x = pair()
+    map_, turned = 5 * 4 * 4, 5 * 4 * 4
+    assert form_of(prefix, Inputs(x), SIZE, "fp32").size == 4 * (map_ + 1 + turned) + 8
+    assert form_of(prefix, Inputs(x), SIZE, "bf16").size == 2 * (map_ + 1 + turned) + 8
+
+
+def test_a_prefix_is_always_given_batches_of_one_size(tmp_path: Path) -> None:
+    """On this the bits depend: a single example takes another kernel than sixteen."""
+
+    class Watched(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            seen.append(len(x))
+            return x + 1
+
+    seen: list[int] = []
+    rows = everywhere(Watched(), torch.rand(40, 3), tmp_path)
+    for indices in draws(40):
+        for place in rows.values():
+            assert len(tensors(place[indices])[0]) == len(indices)
+    assert set(seen) == {SIZE}
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_examples_keep_their_place_in_the_batch_where_it_matters(own: bool, tmp_path: Path) -> None:
+    """A prefix that adds the place to the value; without one that does, nothing is done thrice."""
+
+    class Placed(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            calls.append(len(x))
+            return x + torch.arange(len(x)).view(-1, 1) * own
+
+    calls: list[int] = []
+    x = torch.arange(40.0).view(40, 1)
+    rows = everywhere(Placed(), x, tmp_path)
+    used = []
+    for indices in (torch.arange(40), torch.tensor([5, 6, 7]), torch.tensor([5, 21, 7, 5])):
+        calls.clear()
+        got = tensors(rows["recomputed"][indices])[0]
+        used.append(len(calls))
+        assert torch.equal(got[:, 0], x[indices, 0] + (indices % SIZE) * own)
+        assert torch.equal(got, tensors(rows["memory"][indices])[0])
+    assert used == ([3, 1, 3] if own else [3, 1, 1])
+
+
+def test_values_are_those_of_fp32_whatever_the_precision_of_the_training(tmp_path: Path) -> None:
+    prefix, x = pair()
+    rows, every = everywhere(prefix, x, tmp_path), torch.arange(SIZE)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert prefix(x[:SIZE])[1].dtype == torch.bfloat16  # what the cache keeps out
+        again = tensors(rows["recomputed"][every])
+    assert all(map(torch.equal, again, tensors(rows["memory"][every])))
+
+
+def test_a_value_without_a_shape_of_its_own_is_refused() -> None:
+    class Shrinks(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x[:, : int(x.sum()) + 1]
+
+    x = torch.zeros(40, 3)
+    form = form_of(Shrinks(), Inputs(x), SIZE, "fp32")
+    with pytest.raises(InputError, match=r"has shape .* for one batch and .* for another"):
+        Recomputed(form, Shrinks(), Inputs(x + 1), SIZE)[torch.arange(4)]
+
+
+def test_one_pass_fills_everything() -> None:
+    class Counted(nn.Flatten):
+        def forward(self, x: Tensor) -> Tensor:
+            seen.append(len(x))
+            return super().forward(x)
+
+    seen: list[int] = []
+    names = {name: nn.Sequential(Counted(), nn.Linear(4, 3)) for name in "abc"}
+    inputs = Inputs(torch.rand(40, 2, 2))
+    forms = {name: form_of(prefix, inputs, SIZE, "fp32") for name, prefix in names.items()}
+    stores = {name: Stored(form, inputs, None) for name, form in forms.items()}
+    calls = []
+
+    def values(batch: Tensor) -> dict[str, Value]:
+        calls.append(len(batch))
+        return {name: prefix(batch) for name, prefix in names.items()}
+
+    fill(stores, values, inputs, SIZE)
+    assert calls == [SIZE] * 3
+    for name, prefix in names.items():
+        got = stores[name][torch.arange(40)]
+        assert isinstance(got, Tensor)
+        np.testing.assert_allclose(got, prefix(inputs.x).detach(), rtol=1e-6, atol=1e-7)

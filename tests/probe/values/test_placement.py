@@ -1,0 +1,99 @@
+"""The plan: never more than allowed, and first to what saves most."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from probe.errors import InputError
+from probe.retrain import cache_plan
+from probe.values.placement import CacheSettings, Need, placed
+from tests.zoo import specimen
+
+sizes = st.integers(0, 50)
+
+
+@given(st.lists(st.tuples(sizes, st.integers(0, 9))), sizes, sizes)
+def test_no_plan_takes_more_than_it_may(
+    needs: list[tuple[int, int]], budget: int, room: int
+) -> None:
+    wanted = [Need(feature=str(k), size=n, work=work) for k, (n, work) in enumerate(needs)]
+    plan = placed(wanted, CacheSettings(budget=budget, scratch=Path(), room=room))
+    assert [(p.feature, p.size) for p in plan] == [(need.feature, need.size) for need in wanted]
+    taken = {
+        place: sum(p.size for p in plan if p.place == place)
+        for place in ("in memory", "memory-mapped")
+    }
+    assert taken["in memory"] <= budget
+    assert taken["memory-mapped"] <= room
+    for p in plan:
+        if p.place != "in memory":
+            assert p.size > budget - taken["in memory"]
+        if p.place == "recomputed":
+            assert p.size > room - taken["memory-mapped"]
+
+
+@given(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 9)), min_size=1), sizes)
+def test_memory_goes_first_to_what_saves_most_work_per_byte(
+    needs: list[tuple[int, int]], budget: int
+) -> None:
+    wanted = [Need(feature=str(k), size=n, work=work) for k, (n, work) in enumerate(needs)]
+    plan = placed(wanted, CacheSettings(budget=budget, room=0))
+    best = max(range(len(needs)), key=lambda k: needs[k][1] / needs[k][0])
+    assert (plan[best].place == "in memory") == (needs[best][0] <= budget)
+
+
+def test_a_budget_is_used_to_its_last_byte_and_not_one_more() -> None:
+    model, x, _ = specimen("mlp")
+    (first,) = cache_plan(model, ["hidden1"], x, (100, 20))
+    assert first.size == 120 * 256 * 4
+    for budget, place in ((first.size, "in memory"), (first.size - 1, "recomputed")):
+        (at,) = cache_plan(model, ["hidden1"], x, (100, 20), cache=CacheSettings(budget=budget))
+        assert (at.size, at.place) == (first.size, place)
+
+
+def test_behind_the_output_only_the_test_examples_are_kept() -> None:
+    model, x, _ = specimen("mlp")
+    hidden, output = cache_plan(model, ["hidden2", "output"], x, (100, 20))
+    assert (hidden.size, output.size) == (120 * 256 * 4, 20 * 3 * 4)
+    assert str(output) == "output: 240 B, in memory"
+
+
+def test_a_disk_s_room_is_known_before_the_folder_is_there(tmp_path: Path) -> None:
+    free = shutil.disk_usage(tmp_path).free
+    settled = CacheSettings(scratch=tmp_path / "not" / "yet").settled(torch.device("cpu"))
+    assert settled.room == pytest.approx(free / 2, rel=0.1)
+    assert not (tmp_path / "not").exists()
+
+
+def test_processes_share_what_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("probe.values.placement.free_memory", lambda device: 1000)
+    monkeypatch.setattr("probe.values.placement._free_disk", lambda folder: 6000 if folder else 0)
+    cpu = torch.device("cpu")
+    one = CacheSettings(scratch=tmp_path).settled(cpu)
+    assert (one.budget, one.room) == (500, 3000)
+    four = CacheSettings(scratch=tmp_path).settled(cpu, 4)
+    assert (four.budget, four.room) == (125, 750)
+    assert four.settled(cpu) == four
+    assert CacheSettings(budget=10).settled(cpu, 3).budget == 3
+    assert CacheSettings().settled(cpu).room == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"budget": -1}, "budget must be a number of bytes, got -1"),
+        ({"budget": 1.5}, "budget must be a number of bytes, got 1.5"),
+        ({"room": "2GB"}, "room must be a number of bytes, got '2GB'"),
+        ({"room": 5}, "has room on a disk but no scratch folder"),
+        ({"storage": "fp16"}, "unknown storage 'fp16': did you mean"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(settings: dict[str, object], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        CacheSettings(**settings)  # type: ignore[arg-type]

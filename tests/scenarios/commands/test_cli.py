@@ -1,0 +1,151 @@
+"""The command line: what it prints and writes; for most mistakes see test_bad_input."""
+
+import json
+import sys
+
+import pytest
+
+from scenarios.commands.main import main
+from scenarios.commands.outcome import TABLES, TIMES
+from scenarios.data.datasets import LOADERS
+from scenarios.learners.catalogue import LEARNERS
+from scenarios.networks import ARCHITECTURES
+from tests.bad_input.making import TINY
+from tests.bad_input.refused import assert_refused, contents
+
+DRAWN = ("depth", "bias", "matrix", "curves", "tasks", "spider", "scores")
+FIGURES = [f"{name}.{kind}" for name in DRAWN for kind in ("png", "svg")]
+FILES = {
+    "damaged/study.json": "{",
+    "tiny.toml": TINY,
+    "diverges.toml": TINY.replace("epochs = 1", "epochs = 3\nlearning_rate = 1e30"),
+    "blows.toml": TINY.replace("epochs = 1", "epochs = 1\nlearning_rate = 1e30"),
+}
+
+# What a run directory of another study, or a damaged one, must say.
+MISTAKES = {
+    "run tiny.toml --out done --epochs 2": [
+        "done belongs to another study: training.epochs is 1 there and 2 here",
+        "choose another --out",
+    ],
+    "run tiny.toml --out done --learners finetune": [
+        'learners.offline is {"kind": "offline", "training": null} there and null here'
+    ],
+    "run digits --out done": ['network.name is "mlp" there and "cnn3" here', "seeds is 1 there"],
+    "status damaged": ["damaged/study.json is damaged"],
+    "run tiny.toml --validation 500": ["training examples of class 0", "hold out fewer", "not 500"],
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with the files above and a finished study in `done`; every test leaves it as is."""
+    folder = tmp_path_factory.mktemp("place")
+    for name, content in FILES.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", ["probe", "run", "tiny.toml", "--workers", "1", "--out", "done"])
+        with pytest.raises(SystemExit) as stop:
+            main()
+    assert stop.value.code == 0
+    return folder
+
+
+def table_cells(out):
+    """Return the cells of each line of a table, without its rules."""
+    return [line.replace("│", " ").split() for line in out.splitlines()]
+
+
+@pytest.mark.parametrize("line", MISTAKES)
+def test_a_mistake_is_one_sentence_and_changes_nothing(probe, place, line):
+    before = contents(place)
+    assert_refused(probe(line), MISTAKES[line])
+    assert contents(place) == before
+
+
+@pytest.mark.parametrize(
+    ("file", "reason"),
+    [
+        (
+            "diverges.toml",
+            "task 0-1 (1 of 5): training diverged: the loss is not finite in epoch 2",
+        ),
+        ("blows.toml", "after task 0-1 (1 of 5): the model's output is NaN: its training diverged"),
+    ],
+)
+def test_training_that_diverges_says_where(probe, tmp_path, file, reason):
+    code, out, err = probe(f"run {file} --workers 1 --out {tmp_path}/run")
+    assert (code, err) == (1, "")
+    shown = " ".join(out.split())
+    assert f"learner finetune, order 0, seed 0: {reason}" in shown
+    assert "run the same command again to try" in shown
+
+
+def test_ctrl_c_says_how_to_go_on(probe, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("scenarios.commands.run.run_study", stopped)
+    assert probe("run digits") == (130, "", "stopped: run the same command again to go on\n")
+
+
+def test_a_run_ends_with_its_table_and_its_files_and_once_finished_changes_none(probe, place):
+    before = contents(place)
+    code, out, err = probe("run tiny.toml --workers 1 --out done")
+    assert (code, err) == (0, "")
+    lines = [line.strip() for line in out.splitlines()]
+    expected = [f"done/{name}" for name in (*TABLES, TIMES)]
+    expected += [f"done/figures/{name}" for name in sorted(FIGURES)]
+    assert lines[-len(expected) :] == expected
+    assert all((place / path).stat().st_size for path in expected)
+    for word in ("hidden1", "hidden2", "output", "finetune", "offline"):
+        assert word in out
+    assert contents(place) == before
+
+
+def test_flags_win_over_the_file_and_the_name_is_the_default_directory(
+    probe, place, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    flags = "--learners finetune --orders shuffle:1 --train-limit 2 --validation 3 --workers 1"
+    report = "--heads multi,all --weights a=1,0,0,0,0,0,0 --weights b=0,0,0,0,0,0,1"
+    assert probe(f"run {place}/tiny.toml {flags} {report}")[0] == 0
+    record = json.loads((tmp_path / "runs" / "tiny" / "study.json").read_text())
+    study = record["study"]
+    assert list(study["learners"]) == ["finetune"]
+    limits = (study["scenario"]["train_limit"], study["scenario"]["validation"])
+    assert (study["orders"], limits) == ("shuffle:1", (2, 3))
+    assert record["report"] == {
+        "heads": ["multi", "all"],
+        "mean": "examples",
+        "weights": {"a": [1, 0, 0, 0, 0, 0, 0], "b": [0, 0, 0, 0, 0, 0, 1]},
+    }
+    assert [path.name for path in tmp_path.iterdir()] == ["runs"]
+
+
+def test_status_counts_what_is_finished(probe):
+    code, out, err = probe("status done")
+    assert (code, err) == (0, "")
+    assert ["finetune", "1", "8", "8"] in table_cells(out)
+    assert ["offline", "1", "2", "2"] in table_cells(out)
+
+
+def test_figures_are_drawn_again_from_the_tables_alone(probe, place, tmp_path):
+    for name in TABLES:
+        (tmp_path / name).write_bytes((place / "done" / name).read_bytes())
+    code, out, _ = probe(f"figures {tmp_path}")
+    assert code == 0
+    assert out.splitlines() == [str(tmp_path / "figures" / name) for name in FIGURES]
+    for name in FIGURES:
+        drawn = place / "done" / "figures" / name
+        assert (tmp_path / "figures" / name).read_bytes() == drawn.read_bytes()
+
+
+def test_list_names_everything_that_a_study_can_name(probe):
+    code, out, err = probe("list")
+    assert (code, err) == (0, "")
+    for known in (LOADERS, ARCHITECTURES, LEARNERS, ["mnist", "hidden1", "conv3", "layer4", "gem"]):
+        assert all(name in out for name in known)

@@ -1,0 +1,140 @@
+"""The presets against what their papers say."""
+
+import pytest
+
+from probe.training.loop import Recipe
+from scenarios.learners.replay.er import ErSettings
+from scenarios.study.reading import check_study
+from scenarios.study.report import ReportSpec
+from scenarios.study.source import preset_names, read_study
+
+ASKED_FOR = {
+    "digits",
+    *(f"murata-{data}" for data in ("mnist", "svhn", "cifar10")),
+    *(f"chaudhry-{data}-{head}" for data in ("mnist", "cifar100") for head in ("single", "multi")),
+    "diaz-cifar100",
+    *(f"{name}-small" for name in ("murata-cifar10", "diaz-cifar100")),
+    *(f"chaudhry-cifar100-{head}-small" for head in ("single", "multi")),
+}
+SMALL = sorted(name for name in preset_names() if name.endswith("-small"))
+
+
+def preset(name):
+    return check_study(read_study(name), name)
+
+
+def test_every_preset_that_was_asked_for_is_there():
+    assert set(preset_names()) >= ASKED_FOR
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_every_preset_is_a_study_of_its_own_name(name):
+    assert preset(name).name == name
+    assert "finetune" in {settings.kind for settings in preset(name).learners.values()}
+
+
+def test_the_demo_has_learners_seeds_and_every_feature():
+    demo = preset("digits")
+    assert {"finetune", "er", "offline"} <= set(demo.learners)
+    assert demo.seeds >= 2
+    assert len(demo.features_of("finetune")) == 4
+
+
+@pytest.mark.parametrize(
+    ("data", "network", "features", "epochs", "memory"),
+    [
+        ("mnist", "cnn3", 4, 5, 128),
+        ("svhn", "reduced_resnet18", 6, 10, 128),
+        ("cifar10", "reduced_resnet18", 6, 10, 512),
+    ],
+)
+def test_murata(data, network, features, epochs, memory):
+    """Section 3: five rotations, five seeds, Adam 0.001, He and N(0, 0.01^2), all six learners."""
+    study = preset(f"murata-{data}")
+    assert (study.scenario.data, study.scenario.classes_per_task) == (data, 2)
+    limits = study.scenario.train_limit, study.scenario.test_limit, study.scenario.validation
+    assert limits == (None, None, None)
+    assert (study.network.name, len(study.features_of("finetune"))) == (network, features)
+    recipe = study.training
+    assert (recipe.epochs, recipe.optimizer, recipe.learning_rate) == (epochs, "adam", 0.001)
+    assert (recipe.init, study.retraining_recipe) == ("murata", recipe)
+    assert (study.orders, study.seeds) == ("rotate", 5)
+    assert {s.kind for s in study.learners.values()} == {
+        *("finetune", "offline", "si", "lwf", "gem", "er")
+    }
+    assert (study.learners["si"].strength, study.learners["lwf"].strength) == (1, 1)
+    assert study.learners["er"] == ErSettings(memory_per_class=memory)
+    assert study.learners["gem"].memory_per_class == memory
+    assert study.report == ReportSpec()
+
+
+@pytest.mark.parametrize("head", ["single", "multi"])
+@pytest.mark.parametrize(
+    ("data", "network", "classes", "samples"),
+    [("mnist", "mlp", 2, 10), ("cifar100", "cnn4", 10, 25)],
+)
+def test_chaudhry(data, network, classes, samples, head):
+    """Section 5: Adam 0.001, batches of 64; 10 and 25 samples of each class by mean of features."""
+    study = preset(f"chaudhry-{data}-{head}")
+    assert (study.scenario.data, study.scenario.classes_per_task) == (data, classes)
+    assert study.network.name == network
+    recipe = study.training
+    assert (recipe.optimizer, recipe.learning_rate, recipe.batch_size) == ("adam", 0.001, 64)
+    assert study.report.heads[0] == head
+    kinds = {settings.kind for settings in study.learners.values()}
+    assert {"ewc_online", "si", "rwalk", "cumulative"} <= kinds
+    stored = [settings.budget for settings in study.learners.values() if settings.budget]
+    assert {(b.per_class, b.total, b.sampling) for b in stored} == (
+        {(samples, None, "mean_of_features")} if head == "single" else set()
+    )
+    if head == "single":
+        assert {"icarl", "icarl_hybrid1"} <= kinds
+        twice = [
+            k for k in ("finetune", "ewc_online", "si") if kinds_with(study, k) == {True, False}
+        ]
+        assert twice == ["finetune", "ewc_online", "si"]
+    else:
+        assert {s.competing for s in study.learners.values() if s.kind != "cumulative"} == {"task"}
+
+
+def kinds_with(study, kind):
+    """Return whether the learners of a kind store samples: those with, those without, or both."""
+    return {
+        settings.budget is not None for settings in study.learners.values() if settings.kind == kind
+    }
+
+
+def test_diaz_rodriguez():
+    """Section 3 and appendix A: ten tasks of ten classes, 4 conv + 2 dense layers, three runs."""
+    study = preset("diaz-cifar100")
+    assert (study.scenario.data, study.scenario.classes_per_task) == ("cifar100", 10)
+    assert (study.network.name, study.seeds) == ("cnn6", 3)
+    kinds = {settings.kind for settings in study.learners.values()}
+    assert kinds == {"finetune", "cumulative", "ewc", "lwf", "si"}
+    assert {settings.budget for settings in study.learners.values()} == {None}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_small_preset_is_its_full_one_with_less(name):
+    small, full = preset(name), preset(name.removesuffix("-small"))
+    assert small.scenario.data == full.scenario.data
+    assert small.scenario.classes_per_task == full.scenario.classes_per_task
+    assert small.network.name == full.network.name
+    for learner in small.learners:
+        assert set(small.features_of(learner)) <= set(full.features_of(learner))
+    assert small.report == full.report
+    assert {s.kind for s in small.learners.values()} <= {s.kind for s in full.learners.values()}
+    assert small.scenario.train_limit is not None
+    assert small.seeds <= full.seeds
+    assert small.training.epochs <= full.training.epochs
+
+
+def test_no_small_preset_is_a_full_one():
+    """The negative control of the law above."""
+    assert SMALL
+    for name in SMALL:
+        assert preset(name.removesuffix("-small")).scenario.train_limit is None
+
+
+def test_the_defaults_of_a_recipe_are_muratas_on_mnist():
+    assert preset("murata-mnist").training == Recipe()

@@ -1,0 +1,70 @@
+"""What `probe run` prints of a study: the plan before it, and Kemker's table after it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from torch import nn
+
+from probe.values.sizes import show_size
+from scenarios.commands.run import Options, run_study
+from scenarios.execution.choosing import Choice
+from scenarios.study.overrides import Overrides
+
+TINY = """
+orders = "none"
+[scenario]
+kind = "{kind}"
+data = "digits"
+train_limit = 5
+[network]
+name = "mlp"
+features = ["{feature}"]
+[training]
+epochs = 1
+batch_size = 16
+[learners.finetune]
+"""
+
+
+@pytest.fixture(autouse=True)
+def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave them out: they take longer than the study, and are not printed."""
+    monkeypatch.setattr("scenarios.commands.run.build", lambda root: [])
+
+
+def run(folder: Path, kind: str, feature: str = "output") -> None:
+    source = folder / "tiny.toml"
+    source.write_text(TINY.format(kind=kind, feature=feature))
+    run_study(str(source), Overrides(), Options(out=folder / "run", choice=Choice(workers=1)))
+
+
+@pytest.mark.parametrize(("kind", "shown"), [("split", False), ("incremental", True)])
+def test_the_omegas_are_shown_of_kemkers_scenarios_alone(
+    kind: str, shown: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(tmp_path, kind)
+    assert ("Omegas" in capsys.readouterr().out) == shown
+
+
+@pytest.mark.parametrize(("trains", "examples"), [(True, 50 + 360), (False, 360)])
+def test_behind_what_cannot_be_trained_the_plan_has_the_test_examples_alone(
+    trains: bool,
+    examples: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """10 numbers of 4 bytes at hidden1, for each of 50 training and 360 test digits."""
+
+    def tailed(name: str, shape: Sequence[int], classes: int) -> nn.Module:
+        first = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
+        last = nn.Linear(10, classes) if trains else nn.Identity()
+        return nn.Sequential(OrderedDict(hidden1=first, hidden2=nn.ReLU(), output=last))
+
+    monkeypatch.setattr("scenarios.study.job.build_network", tailed)
+    run(tmp_path, "split", "hidden1")
+    assert f"hidden1: {show_size(examples * 10 * 4)}, in memory" in capsys.readouterr().out

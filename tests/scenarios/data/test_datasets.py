@@ -1,0 +1,295 @@
+"""Data sets as tensors: the bundled digits, and torchvision's folders, whole and broken."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy.io import savemat
+from sklearn.datasets import load_digits
+
+from probe.errors import InputError
+from probe.examples import Examples
+from scenarios.data.datasets import BUNDLED, LOADERS, Dataset, Location, load
+from scenarios.study.store import tensor_hash
+from tests.bad_input.making import cifar_batch, idx
+
+RANDOM = np.random.default_rng(0)
+LABELS = {"train": np.array([3, 0, 9, 3, 1], np.uint8), "test": np.array([7, 0, 2], np.uint8)}
+
+
+def write_idx(folder, name):
+    """Write a tiny data set of MNIST's layout; return its images."""
+    raw = folder / name / "raw"
+    raw.mkdir(parents=True)
+    images = {}
+    for half, stem in (("train", "train"), ("test", "t10k")):
+        images[half] = RANDOM.integers(0, 256, (len(LABELS[half]), 28, 28), np.uint8)
+        (raw / f"{stem}-images-idx3-ubyte").write_bytes(idx(images[half]))
+        (raw / f"{stem}-labels-idx1-ubyte").write_bytes(idx(LABELS[half]))
+    return images
+
+
+def write_cifar(folder, cls, monkeypatch):
+    """Write a tiny data set in the layout of CIFAR10 or CIFAR100, as `cls` then expects it."""
+    fine = b"fine_labels" if cls.__name__ == "CIFAR100" else b"labels"
+    (folder / cls.base_folder).mkdir()
+    images = {}
+    for half, files in (("train", cls.train_list), ("test", cls.test_list)):
+        each = []
+        for name, _ in files:
+            batch = RANDOM.integers(0, 256, (len(LABELS[half]), 3072), np.uint8)
+            content = cifar_batch(batch, LABELS[half], fine)
+            each.append((name, write(folder / cls.base_folder / name, content)))
+            images.setdefault(half, []).append(batch.reshape(-1, 3, 32, 32))
+        monkeypatch.setattr(cls, f"{half}_list", each)
+    return {half: np.concatenate(batches) for half, batches in images.items()}
+
+
+def write_svhn(folder, cls, monkeypatch):
+    """Write a tiny data set of SVHN's layout, where label 10 is the digit 0."""
+    images, split_list = {}, {}
+    for half, labels in LABELS.items():
+        name = f"{half}_32x32.mat"
+        images[half] = RANDOM.integers(0, 256, (len(labels), 3, 32, 32), np.uint8)
+        raw = np.where(labels == 0, 10, labels)[:, None]
+        savemat(folder / name, {"X": images[half].transpose(2, 3, 1, 0), "y": raw})
+        split_list[half] = ["", name, write(folder / name, (folder / name).read_bytes())]
+    monkeypatch.setattr(cls, "split_list", split_list)
+    return images
+
+
+def write(path, content):
+    """Write a file and return its MD5, by which torchvision knows its own."""
+    path.write_bytes(content)
+    return hashlib.md5(content).hexdigest()
+
+
+def check(data, images, labels):
+    """Check both halves against what the files hold."""
+    for half in ("train", "test"):
+        got = getattr(data, half)
+        assert got.x.dtype == torch.float32
+        assert got.y.dtype == torch.int64
+        assert torch.equal((got.x * 255).round().to(torch.uint8), torch.from_numpy(images[half]))
+        assert float(got.x.max()) <= 1
+        assert got.y.tolist() == labels[half]
+
+
+def test_digits_are_all_of_scikit_learns_each_once():
+    digits = load("digits")
+    bundled, labels = load_digits(return_X_y=True)
+    x = torch.cat([digits.train.x, digits.test.x]).flatten(1) * 16
+    y = torch.cat([digits.train.y, digits.test.y])
+    rows = sorted((*image, label) for image, label in zip(x.tolist(), y.tolist(), strict=True))
+    assert rows == sorted((*i, n) for i, n in zip(bundled.tolist(), labels.tolist(), strict=True))
+
+
+def test_digits_are_images_split_80_to_20_within_each_class():
+    digits = load("digits")
+    assert (digits.name, digits.classes) == ("digits", 10)
+    assert digits.train.x.shape == (1437, 1, 8, 8)
+    assert digits.test.x.shape == (360, 1, 8, 8)
+    assert digits.train.x.dtype == digits.test.x.dtype == torch.float32
+    train, test = digits.train.y.bincount(), digits.test.y.bincount()
+    assert (test - (train + test) / 5).abs().max() < 1
+
+
+def test_the_split_of_digits_is_fixed():
+    digits = load("digits")
+    parts = {"train": digits.train.x, "test": digits.test.x, "labels": digits.test.y}
+    assert tensor_hash(parts)[:16] == "726d15e1c2668390"
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"), [("mnist", "MNIST"), ("fashion_mnist", "FashionMNIST")]
+)
+def test_the_mnist_layout(tmp_path, name, folder):
+    images = write_idx(tmp_path, folder)
+    data = load(name, Location(tmp_path))
+    assert (data.name, data.classes) == (name, 10)
+    assert data.train.x.shape == (5, 1, 28, 28)
+    check(
+        data,
+        {half: each[:, None] for half, each in images.items()},
+        {half: labels.tolist() for half, labels in LABELS.items()},
+    )
+
+
+@pytest.mark.parametrize(("name", "classes", "batches"), [("cifar10", 10, 5), ("cifar100", 100, 1)])
+def test_the_cifar_layout(tmp_path, monkeypatch, name, classes, batches):
+    from torchvision import datasets
+
+    images = write_cifar(tmp_path, getattr(datasets, name.upper()), monkeypatch)
+    data = load(name, Location(tmp_path))
+    assert (data.name, data.classes) == (name, classes)
+    assert data.train.x.shape == (5 * batches, 3, 32, 32)
+    labels = {"train": LABELS["train"].tolist() * batches, "test": LABELS["test"].tolist()}
+    check(data, images, labels)
+
+
+def test_the_svhn_layout_and_its_label_10_is_digit_0(tmp_path, monkeypatch):
+    from torchvision import datasets
+
+    images = write_svhn(tmp_path, datasets.SVHN, monkeypatch)
+    data = load("svhn", Location(tmp_path))
+    assert (data.name, data.classes) == ("svhn", 10)
+    check(data, images, {half: labels.tolist() for half, labels in LABELS.items()})
+
+
+def test_a_file_that_is_not_the_published_one_is_refused(tmp_path, monkeypatch):
+    from torchvision import datasets
+
+    write_cifar(tmp_path, datasets.CIFAR10, monkeypatch)
+    with (tmp_path / "cifar-10-batches-py" / "test_batch").open("ab") as file:
+        file.write(b"x")
+    with pytest.raises(
+        InputError,
+        match=r"cifar10 cannot .*: cifar-10-batches-py/test_batch is not what was published",
+    ):
+        load("cifar10", Location(tmp_path))
+    write_svhn(tmp_path, datasets.SVHN, monkeypatch)
+    savemat(tmp_path / "test_32x32.mat", {"X": np.zeros((32, 32, 3, 1)), "y": [[1]]})
+    with pytest.raises(InputError, match=r"svhn cannot be read .*test_32x32.mat one is damaged"):
+        load("svhn", Location(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("mnist", "MNIST/raw/train-images-idx3-ubyte"),
+        ("fashion_mnist", "FashionMNIST/raw/t10k-labels-idx1-ubyte"),
+        ("svhn", "test_32x32.mat"),
+        ("cifar10", "cifar-10-batches-py/data_batch_3"),
+        ("cifar100", "cifar-100-python/test"),
+    ],
+)
+def test_an_empty_folder_says_which_files_were_looked_for_and_how_to_get_them(tmp_path, name, file):
+    for folder in (tmp_path, tmp_path / "absent"):
+        with pytest.raises(InputError, match=f"lacks .*{file}.*--data .*--download") as error:
+            load(name, Location(folder))
+        assert str(folder) in str(error.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+MNIST_FILES = [
+    f"{half}-{kind}-ubyte" for half in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")
+]
+
+
+@pytest.mark.parametrize("file", MNIST_FILES)
+def test_the_one_file_that_is_missing_is_named(tmp_path, file):
+    write_idx(tmp_path, "MNIST")
+    (tmp_path / "MNIST" / "raw" / file).unlink()
+    with pytest.raises(InputError, match=rf"which lacks MNIST/raw/{file}: point --data"):
+        load("mnist", Location(tmp_path))
+
+
+@pytest.mark.parametrize("file", MNIST_FILES)
+@pytest.mark.parametrize("keep", [0, 3, 4, 7, -1])
+def test_a_truncated_file_is_refused(tmp_path, file, keep):
+    write_idx(tmp_path, "MNIST")
+    path = tmp_path / "MNIST" / "raw" / file
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(InputError, match=rf"{tmp_path}: {file} .*; remove what is damaged and add"):
+        load("mnist", Location(tmp_path))
+
+
+@pytest.mark.parametrize("file", MNIST_FILES)
+@pytest.mark.parametrize(
+    ("place", "value"), [(2, 13), (2, 9), (2, 3), (3, 2), (3, 0), (3, 9), (7, 4)]
+)
+def test_a_damaged_header_is_refused(tmp_path, file, place, value):
+    write_idx(tmp_path, "MNIST")
+    path = tmp_path / "MNIST" / "raw" / file
+    content = bytearray(path.read_bytes())
+    content[place] = value
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=rf"mnist .*{tmp_path}: {file} .*; remove what is damaged"):
+        load("mnist", Location(tmp_path))
+
+
+def test_images_and_labels_of_different_number_are_refused(tmp_path):
+    write_idx(tmp_path, "MNIST")
+    path = tmp_path / "MNIST" / "raw" / "t10k-labels-idx1-ubyte"
+    path.write_bytes(idx(np.array([1, 2], np.uint8)))
+    with pytest.raises(InputError, match=r"mnist cannot be read .* equally many.* one is damaged"):
+        load("mnist", Location(tmp_path))
+
+
+def test_labels_outside_the_classes_are_refused(tmp_path):
+    write_idx(tmp_path, "MNIST")
+    path = tmp_path / "MNIST" / "raw" / "train-labels-idx1-ubyte"
+    path.write_bytes(idx(np.array([0, 1, 10, 3, 255], np.uint8)))
+    with pytest.raises(
+        InputError, match=r"mnist .*labels up to 255, expected 0 to 9.*one is damaged"
+    ):
+        load("mnist", Location(tmp_path))
+
+
+def test_a_failed_download_says_what_to_put_where(tmp_path, monkeypatch):
+    from torchvision import datasets
+
+    def offline(self):
+        raise RuntimeError("Error downloading train-images:\nTried here, got:\nno network\n")
+
+    monkeypatch.setattr(datasets.MNIST, "download", offline)
+    reason = r"mnist cannot be fetched into .*Error downloading train-images.*: put MNIST/raw/train"
+    with pytest.raises(InputError, match=reason):
+        load("mnist", Location(tmp_path, download=True))
+
+
+def test_nothing_is_downloaded_unless_asked_for(tmp_path, monkeypatch):
+    from torchvision import datasets
+
+    for cls in (datasets.MNIST, datasets.SVHN, datasets.CIFAR10):
+        monkeypatch.setattr(cls, "download", lambda self: pytest.fail("it was downloaded"))
+    for name in ("mnist", "fashion_mnist", "svhn", "cifar10", "cifar100"):
+        with pytest.raises(InputError, match="add --download"):
+            load(name, Location(tmp_path))
+
+
+@pytest.mark.parametrize("name", [name for name in LOADERS if name not in BUNDLED])
+@pytest.mark.parametrize("download", [False, True])
+def test_without_a_folder_the_remedy_is_to_name_one(name, download):
+    with pytest.raises(InputError, match=f"{name} needs a data folder: pass --data DIR"):
+        load(name, Location(None, download))
+
+
+def test_the_folder_of_the_environment_is_used_and_the_one_given_wins(monkeypatch):
+    monkeypatch.delenv("PROBE_DATA", raising=False)
+    assert Location.of(None, False) == Location(None, False)
+    monkeypatch.setenv("PROBE_DATA", "/from/environment")
+    assert Location.of(None, True) == Location(Path("/from/environment"), True)
+    assert Location.of(Path("/given"), False) == Location(Path("/given"), False)
+    monkeypatch.setenv("PROBE_DATA", "")
+    assert Location.of(None, False) == Location(None, False)
+
+
+def test_an_unknown_data_set_suggests_the_nearest():
+    with pytest.raises(InputError, match=r"unknown data set 'cifar': did you mean 'cifar10'"):
+        load("cifar")
+
+
+def test_a_data_set_refuses_what_is_not_finite():
+    good = Examples(torch.zeros(2, 1), torch.tensor([0, 1]))
+    bad = Examples(torch.tensor([[0.0], [float("nan")]]), torch.tensor([0, 1]))
+    Dataset(name="toy", classes=2, train=good, test=good)
+    with pytest.raises(InputError, match="the test data of toy has NaN or Inf in example 1"):
+        Dataset(name="toy", classes=2, train=good, test=bad)
+
+
+def test_the_real_mnist():
+    folder = Path(os.environ.get("PROBE_DATA") or "/nonexistent")
+    if not (folder / "MNIST" / "raw" / "train-images-idx3-ubyte").exists():
+        pytest.skip("PROBE_DATA names no folder with MNIST")
+    mnist = load("mnist", Location(folder))
+    assert mnist.train.x.shape == (60000, 1, 28, 28)
+    train = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
+    test = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
+    assert mnist.train.y.bincount().tolist() == train
+    assert mnist.test.y.bincount().tolist() == test
+    assert float(mnist.train.x.mean()) == pytest.approx(0.1307, abs=5e-5)
+    assert float(mnist.train.x.std()) == pytest.approx(0.3081, abs=5e-5)

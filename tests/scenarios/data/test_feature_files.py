@@ -1,0 +1,212 @@
+"""Feature files: what is written is read again, and every defect is named with its remedy."""
+
+import io
+import os
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+
+from probe.errors import InputError
+from probe.examples import Examples
+from scenarios.data.datasets import Location, load
+from scenarios.data.feature_files import read_features, write_features
+
+GOOD = {
+    "x_train": np.array([[0.5, -2, 3], [1, 0, 0], [4, 5, 6]]),
+    "y_train": np.array([0, 1, 1]),
+    "x_test": np.array([[7.0, 8, 9], [1, 2, 3]]),
+    "y_test": np.array([1, 0]),
+}
+
+
+def written(path, **changes):
+    """Write the good arrays with changes; None leaves one out."""
+    arrays = {name: value for name, value in {**GOOD, **changes}.items() if value is not None}
+    np.savez(path, **arrays)
+    return path
+
+
+def same(read, given):
+    return torch.equal(read.x, given.x) and torch.equal(read.y, given.y)
+
+
+@pytest.mark.parametrize("shape", [(5,), (2, 3, 4), (1,)])
+@pytest.mark.parametrize("names", [None, ["ape", "bär", "cat"]])
+def test_a_round_trip_changes_nothing(tmp_path, shape, names):
+    generator = torch.Generator().manual_seed(0)
+    train, test = (
+        Examples(torch.randn(n, *shape, generator=generator), torch.arange(n) % 3) for n in (7, 4)
+    )
+    path = tmp_path / "toy.npz"
+    write_features(path, train, test, names)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["toy.npz"]
+    read = read_features(path)
+    assert same(read.train, train)
+    assert same(read.test, test)
+    assert read.class_names == (tuple(names) if names else ("0", "1", "2"))
+    data = load(str(path))
+    assert (data.name, data.classes) == ("toy", 3)
+    assert same(data.train, train)
+    assert same(data.test, test)
+
+
+DTYPES = ["f2", "f4", "f8", ">f8", "g", "i1", "u1", "i8", "u8", ">i4", "?"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_inputs_of_any_real_dtype_become_float32(tmp_path, dtype):
+    x = np.array([[0, 1], [1, 1], [1, 0]], dtype)
+    read = read_features(written(tmp_path / "a.npz", x_train=x, x_test=x[:2]))
+    assert read.train.x.dtype == torch.float32
+    assert read.train.x.tolist() == [[0, 1], [1, 1], [1, 0]]
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i4", ">i8", "u8"])
+def test_labels_of_any_integer_dtype_become_int64(tmp_path, dtype):
+    read = read_features(written(tmp_path / "a.npz", y_train=GOOD["y_train"].astype(dtype)))
+    assert read.train.y.dtype == torch.int64
+    assert read.train.y.tolist() == [0, 1, 1]
+
+
+def test_a_compressed_file_and_one_with_further_arrays_are_read(tmp_path):
+    np.savez_compressed(tmp_path / "a.npz", **GOOD, note=np.array([object()], dtype=object))
+    assert read_features(tmp_path / "a.npz").class_names == ("0", "1")
+
+
+def test_a_relative_name_is_of_the_current_folder_or_else_of_the_data_folder(tmp_path, monkeypatch):
+    here, data = tmp_path / "here", tmp_path / "data"
+    for folder in (here, data):
+        (folder / "sub").mkdir(parents=True)
+    monkeypatch.chdir(here)
+    written(data / "sub" / "a.npz", class_names=np.array(["x", "y"]))
+    location = Location(data)
+    assert load("sub/a.npz", location).train.x.shape == (3, 3)
+    written(here / "sub" / "a.npz", x_train=GOOD["x_train"][:, :1], x_test=GOOD["x_test"][:, :1])
+    assert load("sub/a.npz", location).train.x.shape == (3, 1)
+    assert load(str(data / "sub" / "a.npz"), location).train.x.shape == (3, 3)
+    assert load("sub/a.npz").name == "a"
+
+
+def test_of_a_file_that_is_not_there_every_place_looked_at_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as refused:
+        load("no.npz", Location(tmp_path / "data"))
+    assert f"{tmp_path / 'no.npz'} or {tmp_path / 'data' / 'no.npz'}" in str(refused.value)
+    with pytest.raises(InputError, match=f"no feature file {tmp_path / 'no.npz'}: give its path"):
+        load(str(tmp_path / "no.npz"), Location(tmp_path / "data"))
+
+
+def test_a_name_in_the_home_of_nobody_is_not_found(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    written(tmp_path / "a.npz")
+    assert load("~/a.npz").train.x.shape == (3, 3)
+    with pytest.raises(InputError, match=r"no feature file .*~nosuch/a\.npz: give its path"):
+        load("~nosuch/a.npz")
+
+
+NAMES = np.array(["ape", "bee"])
+DEFECTS = {
+    "lacks x_train": ({"x_train": None}, "lacks x_train .*it holds y_train, x_test, y_test"),
+    "lacks two": ({"x_test": None, "y_test": None}, "lacks x_test, y_test"),
+    "complex": ({"x_train": GOOD["x_train"] + 1j}, "x_train .*complex128, expected real numbers"),
+    "strings": ({"x_test": np.array([["a"], ["b"]])}, "x_test .*<U1, expected real numbers"),
+    "flat": ({"x_train": np.ones(3)}, r"x_train .*shape \(3,\), expected \(N, \.\.\.\)"),
+    "no features": ({"x_train": np.ones((3, 0))}, r"x_train .*shape \(3, 0\)"),
+    "no examples": ({"x_test": np.ones((0, 3))}, r"x_test .*shape \(0, 3\), expected .*1 or more"),
+    "NaN": ({"x_train": np.array([[1], [1], [np.nan]])}, "x_train .*NaN.*in example 2: clean"),
+    "too large": ({"x_test": np.array([[1e39], [0]])}, "x_test .*too large .*in example 0"),
+    "float labels": ({"y_train": np.array([0.0, 1, 1])}, "y_train .*float64.*as int64"),
+    "bool labels": ({"y_train": np.array([False, True, True])}, "y_train .*bool"),
+    "one-hot labels": ({"y_test": np.eye(2, dtype=int)}, r"y_test .*shape \(2, 2\)"),
+    "lengths": ({"y_train": np.array([0, 1])}, "y_train .*2 labels for the 3 examples of x_train"),
+    "negative": ({"y_test": np.array([0, -1])}, "y_test .*the label -1: number the classes from 0"),
+    "shapes": ({"x_test": np.ones((2, 4))}, r"x_train has shape \(3,\) and one of x_test \(4,\)"),
+    "gap": ({"y_train": np.array([0, 2, 2])}, "y_train .*no example of class 1 of 0 to 2: number"),
+    "from 1": ({"y_train": np.array([1, 2, 2])}, "y_train .*no example of class 0"),
+    "wild": ({"y_train": np.array([0, 1, 2**62])}, "y_train .*no example of class 2 of"),
+    "largest": ({"y_train": np.array([0, 1, 2**63 - 1])}, "y_train .*no example of class 2 of"),
+    "beyond int64": (
+        {"y_test": np.array([0, 1 + 2**63], np.uint64)},
+        "y_test .*label 9223372036854775809, too large for int64: number the classes from 0",
+    ),
+    "test only": ({"y_test": np.array([0, 2])}, "y_train .*no example of class 2"),
+    "not tested": ({"y_test": np.array([1, 1])}, "y_test .*no example of class 0"),
+    "not named": ({"class_names": NAMES[:1]}, "y_train .*label 1, but there are 1 class_names"),
+    "none named": ({"class_names": NAMES[:0]}, "y_train .*label 1, but there are 0 class_names"),
+    "unused name": ({"class_names": np.array(["a", "b", "c"])}, "y_train .*no example of class 2"),
+    "one class": ({"y_train": np.zeros(3, int), "y_test": np.zeros(2, int)}, "a single class"),
+    "same names": ({"class_names": np.array(["a", "a"])}, "class_names .*different strings"),
+    "numbers as names": ({"class_names": np.arange(2)}, r"class_names .*int64.*strings of shape"),
+    "object names": ({"class_names": NAMES.astype(object)}, "class_names .*Python objects"),
+    "objects": ({"x_train": GOOD["x_train"].astype(object)}, "x_train .*objects, .*not loaded"),
+}
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_every_defect_names_the_file_the_array_and_the_remedy(tmp_path, defect):
+    changes, sentence = DEFECTS[defect]
+    path = written(tmp_path / "bad.npz", **changes)
+    with pytest.raises(InputError, match=sentence) as refused:
+        load(str(path))
+    assert str(path) in str(refused.value)
+    assert ": " in str(refused.value).replace(str(path), "")
+
+
+def test_no_python_object_is_made_from_a_file(tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "sprung"),)
+
+    np.savez(tmp_path / "trap.npz", **{**GOOD, "y_test": np.array([Trap(), 1], dtype=object)})
+    with pytest.raises(InputError, match=r"y_test .*Python objects, which are not loaded"):
+        load(str(tmp_path / "trap.npz"))
+    assert not (tmp_path / "sprung").exists()
+
+
+def contents(kind):
+    """Return the bytes of a file that is no whole .npz."""
+    buffer = io.BytesIO()
+    np.savez(buffer, **GOOD)
+    whole = buffer.getvalue()
+    middle = whole.index(b"x_test") + 160
+    return {
+        "empty": b"",
+        "text": b"x_train,y_train\n1,2\n",
+        "cut off": whole[:-100],
+        "cut in two": whole[: len(whole) // 2],
+        "altered": whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :],
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", ["empty", "text", "cut off", "cut in two", "altered"])
+def test_what_is_no_whole_npz_is_refused(tmp_path, kind):
+    path = tmp_path / "bad.npz"
+    path.write_bytes(contents(kind))
+    with pytest.raises(
+        InputError, match=r"bad.npz is no whole file of numpy's \.npz format: write"
+    ):
+        load(str(path))
+
+
+def test_a_single_array_and_a_zip_of_something_else_are_refused(tmp_path):
+    with (tmp_path / "one.npz").open("wb") as file:
+        np.save(file, np.eye(2))
+    with pytest.raises(InputError, match=r"one\.npz holds a single array: write several"):
+        load(str(tmp_path / "one.npz"))
+    with zipfile.ZipFile(tmp_path / "zip.npz", "w") as archive:
+        for name in GOOD:
+            archive.writestr(name, "text")
+    with pytest.raises(InputError, match=r"x_train of .*zip\.npz is no array"):
+        load(str(tmp_path / "zip.npz"))
+
+
+def test_nothing_is_written_that_could_not_be_read(tmp_path):
+    good = Examples(torch.eye(2), torch.tensor([0, 1]))
+    bad = Examples(torch.eye(2), torch.tensor([0, 0]))
+    with pytest.raises(InputError, match=r"y_test of .*out.npz has no example of class 1"):
+        write_features(tmp_path / "out.npz", good, bad)
+    with pytest.raises(InputError, match=r"cannot write .*out\.npz"):
+        write_features(tmp_path / "no" / "out.npz", good, good)
+    assert list(tmp_path.iterdir()) == []

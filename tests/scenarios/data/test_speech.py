@@ -1,0 +1,183 @@
+"""Spoken digits: what a mel image shows of sounds that are known, and that digits differ."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy import signal
+
+from probe.errors import InputError
+from scenarios.data.datasets import Location, load
+from scenarios.data.speech import log_mel, mel_bank
+
+RANDOM = np.random.default_rng(0)
+
+
+def tone(hertz, samples, amplitude=10000):
+    return np.round(amplitude * np.sin(2 * np.pi * hertz * np.arange(samples) / 8000))
+
+
+def images(*recordings):
+    """Return the images of some recordings, as one file would hold them."""
+    offsets = np.cumsum([0, *map(len, recordings)])
+    return log_mel(np.concatenate(recordings).astype(np.int16), offsets)
+
+
+def plain(recording):
+    """Return the image of one recording, by scipy's own transform and loops over frames."""
+    spectrum = signal.stft(recording, 8000, "hann", 256, 176, boundary=None, padded=False)[2]
+    power = mel_bank().T @ np.abs(spectrum) ** 2
+    decibel = 10 * np.log10(power / power.max() + 1e-300)
+    value = np.clip(1 + decibel / 60, 0, 1)
+    count = value.shape[1]
+    image = np.zeros((24, 24))
+    for part in range(24):
+        start, end = part * count / 24, (part + 1) * count / 24
+        for frame in range(count):
+            share = max(0, min(end, frame + 1) - max(start, frame))
+            image[:, part] += value[:, frame] * share / (end - start)
+    return image
+
+
+@pytest.mark.parametrize("samples", [256, 335, 336, 1148, 2096, 5000, 18262])
+def test_the_image_is_that_of_a_plain_computation_beside_any_others(samples):
+    noise = RANDOM.normal(0, 1000, samples).round() * np.linspace(0, 1, samples) ** 3
+    recording = noise.round()
+    beside = RANDOM.normal(0, 9000, 700)
+    got = images(beside, recording, beside)[1]
+    assert got.dtype == np.float32
+    np.testing.assert_allclose(got, plain(recording), atol=2e-5)
+
+
+@pytest.mark.parametrize("place", [8, 20, 41, 64, 100])
+def test_a_pure_tone_lights_its_band_up_in_closed_form(place):
+    """A Hann window leaves power 1 at the tone's own frequency and 1/4 at both neighbours."""
+    power = mel_bank()[place] + (mel_bank()[place - 1] + mel_bank()[place + 1]) / 4
+    with np.errstate(divide="ignore"):
+        expected = np.clip(1 + 10 * np.log10(power / power.max()) / 60, 0, 1)
+    (got,) = images(tone(place * 8000 / 256, 4000))
+    np.testing.assert_allclose(got, np.repeat(expected[:, None], 24, axis=1), atol=1e-3)
+    assert (expected == 0).sum() >= 18
+    assert expected.max() == 1
+
+
+def test_bands_are_equally_far_apart_in_mel_and_share_every_frequency_between_them():
+    bank = mel_bank()
+    hertz = np.arange(129) * 31.25
+    mel = 2595 * np.log10(1 + hertz / 700)
+    centres = np.arange(1, 25) * 2595 * np.log10(1 + 4000 / 700) / 25
+    between = (mel >= centres[0]) & (mel <= centres[-1])
+    np.testing.assert_allclose(bank.sum(1)[between], 1)
+    assert (bank[0] == 0).all()
+    for band, centre in enumerate(centres):
+        lit = mel[bank[:, band] > 0]
+        assert len(lit) >= 2
+        assert np.abs(lit - centre).max() < centres[0]
+
+
+def test_silence_is_the_floor():
+    got = images(np.zeros(3000), np.concatenate([np.zeros(4000), tone(1000, 4000)]))
+    assert (got[0] == 0).all()
+    assert (got[1][:, :11] == 0).all()
+    assert (got[1][:, 13:].max(0) == 1).all()
+
+
+def test_neither_length_nor_loudness_shows():
+    short, long, soft = images(tone(750, 1200), tone(750, 9000), tone(750, 2000, 1000))
+    np.testing.assert_allclose(short, long, atol=1e-5)
+    np.testing.assert_allclose(short, soft, atol=5e-3)
+    assert np.abs(short - images(tone(1500, 1200))[0]).max() == 1
+
+
+def test_time_runs_to_the_right_and_frequency_upwards():
+    (rising,) = images(np.concatenate([tone(300, 3000), tone(900, 3000), tone(2700, 3000)]))
+    brightest = rising.argmax(0)
+    assert sorted(brightest.tolist()) == brightest.tolist()
+    assert brightest[0] < brightest[12] < brightest[23]
+
+
+def file_of(folder, **changes):
+    """Write 20 recordings, a take 0 and a take 5 of every digit, whose tone is its own."""
+    waves = [tone(250 + 300 * digit, 800 + 10 * digit) for digit in range(10) for _ in range(2)]
+    arrays = {
+        "audio": np.concatenate(waves).astype(np.int16),
+        "offsets": np.cumsum([0, *map(len, waves)]),
+        "label": np.arange(10, dtype=np.uint8).repeat(2),
+        "index": np.tile(np.array([0, 5], np.uint8), 10),
+        "sample_rate": np.array(8000),
+    }
+    np.savez(folder / "fsdd.npz", **{**arrays, **changes})
+    return Location(folder)
+
+
+def test_takes_0_to_4_are_the_test_data(tmp_path):
+    takes = np.arange(20, dtype=np.uint8) % 10
+    data = load("spoken_digits", file_of(tmp_path, index=takes))
+    labels = np.arange(10).repeat(2)
+    assert data.test.y.tolist() == labels[takes < 5].tolist()
+    assert data.train.y.tolist() == labels[takes >= 5].tolist()
+
+
+def test_images_stay_with_their_labels(tmp_path):
+    data = load("spoken_digits", file_of(tmp_path))
+    assert data.train.x.shape == data.test.x.shape == (10, 1, 24, 24)
+    assert data.train.x.dtype == torch.float32
+    assert torch.equal(data.train.x, data.test.x)
+    brightest = data.train.x[:, 0].mean(2).argmax(1)
+    assert brightest[data.train.y.argsort()].diff().min() > 0
+
+
+WRONG = {
+    "audio is float64": {"audio": np.zeros(16900)},
+    "offsets go from 0": {"audio": np.zeros(99, np.int16)},
+    "offsets, label and index must be vectors": {"label": np.zeros(20)},
+    "label and index have one number": {"index": np.zeros(19, np.uint8)},
+    "a recording is shorter than 256 samples": {"offsets": np.array([0, 255, *[16900] * 19])},
+    "labels are 0 to 9": {"label": np.full(20, 10)},
+    "sample_rate is 16000, expected 8000": {"sample_rate": np.array(16000)},
+}
+
+
+@pytest.mark.parametrize("reason", WRONG)
+def test_a_file_of_something_else_is_refused(tmp_path, reason):
+    location = file_of(tmp_path, **WRONG[reason])
+    with pytest.raises(InputError, match=rf"fsdd.npz does not hold .*\({reason}.*: put the right"):
+        load("spoken_digits", location)
+
+
+def test_a_file_without_recordings_is_refused(tmp_path):
+    none = np.zeros(0, np.int16)
+    location = file_of(tmp_path, audio=none, offsets=np.zeros(1, int), label=none, index=none)
+    with pytest.raises(InputError, match="one number per recording"):
+        load("spoken_digits", location)
+
+
+def test_a_folder_without_the_file_says_what_to_put_there(tmp_path):
+    with pytest.raises(
+        InputError, match=r"spoken_digits needs .*fsdd\.npz, which is not there: put"
+    ):
+        load("spoken_digits", Location(tmp_path))
+
+
+def test_the_real_recordings_tell_digits_apart():
+    """A linear classifier reads the digit; with labels dealt out anew it reads nothing."""
+    from sklearn.linear_model import RidgeClassifier
+
+    named = os.environ.get("PROBE_DATA")
+    folders = [Path(named)] if named else []
+    folders.append(Path(__file__).parents[3] / "shared" / "data")
+    folder = next((f for f in folders if (f / "fsdd.npz").is_file()), None)
+    if folder is None:
+        pytest.skip("neither PROBE_DATA nor ../shared/data has fsdd.npz")
+    data = load("spoken_digits", Location(folder))
+    assert data.train.x.shape == (2700, 1, 24, 24)
+    assert data.train.y.bincount().tolist() == [270] * 10
+    assert data.test.y.bincount().tolist() == [30] * 10
+    assert (float(data.train.x.min()), float(data.train.x.max())) == (0, 1)
+    (x, y), (x_test, y_test) = (
+        (h.x.flatten(1).numpy(), h.y.numpy()) for h in (data.train, data.test)
+    )
+    assert RidgeClassifier().fit(x, y).score(x_test, y_test) > 0.9
+    assert RidgeClassifier().fit(x, RANDOM.permutation(y)).score(x_test, y_test) < 0.25

@@ -1,0 +1,130 @@
+"""The expansion layer: who fires, what is joined to what, where gradients go."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from probe.errors import InputError
+from probe.seeding import global_stream, stream
+from probe.training.fresh_weights import initialize
+from scenarios.learners.kemker.expansion import Expansion, fel_network
+
+
+def layer(
+    inputs: int = 12, units: int = 30, connected: int = 6, firing: int = 8, seed: int = 0
+) -> Expansion:
+    made = Expansion(inputs, units, connected, firing)
+    with global_stream(stream(seed, "fixed")):
+        made.reset_parameters()
+    return made
+
+
+def ranked(excitation: list[float], firing: int) -> list[int]:
+    """The outputs that the units' excitations should give, one unit after another."""
+    units = range(len(excitation))
+    order = sorted(units, key=lambda unit: (-excitation[unit], unit))
+    most, least = order[: firing - firing // 2], order[len(order) - firing // 2 :]
+    return [1 if unit in most else -1 if unit in least else 0 for unit in units]
+
+
+@given(
+    st.integers(2, 9).flatmap(
+        lambda units: st.tuples(
+            st.lists(st.integers(-2, 2), min_size=units, max_size=units), st.integers(2, units)
+        )
+    )
+)
+def test_the_extreme_units_fire_ties_by_number(case: tuple[list[int], int]) -> None:
+    excitation, firing = [float(value) for value in case[0]], case[1]
+    own = Expansion(2, len(excitation), 2, firing)
+    got = own.signs(torch.tensor([excitation]))[0].tolist()
+    assert got == ranked(excitation, firing)
+    assert sum(map(abs, got)) == firing
+
+
+@pytest.mark.parametrize("firing", [2, 7, 8, 30])
+def test_exactly_the_stated_number_fires_in_every_example(firing: int) -> None:
+    own = layer(firing=firing)
+    x = torch.randn(50, 12, generator=stream(0, "x")).relu()
+    x[3] = 0
+    fired = own(x)
+    assert fired.unique().tolist() in ([-1, 0, 1], [-1, 1])
+    assert (fired != 0).sum(1).tolist() == [firing] * 50
+    assert (fired == -1).sum(1).tolist() == [firing // 2] * 50
+    for one, got in zip(x @ own.weight.T, fired, strict=True):
+        assert got.tolist() == ranked(one.tolist(), firing)
+
+
+def test_where_nothing_is_excited_the_first_and_the_last_units_fire() -> None:
+    assert layer(units=6, firing=3)(torch.zeros(1, 12)).tolist() == [[1, 1, 0, 0, 0, -1]]
+
+
+@pytest.mark.parametrize("connected", [2, 5, 6, 12])
+def test_half_of_a_units_connections_excite_it_and_half_inhibit_it(connected: int) -> None:
+    weight = layer(connected=connected).weight
+    assert (weight != 0).sum(1).tolist() == [connected] * 30
+    assert (weight < 0).sum(1).tolist() == [connected // 2] * 30
+    torch.testing.assert_close(weight.norm(dim=1), torch.ones(30))
+    assert weight.abs().unique().numel() <= 2  # w, and 0 where something is left unconnected
+
+
+def test_connections_are_drawn_evenly_and_by_the_generator_alone() -> None:
+    """Each input excites and inhibits as many units as the binomial law says."""
+    large = layer(inputs=10, units=20_000, connected=4, firing=2).weight
+    for kind in (large > 0, large < 0):
+        # Of 20,000 units, each joined with probability .2: a standard deviation of 57.
+        assert ((kind.sum(0) - 4000).abs() < 5 * 57).all()
+    assert torch.equal(layer().weight, layer().weight)
+    assert not torch.equal(layer().weight, layer(seed=1).weight)
+
+
+def gradient(own: Expansion, x: Tensor, error: Tensor) -> Tensor:
+    x = x.clone().requires_grad_()
+    (own(x) * error).sum().backward()
+    assert x.grad is not None
+    return x.grad
+
+
+def test_gradients_reach_only_what_is_joined_to_units_that_fire() -> None:
+    own = layer(connected=2, firing=4)
+    x, error = (torch.randn(20, n, generator=stream(n, "x")) for n in (12, 30))
+    got, fired = gradient(own, x, error), own(x) != 0
+    for one in range(20):
+        firing = fired[one].nonzero().squeeze(1)
+        expected = sum(error[one, unit] * own.weight[unit] for unit in firing)
+        torch.testing.assert_close(got[one], expected)
+        alone = ~(own.weight[firing] != 0).any(0)
+        assert alone.any()
+        assert (got[one, alone] == 0).all()
+
+
+def test_an_error_at_a_unit_that_does_not_fire_changes_no_gradient() -> None:
+    own = layer()
+    x, error = (torch.randn(20, n, generator=stream(n, "x")) for n in (12, 30))
+    silent, before = own(x) == 0, gradient(own, x, error)
+    assert torch.equal(gradient(own, x, torch.where(silent, 99.0, error)), before)
+    assert not torch.equal(gradient(own, x, torch.where(silent, error, 99.0)), before)
+
+
+def test_initialising_a_network_draws_the_fixed_weights_too() -> None:
+    def fixed(seed: int) -> Tensor:
+        net = fel_network((1, 4, 4), 3, hidden=12, units=30, connected=6, firing=8)
+        initialize(net, "murata", stream(seed, "init"))
+        return net.state_dict()["fel.weight"]
+
+    assert torch.equal(fixed(0), fixed(0))
+    assert not torch.equal(fixed(0), fixed(1))
+    assert (fixed(0) != 0).sum(1).tolist() == [6] * 30
+
+
+@pytest.mark.parametrize(
+    ("connected", "firing", "said"),
+    [(1, 4, "2 to 12 connected, got 1"), (13, 4, "got 13"), (4, 31, "2 to 30 firing, got 31")],
+)
+def test_numbers_that_do_not_fit_are_refused(connected: int, firing: int, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        Expansion(12, 30, connected, firing)

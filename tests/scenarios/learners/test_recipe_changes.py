@@ -1,0 +1,114 @@
+"""A learner's own recipe: it changes what it names, for that learner's training, and no more."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from probe.errors import InputError
+from probe.training.loop import Recipe
+from scenarios.data.datasets import Location
+from scenarios.learners.base import RecipeChanges
+from scenarios.study.job import jobs_of, run_job
+from scenarios.study.reading import check_study
+from scenarios.study.store import Store
+
+RECIPE = Recipe(epochs=3, batch_size=8, optimizer="adam", learning_rate=0.01, init="torch")
+CHANGES: dict[str, Any] = {
+    "epochs": 1,
+    "batch_size": 5,
+    "optimizer": "sgd",
+    "learning_rate": 0.5,
+}
+RAW: dict[str, Any] = {
+    "name": "own",
+    "scenario": {"data": "digits", "classes_per_task": 5, "train_limit": 4},
+    "network": {"name": "mlp", "features": ["hidden1"]},
+    "training": {f.name: getattr(RECIPE, f.name) for f in fields(Recipe)},
+    "learners": {"finetune": {}},
+    "orders": "none",
+}
+
+
+def with_own(training: dict[str, Any], **given: Any) -> dict[str, Any]:
+    return {**RAW, "learners": {"finetune": {"training": training}, "er": {}}, **given}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_one_change_changes_one_thing(name: str) -> None:
+    changed = RecipeChanges(**{name: CHANGES[name]}).instead_of(RECIPE)
+    assert changed == replace(RECIPE, **{name: CHANGES[name]})
+    assert changed != RECIPE
+
+
+def test_no_change_changes_nothing_and_all_change_all() -> None:
+    assert RecipeChanges().instead_of(RECIPE) == RECIPE
+    assert set(CHANGES) == set(RecipeChanges.model_fields)
+    assert RecipeChanges(**CHANGES).instead_of(RECIPE) == replace(RECIPE, **CHANGES)
+
+
+def test_it_is_the_recipe_of_that_learners_training_alone() -> None:
+    study = check_study(with_own({"optimizer": "nadam", "batch_size": 9}), "own")
+    assert study.recipe_of("finetune") == replace(RECIPE, optimizer="nadam", batch_size=9)
+    assert study.recipe_of("er") == study.training == study.retraining_recipe == RECIPE
+
+
+@pytest.mark.parametrize(
+    ("training", "problem"),
+    [
+        ({"epochs": 0}, "training.epochs: expected 1 or more, got 0"),
+        ({"epochs": 1.5}, "training.epochs: expected a whole number, got 1.5"),
+        ({"batch_size": 0}, "training.batch_size: .* got 0"),
+        ({"learning_rate": 0.0}, "training.learning_rate: expected more than 0, got 0"),
+        ({"learning_rate": float("inf")}, "training.learning_rate: .* finite number, got inf"),
+        ({"optimizer": "nadm"}, "training.optimizer: .*'adam', 'nadam' or 'sgd', got 'nadm'"),
+        ({"init": "torch"}, "training.init: there is no such key"),
+        (5, "training: .* got 5"),
+    ],
+)
+def test_a_mistake_is_named_by_its_path(training: Any, problem: str) -> None:
+    with pytest.raises(InputError, match=rf"^own: learners\.finetune\.{problem}"):
+        check_study(with_own(training), "own")
+
+
+def learned(raw: dict[str, Any], root: Path) -> tuple[dict[str, dict[str, Tensor]], list[int]]:
+    """Return finetune's weights after each task and what its tasks cost, in multiply-adds."""
+    root.mkdir(exist_ok=True)
+    study = check_study(raw, "own")
+    job = next(job for job in jobs_of(study, 2) if job.learner == "finetune")
+    store = Store(root, "x")
+    scenario = study.scenario.scenario(Location())
+    parts = list(run_job(study, job, scenario, store, torch.device("cpu")))
+    assert parts == ["step-0", "step-1", "step-2", "feature-hidden1"]
+    models, ops = {}, []
+    for part in parts[1:3]:
+        saved, measured = store.load_checkpoint(job.name, part), store.read(job.name, part)
+        assert saved is not None
+        assert measured is not None
+        assert measured.spent is not None
+        models[part] = saved.model
+        ops.append(measured.spent.cost.ops)
+    retrained = store.read(job.name, "feature-hidden1")
+    assert retrained is not None
+    table = torch.tensor(retrained.counts["single"][0].table.tolist())
+    models["feature-hidden1"] = {"counts": table}
+    return models, ops
+
+
+def test_a_learner_trains_by_it_as_in_a_study_of_that_recipe(tmp_path: Path) -> None:
+    """Weights, costs and the retrained model (by the study's); without, they are others."""
+    training = {**RAW["training"], **CHANGES}
+    whole = {**RAW, "training": training, "retraining": RAW["training"]}
+    (own, own_ops), (same, same_ops), (other, other_ops) = (
+        learned(raw, tmp_path / str(k)) for k, raw in enumerate((with_own(CHANGES), whole, RAW))
+    )
+    for part, state in own.items():
+        assert all(torch.equal(tensor, same[part][name]) for name, tensor in state.items())
+        assert not all(torch.equal(tensor, other[part][name]) for name, tensor in state.items())
+    assert own_ops == same_ops
+    assert all(mine < others for mine, others in zip(own_ops, other_ops, strict=True))

@@ -1,0 +1,198 @@
+"""Sampling strategies: drawn ones follow their probabilities, herding its greedy rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import get_args
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from scipy.stats import chisquare
+from torch import Tensor, nn
+
+from probe.examples import Examples
+from probe.training.penultimate import penultimate_of
+from scenarios.data.datasets import load
+from scenarios.learners import sampling
+from scenarios.learners.sampling import Candidates, Strategy, choose
+from scenarios.networks import build_network
+
+Draw = Callable[[int, torch.Generator], Tensor]
+
+DRAWS = 4000
+LOGITS = torch.tensor(
+    [[0.5, 0.0, 0.0], [1.0, 0.0, 1.0], [2.0, -1.0, 0.0], [4.0, 0.0, 0.0], [-3.0, 0.0, 0.0]]
+)
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def shannon(logits: Tensor) -> NDArray[np.float64]:
+    z = np.exp(logits.double().numpy())
+    p = z / z.sum(1, keepdims=True)
+    entropies: NDArray[np.float64] = -(p * np.log(p)).sum(1)
+    return entropies
+
+
+DRAWN: dict[str, tuple[Draw, NDArray[np.float64]]] = {
+    "uniform": (lambda count, g: sampling.uniform(5, count, g), np.ones(5)),
+    "plane_distance": (
+        lambda count, g: sampling.plane_distance(LOGITS[:, 0], count, g),
+        1 / np.abs(LOGITS[:, 0].double().numpy()),
+    ),
+    "entropy": (lambda count, g: sampling.entropy(LOGITS, count, g), shannon(LOGITS)),
+}
+
+
+def fits(draw: Draw, weights: NDArray[np.float64]) -> bool:
+    """Whether pairs (first, second) are drawn as one by one, by weight among those left."""
+    g, q = generator(), weights / weights.sum()
+    expected = q[:, None] * q / (1 - q[:, None])
+    np.fill_diagonal(expected, 0)
+    seen = np.zeros_like(expected)
+    for _ in range(DRAWS):
+        first, second = draw(2, g).tolist()
+        seen[first, second] += 1
+    off = ~np.eye(len(q), dtype=bool)
+    return (
+        bool(seen.diagonal().sum() == 0)
+        and chisquare(seen[off], DRAWS * expected[off]).pvalue > 0.01
+    )
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_draws_follow_the_probabilities_in_their_order(name: str) -> None:
+    assert fits(*DRAWN[name])
+
+
+def test_the_check_of_probabilities_sees_what_is_wrong() -> None:
+    """The m largest, other weights, and the right set in another order."""
+    draw, weights = DRAWN["entropy"]
+    largest = torch.from_numpy(weights).topk(2).indices
+    assert not fits(lambda count, g: largest, weights)
+    assert not fits(draw, DRAWN["uniform"][1])
+    assert not fits(lambda count, g: draw(count, g).flip(0), weights)
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_none_is_drawn_twice_and_all_are_where_more_are_asked_for(name: str) -> None:
+    draw = DRAWN[name][0]
+    for seed in range(20):
+        assert sorted(draw(9, generator(seed)).tolist()) == [0, 1, 2, 3, 4]
+        assert draw(3, generator(seed)).tolist() == draw(3, generator(seed)).tolist()
+
+
+def test_a_sure_class_is_drawn_from_uniformly() -> None:
+    """All entropies are 0: the weights say nothing."""
+    sure = torch.tensor([[500.0, 0.0, 0.0]] * 5)
+    assert fits(lambda count, g: sampling.entropy(sure, count, g), np.ones(5))
+    zero = torch.zeros(5)
+    assert fits(lambda count, g: sampling.plane_distance(zero, count, g), np.ones(5))
+
+
+def test_examples_without_weight_come_last() -> None:
+    mixed = torch.tensor([[900.0, 0.0], [0.0, 0.0], [900.0, 0.0], [0.1, 0.0]])
+    drawn = [sampling.entropy(mixed, 3, generator(seed)).tolist() for seed in range(50)]
+    assert all(set(first_two) == {1, 3} for *first_two, _ in drawn)
+    assert {last for *_, last in drawn} == {0, 2}
+
+
+def test_a_plane_distance_of_zero_is_likely_but_not_certain() -> None:
+    on_plane = torch.tensor([0.0, *[1.0] * 99])
+    first = [int(sampling.plane_distance(on_plane, 1, generator(s))[0]) for s in range(400)]
+    # Its weight is that of 1 % of the mean distance 0.99: 101 against 99 others of weight 1.
+    assert abs(first.count(0) / 400 - 101 / 200) < 0.1
+
+
+def features(label: int = 7) -> Tensor:
+    """What an untrained network's last layer sees of one of the digits."""
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        model = build_network("mlp", (1, 8, 8), 10)
+    return penultimate_of(model, load("digits").train.of_classes([label]))
+
+
+def normed(x: Tensor) -> NDArray[np.float64]:
+    rows = x.double().numpy()
+    out: NDArray[np.float64] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return out
+
+
+def gaps(phi: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return how far the mean of the first k = 1, 2, ... is from that of all."""
+    means = phi[order].cumsum(0) / np.arange(1, len(order) + 1)[:, None]
+    distances: NDArray[np.float64] = np.linalg.norm(means - phi.mean(0), axis=1)
+    return distances
+
+
+def test_herding_is_the_greedy_rule_tried_on_every_example() -> None:
+    phi = normed(features())
+    chosen: list[int] = []
+    for _ in range(20):
+        left = [k for k in range(len(phi)) if k not in chosen]
+        costs = [np.linalg.norm(phi[[*chosen, k]].mean(0) - phi.mean(0)) for k in left]
+        chosen.append(left[int(np.argmin(costs))])
+    assert sampling.mean_of_features(features(), 20).tolist() == chosen
+
+
+@pytest.mark.parametrize("label", [0, 1, 7])
+def test_herding_s_running_mean_is_closer_than_random_ones_for_every_prefix(label: int) -> None:
+    phi = normed(features(label))
+    herded = gaps(phi, sampling.mean_of_features(features(label), len(phi)).numpy())
+    draw = np.random.default_rng(0)
+    random = np.array([gaps(phi, draw.permutation(len(phi))) for _ in range(200)])
+    # At the very end only those far from the mean are left, which herding avoided.
+    most, half = 9 * len(phi) // 10, len(phi) // 2
+    assert (herded[:most] < random.mean(0)[:most]).all()
+    assert (herded[:half] <= np.quantile(random[:, :half], 0.05, axis=0)).all()
+    assert herded[-1] == pytest.approx(0, abs=1e-12)
+
+
+def test_herding_takes_none_twice_also_of_equal_and_of_zero_features() -> None:
+    alike = torch.cat([torch.ones(4, 3), torch.zeros(2, 3)])
+    assert sorted(sampling.mean_of_features(alike, 10).tolist()) == [0, 1, 2, 3, 4, 5]
+    assert sampling.mean_of_features(alike, 2).tolist()[0] in range(6)
+
+
+def test_herding_does_not_depend_on_the_lengths_of_the_features() -> None:
+    scale = torch.linspace(0.1, 9, len(features()))[:, None]
+    same = sampling.mean_of_features(features() * scale, 15)
+    assert torch.equal(same, sampling.mean_of_features(features(), 15))
+
+
+class Counted(nn.Module):
+    """Counts its runs; its logits are its input, so that it has no features."""
+
+    runs = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.runs += 1
+        return x * 1
+
+
+def candidates(model: nn.Module) -> Candidates:
+    data = Examples(LOGITS[:, [1, 0, 2]], torch.ones(5, dtype=torch.int64))
+    return Candidates(model=model, examples=data, label=1)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "runs"), [("uniform", 0), ("fifo", 0), ("plane_distance", 1), ("entropy", 1)]
+)
+def test_the_model_runs_only_where_it_is_asked(strategy: Strategy, runs: int) -> None:
+    """Also, each name leads to its own function, on the logits of the class."""
+    model = Counted()
+    chosen = choose(strategy, candidates(model), 3, generator())
+    assert model.runs == runs
+    expected = [4, 3, 2] if strategy == "fifo" else DRAWN[strategy][0](3, generator()).tolist()
+    assert chosen.tolist() == expected
+
+
+def test_mean_of_features_sees_the_features() -> None:
+    model = nn.Linear(3, 2)
+    expected = sampling.mean_of_features(candidates(model).examples.x, 3)
+    assert torch.equal(choose("mean_of_features", candidates(model), 3, generator()), expected)
+    assert len(get_args(Strategy)) == 5

@@ -1,0 +1,71 @@
+"""Two data sets one after the other: widths, classes and orders."""
+
+import pytest
+import torch
+
+from probe.errors import InputError
+from probe.examples import Examples
+from scenarios.data.datasets import Dataset, load
+from scenarios.streams.multimodal import multimodal
+from scenarios.streams.split import orders
+
+
+def dataset(name, shape, classes):
+    """Return two examples of each class, all inputs different and none zero."""
+    y = torch.arange(classes).repeat(2)
+    x = torch.arange(1.0, 1 + y.numel() * torch.Size(shape).numel()).reshape(-1, *shape)
+    return Dataset(name=name, classes=classes, train=Examples(x, y), test=Examples(-x, y))
+
+
+WIDE, NARROW = dataset("image", (1, 3, 4), 3), dataset("sound", (5,), 2)
+
+
+@pytest.mark.parametrize(("first", "second"), [(WIDE, NARROW), (NARROW, WIDE)])
+def test_each_task_is_its_data_set_flattened_and_zeros_to_the_larger_width(first, second):
+    scenario = multimodal(first, second)
+    assert scenario.kind == "multimodal"
+    assert [task.name for task in scenario.tasks] == [first.name, second.name]
+    assert [task.index for task in scenario.tasks] == [1, 2]
+    for task, data in zip(scenario.tasks, (first, second), strict=True):
+        for half in ("train", "test"):
+            got, given = getattr(task, half).x, getattr(data, half).x.flatten(1)
+            assert got.shape == (len(given), 12)
+            assert torch.equal(got[:, : given.shape[1]], given)
+            assert not got[:, given.shape[1] :].any()
+
+
+def test_classes_are_disjoint_and_those_of_the_second_come_after():
+    scenario = multimodal(WIDE, NARROW)
+    assert [task.classes for task in scenario.tasks] == [(0, 1, 2), (3, 4)]
+    assert scenario.classes == 5
+    for half in ("train", "test"):
+        labels = [getattr(task, half).y.tolist() for task in scenario.tasks]
+        assert labels == [[0, 1, 2, 0, 1, 2], [3, 4, 3, 4]]
+    assert NARROW.train.y.tolist() == [0, 1, 0, 1], "the data set itself is as it was"
+
+
+def test_both_orders_learn_the_same_tasks():
+    scenario = multimodal(WIDE, NARROW)
+    there, back = (scenario.reordered(order) for order in orders("rotate", 2).values())
+    assert [task.name for task in there.tasks] == ["image", "sound"]
+    assert [task.name for task in back.tasks] == ["sound", "image"]
+    assert all(a is b for a, b in zip(there.tasks, reversed(back.tasks), strict=True))
+
+
+def test_limits_are_per_class_of_each_data_set():
+    tasks = multimodal(WIDE, NARROW, train_limit=1).tasks
+    assert [(len(task.train), len(task.test)) for task in tasks] == [(3, 6), (2, 4)]
+    tasks = multimodal(WIDE, NARROW, test_limit=1).tasks
+    assert [(len(task.train), len(task.test)) for task in tasks] == [(6, 3), (4, 2)]
+
+
+def test_the_same_data_set_twice_is_refused():
+    with pytest.raises(InputError, match="both data sets are called image: name two different"):
+        multimodal(WIDE, dataset("image", (5,), 2))
+
+
+def test_the_bundled_pair_needs_no_folder():
+    scenario = multimodal(load("digits"), load("breast_cancer"))
+    assert [len(task.train) for task in scenario.tasks] == [1437, 455]
+    assert [task.train.x.shape[1] for task in scenario.tasks] == [64, 64]
+    assert scenario.classes == 12

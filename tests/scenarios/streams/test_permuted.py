@@ -1,0 +1,110 @@
+"""Permuted data: every session holds the same numbers in other places."""
+
+import numpy as np
+import pytest
+import torch
+
+from probe.errors import InputError
+from probe.examples import Examples
+from scenarios.data.datasets import Dataset, load
+from scenarios.streams.permuted import permutation, permuted
+
+HALVES = ("train", "test")
+
+
+def dataset(shape=(2, 3, 4), train=(0, 1, 2, 0, 1, 2), test=(2, 1, 0)):
+    """Return data in which every element of every example is another number."""
+
+    def half(labels, start):
+        y = torch.tensor(labels)
+        size = len(y) * int(np.prod(shape))
+        return Examples(torch.arange(start, start + size).float().reshape(len(y), *shape), y)
+
+    return Dataset(name="toy", classes=3, train=half(train, 0), test=half(test, 1000))
+
+
+def moved(before, after):
+    """Return the place in `before` of each element of `after`, found by its value."""
+    places = {value: place for place, value in enumerate(before.flatten().tolist())}
+    return [places[value] for value in after.flatten().tolist()]
+
+
+def test_every_session_permutes_all_its_examples_by_one_bijection():
+    data = dataset()
+    orders = []
+    for task in permuted(data, sessions=6).tasks:
+        found = {
+            tuple(moved(before, after))
+            for half in HALVES
+            for before, after in zip(getattr(data, half).x, getattr(task, half).x, strict=True)
+        }
+        assert len(found) == 1, "train and test, all examples, alike"
+        orders.append(found.pop())
+    assert all(sorted(order) == list(range(24)) for order in orders)
+    assert orders[0] == tuple(range(24))
+    assert len(set(orders)) == 6
+    assert orders[1:] == [tuple(permutation(24, t, 0).tolist()) for t in range(2, 7)]
+
+
+def test_elements_cross_channels_and_rows():
+    order = torch.tensor(moved(dataset().train.x[0], permuted(dataset(), 2).tasks[1].train.x[0]))
+    assert (order // 12 != torch.arange(24) // 12).any()
+    assert (order % 4 != torch.arange(24) % 4).any()
+
+
+def test_labels_classes_and_shapes_are_those_of_the_data_in_every_session():
+    data = dataset()
+    scenario = permuted(data, sessions=3)
+    assert (scenario.name, scenario.kind, scenario.classes) == ("toy", "permutation", 3)
+    assert [(task.index, task.name) for task in scenario.tasks] == [(1, "1"), (2, "2"), (3, "3")]
+    for task in scenario.tasks:
+        assert task.classes == (0, 1, 2)
+        for half in HALVES:
+            assert getattr(task, half).x.shape == getattr(data, half).x.shape
+            assert torch.equal(getattr(task, half).y, getattr(data, half).y)
+
+
+def test_a_session_depends_on_the_seed_and_its_number_alone():
+    few, many, other = (permuted(dataset(), *given).tasks for given in ((3, 1), (5, 1), (3, 2)))
+    for session in range(3):
+        assert torch.equal(few[session].train.x, many[session].train.x)
+        assert torch.equal(few[session].train.x, other[session].train.x) == (session == 0)
+
+
+def test_permutations_are_the_same_on_every_machine_and_leave_the_global_generator_alone():
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    assert permutation(10, 2, 0).tolist() == [5, 0, 8, 7, 2, 6, 3, 4, 1, 9]
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_the_first_session_is_the_data_themselves_and_no_copy():
+    data = dataset()
+    first = permuted(data, sessions=2).tasks[0]
+    assert all(getattr(first, h).x.data_ptr() == getattr(data, h).x.data_ptr() for h in HALVES)
+
+
+def test_a_network_without_places_sees_no_difference_and_one_with_places_does():
+    """Distances between examples do not change; the distance to the old place does."""
+    digits = load("digits")
+    first, second = (task.test.x.flatten(1).double() for task in permuted(digits, 2).tasks)
+    assert torch.allclose(torch.cdist(first, first), torch.cdist(second, second), atol=1e-6)
+    assert (first - second).norm(dim=1).min() > 1
+
+
+def test_limits_keep_the_first_of_each_class_in_every_session():
+    for task in permuted(dataset(), 2, train_limit=1).tasks:
+        assert (task.train.y.tolist(), task.test.y.tolist()) == ([0, 1, 2], [2, 1, 0])
+    limited = permuted(dataset(test=(2, 2, 1, 0)), 2, test_limit=1).tasks[1]
+    assert (len(limited.train), limited.test.y.tolist()) == (6, [2, 1, 0])
+
+
+@pytest.mark.parametrize("sessions", [1, 0, -3])
+def test_fewer_than_two_sessions_are_refused(sessions):
+    with pytest.raises(InputError, match=f"need 2 or more sessions, got {sessions}"):
+        permuted(dataset(), sessions)
+
+
+def test_inputs_that_have_one_order_only_are_refused():
+    with pytest.raises(InputError, match="toy have 1 element"):
+        permuted(dataset(shape=(1, 1)))

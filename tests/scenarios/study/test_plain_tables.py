@@ -1,0 +1,245 @@
+"""The tables of studies of any shape, finished or not, against plain loops over their counts."""
+
+import tracemalloc
+from collections import defaultdict
+from dataclasses import dataclass
+from math import nan
+from statistics import fmean, mean
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from probe.metrics.counts import Counts
+from probe.metrics.matrix import AccuracyMatrix
+from probe.metrics.over_seeds import over_seeds
+from probe.metrics.scorecard import scorecard
+from probe.tables.rows import MetricRow, Row, SummaryRow, read_table
+from probe.tables.summary import summarize
+from scenarios.study.identity import Identity
+from scenarios.study.job import jobs_of, parts_of
+from scenarios.study.reading import check_study
+from scenarios.study.store import Measurement, Store
+from scenarios.study.tables import read_results, write_tables
+
+HEADS = ("single", "multi", "all")
+TASKS = {
+    "apart": (("a", (4, 1)), ("b", (0,)), ("c", (2, 3, 5))),
+    "alike": tuple((name, (0, 1, 2, 3, 4, 5)) for name in "abc"),
+}
+LEARNERS = ("finetune", "cumulative", "offline", "pathnet")
+
+
+@dataclass
+class Made:
+    """A study whose counts are drawn at random, and all of them by job and part."""
+
+    identity: Identity
+    counts: dict
+
+
+def made(root, seed, missing=0.0, tasks="apart", heads=("multi",), mean="examples"):
+    draw = np.random.default_rng(seed)
+    raw = {
+        "name": "made",
+        "scenario": {"data": "digits"},
+        "network": {"name": "mlp", "features": ["hidden1", "layer1"]},
+        "learners": {name: {} for name in LEARNERS},
+        "orders": {"there": [1, 2, 3], "back": [3, 1, 2]},
+        "seeds": 2,
+        "report": {"heads": heads, "mean": mean},
+    }
+    study = check_study(raw, "made")
+    identity = Identity(study=study, tasks=TASKS[tasks], data="", device="cpu", torch="")
+    kept = {}
+    for job in jobs_of(study, 3):
+        heads_of_job = HEADS[1:2] if job.kind == "pathnet" else HEADS
+        for part in parts_of(study, job):
+            if draw.random() >= missing:
+                named = heads_of_job if part.startswith("step-") else HEADS[:1]
+                sizes = [1 if tasks == "apart" else 3, 6, 6]
+                # No class is without test examples.
+                tables = {head: draw.integers(0, 5, sizes) + np.eye(6, dtype=int) for head in named}
+                counts = {head: tuple(map(Counts, own)) for head, own in tables.items()}
+                kept[job, part] = counts
+                store = Store(root, identity.of(job))
+                store.write(job.name, part, Measurement(counts=counts))
+    return Made(identity, kept)
+
+
+def plain_accuracy(counts, tasks, place, mean_over):
+    table = counts[place if len(counts) > 1 else 0].table.tolist()
+    classes = tasks[place][1]
+    if mean_over == "examples":
+        seen = sum(sum(table[c]) for c in classes)
+        return sum(table[c][c] for c in classes) / seen if seen else nan
+    own = [table[c][c] / sum(table[c]) for c in classes if sum(table[c])]
+    return float(np.mean(own)) if own else nan
+
+
+def plain_pra(counts):
+    whole = [counted.table.tolist() for counted in counts]
+    right = sum(table[c][c] for table in whole for c in range(6))
+    return right / sum(map(sum, (row for table in whole for row in table)))
+
+
+def plain_f1(counts, tasks, place):
+    table = counts[place if len(counts) > 1 else 0].table.tolist()
+    classes = tasks[place][1]
+    right = sum(table[c][c] for c in classes)
+    true = sum(sum(table[c]) for c in classes)
+    predicted = sum(row[c] for row in table for c in classes)
+    return 2 * right / (true + predicted)
+
+
+def plain_rows(made):
+    """Return the rows of the study, cell by cell."""
+    study = made.identity.study
+    rows = []
+    for job in jobs_of(study, 3):
+        tasks = [made.identity.tasks[place] for place in job.places]
+        known = {"scenario": "digits", "network": "mlp", "learner": job.learner}
+        known |= {"order": job.order, "seed": job.seed}
+        for head in study.report.heads:
+            for step in range(4):
+                counts = made.counts.get((job, f"step-{step}"), {}).get(head)
+                for place in range(3) if counts else ():
+                    value = plain_accuracy(counts, tasks, place, study.report.mean)
+                    cell = {"measure": "accuracy", "step": step, "head": head, "value": value}
+                    rows.append(Row(**known, **cell, place=place + 1, task=tasks[place][0]))
+        for depth, feature in enumerate(study.features_of(job.learner), 1):
+            counts = model_behind(made, job, feature)
+            if counts:
+                at = {**known, "feature": feature, "depth": depth}
+                rows.append(Row(**at, measure="pra", value=plain_pra(counts)))
+                for place, (task, _) in enumerate(tasks):
+                    value = plain_f1(counts, tasks, place)
+                    rows.append(Row(**at, measure="f1", place=place + 1, task=task, value=value))
+    return rows
+
+
+def model_behind(made, job, feature):
+    if feature == made.identity.study.features_of(job.learner)[-1]:
+        own = "multi" if job.kind == "pathnet" else "single"
+        return made.counts.get((job, "step-3"), {}).get(own)
+    return made.counts.get((job, f"feature-{feature}"), {}).get("single")
+
+
+def plain_metrics(made, rows):
+    """Return (learner, paper, metric, head) -> (seed, value) pairs, from the rows of the table."""
+    found = defaultdict(list)
+    cells = defaultdict(dict)
+    for row in rows:
+        if row.measure == "accuracy":
+            cells[row.learner, row.order, row.seed, row.head][row.step, row.place] = row.value
+    R = {run: np.full((4, 3), nan) for run, own in cells.items() if len(own) == 12}
+    for run, values in R.items():
+        for (step, place), value in cells[run].items():
+            values[step, place - 1] = value
+    for job in jobs_of(made.identity.study, 3):
+        own = "multi" if job.kind == "pathnet" else "single"
+        level = made.counts.get((offline_of(made, job), "step-3"), {}).get(own)
+        for feature in made.identity.study.features_of(job.learner):
+            if counts := model_behind(made, job, feature):
+                score = plain_pra(counts)
+                found[job.learner, "murata", f"pra[{feature}]", ""].append((job.seed, score))
+                if level and not job.offline:
+                    name = (job.learner, "murata", f"forgetting_strength[{feature}]", "")
+                    found[name].append((job.seed, plain_pra(level) - score))
+        last = made.counts.get((job, "step-3"), {}).get(own)
+        for head in made.identity.study.report.heads:
+            run = (job.learner, job.order, job.seed, head)
+            if run in R and last and not job.offline:
+                card = plain_card(made, job, R, head, cells, last)
+                for paper, metric, value in card.rows():
+                    if value is not None:
+                        found[job.learner, paper, metric, head].append((job.seed, value))
+    return {name: spread for name, pairs in found.items() if (spread := over_seeds(pairs))}
+
+
+def plain_card(made, job, R, head, cells, last):
+    tasks = [made.identity.tasks[place] for place in job.places]
+    cumulative = R.get(("cumulative", job.order, job.seed, head))
+    ideal = cells["offline", "", job.seed, head].get((3, job.places[0] + 1))
+    if made.identity.study.report.mean == "classes":
+        sizes = [len(classes) for _, classes in tasks]
+    else:
+        tables = [last[k if len(last) > 1 else 0].table for k in range(3)]
+        sizes = [int(tables[k][list(classes)].sum()) for k, (_, classes) in enumerate(tasks)]
+    return scorecard(
+        AccuracyMatrix(R[job.learner, job.order, job.seed, head]),
+        reference=None if cumulative is None else AccuracyMatrix(cumulative),
+        ideal=ideal or None,
+        test_sizes=sizes,
+    )
+
+
+def offline_of(made, job):
+    return next(j for j in jobs_of(made.identity.study, 3) if j.offline and j.seed == job.seed)
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 2**32),
+    missing=st.sampled_from([0.0, 0.0, 0.1, 0.6, 1.0]),
+    tasks=st.sampled_from(list(TASKS)),
+    heads=st.sampled_from([("multi",), ("single", "multi"), ("all", "multi", "single")]),
+    mean=st.sampled_from(["examples", "classes"]),
+)
+def test_the_tables_are_those_of_plain_loops(tmp_path_factory, seed, missing, tasks, heads, mean):
+    root = tmp_path_factory.mktemp("run")
+    study = made(root, seed, missing, tasks, heads, mean)
+    write_tables(study.identity, root)
+    rows = read_table(root / "rows.csv", Row)
+    # Equal as text, as a NaN is no number that equals itself.
+    assert list(map(repr, rows)) == list(map(repr, plain_rows(study)))
+    summary = read_table(root / "summary.csv", SummaryRow)
+    assert list(map(repr, summary)) == list(map(repr, summarize(rows)))
+    metrics = read_table(root / "metrics.csv", MetricRow)
+    found = {(m.learner, m.paper, m.metric, m.head): (m.mean, m.std, m.seeds) for m in metrics}
+    expected = {
+        name: (spread.mean, spread.std, spread.seeds)
+        for name, spread in plain_metrics(study, rows).items()
+    }
+    assert repr(sorted(found.items())) == repr(sorted(expected.items()))
+
+
+def test_the_summary_agrees_with_means_of_means(tmp_path):
+    """As `summarize` is compared with above, here it is with the plainest formula."""
+    study = made(tmp_path, 1)
+    write_tables(study.identity, tmp_path)
+    for line in read_table(tmp_path / "summary.csv", SummaryRow):
+        by_seed = defaultdict(list)
+        for row in plain_rows(study):
+            own = (row.learner, row.measure, row.depth, row.place)
+            if own == (line.learner, line.measure, line.depth, line.place):
+                by_seed[row.seed].append(row.value)
+        means = [mean(values) for values in by_seed.values()]
+        assert (line.mean, line.seeds) == (pytest.approx(fmean(means)), 2)
+        assert line.std == pytest.approx(np.std(means, ddof=1))
+
+
+def test_counts_are_let_go_job_by_job(tmp_path):
+    """The counts of a large study do not fit into memory; here they are drawn with 200 classes."""
+    study = made(tmp_path, 0).identity
+    table = Counts(np.full((200, 200), 1))
+    tasks = (("a", tuple(range(100))), ("b", tuple(range(100, 200))))
+    two = study.study.model_copy(update={"orders": "none", "seeds": 4})
+    identity = Identity(study=two, tasks=tasks, data="", device="cpu", torch="")
+    jobs = jobs_of(two, 2)
+    for job in jobs:
+        store = Store(tmp_path, identity.of(job))
+        for part in parts_of(two, job):
+            heads = HEADS if part.startswith("step-") else HEADS[:1]
+            counts = Measurement(counts=dict.fromkeys(heads, (table,)))
+            store.write(job.name, part, counts)
+    tracemalloc.start()
+    try:
+        results = list(read_results(identity, tmp_path))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    one_job = 11 * table.table.nbytes
+    assert len(results) == len(jobs) == 16
+    assert one_job < peak < 3 * one_job

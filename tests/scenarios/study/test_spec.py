@@ -1,0 +1,298 @@
+"""What a study may say: presets and TOML files, their defaults, and every mistake by its path."""
+
+import tomllib
+
+import pytest
+from pydantic import ValidationError
+
+from probe.errors import InputError
+from probe.training.loop import Recipe
+from scenarios.learners.finetune import FinetuneSettings
+from scenarios.learners.replay.er import ErSettings
+from scenarios.study.job import jobs_of
+from scenarios.study.reading import check_study
+from scenarios.study.source import read_study
+
+LEAST = """
+name = "tiny"
+[scenario]
+data = "digits"
+[network]
+name = "mlp"
+[learners.finetune]
+"""
+NETWORK = 'name = "mlp"'
+LEARNER = "[learners.finetune]"
+
+
+def study(text=LEAST):
+    return check_study(tomllib.loads(text), "tiny.toml")
+
+
+def problems(text):
+    """Return the problems of a study, by path."""
+    with pytest.raises(InputError) as error:
+        study(text)
+    source, _, rest = str(error.value).partition(": ")
+    assert source == "tiny.toml"
+    return dict(problem.split(": ", 1) for problem in rest.split("; "))
+
+
+def test_what_is_left_out_has_the_papers_values():
+    tiny = study()
+    assert (tiny.scenario.classes_per_task, tiny.scenario.train_limit) == (2, None)
+    assert tiny.training == tiny.retraining_recipe == Recipe()
+    assert (tiny.orders, tiny.seeds) == ("rotate", 1)
+    assert tiny.features_of("finetune") == ("hidden1", "hidden2", "output")
+
+
+def test_retraining_has_its_own_recipe_where_one_is_given():
+    tiny = study(LEAST + "[training]\nepochs = 2\n[retraining]\nbatch_size = 7\n")
+    assert tiny.training == Recipe(epochs=2)
+    assert tiny.retraining_recipe == Recipe(batch_size=7)
+    assert study(LEAST + "[training]\nepochs = 2\n").retraining_recipe == Recipe(epochs=2)
+
+
+def test_a_learners_table_is_called_after_its_kind_unless_it_says_another():
+    variants = '[learners.er]\n[learners."er-0.5"]\nkind = "er"\nmemory_per_class = 5\n'
+    learners = study(LEAST + variants).learners
+    assert learners == {
+        "finetune": FinetuneSettings(),
+        "er": ErSettings(memory_per_class=128),
+        "er-0.5": ErSettings(memory_per_class=5),
+    }
+
+
+def test_the_table_may_even_have_the_name_of_another_kind():
+    assert study(LEAST + '[learners.er]\nkind = "finetune"\n').learners["er"].kind == "finetune"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "features"),
+    [
+        (["hidden1"], ("hidden1", "output")),
+        (["output"], ("output",)),
+        (["output", "hidden2", "hidden1"], ("hidden1", "hidden2", "output")),
+    ],
+)
+def test_features_are_in_order_of_depth_and_end_with_the_output(chosen, features):
+    tiny = study(LEAST.replace(NETWORK, f"{NETWORK}\nfeatures = {chosen}"))
+    assert tiny.features_of("finetune") == features
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "path", "message"),
+    [
+        (NETWORK, NETWORK + "\nwidth = 9", "network.width", "there is no such key"),
+        (NETWORK, "", "network.name", "needed"),
+        (NETWORK, "name = 5", "network.name", "text in quotes, got 5"),
+        (NETWORK, 'name = "mpl"', "network.name", "unknown network 'mpl': did you mean 'mlp'?"),
+        (
+            NETWORK,
+            NETWORK + "\nfeatures = []",
+            "network.features",
+            "1 or more entries, got a list of 0",
+        ),
+        (
+            NETWORK,
+            NETWORK + '\nfeatures = ["hiden1"]',
+            "network.features",
+            "unknown feature of this study's networks 'hiden1': did you mean 'hidden1'",
+        ),
+        ("digits", "digit", "scenario.data", "unknown data set 'digit': did you mean 'digits'"),
+        (
+            '"digits"',
+            '"digits"\ntrain_limit = 0',
+            "scenario.train_limit",
+            "expected 1 or more, got 0",
+        ),
+        (
+            '"digits"',
+            '"digits"\ntrain_limit = 1.5',
+            "scenario.train_limit",
+            "whole number, got 1.5",
+        ),
+        (
+            '"digits"',
+            '"digits"\nclasses_per_task = 0',
+            "scenario.classes_per_task",
+            "1 or more, got 0",
+        ),
+        ('"tiny"', '"tiny"\nseeds = "2"', "seeds", "whole number, got '2'"),
+        ('"tiny"', '"tiny"\nseeds = true', "seeds", "whole number, got true"),
+        ('"tiny"', '"tiny"\nseeds = 0', "seeds", "expected 1 or more, got 0"),
+        ('"tiny"', '"tiny"\nsedes = 2', "sedes", "there is no such key"),
+        ('"tiny"', '"../tiny"', "name", "got '../tiny'"),
+        ('"tiny"', '"tiny"\norders = "rotat"', "orders", "expected rotate, none or shuffle:N"),
+        ('"tiny"', '"tiny"\norders = "shuffle:0"', "orders", "shuffle:N, N from 1"),
+        ('"tiny"', '"tiny"\norders = 5', "orders", "got 5"),
+        ('"tiny"', '"tiny"\norders = {}', "orders", "1 or more entries, got a table of 0"),
+        ('"tiny"', '"tiny"\norders = {back = [2, "1"]}', "orders.back.1", "whole number, got '1'"),
+        ('"tiny"', '"tiny"\norders = {"a/b" = [1]}', "orders.a/b", "letters, digits"),
+        ('"tiny"', '"tiny"\norders = {"" = [1]}', "orders.", "letters, digits"),
+        (LEARNER, "[learners]", "learners", "name at least one of finetune, offline"),
+        (LEARNER, "[learners]\ner = 5", "learners.er", "got 5"),
+        (LEARNER, "[learners.fintune]", "learners.fintune", "did you mean 'finetune'"),
+        (LEARNER, '[learners.a]\nkind = "e"', "learners.a", "unknown learner 'e'"),
+        (LEARNER, '[learners."../er"]\nkind = "er"', "learners.../er", "letters, digits"),
+        (LEARNER, '[learners."er.order-1"]\nkind = "er"', "learners.er.order-1", "before a digit"),
+        (LEARNER, "[learners.er]\nmemory = 5", "learners.er.memory", "there is no such key"),
+        (
+            LEARNER,
+            '[learners.a]\nkind = "er"\nmemory_per_class = "5"',
+            "learners.a.memory_per_class",
+            "whole number, got '5'",
+        ),
+        (LEARNER, LEARNER + "\nepochs = 1", "learners.finetune.epochs", "there is no such key"),
+        (
+            '"digits"',
+            '"digits"\ntest_limit = 0',
+            "scenario.test_limit",
+            "expected 1 or more, got 0",
+        ),
+        (
+            '"digits"',
+            '"digits"\nvalidation = 0',
+            "scenario.validation",
+            "expected 1 or more, got 0",
+        ),
+        (
+            LEARNER,
+            LEARNER + '\ncompeting = "al"',
+            "learners.finetune.competing",
+            "'all', 'seen' or 'task', got 'al'",
+        ),
+        (
+            LEARNER,
+            LEARNER + "\nexemplars = {per_class = 0}",
+            "learners.finetune.exemplars.per_class",
+            "expected 1 or more, got 0",
+        ),
+        *(
+            (
+                LEARNER,
+                f"{LEARNER}\nexemplars = {exemplars}",
+                "learners.finetune.exemplars",
+                "give either per_class or total, the number of exemplars to store",
+            )
+            for exemplars in ("{}", "{per_class = 5, total = 5}")
+        ),
+        (
+            LEARNER,
+            "[learners.er]\nexemplars = {per_class = 5}",
+            "learners.er.exemplars",
+            "there is no choice here: leave this key out",
+        ),
+        (
+            LEARNER,
+            "[learners.a]\nkind = 'fel'\nconnected = 1e-3",
+            "learners.a",
+            "raise connected or hidden",
+        ),
+        (LEARNER, "[learners.pathnet]\nactive = 11", "learners.pathnet", "lower active or raise"),
+        (
+            LEARNER,
+            LEARNER + '\n[training]\nepochs = "5"',
+            "training.epochs",
+            "whole number, got '5'",
+        ),
+        (LEARNER, LEARNER + "\n[training]\nepochs = 0", "training", "1 or more, got 0"),
+        (LEARNER, LEARNER + "\n[training]\nlr = 1", "training.lr", "there is no such key"),
+        (LEARNER, LEARNER + "\n[training]\nlearning_rate = nan", "training", "got nan"),
+        (LEARNER, LEARNER + '\n[training]\noptimizer = "adm"', "training.optimizer", "'adam'"),
+        (LEARNER, LEARNER + '\n[training]\ninit = "xavier"', "training.init", "'murata'"),
+        (LEARNER, LEARNER + "\n[retraining]\nepochs = 0.5", "retraining.epochs", "got 0.5"),
+    ],
+)
+def test_a_mistake_is_named_by_its_path(was, becomes, path, message):
+    found = problems(LEAST.replace(was, becomes))
+    assert list(found) == [path]
+    assert message in found[path]
+
+
+def test_all_problems_are_named_at_once():
+    """But whether features are known, which can be asked of a study alone that has no other."""
+    text = """
+    seeds = 0
+    orders = "rotat"
+    color = "red"
+    [scenario]
+    data = "digit"
+    classes_per_task = "2"
+    [network]
+    name = "mlp"
+    features = ["hiden1"]
+    width = 9
+    [training]
+    epochs = "5"
+    lr = 1
+    [learners.ewd]
+    [learners.er]
+    memory = 1
+    """
+    assert problems(text).keys() == {
+        "name",
+        "seeds",
+        "orders",
+        "color",
+        "scenario.data",
+        "scenario.classes_per_task",
+        "network.width",
+        "training.epochs",
+        "training.lr",
+        "learners.ewd",
+        "learners.er.memory",
+    }
+
+
+def test_a_file_is_called_after_its_path_unless_it_says_otherwise(tmp_path):
+    path = tmp_path / "my-study.toml"
+    path.write_text(LEAST.replace('name = "tiny"', ""))
+    assert check_study(read_study(str(path)), str(path)).name == "my-study"
+    path.write_text(LEAST)
+    assert check_study(read_study(str(path)), str(path)).name == "tiny"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, r"cannot read the study .*my-study.toml \(No such file"),
+        (b"seeds = [", "my-study.toml is not valid TOML"),
+        (b"seeds = 1\nseeds = 2", "my-study.toml is not valid TOML"),
+        (b"\xff\xfe", "my-study.toml is not valid TOML"),
+    ],
+)
+def test_a_file_that_is_no_toml_is_refused(tmp_path, content, reason):
+    path = tmp_path / "my-study.toml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=reason):
+        read_study(str(path))
+
+
+def test_an_unknown_preset_suggests_the_nearest():
+    with pytest.raises(InputError, match=r"unknown preset 'digit': did you mean 'digits'\?"):
+        read_study("digit")
+
+
+def test_a_study_is_frozen():
+    with pytest.raises(ValidationError, match="frozen"):
+        study().seeds = 2
+
+
+@pytest.mark.parametrize(("name", "kind"), [("joint", "offline"), ("offline", "finetune")])
+def test_offline_is_the_name_of_that_kind_alone(name, kind):
+    """Figures and metrics know the level to compare with by its name."""
+    with pytest.raises(InputError, match=f"'{name}' has kind '{kind}', but `offline`"):
+        study(LEAST.replace(LEARNER, f'[learners.{name}]\nkind = "{kind}"\n'))
+
+
+def test_no_two_jobs_share_a_folder():
+    text = LEAST.replace('"tiny"', '"tiny"\norders = {"0" = [1, 2], "0-seed-0" = [2, 1]}')
+    text = text.replace(
+        LEARNER,
+        '[learners.finetune-order-0]\nkind = "er"\n[learners.finetune]\n[learners.offline]\n',
+    )
+    jobs = jobs_of(study(text.replace('"tiny"', '"tiny"\nseeds = 12')), tasks=2)
+    assert len(jobs) == 12 * (2 + 2 + 1)
+    assert len({job.name for job in jobs}) == len(jobs)

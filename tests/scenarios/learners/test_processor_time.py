@@ -47,7 +47,7 @@ class Busy(Learner):
 def test_sleep_takes_no_time_and_work_does(
     kind: type[Learner], works: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(LEARNERS, "finetune", kind)
+    monkeypatch.setattr(LEARNERS["finetune"], "train", kind.train)
     study = check_study(RAW, "slow")
     scenario = study.scenario.scenario(Location())
     (job,) = jobs_of(study, 2)

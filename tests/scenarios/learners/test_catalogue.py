@@ -58,9 +58,11 @@ print(*sorted(name for name in before | new if name.count(".") > 2))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     folder = "scenarios.learners.penalties"
-    assert {f"{folder}.si"} <= set(done.stdout.split()) <= {
-        f"{folder}.{name}" for name in ("si", "path_integral", "penalized", "quadratic")
-    }
+    assert (
+        {f"{folder}.si"}
+        <= set(done.stdout.split())
+        <= {f"{folder}.{name}" for name in ("si", "path_integral", "penalized", "quadratic")}
+    )
 
 
 class Holder(BaseModel):
@@ -83,7 +85,7 @@ def test_a_mistake_in_a_table_has_its_path_and_fields_are_written_in_full() -> N
 
 @pytest.mark.parametrize("table", [5, [], "er", {}, {"kind": "err"}, {"kind": []}])
 def test_what_names_no_learner_is_refused(table: object) -> None:
-    with pytest.raises(ValueError, match="kind|Settings|learner"):
+    with pytest.raises(ValueError, match=r"kind|Settings|learner"):
         settings_of(table)
     assert isinstance(settings_of(Settings(kind="own")), Settings)
 

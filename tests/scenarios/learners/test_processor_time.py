@@ -12,9 +12,8 @@ from probe.examples import Examples
 from probe.training.costs import OpsMeter
 from scenarios.data.datasets import Location
 from scenarios.learners.base import Learner
-from scenarios.learners.catalogue import LEARNERS
 from scenarios.streams.task import Task
-from scenarios.study.job import jobs_of, run_job
+from scenarios.study import job
 from scenarios.study.reading import check_study
 from scenarios.study.store import Store
 
@@ -47,16 +46,16 @@ class Busy(Learner):
 def test_sleep_takes_no_time_and_work_does(
     kind: type[Learner], works: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(LEARNERS["finetune"], "train", kind.train)
+    monkeypatch.setattr(job, "LEARNERS", {"finetune": kind})
     study = check_study(RAW, "slow")
     scenario = study.scenario.scenario(Location())
-    (job,) = jobs_of(study, 2)
+    (one,) = job.jobs_of(study, 2)
     store = Store(tmp_path, "x")
     start = time.perf_counter()
-    assert list(run_job(study, job, scenario, store, torch.device("cpu")))
+    assert list(job.run_job(study, one, scenario, store, torch.device("cpu")))
     assert time.perf_counter() - start >= 0.6
     for step in ("step-1", "step-2"):
-        measured = store.read(job.name, step)
+        measured = store.read(one.name, step)
         assert measured
         assert measured.spent
         assert (measured.spent.seconds >= 0.3) == works

@@ -19,7 +19,7 @@ from probe.values.placement import CacheSettings
 from scenarios.learners.base import Learner
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.networks import build_network
-from scenarios.streams.split import orders
+from scenarios.streams.orders import orders
 from scenarios.streams.task import Scenario, Task
 from scenarios.study.heads import count, counts_by_head
 from scenarios.study.resuming import keep, kept, resumed

@@ -14,11 +14,12 @@ from typing import Annotated
 import typer
 
 from probe.errors import InputError
-from scenarios.commands.flags import RunFlags, with_flags
+from scenarios.commands.flags import with_options
 from scenarios.commands.output import READER_GONE, printed, say
 from scenarios.commands.printable import printable
 from scenarios.commands.usage import call
 from scenarios.execution.stopping import HOW_TO_GO_ON, STOPPED, stoppable
+from scenarios.options import RunOptions
 
 app = typer.Typer(
     help="Which layer of a continually trained network forgot what, toward which task.",
@@ -61,21 +62,17 @@ def main() -> None:
 
 
 @app.command()
-@with_flags(RunFlags)
-def run(study: Annotated[str, typer.Argument(metavar="PRESET|FILE.toml")], flags: RunFlags) -> None:
+@with_options(RunOptions)
+def run(
+    study: Annotated[str, typer.Argument(metavar="PRESET|FILE.toml")], options: RunOptions
+) -> None:
     """Run a study, or go on with it: train, retrain behind every feature, write tables, draw.
 
     Exit code 1 if a job failed while the others were finished.
     """
-    from scenarios.study.shortcut import shown_if_finished
-
-    if shown_if_finished(study, flags):
-        return
-
-    from scenarios.commands.asked import options_of, overrides_of
     from scenarios.commands.run import run_study
 
-    if not run_study(study, overrides_of(flags), options_of(flags)):
+    if not run_study(study, options):
         raise typer.Exit(1)
 
 

@@ -8,10 +8,10 @@ from typing import get_args
 
 import pytest
 import torch
+from scenarios.study.identity import identify, read_identity
 
 from scenarios.data.datasets import Location
 from scenarios.learners.catalogue import LEARNERS, AnySettings
-from scenarios.study.identity import identify, read_identity
 from scenarios.study.overrides import Overrides
 from scenarios.study.reading import check_study
 from scenarios.study.spec import Study

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,7 +88,7 @@ class JobState:
 
     parts, done: how many it has, and how many are finished; corrupt: the names of those that are
     there but not as they were written; other_code: whether a result was made by other code than
-    today's; others: how its results of other fingerprints differ, a sentence each.
+    today's; others: in what its results of other fingerprints differ.
     """
 
     job: Job
@@ -110,13 +109,14 @@ def remarks(root: Path, states: Sequence[JobState]) -> Iterator[str]:
     changed = [state.job.name for state in states if state.other_code]
     if changed:
         yield (
-            f"{_jobs(len(changed))} of {len(states)} made by other code than today's "
-            f"({changed[0]}{', ...' if changed[1:] else ''}): `probe run` with --recompute changed "
-            f"does them again"
+            f"the results of {_jobs(len(changed))} of {len(states)} were made by other code than "
+            f"today's ({changed[0]}{', ...' if changed[1:] else ''}): `probe run` with --recompute "
+            f"changed does them again"
         )
-    others = Counter(difference for state in states for difference in state.others)
-    for difference, count in others.items():
-        yield f"{_jobs(count)} kept aside and not shown here: {difference}"
+    aside = [state for state in states if state.others]
+    if aside:
+        told = "; ".join(dict.fromkeys(each for state in aside for each in state.others))
+        yield f"other results of {_jobs(len(aside))} are kept aside and not shown: {told}"
     yield from quarantine_notes(root)
 
 
@@ -136,7 +136,7 @@ def _state(setup: Setup, root: Path, job: Job) -> JobState:
 
 
 def _jobs(count: int) -> str:
-    return f"the results of {'1 job' if count == 1 else f'{count} jobs'}"
+    return "1 job" if count == 1 else f"{count} jobs"
 
 
 def _described(root: Path) -> dict[str, Any]:

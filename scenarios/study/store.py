@@ -141,14 +141,15 @@ class Store:
         sweep(self.folder)
 
     def others(self) -> list[str]:
-        """Return in what the job's results of other fingerprints differ, a sentence for each."""
-        found = []
+        """Return in what the job's results of other fingerprints differ, each difference once."""
+        here = json.loads(_json(self._record))
+        found: dict[str, None] = {}
         for path in sorted(self.folder.parent.glob(f"*/{_RECORD}")):
             if path.parent != self.folder and any(path.parent.glob("step-*.json")):
                 with suppress(OSError, ValueError):
                     there = json.loads(path.read_bytes())
-                    found.append("; ".join(differences(there, json.loads(_json(self._record)))))
-        return found
+                    found |= dict.fromkeys(differences(there, here))
+        return list(found)
 
     def _codes(self) -> set[str]:
         found = set()

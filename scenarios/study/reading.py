@@ -9,7 +9,6 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from probe.errors import InputError, unknown
-from scenarios.learners.catalogue import LEARNERS
 from scenarios.study.scenario_spec import KINDS
 from scenarios.study.spec import Study
 
@@ -54,8 +53,6 @@ def _problem(detail: ErrorDetails) -> str:
     path = [str(part) for part in detail["loc"] if part != "[key]"]
     # A union's tag is part of pydantic's path, and stands in no file.
     where = path[0] if path else ""
-    if where == "learners" and len(path) > 2:
-        del path[2]
     if where in ("orders", "scenario") and len(path) > 1:
         del path[1]
     return f"{'.'.join(path)}: {_message(detail)}".removeprefix(": ")
@@ -89,9 +86,7 @@ _EXPECTED = {
 def _message(detail: ErrorDetails) -> str:
     kind, got = detail["type"], detail["input"]
     if kind == "union_tag_invalid":
-        tag, of_scenario = str(detail["ctx"]["tag"]), detail["loc"][0] == "scenario"
-        known = ("kind of scenario", KINDS) if of_scenario else ("learner", tuple(LEARNERS))
-        return str(unknown(known[0], tag, known[1]))
+        return str(unknown("kind of scenario", str(detail["ctx"]["tag"]), KINDS))
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         return "there is no such key, correct or remove it"
     if kind == "none_required":

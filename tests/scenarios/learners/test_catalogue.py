@@ -11,11 +11,11 @@ from typing import get_args
 import pytest
 import torch
 from pydantic import BaseModel, ValidationError
+from scenarios.study.identity import identify, read_identity
 
 from scenarios.data.datasets import Location
 from scenarios.learners.base import Learner, Settings
 from scenarios.learners.catalogue import LEARNERS, AnySettings, settings_of
-from scenarios.study.identity import identify, read_identity
 from scenarios.study.overrides import Overrides
 from scenarios.study.reading import check_study
 from scenarios.study.spec import Study

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from probe.errors import InputError
-from probe.regular import regular_file
 from probe.tables.cells import Known, column
 
 
@@ -158,7 +157,7 @@ def read_table(
     names = {field.name: str(field.type) for field in fields(kind)}
     known = {name: Known(column(name, of)) for name, of in names.items()}
     try:
-        with regular_file(path) as file, TextIOWrapper(file, encoding="utf-8", newline="") as text:
+        with path.open("rb") as file, TextIOWrapper(file, encoding="utf-8", newline="") as text:
             reader = csv.reader(text)
             if next(reader, []) != list(names):
                 raise InputError(f"{path}: expected the columns {','.join(names)}")

@@ -80,12 +80,14 @@ def message(detail: ErrorDetails) -> str:
         return "there is no such key, correct or remove it"
     if kind == "value_error":
         return detail["msg"].removeprefix("Value error, ")
-    if kind in _SAID:
-        return _SAID[kind]
-    expected, got = _EXPECTED.get(kind), shown(detail["input"])
-    if expected is None:
-        return f"{detail['msg']}, got {got}"
-    return f"expected {expected.format(**detail.get('ctx', {}))}, got {got}"
+    return _SAID.get(kind) or f"{expected(detail)}, got {shown(detail['input'])}"
+
+
+def expected(detail: ErrorDetails) -> str:
+    """Return what was expected in place of the value, such as `expected a whole number`."""
+    if detail["type"] not in _EXPECTED:
+        return detail["msg"]
+    return f"expected {_EXPECTED[detail['type']]}".format(**detail.get("ctx", {}))
 
 
 def shown(value: object) -> str:
@@ -122,9 +124,13 @@ _EXPECTED = {
     "model_attributes_type": "a table",
     "dataclass_type": "a table",
     "string_type": "text in quotes",
+    "string_unicode": "text of Unicode characters",
     "int_type": "a whole number",
     "int_from_float": "a whole number",
+    "int_parsing": "a whole number",
+    "int_parsing_size": "a whole number of fewer digits",
     "float_type": "a number",
+    "float_parsing": "a number",
     "bool_type": "true or false",
     "finite_number": "a finite number",
     "literal_error": "{expected}",

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
-from probe.regular import regular_file
 
 
 def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
@@ -47,7 +46,7 @@ def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
 
 def _read_csv(path: Path) -> NDArray[np.float64]:
     try:
-        with regular_file(path) as file:
+        with path.open("rb") as file:
             text = TextIOWrapper(file, encoding="utf-8-sig").read()
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8 text: save it as comma-separated UTF-8") from None
@@ -76,7 +75,7 @@ def _number(path: Path, line: int, column: int, cell: str) -> float:
 
 
 def _read_npy(path: Path) -> NDArray[np.float64]:
-    with regular_file(path) as file:
+    with path.open("rb") as file:
         # A corrupt header makes numpy raise anything from ValueError to tokenize.TokenError.
         try:
             values = np.lib.format.read_array(file, allow_pickle=False)

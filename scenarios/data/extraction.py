@@ -18,7 +18,6 @@ from torch.utils.data import DataLoader
 
 from probe.errors import InputError, unknown
 from probe.examples import Examples
-from probe.regular import regular_file
 from probe.seeding import global_stream, stream
 from probe.training.penultimate import penultimate
 from scenarios.data.feature_files import SUFFIX, Features, write_features
@@ -158,7 +157,7 @@ def _refuse_archive(path: Path, name: str) -> None:
 
 def _state(path: Path) -> dict[str, Tensor]:
     try:
-        with regular_file(path) as file:
+        with path.open("rb") as file:
             state = torch.load(file, map_location="cpu", weights_only=True)
     except OSError as error:
         raise InputError(
@@ -221,7 +220,7 @@ def _picture(path: str) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with regular_file(Path(path)) as file:
+            with Path(path).open("rb") as file:
                 return Image.open(file).convert("RGB")
     except UnidentifiedImageError:
         reason = "it is of no format that is known"

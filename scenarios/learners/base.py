@@ -48,11 +48,13 @@ class Learner(Objective):
 
     elementwise: the multiply-adds per trained parameter and step of the learner's own elementwise
     work, such as a penalty's gradient; its matrix products are counted as they run.
+    settings_class: of the learner's settings, which checks its table in a study.
     own_features: the features of the learner's own network in order of depth, the last `output`;
     none: it learns the study's network. task_aware: it must be told the task of what it classifies,
     so that it can be measured multi-head alone.
     """
 
+    settings_class: ClassVar[type[Settings]] = Settings
     offline: ClassVar[bool] = False
     elementwise: ClassVar[int] = 0
     own_features: ClassVar[tuple[str, ...]] = ()

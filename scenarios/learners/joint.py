@@ -21,6 +21,7 @@ class OfflineSettings(base.Settings):
 class Offline(base.Learner):
     """Train once on all tasks together (Murata 2020, section 3); knows no task order."""
 
+    settings_class = OfflineSettings
     offline = True
 
 
@@ -37,6 +38,8 @@ class Cumulative(StoringLearner):
     the reference of Chaudhry 2018's intransigence, under every head: all outputs compete in its
     training, whichever compete in that of the learner it is compared with.
     """
+
+    settings_class = CumulativeSettings
 
     def begin(self, task: Task) -> None:
         initialize(self.model, self.recipe.init, stream(self.seed, "init"))

@@ -10,7 +10,6 @@ from pydantic_core import ErrorDetails
 
 from probe.errors import InputError, unknown
 from probe.validation import message, problems, shown
-from scenarios.learners.catalogue import LEARNERS
 from scenarios.study.scenario_spec import KINDS
 from scenarios.study.spec import Study
 
@@ -47,8 +46,6 @@ def _problem(detail: ErrorDetails) -> str:
     path = [str(part) for part in detail["loc"] if part != "[key]"]
     # A union's tag is part of pydantic's path, and stands in no file.
     where = path[0] if path else ""
-    if where == "learners" and len(path) > 2:
-        del path[2]
     if where in ("orders", "scenario") and len(path) > 1:
         del path[1]
     return f"{'.'.join(path)}: {_message(detail, where)}".removeprefix(": ")
@@ -56,8 +53,7 @@ def _problem(detail: ErrorDetails) -> str:
 
 def _message(detail: ErrorDetails, where: str) -> str:
     if detail["type"] == "union_tag_invalid":
-        kind, known = ("kind of scenario", KINDS) if where == "scenario" else ("learner", LEARNERS)
-        return str(unknown(kind, str(detail["ctx"]["tag"]), known))
+        return str(unknown("kind of scenario", str(detail["ctx"]["tag"]), KINDS))
     if detail["type"] == "string_type" and where == "orders":
         rules = "rotate, none, shuffle:N or a table of orders"
         return f"expected {rules}, got {shown(detail['input'])}"

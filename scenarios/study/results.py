@@ -14,9 +14,9 @@ from probe.metrics.task_counts import TaskCounts
 from probe.training.costs import Cost
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.study.heads import Head
-from scenarios.study.job import Job
+from scenarios.study.jobs import Job
+from scenarios.study.measurement import Measurement
 from scenarios.study.report import ReportSpec
-from scenarios.study.store import Measurement
 
 Tasks = tuple[tuple[str, tuple[int, ...]], ...]
 """The name and the classes of each task, in executed order."""

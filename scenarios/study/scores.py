@@ -109,7 +109,7 @@ def _ideal(result: Result, offline: Result | None, head: Head) -> float | None:
     """Return alpha_ideal: offline accuracy on the first session's test data, None without any."""
     final = offline.accuracy[head].get(len(result.tasks)) if offline else None
     # Offline has the tasks in base order.
-    return (float(final[result.job.places[0]]) or None) if final is not None else None
+    return (float(final[result.job.tasks[0]]) or None) if final is not None else None
 
 
 def _cl(own: Mapping[_Name, Spread], report: ReportSpec) -> Iterator[tuple[_Name, Spread]]:

@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 
 import pytest
+from scenarios.study.sealing import sealed
 
 from scenarios.commands.outcome import TABLES, TIMES
-from scenarios.study.sealing import sealed
 from tests.finished.opened import opened_below
 from tests.finished.small import FIGURES, mended, shown
 

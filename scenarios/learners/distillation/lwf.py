@@ -39,6 +39,7 @@ class LearningWithoutForgetting(DistillingLearner):
     gives the same; no warm-up of the new outputs alone, and no weight decay.
     """
 
+    settings_class = LwfSettings
     settings: LwfSettings
 
     @property

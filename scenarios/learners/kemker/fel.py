@@ -74,7 +74,7 @@ class FixedExpansion(ContinualLearner):
     recipe's epochs, where Kemker stops early.
     """
 
-    settings: FelSettings
+    settings_class = FelSettings
     own_features = ("hidden", "fel", "output")
 
     @classmethod

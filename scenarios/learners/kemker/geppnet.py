@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from typing import Literal, cast
+from typing import ClassVar, Literal, cast
 
 import torch
 from pydantic import Field
@@ -75,6 +75,7 @@ class Geppnet(StoringLearner):
     our labels take 8 bytes.
     """
 
+    settings_class: ClassVar[type[base.Settings]] = GeppnetSettings
     settings: MapSettings
     own_features = ("som", "output")
 

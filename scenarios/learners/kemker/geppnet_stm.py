@@ -98,6 +98,7 @@ class GeppnetStm(Geppnet):
     drawn and enters the memory.
     """
 
+    settings_class = GeppnetStmSettings
     settings: GeppnetStmSettings
 
     def __init__(

@@ -94,6 +94,7 @@ class PathNet(Learner):
     with the outputs of the task's own classes: CE is too kind to PathNet by the ratio of the two.
     """
 
+    settings_class = PathNetSettings
     settings: PathNetSettings
     model: PathNetwork
     task_aware = True

@@ -39,6 +39,7 @@ class Ewc(RegularisedLearner):
     there is nothing else).
     """
 
+    settings_class = EwcSettings
     settings: EwcSettings
     share: ClassVar[float] = 1 / 2
     # The penalty's gradient: the difference times the importance times lambda.

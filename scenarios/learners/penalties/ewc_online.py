@@ -82,7 +82,7 @@ class EwcOnline(RunningFisherLearner):
     and 2; what the paper calls EWC in its tables.
     """
 
-    settings: EwcOnlineSettings
+    settings_class = EwcOnlineSettings
     share: ClassVar[float] = 1 / 2
     # The penalty's gradient 2 (see Ewc); the Fisher: g^2, its weight, and the old one's weight.
     elementwise: ClassVar[int] = 5

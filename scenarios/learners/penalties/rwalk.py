@@ -52,6 +52,7 @@ class RWalk(RunningFisherLearner):
     score of SI.
     """
 
+    settings_class = RWalkSettings
     settings: RWalkSettings
     # The running Fisher and the penalty 5 (see EwcOnline), the path 1 (see SI); the end of an
     # interval takes 4, which over the default's ten steps is less than 1.

@@ -37,6 +37,7 @@ class SynapticIntelligence(RegularisedLearner):
     parameters away from where they are, without bound, so they are cut at 0 for each task.
     """
 
+    settings_class = SiSettings
     settings: SiSettings
     # The penalty's gradient 2 (see Ewc), and g times the step.
     elementwise: ClassVar[int] = 3

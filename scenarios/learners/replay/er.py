@@ -32,4 +32,4 @@ class ExperienceReplay(ContinualLearner):
     equals the new one's.
     """
 
-    settings: ErSettings
+    settings_class = ErSettings

@@ -56,6 +56,7 @@ class GradientEpisodicMemory(ContinualLearner):
     t per parameter, are not counted: the passes take three per parameter and stored example.
     """
 
+    settings_class = GemSettings
     settings: GemSettings
 
     def __init__(

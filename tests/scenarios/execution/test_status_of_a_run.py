@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 
 import pytest
+from scenarios.execution.claims import Claims
 
 from probe.errors import InputError
 from scenarios.commands.status import show_status
-from scenarios.execution.claims import Claims
 from scenarios.study.job import jobs_of
 from scenarios.study.store import Measurement, Store
 from tests.scenarios.execution.forked import a_dead_process, child, lock_of, until

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-
 from scenarios.study.identity import Identity
+
 from scenarios.study.reading import check_study
 from scenarios.study.tables import write_tables
 from tests.scenarios.study.toy_study import (

@@ -4,13 +4,13 @@ from dataclasses import fields
 
 import pytest
 import torch
+from scenarios.study.identity import read_identity
 
 from probe.training.loop import Recipe
 from scenarios.learners.base import RecipeChanges
 from scenarios.learners.exemplars import ExemplarSettings
 from scenarios.learners.finetune import FinetuneSettings
 from scenarios.learners.replay.er import ErSettings
-from scenarios.study.identity import read_identity
 from scenarios.study.reading import check_study
 from scenarios.study.scenario_spec import SplitSpec
 from scenarios.study.spec import NetworkSpec, Study

@@ -11,10 +11,10 @@ from functools import cache
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scenarios.study.identity import identify
 
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.streams.task import Scenario
-from scenarios.study.identity import identify
 from scenarios.study.job import jobs_of
 from scenarios.study.reading import check_study
 from tests.scenarios.study.toy_identity import scenario

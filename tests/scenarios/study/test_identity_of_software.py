@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from scenarios.study.identity import read_identity
 
 from probe.errors import InputError
-from scenarios.study.identity import read_identity
 from scenarios.study.store import FORMAT
 from tests.scenarios.study.toy_identity import identities, identity
 

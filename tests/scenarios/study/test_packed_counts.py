@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scenarios.study.sealing import sealed
 
 from probe.metrics.counts import Counts
-from scenarios.study.sealing import sealed
 from scenarios.study.store import Measurement, Store
 
 JOB, PART = "er.order-0.seed-0", "step-1"

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scenarios.study.identity import Identity
 
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
@@ -17,7 +18,6 @@ from probe.metrics.over_seeds import over_seeds
 from probe.metrics.scorecard import scorecard
 from probe.tables.rows import MetricRow, Row, SummaryRow, read_table
 from probe.tables.summary import summarize
-from scenarios.study.identity import Identity
 from scenarios.study.job import jobs_of, parts_of
 from scenarios.study.reading import check_study
 from scenarios.study.store import Measurement, Store

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from scenarios.study.identity import identify
 
 from probe.errors import InputError
 from probe.values.placement import CacheSettings
@@ -14,7 +15,6 @@ from scenarios.data.datasets import Location
 from scenarios.learners.base import RecipeChanges
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.streams.task import Scenario
-from scenarios.study.identity import identify
 from scenarios.study.job import jobs_of, run_job
 from scenarios.study.reading import check_study
 from scenarios.study.store import Store

@@ -7,9 +7,9 @@ import os
 from dataclasses import asdict
 
 import pytest
-
 from scenarios.study.quarantine import notes
 from scenarios.study.sealing import read_sealed, sealed
+
 from scenarios.study.store import FORMAT, Measurement, Store
 from tests.faults.small import as_nobody, open_to_all
 from tests.scenarios.study import toy_store

@@ -1,11 +1,11 @@
 """A small study, its identity, and every change of it that can change a result, or cannot."""
 
 import torch
+from scenarios.study.identity import identify
 
 from probe.examples import Examples
 from scenarios.data.datasets import Dataset
 from scenarios.streams.split import split_by_class
-from scenarios.study.identity import identify
 from scenarios.study.job import jobs_of
 from scenarios.study.reading import check_study
 from scenarios.study.scenario_spec import IncrementalSpec, MultimodalSpec, PermutationSpec

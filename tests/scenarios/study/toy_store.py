@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from scenarios.study.quarantine import notes
 
 from probe.metrics.counts import Counts
 from probe.training.costs import Cost
-from scenarios.study.quarantine import notes
 from scenarios.study.store import Measurement, Spent, Store
 
 JOB, OTHER_JOB = "er.order-0.seed-0", "er.order-1.seed-0"

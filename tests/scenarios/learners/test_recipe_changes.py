@@ -13,7 +13,8 @@ from torch import Tensor
 from probe.errors import InputError
 from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.data.datasets import Location
-from scenarios.study.job import jobs_of, run_job
+from scenarios.study.job import run_job
+from scenarios.study.jobs import jobs_of
 from scenarios.study.reading import check_study
 from scenarios.study.store import Store
 

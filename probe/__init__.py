@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from probe.metrics.counts import Counts
     from probe.metrics.matrix import AccuracyMatrix
     from probe.retrain import cache_plan, partial_retrain
-    from probe.training.loop import Recipe
+    from probe.training.recipe import Recipe
     from probe.values.placement import CacheSettings
 
 __all__ = [
@@ -35,7 +35,7 @@ _HOMES = {
     "CacheSettings": "probe.values.placement",
     "Counts": "probe.metrics.counts",
     "Examples": "probe.examples",
-    "Recipe": "probe.training.loop",
+    "Recipe": "probe.training.recipe",
     "cache_plan": "probe.retrain",
     "candidates": "probe.cut.candidates",
     "partial_retrain": "probe.retrain",

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from probe.examples import Examples, join
 from probe.training.costs import bytes_of
-from probe.training.loop import Recipe
+from probe.training.recipe import Recipe
 from scenarios.learners import base
 from scenarios.learners.competing import barred_but, own_task
 from scenarios.learners.exemplars import Exemplars, ExemplarSettings

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from probe.examples import Examples
 from probe.training.costs import bytes_of
-from probe.training.loop import Recipe
+from probe.training.recipe import Recipe
 from scenarios.learners import base
 from scenarios.streams.task import Task
 

@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from probe.errors import InputError, unknown
-from probe.training.loop import Recipe
+from probe.training.recipe import Recipe
 from probe.values.placement import Storage
 from scenarios.learners.catalogue import LEARNERS, AnySettings
 from scenarios.networks import architecture

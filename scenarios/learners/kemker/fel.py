@@ -8,8 +8,8 @@ from typing import Literal, cast
 from pydantic import Field, model_validator
 from torch import nn
 
+from probe.training.recipe import RecipeChanges
 from scenarios.learners import base
-from scenarios.learners.base import RecipeChanges
 from scenarios.learners.continual import ContinualLearner, ContinualSettings
 from scenarios.learners.kemker.expansion import fel_network
 

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from probe.examples import Examples
 from probe.training.costs import bytes_of
-from probe.training.loop import Recipe
+from probe.training.recipe import Recipe
 from scenarios.learners import base
 from scenarios.learners.kemker.geppnet import Geppnet, MapSettings
 from scenarios.learners.kemker.online_map import OnlineMap

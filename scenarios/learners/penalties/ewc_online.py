@@ -8,7 +8,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from probe.training.loop import Recipe
+from probe.training.recipe import Recipe
 from scenarios.learners import base
 from scenarios.learners.penalties.penalized import RegularisedLearner, RegularisedSettings
 from scenarios.learners.penalties.quadratic import Quadratic

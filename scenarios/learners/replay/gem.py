@@ -13,7 +13,7 @@ from probe.examples import Examples, join
 from probe.modules import mode
 from probe.training.costs import bytes_of
 from probe.training.evaluation import batch_size_on
-from probe.training.loop import Recipe
+from probe.training.recipe import Recipe
 from scenarios.learners import base
 from scenarios.learners.continual import ContinualLearner, ContinualSettings
 from scenarios.learners.exemplars import ExemplarSettings

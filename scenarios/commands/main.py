@@ -173,7 +173,7 @@ def features(
     A study takes the file in place of a data set. torchvision downloads its own weights unless it
     has them.
     """
-    from scenarios.data.extraction import write_features_of_images
+    from scenarios.data.image_features import write_features_of_images
     from scenarios.device import device_named
 
     write_features_of_images(folder, network, weights, out, device_named(device))

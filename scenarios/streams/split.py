@@ -22,8 +22,8 @@ def split_by_class(
     """Cut a data set into tasks of consecutive, disjoint classes (Murata 2020, section 3).
 
     classes_per_task: C, so that there are T = K / C tasks, named after their classes. train_limit,
-    test_limit: keep at most that many examples per class, the first in the data. Raises InputError if
-    the classes cannot be shared out equally.
+    test_limit: keep at most that many examples per class, the first in the data. Raises InputError
+    if the classes cannot be shared out equally.
     """
     if classes_per_task < 1 or data.classes % classes_per_task:
         raise InputError(

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from probe.errors import InputError
 from probe.files import replacing
@@ -29,12 +28,10 @@ def refuse_foreign(root: Path) -> None:
         return
     except OSError as error:
         raise InputError(f"cannot use {root} ({error.strerror}): choose another --out") from None
-    if entries and not entries & {_DESCRIPTION, "jobs"}:
+    # The lock alone is that of a run which has just begun, or was killed just then.
+    if entries - {"lock"} and not entries & {_DESCRIPTION, "jobs"}:
         raise InputError(f"{root} is not empty and holds no study: choose another --out")
-    if "format" in _described(root):
-        raise InputError(
-            f"{root} was written by an earlier version of forgetting-probe: choose another --out"
-        )
+    _refuse_older(root)
 
 
 def describe(root: Path, setup: Setup) -> None:
@@ -59,6 +56,7 @@ def read_setup(root: Path) -> Setup:
         raise InputError(
             f"{root} holds no study (no {_DESCRIPTION}): name the directory of a `probe run`"
         )
+    _refuse_older(root)
     try:
         record = json.loads(path.read_bytes())
         return Setup(
@@ -110,13 +108,13 @@ def remarks(root: Path, states: Sequence[JobState]) -> Iterator[str]:
     changed = [state.job.name for state in states if state.other_code]
     if changed:
         yield (
-            f"{_jobs(len(changed))} of {len(states)} made by other code than today's "
+            f"{_jobs(len(changed))} of {len(states)} were made by other code than today's "
             f"({changed[0]}{', ...' if changed[1:] else ''}): `probe run` with --recompute changed "
             f"does them again"
         )
     others = Counter(difference for state in states for difference in state.others)
     for difference, count in others.items():
-        yield f"{_jobs(count)} kept aside and not shown here: {difference}"
+        yield f"{_jobs(count)} are kept aside and not shown here: {difference}"
     yield from quarantine_notes(root)
 
 
@@ -139,9 +137,14 @@ def _jobs(count: int) -> str:
     return f"the results of {'1 job' if count == 1 else f'{count} jobs'}"
 
 
-def _described(root: Path) -> dict[str, Any]:
+def _refuse_older(root: Path) -> None:
+    """Raise InputError for a study of an earlier version, which has kept results otherwise."""
     try:
         record = json.loads((root / _DESCRIPTION).read_bytes())
     except (OSError, ValueError, RecursionError):
-        return {}
-    return record if isinstance(record, dict) else {}
+        return
+    if isinstance(record, dict) and "format" in record:
+        raise InputError(
+            f"{root} was written by an earlier version of forgetting-probe: run its study again "
+            f"with another --out"
+        )

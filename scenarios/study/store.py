@@ -142,12 +142,12 @@ class Store:
 
     def others(self) -> list[str]:
         """Return in what the job's results of other fingerprints differ, a sentence for each."""
-        found = []
+        here, found = json.loads(_json(self._record)), []
         for path in sorted(self.folder.parent.glob(f"*/{_RECORD}")):
             if path.parent != self.folder and any(path.parent.glob("step-*.json")):
-                with suppress(OSError, ValueError):
-                    there = json.loads(path.read_bytes())
-                    found.append("; ".join(differences(there, json.loads(_json(self._record)))))
+                there = _read_record(path)
+                unknown = f"their {_RECORD} is corrupt"
+                found.append("; ".join(differences(there, here)) if there else unknown)
         return found
 
     def _codes(self) -> set[str]:
@@ -245,6 +245,15 @@ def quarantine_notes(root: Path) -> list[str]:
     """Return what was set aside in a run directory, and why, one sentence each."""
     notes = sorted((root / QUARANTINE).glob(f"*{_NOTE}"))
     return [line for path in notes for line in path.read_text("utf-8", "replace").splitlines()]
+
+
+def _read_record(path: Path) -> Record | None:
+    """Return what the fingerprint that a folder is called after is made of, None if corrupt."""
+    try:
+        record: Record = json.loads(path.read_bytes())
+        return record if fingerprint(record)[:16] == path.parent.name else None
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 _HASH_LENGTH = len(', "sha256": ""}') + 64

@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 
 from probe.errors import InputError
-from probe.tables.cells import MOST
-from probe.tables.rows import MetricRow
+from probe.tables.rows import MOST, MetricRow
 
 
 def by_learner(metrics: Sequence[MetricRow], paper: str, metric: str) -> dict[str, MetricRow]:

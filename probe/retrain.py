@@ -18,7 +18,8 @@ from probe.metrics.murata import pra, task_f1
 from probe.modules import mode
 from probe.seeding import stream
 from probe.training.evaluation import predict_each
-from probe.training.loop import Recipe, fit
+from probe.training.loop import fit
+from probe.training.recipe import Recipe
 from probe.values.filling import Serving
 from probe.values.placement import CacheSettings, Placed
 from probe.values.stored import Served

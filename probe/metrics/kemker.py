@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from probe.errors import InputError, NotMeasured
 from probe.metrics.matrix import AccuracyMatrix
 
+MOST_EXAMPLES = 10**15
+"""The most test examples of a task: float64, in which they are weighted, has every number to it."""
+
 
 def alpha_base(R: AccuracyMatrix, i: int) -> float:
     """Accuracy on the base set after session i: alpha_{base,i} = R_{i,1}.
@@ -101,13 +104,18 @@ def task_sizes(R: AccuracyMatrix, test_sizes: Sequence[int] | None) -> NDArray[n
 
 @lru_cache(maxsize=64)
 def _checked_sizes(tasks: int, test_sizes: tuple[int, ...] | None) -> NDArray[np.float64]:
-    sizes = np.ones(tasks) if test_sizes is None else np.array(test_sizes, dtype=np.float64)
-    if sizes.shape != (tasks,):
-        raise InputError(f"got {sizes.size} test sizes, expected one for each of {tasks} tasks")
-    if not (np.isfinite(sizes) & (sizes > 0)).all():
-        raise InputError(f"test sizes must be above 0, got {list(sizes)}")
-    sizes.flags.writeable = False
-    return sizes
+    sizes = (1,) * tasks if test_sizes is None else test_sizes
+    if len(sizes) != tasks:
+        raise InputError(f"got {len(sizes)} test sizes, expected one for each of {tasks} tasks")
+    for task, size in enumerate(sizes, 1):
+        if not 0 < size <= MOST_EXAMPLES:
+            raise InputError(
+                f"test sizes must be above 0 and at most {MOST_EXAMPLES}: correct that of task "
+                f"{task}"
+            )
+    weights = np.array(sizes, dtype=np.float64)
+    weights.flags.writeable = False
+    return weights
 
 
 def _later(R: AccuracyMatrix) -> range:

@@ -11,9 +11,9 @@ import numpy as np
 from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.over_seeds import over_seeds
-from probe.tables.rows import Row, SummaryRow, TimeRow
+from probe.tables.rows import Measure, Row, SummaryRow, TimeRow
 
-MEASURES = ("pra", "f1")
+MEASURES: tuple[Measure, ...] = ("pra", "f1")
 """The measures that `summarize` keeps, in the order in which it lists them."""
 
 _Cells = defaultdict[tuple[int, int], list[tuple[int, float]]]  # by step, place: seed, value
@@ -23,7 +23,7 @@ class Group(NamedTuple):
     """What a line of the summary is the mean of, see `Row`; place: None for `pra`."""
 
     learner: str
-    measure: str
+    measure: Measure
     depth: int
     feature: str
     place: int | None

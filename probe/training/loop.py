@@ -1,64 +1,22 @@
-"""How a network is trained: the recipe and the one loop that learners, tails and probes share."""
+"""How a network is trained: the one loop that learners, tails and probes share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, cast, get_args
+from typing import cast
 
 import torch
-from pydantic import ConfigDict, Strict
 from torch import Tensor, nn
 from torch.nn import functional
 
-from probe.errors import InputError, unknown
+from probe.errors import InputError
 from probe.examples import Labelled, gather
 from probe.modules import mode
 from probe.seeding import global_stream
 from probe.training.costs import OpsMeter
-from probe.training.fresh_weights import Rule
 from probe.training.memory_format import faster_layout
-
-Optimizer = Literal["adam", "nadam", "sgd"]
-_Precision = Literal["fp32", "bf16"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recipe:
-    """How one training runs; the defaults are Murata 2020's on MNIST (section 3).
-
-    The batch size is not given there; 64 is ours. `init` names the rule for the fresh weights at
-    the start (see `fresh_weights`). precision: `bf16` computes the loss under torch's autocast,
-    which runs matrix products and convolutions in bfloat16 (also in the frozen part of a model that
-    can only be cut the slow way); weights, their updates and every evaluation stay in fp32. In fp32
-    a training repeats bit for bit on the same machine.
-    """
-
-    # For recipes that pydantic reads from a file: no unknown key, and below no "5" for 5.
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
-
-    epochs: Annotated[int, Strict()] = 5
-    batch_size: Annotated[int, Strict()] = 64
-    optimizer: Optimizer = "adam"
-    learning_rate: Annotated[float, Strict()] = 1e-3
-    init: Rule = "murata"
-    precision: _Precision = "fp32"
-
-    def __post_init__(self) -> None:
-        for name, value in (("epochs", self.epochs), ("batch_size", self.batch_size)):
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise InputError(f"{name} must be a whole number, got {value!r}")
-            if value < 1:
-                raise InputError(f"{name} must be 1 or more, got {value}")
-        if self.optimizer not in get_args(Optimizer):
-            raise unknown("optimizer", self.optimizer, get_args(Optimizer))
-        if self.init not in get_args(Rule):
-            raise unknown("initialization rule", self.init, get_args(Rule))
-        if self.precision not in get_args(_Precision):
-            raise unknown("precision", self.precision, get_args(_Precision))
-        if not 0 < self.learning_rate < float("inf"):
-            raise InputError(f"learning_rate must be above 0 and finite, got {self.learning_rate}")
+from probe.training.recipe import Recipe
 
 
 class Objective:

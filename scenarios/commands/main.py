@@ -1,5 +1,4 @@
-"""The command line: `probe run`, `status`, `figures`, `metrics`, `layers`, `features`, `redundancy`
-and `list`.
+"""The command line, `probe`: its commands with their flags; each one's work is in its own module.
 
 Everything heavy is imported inside the commands, so that `probe --help` answers at once.
 """
@@ -8,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -17,18 +17,22 @@ from probe.errors import InputError
 from scenarios.commands.flags import with_options
 from scenarios.commands.output import READER_GONE, printed, say
 from scenarios.commands.printable import printable
+from scenarios.commands.stopping import HOW_TO_GO_ON, STOPPED, stoppable
 from scenarios.commands.usage import call
-from scenarios.execution.stopping import HOW_TO_GO_ON, STOPPED, stoppable
 from scenarios.options import RunOptions
 
 app = typer.Typer(
-    help="Which layer of a continually trained network forgot what, toward which task.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")]
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        print(f"forgetting-probe {version('forgetting-probe')}")
+        raise typer.Exit
 
 
 def main() -> None:
@@ -61,6 +65,16 @@ def main() -> None:
         raise
 
 
+@app.callback()
+def probe(
+    show_version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Which layer of a continually trained network forgot what, toward which task."""
+
+
 @app.command()
 @with_options(RunOptions)
 def run(
@@ -87,10 +101,9 @@ def status(directory: Directory) -> None:
 @app.command()
 def figures(directory: Directory) -> None:
     """Draw every figure of a study from its tables alone."""
-    from figures.build import build
+    from scenarios.commands.figures import draw_figures
 
-    for path in build(directory):
-        print(printable(str(path)))
+    draw_figures(directory)
 
 
 @app.command()
@@ -160,7 +173,7 @@ def features(
     A study takes the file in place of a data set. torchvision downloads its own weights unless it
     has them.
     """
-    from scenarios.data.extraction import write_features_of_images
+    from scenarios.data.image_features import write_features_of_images
     from scenarios.device import device_named
 
     write_features_of_images(folder, network, weights, out, device_named(device))

@@ -54,10 +54,8 @@ def run_study(source: str, options: RunOptions) -> bool:
     jobs = jobs_of(study, len(scenario.tasks))
     refuse_misfits(study, scenario)
     root = options.out or Path("runs") / study.name
-    refuse_foreign(root)
     work = _work(setup_of(study, scenario, device), root, location.folder, options, len(jobs))
-    with lock(root, wait=True):
-        describe(root, work.setup)
+    _describe(work)
     console = Console()
     # A machine that only drives those with GPUs knows nothing of their memory.
     if work.sharing is None and work.retraining_left(jobs):
@@ -74,6 +72,12 @@ def run_study(source: str, options: RunOptions) -> bool:
     for remark in remarks(root, survey(work.setup, root)):
         console.print(printable(remark), markup=False, soft_wrap=True)
     return show_ends(console, root, ends)
+
+
+def _describe(work: Work) -> None:
+    refuse_foreign(work.root)
+    with lock(work.root, wait=True):
+        describe(work.root, work.setup)
 
 
 def _work(setup: Setup, root: Path, data: Path | None, options: RunOptions, jobs: int) -> Work:

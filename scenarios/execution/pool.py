@@ -6,16 +6,15 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from multiprocessing.context import BaseContext
 
 from scenarios.environment import variable
 from scenarios.execution.executor import Finished, Take
-from scenarios.execution.stopping import ctrl_c_held_back
 from scenarios.execution.work import Ended, Event, Work, carried_out
 from scenarios.study.jobs import Job
 
@@ -99,7 +98,7 @@ class _Worker:
         with variable("PYTHONSAFEPATH", "1"):
             if self._pool is None:
                 self._pool = ProcessPoolExecutor(1, mp_context=_context(), initializer=_prepare)
-            with ctrl_c_held_back():
+            with _ctrl_c_held_back():
                 return self._pool.submit(carried_out, self._work, job)
 
 
@@ -129,3 +128,20 @@ def _follow(sentinel: int) -> None:
     with suppress(OSError):
         multiprocessing.connection.wait([sentinel])
     os._exit(1)
+
+
+@contextmanager
+def _ctrl_c_held_back() -> Iterator[None]:
+    """Let processes that are started within the block be deaf to Ctrl-C from their first moment.
+
+    A terminal sends it to all of them, and what they would say of it is of no use. For this process
+    it only comes later.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
@@ -36,20 +36,8 @@ def execute(
     to; what was finished is kept.
     """
     left = deque(job for job in jobs if not work.is_finished(job))
-    killed: Counter[Job] = Counter()
-    locked: list[Job] = []
     while left:
-        with closing(executor.events(work, lambda: left.popleft() if left else None)) as events:
-            for event in events:
-                if isinstance(event, Part):
-                    yield event
-                elif event.how == "locked":
-                    locked.append(event.job)
-                elif event.how == "killed" and killed[event.job] < RETRIES:
-                    killed[event.job] += 1
-                    left.append(event.job)
-                else:
-                    yield _final(event)
+        locked = yield from _attempts(work, left, executor)
         while locked and not left:
             # All locks of this process are given back by now. So of several processes that end
             # without waiting, the last to look here sees everything finished.
@@ -62,11 +50,32 @@ def execute(
                 else:
                     left.append(job)
             if not free and not wait:
-                break
+                yield from (Ended(job=job, how="locked") for job in locked)
+                return
             if not free:
                 yield Waiting(len(locked))
                 time.sleep(_POLL)
-    yield from (Ended(job=job, how="locked") for job in locked)
+        left.extend(locked)
+
+
+def _attempts(
+    work: Work, left: deque[Job], executor: Executor
+) -> Generator[Event, None, list[Job]]:
+    """Do the jobs, killed ones again; return those that were locked by other processes."""
+    killed: Counter[Job] = Counter()
+    locked: list[Job] = []
+    with closing(executor.events(work, lambda: left.popleft() if left else None)) as events:
+        for event in events:
+            if isinstance(event, Part):
+                yield event
+            elif event.how == "locked":
+                locked.append(event.job)
+            elif event.how == "killed" and killed[event.job] < RETRIES:
+                killed[event.job] += 1
+                left.append(event.job)
+            else:
+                yield _final(event)
+    return locked
 
 
 def _final(ended: Ended) -> Ended:

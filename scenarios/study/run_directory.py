@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from probe.errors import InputError
 from probe.files import replacing
@@ -28,10 +28,12 @@ def refuse_foreign(root: Path) -> None:
         return
     except OSError as error:
         raise InputError(f"cannot use {root} ({error.strerror}): choose another --out") from None
-    # The lock alone is that of a run which has just begun, or was killed just then.
-    if entries - {"lock"} and not entries & {_DESCRIPTION, "jobs"}:
+    if entries and not entries & {_DESCRIPTION, "jobs"}:
         raise InputError(f"{root} is not empty and holds no study: choose another --out")
-    _refuse_older(root)
+    if "format" in _described(root):
+        raise InputError(
+            f"{root} was written by an earlier version of forgetting-probe: choose another --out"
+        )
 
 
 def describe(root: Path, setup: Setup) -> None:
@@ -56,7 +58,6 @@ def read_setup(root: Path) -> Setup:
         raise InputError(
             f"{root} holds no study (no {_DESCRIPTION}): name the directory of a `probe run`"
         )
-    _refuse_older(root)
     try:
         record = json.loads(path.read_bytes())
         return Setup(
@@ -87,7 +88,7 @@ class JobState:
 
     parts, done: how many it has, and how many are finished; corrupt: the names of those that are
     there but not as they were written; other_code: whether a result was made by other code than
-    today's; others: how its results of other fingerprints differ, a sentence each.
+    today's; others: in what its results of other fingerprints differ.
     """
 
     job: Job
@@ -108,13 +109,14 @@ def remarks(root: Path, states: Sequence[JobState]) -> Iterator[str]:
     changed = [state.job.name for state in states if state.other_code]
     if changed:
         yield (
-            f"{_jobs(len(changed))} of {len(states)} were made by other code than today's "
-            f"({changed[0]}{', ...' if changed[1:] else ''}): `probe run` with --recompute changed "
-            f"does them again"
+            f"the results of {_jobs(len(changed))} of {len(states)} were made by other code than "
+            f"today's ({changed[0]}{', ...' if changed[1:] else ''}): `probe run` with --recompute "
+            f"changed does them again"
         )
-    others = Counter(difference for state in states for difference in state.others)
-    for difference, count in others.items():
-        yield f"{_jobs(count)} are kept aside and not shown here: {difference}"
+    aside = [state for state in states if state.others]
+    if aside:
+        told = "; ".join(dict.fromkeys(each for state in aside for each in state.others))
+        yield f"other results of {_jobs(len(aside))} are kept aside and not shown: {told}"
     yield from quarantine_notes(root)
 
 
@@ -134,17 +136,12 @@ def _state(setup: Setup, root: Path, job: Job) -> JobState:
 
 
 def _jobs(count: int) -> str:
-    return f"the results of {'1 job' if count == 1 else f'{count} jobs'}"
+    return "1 job" if count == 1 else f"{count} jobs"
 
 
-def _refuse_older(root: Path) -> None:
-    """Raise InputError for a study of an earlier version, which has kept results otherwise."""
+def _described(root: Path) -> dict[str, Any]:
     try:
         record = json.loads((root / _DESCRIPTION).read_bytes())
     except (OSError, ValueError, RecursionError):
-        return
-    if isinstance(record, dict) and "format" in record:
-        raise InputError(
-            f"{root} was written by an earlier version of forgetting-probe: run its study again "
-            f"with another --out"
-        )
+        return {}
+    return record if isinstance(record, dict) else {}

@@ -141,14 +141,15 @@ class Store:
         sweep(self.folder)
 
     def others(self) -> list[str]:
-        """Return in what the job's results of other fingerprints differ, a sentence for each."""
-        here, found = json.loads(_json(self._record)), []
+        """Return in what the job's results of other fingerprints differ, each difference once."""
+        here = json.loads(_json(self._record))
+        found: dict[str, None] = {}
         for path in sorted(self.folder.parent.glob(f"*/{_RECORD}")):
             if path.parent != self.folder and any(path.parent.glob("step-*.json")):
                 there = _read_record(path)
-                unknown = f"their {_RECORD} is corrupt"
-                found.append("; ".join(differences(there, here)) if there else unknown)
-        return found
+                unknown = f"what they were made with is not known, as {_RECORD} is corrupt"
+                found |= dict.fromkeys(differences(there, here) if there else [unknown])
+        return list(found)
 
     def _codes(self) -> set[str]:
         found = set()

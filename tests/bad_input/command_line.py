@@ -52,23 +52,23 @@ MISTAKES = {
         "option '--test-sizes' requires an argument: see `probe --help`"
     ],
     "metrics plain.csv --test-sizes ''": [
-        "--test-sizes expects whole numbers from 1, as 10,20,..., got ''"
+        "--test-sizes expects whole numbers from 1 to 1000000000000000, as 10,20,..., got ''"
     ],
     "metrics plain.csv --test-sizes 10": ["got 1 test sizes, expected one for each of 2 tasks"],
     "metrics plain.csv --test-sizes 10,x": [
-        "--test-sizes expects whole numbers from 1, as 10,20,..., got '10,x'"
+        "--test-sizes expects whole numbers from 1 to 1000000000000000, as 10,20,..., got '10,x'"
     ],
     "metrics plain.csv --test-sizes 10,-5": [
-        "--test-sizes expects whole numbers from 1, as 10,20,..., got '10,-5'"
+        "--test-sizes expects whole numbers from 1 to 1000000000000000, as 10,20,..., got '10,-5'"
     ],
     "metrics plain.csv --test-sizes 10,0": [
-        "--test-sizes expects whole numbers from 1, as 10,20,..., got '10,0'"
+        "--test-sizes expects whole numbers from 1 to 1000000000000000, as 10,20,..., got '10,0'"
     ],
     "metrics plain.csv --test-sizes 10,1.5": [
-        "--test-sizes expects whole numbers from 1, as 10,20,..., got '10,1.5'"
+        "--test-sizes expects whole numbers from 1 to 1000000000000000, as 10,20,..., got '10,1.5'"
     ],
     "metrics plain.csv --test-sizes ²,²": [
-        "--test-sizes expects whole numbers from 1, as 10,20,..., got '²,²'"
+        "--test-sizes expects whole numbers from 1 to 1000000000000000, as 10,20,..., got '²,²'"
     ],
     "metrics plain.csv --ideal 90": [
         "the ideal accuracy must lie in (0, 1], got 90: give a fraction"

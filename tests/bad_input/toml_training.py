@@ -50,11 +50,11 @@ CASES = {
     ),
     "epochs-huge.toml": (
         changed("epochs = 1", "epochs = 0"),
-        "training: epochs must be 1 or more, got 0",
+        "training.epochs: expected 1 or more, got 0",
     ),
     "batch.toml": (
         changed("epochs = 1", "batch_size = -1"),
-        "training: batch_size must be 1 or more, got -1",
+        "training.batch_size: expected 1 or more, got -1",
     ),
     "rate-text.toml": (
         changed("epochs = 1", "learning_rate = '1e-3'"),
@@ -62,15 +62,15 @@ CASES = {
     ),
     "rate-nan.toml": (
         changed("epochs = 1", "learning_rate = nan"),
-        "training: learning_rate must be above 0 and finite, got nan",
+        "training.learning_rate: expected a finite number, got nan",
     ),
     "rate-inf.toml": (
         changed("epochs = 1", "learning_rate = inf"),
-        "training: learning_rate must be above 0 and finite, got inf",
+        "training.learning_rate: expected a finite number, got inf",
     ),
     "rate-zero.toml": (
         changed("epochs = 1", "learning_rate = 0.0"),
-        "training: learning_rate must be above 0 and finite, got 0.0",
+        "training.learning_rate: expected more than 0, got 0.0",
     ),
     "rate-list.toml": (
         changed("epochs = 1", "learning_rate = [0.1]"),
@@ -83,6 +83,10 @@ CASES = {
     "optimizer.toml": (
         changed("epochs = 1", 'optimizer = "adm"'),
         "training.optimizer: expected 'adam', 'nadam' or 'sgd', got 'adm'",
+    ),
+    "optimiser.toml": (
+        changed("epochs = 1", 'optimiser = "adam"'),
+        "training.optimiser: optimiser is called optimizer now",
     ),
     "optimizer-list.toml": (
         changed("epochs = 1", 'optimizer = ["adam"]'),

@@ -13,8 +13,9 @@ from probe.modules import mode
 from probe.seeding import global_stream, stream
 from probe.training.evaluation import evaluate
 from probe.training.fresh_weights import initialize
-from probe.training.loop import Objective, Recipe, fit
+from probe.training.loop import Objective, fit
 from probe.training.memory_format import channels_last, faster_layout, indifferent
+from probe.training.recipe import Recipe
 from scenarios.networks import cnn3, reduced_resnet18
 
 

@@ -60,23 +60,6 @@ def stoppable(grace: float = GRACE) -> Iterator[None]:
         there.close()
 
 
-@contextmanager
-def ctrl_c_held_back() -> Iterator[None]:
-    """Let processes that are started within the block be deaf to Ctrl-C from their first moment.
-
-    A terminal sends it to all of them, and what they would say of it is of no use. For this process
-    it only comes later.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 class _Stop:
     """Whether the process was asked to stop, and what is done about it."""
 

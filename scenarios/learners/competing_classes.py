@@ -1,4 +1,7 @@
-"""Which outputs compete for an example: tables of the others, which are barred."""
+"""Which classes compete for an example: tables of the others, which are barred.
+
+A class that is barred has no part in the softmax of a training, and no chance in a prediction.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,13 @@ from torch import Tensor
 
 
 def own_task(tasks: Sequence[Sequence[int]], classes: int) -> list[Sequence[int]]:
-    """Return for each of the K classes those of the task it is in, none for one in no task."""
+    """Return for each of the K classes those of the task it is in, none for one in no task.
+
+    tasks: the classes of each; a class in several tasks counts to the last of them.
+
+    >>> own_task([[0, 1], [2]], classes=4)
+    [[0, 1], [0, 1], [2], ()]
+    """
     own: list[Sequence[int]] = [()] * classes
     for task in tasks:
         for label in task:

@@ -1,4 +1,7 @@
-"""`probe features`: what a pretrained network makes of a folder of images, as a feature file."""
+"""Features of images: what a pretrained network makes of a folder of them, as a feature file.
+
+The work of `probe features`. torchvision is imported in functions: it takes seconds.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ from scenarios.environment import variable
 
 _BATCH = 32  # images
 _FEW = 8  # names to choose from
-_SWITCH = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"  # an environment variable of torch's
+_WEIGHTS_ONLY = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"  # an environment variable of torch's
 # Those without a dense layer at the end, those whose weights need the input scaled otherwise, and
 # one that without its own weights takes images of another size than they do.
 _OTHERS = ("squeezenet", "googlenet", "inception", "vit_h_14")
@@ -87,7 +90,7 @@ def network_names() -> list[str]:
 
 
 def load_network(name: str, weights: str) -> nn.Module:
-    """Return a torchvision network in eval mode.
+    """Return a torchvision network in eval mode, on the CPU.
 
     weights: `default`, torchvision's own, which it downloads unless it has them; `random`, fresh
     ones from a fixed seed, for trying out; or a file with a state dict of that network, trained on
@@ -97,7 +100,7 @@ def load_network(name: str, weights: str) -> nn.Module:
 
     if weights == "default":
         return _downloaded(name).eval()
-    state = None if weights == "random" else _state(Path(weights))
+    state = None if weights == "random" else _state_dict(Path(weights))
     # The last weights are those of the last layer: one row for each class.
     classes = {} if state is None else {"num_classes": len(list(state.values())[-1])}
     try:
@@ -115,18 +118,15 @@ def load_network(name: str, weights: str) -> nn.Module:
 
 
 def _downloaded(name: str) -> nn.Module:
+    """Return a network with torchvision's own weights, from torch's folder or the network."""
     from torchvision import models
 
     folder = Path(torch.hub.get_dir(), "checkpoints")
+    _refuse_archive(folder / models.get_model_weights(name).DEFAULT.url.rpartition("/")[2], name)
     try:
-        _refuse_archive(
-            folder / models.get_model_weights(name).DEFAULT.url.rpartition("/")[2], name
-        )
         # Else torchvision lets torch run a pickle.
-        with variable(_SWITCH, "1"):
+        with variable(_WEIGHTS_ONLY, "1"):
             model: nn.Module = models.get_model(name, weights="DEFAULT")
-    except InputError:
-        raise
     except (OSError, RuntimeError, HTTPException) as error:
         raise InputError(
             f"torchvision cannot fetch its weights of {name} ({error}): give a file with --weights "
@@ -155,7 +155,8 @@ def _refuse_archive(path: Path, name: str) -> None:
         )
 
 
-def _state(path: Path) -> dict[str, Tensor]:
+def _state_dict(path: Path) -> dict[str, Tensor]:
+    """Read a state dict without running anything of its file."""
     try:
         with path.open("rb") as file:
             state = torch.load(file, map_location="cpu", weights_only=True)
@@ -188,6 +189,7 @@ def _is_whole(value: object) -> bool:
 
 
 def _contents(state: object) -> str:
+    """Say what was found in the place of a state dict."""
     if not isinstance(state, dict):
         return type(state).__name__
     names = [str(name) for name in state]
@@ -215,13 +217,14 @@ def _images(root: Path, network: str) -> Any:
 
 
 def _picture(path: str) -> Any:
+    """Return an image of PIL's in RGB; raises InputError for a file that is none, or a huge one."""
     from PIL import Image, UnidentifiedImageError
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Path(path).open("rb") as file:
-                return Image.open(file).convert("RGB")
+            with Image.open(path) as image:
+                return image.convert("RGB")
     except UnidentifiedImageError:
         reason = "it is of no format that is known"
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
@@ -232,6 +235,7 @@ def _picture(path: str) -> Any:
 
 
 def _check_classes(folder: Path, train: set[str], test: set[str]) -> None:
+    """Raise InputError unless both halves have the same classes, two or more."""
     for half, alone in (("train", train - test), ("test", test - train)):
         if alone:
             raise InputError(
@@ -246,6 +250,7 @@ def _check_classes(folder: Path, train: set[str], test: set[str]) -> None:
 
 
 def _examples(model: nn.Module, images: Any, half: str, device: torch.device) -> Examples:
+    """Return the features (N, D) of N images with their labels, on the CPU; shows how far it is."""
     console = Console(stderr=True)
     quiet = not console.is_terminal
     # Given a generator, it leaves the global one alone.

@@ -4,33 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from probe.examples import Examples
 from probe.training.costs import bytes_of
-from probe.training.loop import Recipe
 from scenarios.learners import base
 from scenarios.streams.task import Task
 
 
-class StoringLearner(base.Learner):
+class FullRehearsalLearner(base.Learner):
     """A learner that stores the training data of every task; `past` holds those learned so far.
 
     A checkpoint does without them: the tasks bring them back.
     """
 
-    def __init__(
-        self, model: nn.Module, recipe: Recipe, settings: base.Settings, seed: int
-    ) -> None:
-        super().__init__(model, recipe, settings, seed)
-        self.past: list[Examples] = []
+    past: tuple[Examples, ...] = ()
 
     def end(self, task: Task) -> None:
-        self.past.append(task.train)
+        self.past += (task.train,)
 
     def stored_bytes(self) -> int:
         return bytes_of(tensor for past in self.past for tensor in (past.x, past.y))
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
         super().restore(state, past)
-        self.past = [task.train for task in past]
+        self.past = tuple(task.train for task in past)

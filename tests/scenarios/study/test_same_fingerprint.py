@@ -1,13 +1,12 @@
-"""The dangerous direction, by really running jobs: one identity, one result, bit for bit."""
+"""The dangerous direction, by really running jobs: one fingerprint, one result, bit for bit."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 import torch
-from scenarios.study.identity import identify
 
 from probe.errors import InputError
 from probe.values.placement import CacheSettings
@@ -15,9 +14,11 @@ from scenarios.data.datasets import Location
 from scenarios.learners.base import RecipeChanges
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.streams.task import Scenario
-from scenarios.study.job import jobs_of, run_job
+from scenarios.study.fingerprint import fingerprint, setup_of
+from scenarios.study.job import run_job
+from scenarios.study.jobs import jobs_of
 from scenarios.study.reading import check_study
-from scenarios.study.store import Store
+from scenarios.study.store import Checkpoint, Store
 from tests.scenarios.learners.tiny_learners import SMALL
 
 CPU = torch.device("cpu")
@@ -31,33 +32,41 @@ RAW = {
 }
 
 
-def results(raw, learner, root: Path, *, called="", cache=None):
-    """Run a learner's last job; return its identity, its counts and costs, and its checkpoints."""
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """A job's fingerprint, counts and costs by part, and checkpoints by step."""
+
+    fingerprint: str
+    measured: dict[str, object]
+    checkpoints: dict[str, Checkpoint]
+
+
+def results(raw, learner, root: Path, *, tasks=(1, 0), seed=0, called="", cache=None) -> Results:
+    """Run one of a learner's jobs."""
     study = check_study(raw, "plain")
     scenario = study.scenario.scenario(Location())
     if called:
-        tasks = tuple(replace(task, name=f"{called} {task.name}") for task in scenario.tasks)
-        scenario = Scenario(name=called, kind="permutation", tasks=tasks)
-    identity = identify(study, scenario, CPU)
-    places = (0, 1) if LEARNERS[study.learners[learner].kind].offline else (1, 0)
-    [job] = [
-        job
-        for job in jobs_of(study, 2)
-        if (job.learner, job.places, job.seed) == (learner, places, 0)
-    ]
+        named = tuple(replace(task, name=f"{called} {task.name}") for task in scenario.tasks)
+        scenario = Scenario(name=called, kind="permutation", tasks=named)
+    setup = setup_of(study, scenario, CPU)
+    if LEARNERS[study.learners[learner].kind].offline:
+        tasks = (0, 1)
+    every = jobs_of(study, len(scenario.tasks))
+    [job] = [job for job in every if (job.learner, job.tasks, job.seed) == (learner, tasks, seed)]
     root.mkdir()
-    store = Store(root, identity.of(job))
+    store = Store(root, job.name, setup.record(job))
     parts = list(run_job(study, job, scenario, store, CPU, cache))
-    measured = {part: store.read(job.name, part) for part in parts}
-    counts = {
-        part: (m.counts, m.spent and m.spent.cost) for part, m in measured.items() if m is not None
-    }
-    states = {part: store.load_checkpoint(job.name, part) for part in parts}
-    return identity.of(job), counts, {k: v for k, v in states.items() if v}
+    measured = {part: store.read(part) for part in parts}
+    states = {part: store.load_checkpoint(part) for part in parts}
+    return Results(
+        fingerprint=fingerprint(setup.record(job)),
+        measured={part: (m.counts, m.spent and m.spent.cost) for part, m in measured.items() if m},
+        checkpoints={part: state for part, state in states.items() if state},
+    )
 
 
 @pytest.mark.parametrize("kind", sorted(LEARNERS))
-def test_what_is_not_in_the_identity_changes_no_bit(kind: str, tmp_path: Path) -> None:
+def test_what_is_not_in_the_fingerprint_changes_no_bit(kind: str, tmp_path: Path) -> None:
     """Every learner once as it is, and once with all that is free changed at a time."""
     own = {"kind": kind, **SMALL.get(kind, {})}
     plain = {**RAW, "learners": {kind: own}}
@@ -87,18 +96,16 @@ def test_what_is_not_in_the_identity_changes_no_bit(kind: str, tmp_path: Path) -
     if LEARNERS[kind].offline:
         changed |= {"storage": "bf16", "retraining": {"epochs": 3}}
     cache = CacheSettings(budget=0, scratch=tmp_path / "scratch")
-    mine, counts, states = results(plain, kind, tmp_path / "plain")
-    theirs, others, other_states = results(
-        changed, free, tmp_path / "changed", called="elsewhere", cache=cache
-    )
-    assert mine == theirs
-    assert others.keys() <= counts.keys()
-    assert len(others) >= 2
-    assert others == {part: counts[part] for part in others}
-    assert states.keys() == other_states.keys()
-    for part, saved in states.items():
-        assert same(saved.model, other_states[part].model)
-        assert same(saved.learner, other_states[part].learner, but={"seconds"})
+    mine = results(plain, kind, tmp_path / "plain")
+    theirs = results(changed, free, tmp_path / "changed", called="elsewhere", cache=cache)
+    assert mine.fingerprint == theirs.fingerprint
+    # One feature is retrained of several.
+    assert theirs.measured.items() <= mine.measured.items()
+    assert len(theirs.measured) >= 2
+    assert mine.checkpoints.keys() == theirs.checkpoints.keys()
+    for step, saved in mine.checkpoints.items():
+        assert _same(saved.model, theirs.checkpoints[step].model)
+        assert _same(saved.learner, theirs.checkpoints[step].learner, but={"seconds"})
 
 
 def _middle(kind: str) -> str:
@@ -106,47 +113,39 @@ def _middle(kind: str) -> str:
     return own[len(own) // 2] if own else "conv2"
 
 
-def same(one, other, but=frozenset()) -> bool:
+def _same(one, other, but=frozenset()) -> bool:
     return one.keys() == other.keys() and all(
         torch.equal(one[name], other[name]) for name in one.keys() - but
     )
 
 
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    root = tmp_path_factory.mktemp("plain") / "run"
+    return results({**RAW, "learners": {"finetune": {}}}, "finetune", root)
+
+
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        ("seed", 1),
+        ("seeds", 2),
         ("training.batch_size", 7),
         ("training.learning_rate", 0.002),
         ("training.init", "torch"),
         ("retraining", {"epochs": 2, "batch_size": 8}),
-        ("orders", {"back": [1, 2]}),
+        ("orders", {"forth": [1, 2]}),
         ("scenario.train_limit", 3),
         ("scenario.test_limit", 4),
         ("network.name", "mlp"),
         ("learners.finetune", {"competing": "task"}),
     ],
 )
-def test_what_is_in_it_does_change_them(path: str, value, tmp_path: Path) -> None:
-    """The other direction, for the things that matter: what they change is worth an identity."""
-    plain = {**RAW, "learners": {"finetune": {}}}
+def test_what_is_in_it_does_change_them(path: str, value, plain: Results, tmp_path: Path) -> None:
+    """The other direction, for the things that matter: what they change is worth a fingerprint."""
     table, _, name = path.partition(".")
-    if path == "seed":
-        changed, seed = {**plain, "seeds": 2}, 1
-    else:
-        changed = {**plain, table: {**plain[table], name: value} if name else value}
-        seed = 0
-    found = []
-    for raw, number in ((plain, 0), (changed, seed)):
-        study = check_study(raw, "plain")
-        scenario = study.scenario.scenario(Location())
-        identity = identify(study, scenario, CPU)
-        job = next(job for job in jobs_of(study, len(scenario.tasks)) if job.seed == number)
-        root = tmp_path / str(len(found))
-        root.mkdir()
-        store = Store(root, identity.of(job))
-        parts = list(run_job(study, job, scenario, store, CPU))
-        tables = [(part, store.read(job.name, part).counts) for part in parts]
-        found.append((identity.of(job), tables))
-    assert found[0][0] != found[1][0]
-    assert found[0][1] != found[1][1]
+    raw = {**RAW, "learners": {"finetune": {}}}
+    raw |= {table: {**raw[table], name: value} if name else value}
+    tasks = (0, 1) if path == "orders" else (1, 0)
+    changed = results(raw, "finetune", tmp_path / "run", tasks=tasks, seed=int(path == "seeds"))
+    assert changed.fingerprint != plain.fingerprint
+    assert changed.measured != plain.measured

@@ -1,12 +1,11 @@
-"""A small study, its identity, and every change of it that can change a result, or cannot."""
+"""A small study over made data, its jobs' fingerprints, and every change that can be made in it."""
 
 import torch
-from scenarios.study.identity import identify
-
 from probe.examples import Examples
 from scenarios.data.datasets import Dataset
 from scenarios.streams.split import split_by_class
-from scenarios.study.job import jobs_of
+from scenarios.study.fingerprint import Setup, fingerprint, setup_of
+from scenarios.study.jobs import jobs_of
 from scenarios.study.reading import check_study
 from scenarios.study.scenario_spec import IncrementalSpec, MultimodalSpec, PermutationSpec
 
@@ -110,12 +109,13 @@ def scenario(seed=0, labels=(0, 1, 2, 3), size=2):
     return split_by_class(Dataset(name="toy", classes=4, train=half, test=copy), size)
 
 
-def identity(study=None, stream=None, device=CPU):
-    return identify(study or globals()["study"](), stream or scenario(), device)
+def made_setup(of=None, stream=None, device=CPU) -> Setup:
+    """Return a study, the one above by default, over a scenario."""
+    return setup_of(of or study(), stream or scenario(), device)
 
 
-def identities(study=None, stream=None, device=CPU):
-    """Return the identity of every job, by learner, executed order and seed."""
-    whole = identity(study, stream, device)
+def fingerprints(of=None, stream=None, device=CPU):
+    """Return the fingerprint of every job, by learner, executed order and seed."""
+    whole = made_setup(of, stream, device)
     jobs = jobs_of(whole.study, len(whole.tasks))
-    return {(job.learner, job.places, job.seed): whole.of(job) for job in jobs}
+    return {(job.learner, job.tasks, job.seed): fingerprint(whole.record(job)) for job in jobs}

@@ -10,7 +10,7 @@ import numpy as np
 
 from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.over_seeds import over_seeds
+from probe.metrics.mean_over_seeds import mean_over_seeds
 from probe.tables.rows import Measure, Row, SummaryRow, TimeRow
 
 MEASURES: tuple[Measure, ...] = ("pra", "f1")
@@ -61,7 +61,7 @@ def summarize_groups(
 
     summary = []
     for group in sorted(groups, key=rank):
-        if spread := over_seeds(groups[group]):
+        if spread := mean_over_seeds(groups[group]):
             row = SummaryRow(
                 learner=group.learner,
                 feature=group.feature,
@@ -109,7 +109,7 @@ def training_seconds(times: Iterable[TimeRow]) -> dict[str, float]:
     for (learner, _, seed), run in runs.items():
         if last in run:
             whole[learner].append((seed, sum(run.values())))
-    spreads = {learner: over_seeds(sums) for learner, sums in whole.items()}
+    spreads = {learner: mean_over_seeds(sums) for learner, sums in whole.items()}
     return {learner: spread.mean for learner, spread in spreads.items() if spread}
 
 
@@ -127,7 +127,7 @@ def _mean_matrix(learner: str, cells: _Cells) -> AccuracyMatrix:
         )
     values = np.full((tasks + 1, tasks), np.nan)
     for (step, place), measured in cells.items():
-        if spread := over_seeds(measured):
+        if spread := mean_over_seeds(measured):
             values[step, place - 1] = spread.mean
     return AccuracyMatrix(values)
 

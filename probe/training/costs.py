@@ -1,4 +1,7 @@
-"""What learning a task cost: bytes of parameters and samples, and multiply-adds as spent."""
+"""What learning a task cost: bytes of parameters and samples, and multiply-adds as spent.
+
+Diaz-Rodriguez 2018 and Kemker 2018 compare learners by these, see `probe.metrics.diaz_rodriguez`.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +40,12 @@ class Cost:
     kept_bytes: int
 
     def to_tensor(self) -> Tensor:
-        """Return the seven numbers as an int64 vector, in the order of the fields."""
+        """Return the seven numbers, (7,) int64, in the order of the fields."""
         return torch.tensor(astuple(self), dtype=torch.int64)
 
     @classmethod
     def of_tensor(cls, numbers: Tensor) -> Cost:
-        """Return the cost that `to_tensor` wrote."""
+        """Return the cost of which `to_tensor` gave these numbers, (7,) int64."""
         names = cls.__dataclass_fields__
         return cls(**dict(zip(names, map(int, numbers.tolist()), strict=True)))
 
@@ -69,6 +72,7 @@ class OpsMeter:
     @contextmanager
     def step(self, size: int) -> Iterator[None]:
         """Count a training step on a batch of that size."""
+        # Counting slows a step down: each size is counted once.
         if size in self._known:
             yield
         else:
@@ -119,14 +123,16 @@ def _convolution_backward(
 
 Shape = Sequence[int]
 
+# In place of torch's own formulas; all others stay torch's.
 _FORMULAS = {torch.ops.aten.convolution_backward: _convolution_backward}
 
 
 def one_pass_ops(model: nn.Module, examples: Examples, batch_size: int) -> int:
     """Return the multiply-adds of one forward and backward pass of the model over N examples.
 
-    Counted on one batch and scaled: each example takes as many. A copy of the model runs, and what
-    it draws at random comes from a generator of its own.
+    examples: x (N, ...) and y (N,), on the model's device. Counted on one batch and scaled: each
+    example takes as many. A copy of the model runs, and what it draws at random comes from a
+    generator of its own.
     """
     size = min(batch_size, len(examples))
     meter, twin = OpsMeter(), copied(model).eval()

@@ -1,4 +1,4 @@
-"""Initialization rules: fresh weights for a network or for what is left of it behind a feature."""
+"""Initialization rules: fresh weights for a network, or for the tail of one behind a feature."""
 
 from collections.abc import Callable, Collection
 from typing import Literal
@@ -11,6 +11,7 @@ from probe.modules import named_state
 from probe.seeding import global_stream
 
 Rule = Literal["murata", "torch"]
+"""The rules by name, see `initialize`."""
 
 _CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 
@@ -23,10 +24,18 @@ def initialize(
     rule: `murata` = He initialization for convolutions, N(0, 0.01^2) for dense weights, zero
     biases, and each other module's own `reset_parameters` (Murata 2020, section 3; the paper does
     not say what normalization layers get); `torch` = each module's own `reset_parameters`.
-    Buffers, such as running statistics, get what `reset_parameters` gives them. Raises InputError
-    for a parameter that neither a rule nor its module's `reset_parameters` writes.
+    Buffers, such as running statistics, get what `reset_parameters` gives them. keep: names of
+    parameters and buffers, as in the model's `state_dict`, which keep their values bit for bit.
+    Raises InputError for a parameter that neither a rule nor its module's `reset_parameters`
+    writes.
+
+    >>> layer = nn.Linear(3, 2)
+    >>> initialize(layer, "murata", torch.Generator(), keep=["weight"])
+    >>> layer.bias.tolist()
+    [0.0, 0.0]
     """
     state = named_state(model)
+    # By identity: a parameter that two modules share is kept under either name.
     kept = {id(state[name]): state[name] for name in keep}
     saved = [(tensor, tensor.detach().clone()) for tensor in kept.values()]
     fresh = {n: p for n, p in model.named_parameters() if id(p) not in kept}
@@ -60,6 +69,7 @@ def _rule_for(module: nn.Module, rule: Rule) -> Callable[[nn.Module, torch.Gener
 
 
 def _he(module: nn.Module, generator: torch.Generator) -> None:
+    """Draw weights (out, in, ...) of variance 2 over the inputs of a unit (He et al. 2015)."""
     weight = module.get_parameter("weight")
     fan_in = weight[0].numel()
     _normal(weight, (2 / fan_in) ** 0.5, generator)
@@ -72,6 +82,7 @@ def _dense(module: nn.Module, generator: torch.Generator) -> None:
 
 
 def _own(module: nn.Module, generator: torch.Generator) -> None:
+    """Let the module initialize itself, if it can."""
     # nn.MultiheadAttention alone spells it with an underscore.
     reset = getattr(module, "reset_parameters", None) or getattr(module, "_reset_parameters", None)
     if reset is not None:

@@ -1,4 +1,4 @@
-"""Mean and spread of a score over seeds, as every table and figure reports it."""
+"""The mean of a score over seeds and its standard deviation, as every table reports them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from statistics import fmean, stdev
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spread:
-    """The mean over seeds, the sample standard deviation (ddof=1; NaN for one seed), their number.
+class SeedMean:
+    """A mean over seeds.
 
-    >>> over_seeds([(0, 0.25), (0, 0.75), (1, 1.0)])
-    Spread(mean=0.75, std=0.3535533905932738, seeds=2)
+    std: the sample standard deviation (ddof=1) of the seeds' own scores, NaN for one seed; seeds:
+    how many were averaged.
     """
 
     mean: float
@@ -22,11 +22,14 @@ class Spread:
     seeds: int
 
 
-def over_seeds(scores: Iterable[tuple[int, float]]) -> Spread | None:
+def mean_over_seeds(scores: Iterable[tuple[int, float]]) -> SeedMean | None:
     """Average (seed, score) pairs over the orders within each seed first, then over the seeds.
 
     Source: Murata 2020, section 4. A NaN was not measured and counts nowhere; None if nothing was
-    measured. The sums are exact, so that the order of the pairs changes nothing.
+    measured. The order of the pairs changes nothing.
+
+    >>> mean_over_seeds([(0, 0.25), (0, 0.75), (1, 1.0)])
+    SeedMean(mean=0.75, std=0.3535533905932738, seeds=2)
     """
     runs: defaultdict[int, list[float]] = defaultdict(list)
     for seed, score in scores:
@@ -34,6 +37,8 @@ def over_seeds(scores: Iterable[tuple[int, float]]) -> Spread | None:
             runs[seed].append(score)
     if not runs:
         return None
+    # The unit of replication is the seed: its orders are no samples of their own. fmean and stdev
+    # sum exactly, so that the last bit does not depend on the order in which runs finish.
     means = [fmean(runs[seed]) for seed in sorted(runs)]
     std = stdev(means) if len(means) > 1 else math.nan
-    return Spread(mean=fmean(means), std=std, seeds=len(means))
+    return SeedMean(mean=fmean(means), std=std, seeds=len(means))

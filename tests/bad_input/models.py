@@ -11,7 +11,7 @@ WORDS = "layers mine:Words --input 7 --integers"
 NO_TENSOR = (
     "the model returns dict and {} in it is no tensor,...name the logits with output= one of"
 )
-RAISED = "the model raised {}...check --input, andgers"
+RAISED = "the model raised {}...check --input, and --integers"
 
 MISTAKES = {
     **each(

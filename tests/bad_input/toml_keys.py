@@ -87,7 +87,7 @@ OF_KEY: dict[str, dict[str | None, str]] = {
     "learners.finetune": NO_TABLE,
     "learners.finetune.memory": {"5": "there is no such key, correct or remove it"},
     "learners.a": {
-        "{kind = 'fintune'}": "unknown learner 'fintune': did you mean 'finetune'line'?",
+        "{kind = 'fintune'}": "unknown learner 'fintune': did you mean 'finetune' or 'offline'?",
         "{kind = 1}": "unknown learner '1':",
         "{kind = ['er']}": "unknown learner \"['er']\": did you mean 'er'?",
     },

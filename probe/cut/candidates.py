@@ -1,4 +1,4 @@
-"""The features that a model offers: every place where it can be cut, and what the cut costs."""
+"""The features that a model offers: every module run at which it can be cut, and the cost of it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from probe.cut.batch_size import Growth
+from probe.cut.batch_dimension import BatchedShape
 from probe.cut.checks import mixed_rows
-from probe.cut.eval_mode import Held
+from probe.cut.eval_mode import PartlyEval
+from probe.cut.feature import Feature
 from probe.cut.names import INPUT, Name
 from probe.cut.outputs import Output
-from probe.cut.plan import Feature, script_of
-from probe.cut.replay import Prefix, Script
-from probe.cut.suggestion import Place, suggested
+from probe.cut.plan import CutPlan, plan_cut
+from probe.cut.replay import Prefix
+from probe.cut.suggestion import suggested
 from probe.cut.trace import Trace, trace
 from probe.errors import Failed
 from probe.modules import unwrapped
@@ -24,7 +25,7 @@ from probe.modules import unwrapped
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A place where a model can be cut.
+    """A feature at which a model can be cut, and what the cut costs.
 
     feature: its name, as `split` takes it; kind: the module's class; shape: of one example's value,
     of the first of its `tensors` tensors; values: how many values are cached; bytes: what they take
@@ -66,21 +67,19 @@ def candidates(
     """
     seen = trace(unwrapped(model), sample, output)
     features = list(_features(seen))
-    plan = _Plan(seen)
-    scripts = [plan.script(feature) for feature in progress(features)]
-    places = [
-        Place(feature, isinstance(script, Script) and len(script.kept) == 1)
-        for feature, script in zip(features, scripts, strict=True)
-    ]
-    chosen = suggested(seen, places)
-    return [
-        _candidate(feature, script, feature.name in chosen)
-        for feature, script in zip(features, scripts, strict=True)
-    ]
+    planner = _Planner(seen)
+    plans = [planner.plan(feature) for feature in progress(features)]
+    found = list(zip(features, plans, strict=True))
+    narrow = {f.name for f, plan in found if isinstance(plan, CutPlan) and len(plan.kept) == 1}
+    chosen = suggested(seen, features, narrow)
+    return [_candidate(feature, plan, feature.name in chosen) for feature, plan in found]
 
 
-class _Plan:
-    """What is kept behind each feature; what is known of a value is known for all features."""
+class _Planner:
+    """Plans the cuts at all features of a model.
+
+    Whether the rows of a value mix examples is known for all features once it is known for one.
+    """
 
     def __init__(self, seen: Trace) -> None:
         self._trace = seen
@@ -88,58 +87,57 @@ class _Plan:
         self._mixed: set[Name] = set()
         self._own: set[Name] = set()
 
-    def script(self, feature: Feature) -> Script | str:
-        """Return the script for a cut at the feature, or why there is none."""
+    def plan(self, feature: Feature) -> CutPlan | str:
+        """Return the plan of a cut at the feature, or why there is none."""
         # Switches between two calls of a module stay on the model that they are fastened to.
-        own = copy.deepcopy(self._trace.model) if feature.hold.calls else self._model
-        model = Held(own, feature.hold, self._trace.output).train().model
+        own = copy.deepcopy(self._trace.model) if feature.eval_part.calls else self._model
+        model = PartlyEval(own, feature.eval_part, self._trace.output).train().model
         try:
             while True:
-                script = script_of(feature, model, self._mixed)
-                if self._one_row_each(script):
-                    return script
+                plan = plan_cut(feature, model, self._mixed)
+                if self._one_row_each(plan):
+                    return plan
         except Failed as failure:
             return str(failure)
         except Exception as error:  # the user's code, in modes that it was not written for
             return f"training behind it fails ({type(error).__name__}: {error})"
 
-    def _one_row_each(self, script: Script) -> bool:
+    def _one_row_each(self, plan: CutPlan) -> bool:
         """Whether each row of what is kept belongs to a single example."""
-        if not self._own >= {*script.kept}:
-            mixed = mixed_rows(Prefix(self._trace, script))
+        kept = set(plan.kept)
+        if not self._own >= kept:
+            mixed = mixed_rows(Prefix(self._trace, plan))
             self._mixed |= mixed
-            self._own |= {*script.kept} - mixed
-        return self._own >= {*script.kept}
+            self._own |= kept - mixed
+        return self._own >= kept
 
 
 def _features(seen: Trace) -> Iterator[Feature]:
     """Yield every run of a module whose value can be held fixed and depends on the input."""
     runs = Counter(visit.module for visit in seen.large.visits)
     before: Counter[str] = Counter()
-    for place, visit in enumerate(seen.large.visits):
+    for at, visit in enumerate(seen.large.visits):
         call = before[visit.module]
         before[visit.module] += 1
         name = visit.module if runs[visit.module] == 1 else f"{visit.module}#{call + 1}"
-        feature = Feature(name, seen, place, call)
+        feature = Feature(name, seen, at, call)
         if visit.module and INPUT[0] in feature.upstream and not feature.random:
             yield feature
 
 
-def _candidate(feature: Feature, script: Script | str, chosen: bool) -> Candidate:
+def _candidate(feature: Feature, plan: CutPlan | str, chosen: bool) -> Candidate:
     seen = feature.trace
-    kept = script.kept if isinstance(script, Script) else ()
-    growth = script.growth if isinstance(script, Script) else {}
-    batch = seen.sizes[0]
+    kept = {} if isinstance(plan, str) else {name: plan.shapes[name].seen for name in plan.kept}
     return Candidate(
         feature=feature.name,
         kind=type(seen.model.get_submodule(feature.module)).__name__,
         shape=_shape(feature),
         tensors=len(feature.visit.names),
         values=len(kept),
-        bytes=sum(growth[name].form.bytes // batch for name in kept if name != INPUT),
+        bytes=sum(kept[name].bytes // seen.sizes[0] for name in kept if name != INPUT),
         frozen=_parameters(seen, feature.frozen),
         left=_parameters(seen, seen.behind_logits - feature.frozen),
-        slow=script if isinstance(script, str) else "",
+        slow=plan if isinstance(plan, str) else "",
         suggested=chosen,
     )
 
@@ -147,15 +145,15 @@ def _candidate(feature: Feature, script: Script | str, chosen: bool) -> Candidat
 def _shape(feature: Feature) -> tuple[int, ...]:
     """Return the shape of one example's value, all of it if no single dimension is the batch's."""
     seen = feature.trace
-    name, form = feature.visit.names[0], feature.visit.forms[0]
-    other = seen.small.forms.get(name, form)
-    if len(other.shape) != len(form.shape):
-        return form.shape
-    growth = Growth.of(form, other, seen.sizes)
-    if growth.dim is None:
-        return form.shape
-    per = growth.per[growth.dim]
-    rest = tuple(size for dim, size in enumerate(form.shape) if dim != growth.dim)
+    name, metadata = feature.visit.names[0], feature.visit.metadata[0]
+    other = seen.small.metadata.get(name, metadata)
+    if len(other.shape) != len(metadata.shape):
+        return metadata.shape
+    batched = BatchedShape.of(metadata, other, seen.sizes)
+    if batched.dim is None:
+        return metadata.shape
+    per = batched.per[batched.dim]
+    rest = tuple(size for dim, size in enumerate(metadata.shape) if dim != batched.dim)
     return rest if per == 1 else (per, *rest)
 
 

@@ -1,4 +1,4 @@
-"""The whole model with a part of it held in eval mode, whatever mode the rest is in."""
+"""A model of which a part stays in eval mode, whatever mode the rest is in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from probe.cut.outputs import Output, logits_of
 
 
 @dataclass(frozen=True)
-class Hold:
+class EvalPart:
     """Which modules stay in eval mode.
 
     always: their dotted names; calls: for modules that run before the feature and behind it, the
@@ -23,22 +23,26 @@ class Hold:
     calls: Mapping[str, frozenset[int]]
 
 
-class Held(nn.Module):
-    """The whole model, with what is to be held in eval mode at all times."""
+class PartlyEval(nn.Module):
+    """The whole model, with a part of it in eval mode at all times.
 
-    def __init__(self, model: nn.Module, hold: Hold, output: Output) -> None:
+    `requires_grad_(False)` keeps parameters from being trained, but it neither stops a batch norm's
+    statistics from moving nor turns off dropout: only eval mode does.
+    """
+
+    def __init__(self, model: nn.Module, part: EvalPart, output: Output) -> None:
         super().__init__()
         self.model = model
         self.output = output
-        self._off = [model.get_submodule(name) for name in sorted(hold.always)]
-        switches = [_Switch(model, off) for off in hold.calls.values()]
-        for name, switch in zip(hold.calls, switches, strict=True):
+        self._off = [model.get_submodule(name) for name in sorted(part.always)]
+        switches = [_Switch(model, off) for off in part.calls.values()]
+        for name, switch in zip(part.calls, switches, strict=True):
             model.get_submodule(name).register_forward_pre_hook(switch, prepend=True)
         if switches:
             model.register_forward_pre_hook(_Reset(switches), prepend=True)
 
     def train(self, mode: bool = True) -> Self:
-        """Set the mode of all modules but the held ones."""
+        """Set the mode of all modules but those that stay in eval mode."""
         super().train(mode)
         for module in self._off:
             module.training = False

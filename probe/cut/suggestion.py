@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from itertools import groupby
 
+from probe.cut.feature import Feature
 from probe.cut.names import Name
-from probe.cut.plan import Feature
 from probe.cut.trace import Trace
 
 _ENOUGH = 4  # features, and no block of the model needs to be looked into
 _MOST = 20
 
 
-@dataclass(frozen=True)
-class Place:
-    """A feature, and whether a single value is all that the rest of the model needs of it."""
-
-    feature: Feature
-    narrow: bool
-
-
-def suggested(trace: Trace, places: Iterable[Place]) -> list[str]:
+def suggested(trace: Trace, features: Sequence[Feature], narrow: Collection[str]) -> list[str]:
     """Return the names of the features to study first, in execution order.
 
     The model is opened into the modules that it runs, and so is, while that gives fewer than four
@@ -33,10 +24,11 @@ def suggested(trace: Trace, places: Iterable[Place]) -> list[str]:
     and a single value is all that the rest needs: a block at its end, a bare layer after the norm,
     activation and pooling beside it. Of more than 20 every n-th is taken, counted from the output.
 
-    places: in execution order. The model's logits are always the last, if a module returns them.
+    features: in execution order; narrow: the names of those of which the rest of the model needs a
+    single value. The model's logits are always the last, if a module returns them.
     """
     tree = _Tree(trace)
-    ends = [place.feature for place in places if place.narrow or _gives_logits(place.feature)]
+    ends = [feature for feature in features if feature.name in narrow or _gives_logits(feature)]
     opened, levels = {""}, []
     while True:
         at_level = [feature for feature in ends if tree.parent[feature.module] in opened]
@@ -97,21 +89,23 @@ class _Tree:
 
     def largest(self, opened: set[str]) -> str | None:
         """Return the module to open next: it holds half of all weights, or more."""
-        held = Counter(
+        weights = self._weights & self._trace.behind_logits
+        within = Counter(
             module
-            for name in self._weights & self._trace.behind_logits
+            for name in weights
             for module in self._all_around(name)
             if module in self.parents - opened and self.parent[module] in opened
         )
-        total = len(self._weights & self._trace.behind_logits)
-        return next((name for name, count in held.most_common(1) if 2 * count >= total), None)
+        return next((name for name, n in within.most_common(1) if 2 * n >= len(weights)), None)
 
     def _all_around(self, name: str) -> list[str]:
+        """Return the dotted names of everything around a module or parameter, the model first."""
         parts = name.split(".")
         return [".".join(parts[:end]) for end in range(len(parts))]
 
 
 def _around(name: str, run: Collection[str]) -> str:
+    """Return the nearest module around `name` that runs, "" for the model."""
     while name:
         name = name.rpartition(".")[0]
         if name in run:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from probe.errors import InputError
-from probe.values.sizes import parse_size
+from probe.values.byte_sizes import parse_size
 from scenarios.commands.flags import RunFlags
 from scenarios.commands.run import Options
 from scenarios.execution.choosing import Choice

@@ -17,7 +17,7 @@ from probe.errors import NotWritten
 from probe.examples import Examples
 from probe.files import sweep, sweep_all
 from probe.retrain import SAMPLE, cache_plan
-from probe.values.placement import CacheSettings, Placed
+from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.failures import show_ends, show_plan
 from scenarios.commands.outcome import TABLES, TIMES, show_outcome
 from scenarios.commands.printable import printable
@@ -234,7 +234,9 @@ def _show_results(console: Console, work: Work) -> None:
     show_outcome(console, work.root, omegas, shown(work.root))
 
 
-def _plans(study: Study, scenario: Scenario, cache: CacheSettings) -> dict[str, tuple[Placed, ...]]:
+def _plans(
+    study: Study, scenario: Scenario, cache: CacheSettings
+) -> dict[str, tuple[Allocation, ...]]:
     """Return where jobs keep their features' values, by network: the study's or a learner's own."""
     train = sum(len(task.train) for task in scenario.tasks)
     test = sum(len(task.test) for task in scenario.tasks)

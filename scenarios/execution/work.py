@@ -15,7 +15,7 @@ import torch
 
 from probe.errors import InputError, NotWritten
 from probe.files import sweep_all
-from probe.values.placement import CacheSettings
+from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.execution.claims import LEASE, Claims, Held, Lost
 from scenarios.execution.lock_file import Lock

@@ -14,8 +14,8 @@ from probe.errors import InputError
 from probe.examples import Rows, Value, tensors
 from probe.modules import mode
 from probe.values.inputs import Inputs
-from probe.values.placement import Storage
-from probe.values.stored import Recomputed, Stored, fill, form_of
+from probe.values.allocation import Storage
+from probe.values.cache import Recomputed, Stored, fill, form_of
 from tests.zoo import CUTS, specimen
 
 SIZE = 16

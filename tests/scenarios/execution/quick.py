@@ -18,7 +18,7 @@ import torch
 
 from probe.errors import NotWritten
 from probe.processes import birth
-from probe.values.placement import CacheSettings
+from probe.values.allocation import CacheSettings
 from scenarios.commands.outcome import TABLES
 from scenarios.data.datasets import Location
 from scenarios.execution.executor import Executor, Take

@@ -19,7 +19,7 @@ import pytest
 import torch
 
 from probe.errors import InputError
-from probe.values.scratch import Mapped
+from probe.values.scratch import MappedRows
 from scenarios.commands.outcome import TABLES
 from scenarios.commands.run import Options, run_study
 from scenarios.execution.choosing import Choice
@@ -277,5 +277,5 @@ def test_a_folder_that_another_process_removes(tmp_path: Path) -> None:
 
     with child(remove):
         for _ in range(300):
-            mapped = Mapped(folder, 2, 3, torch.float32)
+            mapped = MappedRows(folder, 2, 3, torch.float32)
             assert mapped.rows.sum() == 0

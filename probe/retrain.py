@@ -1,7 +1,5 @@
 """The protocol for one model: retrain what each feature does not need, and count what results."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -23,6 +23,6 @@
 
 If a check fails, nothing is cached: the model is run whole with what is frozen held fixed, or, if
 that does not stay fixed either, refused with the reason. `candidates` goes through all features at
-which a model can be cut; `suggestion` chooses a good set of them; `outputs` finds the logits in
+which a model can be cut and chooses a good set of them; `outputs` finds the logits in
 what a model returns.
 """

@@ -3,15 +3,13 @@
 The plan follows from what torch's functions show; what they do not show (numpy, a number taken out
 of a tensor, state outside of modules) is looked for here. Each check rules something out:
 
-- `mixed_rows`: that a cached row depends on the other examples of its batch;
+- `plan_unmixed`: that a cached row depends on the other examples of its batch;
 - `unmoved_by_the_rest`: that what is trained moves the feature or a cached value unseen;
 - `same_computation`: that the tail computes anything but the model's own output and gradients;
 - `stays_fixed`: the same of a model that is run whole, because nothing of it can be cached.
 
 A model that fails the first three is run whole, one that fails the last is refused.
 """
-
-from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
@@ -25,12 +23,14 @@ from probe.cut.eval_mode import PartlyEval
 from probe.cut.feature import Feature
 from probe.cut.names import Name
 from probe.cut.outputs import logits_of, tensors_of
-from probe.cut.plan import CutPlan
+from probe.cut.plan import CutPlan, plan_cut
 from probe.cut.replay import Prefix, collect
+from probe.cut.trace import Trace
 from probe.errors import Failed, InputError
 from probe.modules import kept_buffers, mode, named_state, tap
 from probe.seeding import global_stream, stream
 
+_TRIES = 12  # at finding values that are each example's own
 _FEW = 8  # examples, and
 _DRAWS = 4  # of other weights
 _PASSES = 16  # training-mode passes, in which a feature that is held fixed is seen not to change
@@ -42,7 +42,7 @@ def same_computation(feature: Feature, prefix: Prefix, tail: nn.Module, whole: P
     Logits bit for bit and gradients up to rounding, in eval mode. In training mode, where no value
     is to be compared with, a forward and backward pass must go through.
     """
-    if not is_same(feature, prefix, tail, whole):
+    if not is_same(prefix, tail):
         raise Failed("its two parts together do not give the model's output")
     sample = feature.trace.sample[:_FEW]
     if not _same_gradients(feature, prefix, tail, whole):
@@ -59,15 +59,14 @@ def same_computation(feature: Feature, prefix: Prefix, tail: nn.Module, whole: P
 
 
 @torch.no_grad()
-def is_same(feature: Feature, prefix: Prefix, tail: nn.Module, whole: PartlyEval) -> bool:
+def is_same(prefix: Prefix, tail: nn.Module) -> bool:
     """Whether tail(prefix(x)) is model(x), bit for bit, for batches of two sizes in eval mode."""
-    sample = feature.trace.sample
     # The traced model: torch picks some kernels by whether the parameters are to be trained.
-    model = feature.trace.model
+    sample, model = prefix.trace.sample, prefix.trace.model
     with mode(tail, training=False), _plain_attention(), kept_buffers(model):
         for rows in (sample, sample[: len(sample) // 2 or 1]):
             with _chance():
-                expected = logits_of(model(rows.clone()), whole.output)
+                expected = logits_of(model(rows.clone()), prefix.trace.output)
             value = prefix(rows)
             # Other examples in between: the tail may not read what is left behind elsewhere.
             prefix(rows.flip(0))
@@ -77,22 +76,37 @@ def is_same(feature: Feature, prefix: Prefix, tail: nn.Module, whole: PartlyEval
     return True
 
 
+def plan_unmixed(feature: Feature, model: nn.Module, mixed: set[Name], own: set[Name]) -> CutPlan:
+    """Plan a cut such that each kept row belongs to one example; see `plan_cut`.
+
+    mixed, own: the values known to mix examples, and those known not to; what is found out is added
+    to them. Raises Failed if no such plan is found.
+    """
+    for _ in range(_TRIES):
+        plan = plan_cut(feature, model, mixed)
+        kept = set(plan.kept)
+        found = set() if kept <= own else _mixed_rows(feature.trace, plan)
+        if not found:
+            own |= kept
+            return plan
+        mixed |= found
+    raise Failed("the values of an example depend on the other examples of its batch")
+
+
 @torch.no_grad()
-def mixed_rows(prefix: Prefix) -> set[Name]:
+def _mixed_rows(trace: Trace, plan: CutPlan) -> set[Name]:
     """Return the kept values that depend on the other examples of the batch, or on their number.
 
     Seen on the whole sample, on its first half and on all of it turned around: the rows of an
     example must be the same, up to rounding.
     """
-    trace, kept = prefix.trace, set(prefix.plan.kept)
-    sample = trace.sample
+    kept, sample = set(plan.kept), trace.sample
     half = sample[: len(sample) // 2 or 1]
     values, fewer, turned = (collect(trace, kept, x) for x in (sample, half, sample.flip(0)))
     mixed = kept - (values.keys() & fewer.keys() & turned.keys())
     for name in kept - mixed:
-        rows, first, last = (
-            prefix.plan.shapes[name].to_rows(found[name]) for found in (values, fewer, turned)
-        )
+        shape = plan.shapes[name]
+        rows, first, last = (shape.to_rows(found[name]) for found in (values, fewer, turned))
         if not (_close(rows[: len(half)], first) and _close(rows, last.flip(0))):
             mixed.add(name)
     return mixed
@@ -200,11 +214,8 @@ def _perturb(model: nn.Module, kept: frozenset[str], draw: int) -> None:
 def _value(feature: Feature, whole: PartlyEval, sample: Tensor, training: bool) -> list[Tensor]:
     """Return the feature's value in the whole model, in eval or training mode of the tail."""
     visits: list[list[Tensor]] = []
-
-    def keep(name: str, output: object) -> None:
-        visits.append([tensor.clone() for tensor in tensors_of(output)])
-
-    with tap(whole.model, [feature.module], keep):
+    keep = visits.append
+    with tap(whole.model, [feature.module], lambda _, o: keep([t.clone() for t in tensors_of(o)])):
         whole.train(training)(sample.clone())
     return visits[feature.call] if feature.call < len(visits) else []
 

@@ -1,13 +1,11 @@
 """A feature: one run of one module, what its value depends on, and what must stay in eval mode."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 
 from torch import nn
 
-from probe.cut.eval_mode import EvalPart
+from probe.cut.eval_mode import EvalCalls
 from probe.cut.names import INPUT
 from probe.cut.trace import Trace, Visit
 from probe.errors import InputError, unknown
@@ -49,8 +47,8 @@ class Feature:
         return self.trace.depends_on(self.upstream)
 
     @cached_property
-    def eval_part(self) -> EvalPart:
-        """What stays in eval mode.
+    def eval_calls(self) -> EvalCalls:
+        """What stays in eval mode, of the modules that do in any of their calls.
 
         A module does in the calls that are over once the feature is there and have served nothing
         but the feature. One with state that did any work for the feature does in all of them, so
@@ -64,14 +62,7 @@ class Feature:
             early = at <= self.at and self._feeds(visit)
             calls.setdefault(visit.module, []).append(keeps or early)
         calls.pop("", None)  # the model itself is over only when nothing is left to train
-        return EvalPart(
-            always=frozenset(name for name, off in calls.items() if all(off)),
-            calls={
-                name: frozenset(n for n, o in enumerate(off) if o)
-                for name, off in calls.items()
-                if any(off) and not all(off)
-            },
-        )
+        return {name: off for name, off in calls.items() if any(off)}
 
     @cached_property
     def eval_buffers(self) -> frozenset[str]:
@@ -80,11 +71,11 @@ class Feature:
         Batch norm's count of batches is such a buffer: no value depends on it, and yet training
         must not move it.
         """
-        modules = [(name, self.trace.model.get_submodule(name)) for name in self.eval_part.always]
         return frozenset(
             f"{name}.{buffer}"
-            for name, module in modules
-            for buffer, _ in module.named_buffers(recurse=False)
+            for name, off in self.eval_calls.items()
+            for buffer, _ in self.trace.model.get_submodule(name).named_buffers(recurse=False)
+            if all(off)
         )
 
     @property

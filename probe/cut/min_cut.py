@@ -23,8 +23,6 @@ is therefore a pair of nodes, `in` and `out`, with its price as the capacity fro
 other edges have more capacity than all prices together, so that no minimum cut uses one of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
@@ -77,11 +75,9 @@ def minimum_cut(
     if not wanted:
         return None
     fixed = _depending(seen, frozenset(state)) - varying | frozenset(state)
-    for dear in (_DEAR, frozenset[str]()):
-        found = _cheapest(_sources(seen, varying, fixed, dear), wanted, costs)
-        if found is not None:
-            break
-    else:
+    sources = (_sources(seen, varying, fixed, dear) for dear in (_DEAR, frozenset[str]()))
+    found = next(filter(None, (_cheapest(each, wanted, costs) for each in sources)), None)
+    if found is None:
         return None
     kept, again = found
     fates = dict.fromkeys(upstream, Fate.SKIP)

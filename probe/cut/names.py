@@ -97,11 +97,7 @@ class Naming(TorchFunctionMode):
         self._before: Counter[Hashable] = Counter()
 
     def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
         if _asks_no_value(func):
@@ -113,7 +109,7 @@ class Naming(TorchFunctionMode):
 
     def perform(self, call: Call) -> Any:
         """Run a call, and name what it overwrites and what it returns."""
-        result, written = watched(call.function, call.args, call.kwargs, call.inputs)
+        result, written = watched(call)
         self.overwrite(call, written)
         for at in written:
             self.met((call.number, -1 - at), call.inputs[at])
@@ -166,25 +162,28 @@ class Naming(TorchFunctionMode):
 
     def tag(self, tensor: Tensor, name: Name, base: Tensor | None = None) -> None:
         """Give a tensor a name; it shares its memory with `base`."""
-        known = None if base is None else self._tag_of(base)
-        if base is not None and known is None:
-            self.tag(base, FOREIGN)
-            known = self._tag_of(base)
-        attach(tensor, Tag(self, name, [] if known is None else known.written))
+        written = [] if base is None else self._known_tag(base).written
+        attach(tensor, Tag(self, name, written))
 
     def overwrite(self, call: Call, written: Sequence[int]) -> None:
         """Let the inputs that a call wrote into, and all that share their memory, know of it."""
         changed = []
         for at in written:
-            if self._tag_of(call.inputs[at]) is None:
-                self.tag(call.inputs[at], FOREIGN)
-            tag = self._tag_of(call.inputs[at])
-            if tag is not None and tag.name != LIVE:
+            tag = self._known_tag(call.inputs[at])
+            if tag.name != LIVE:
                 tag.name = LIVE if call.number == LIVE[0] else (call.number, -1 - at)
                 tag.written.append(tag.name)
                 changed.append(tag)
         for tag in changed:  # they may share their memory with each other
             tag.seen = len(tag.written)
+
+    def _known_tag(self, tensor: Tensor) -> Tag:
+        """Return a tensor's tag; one that has none is a constant from outside, and tagged so."""
+        tag = self._tag_of(tensor)
+        if tag is None:
+            tag = Tag(self, FOREIGN, [])
+            attach(tensor, tag)
+        return tag
 
     def _tag_of(self, tensor: Tensor) -> Tag | None:
         tag = self._state.get(id(tensor)) or getattr(tensor, "_probe_tag", None)
@@ -218,19 +217,14 @@ def state_groups(model: nn.Module) -> list[tuple[str, ...]]:
     return [tuple(group) for group in groups.values()]
 
 
-def watched(
-    function: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    inputs: Sequence[Tensor],
-) -> tuple[Any, list[int]]:
-    """Call a function; return its result and the numbers of the inputs that it wrote into.
+def watched(call: Call) -> tuple[Any, list[int]]:
+    """Run a call; return its result and the numbers of the inputs that it wrote into.
 
     Torch counts the writes into every tensor's memory, as autograd has to know of them.
     """
-    versions = [tensor._version for tensor in inputs]
-    result = function(*args, **kwargs)
-    pairs = enumerate(zip(inputs, versions, strict=True))
+    versions = [tensor._version for tensor in call.inputs]
+    result = call.function(*call.args, **call.kwargs)
+    pairs = enumerate(zip(call.inputs, versions, strict=True))
     return result, [at for at, (tensor, old) in pairs if tensor._version != old]
 
 
@@ -252,13 +246,10 @@ def _address(tensor: Tensor) -> int:
 # What the code of a model asks a tensor about itself. The answers hold no value of the tensor, so
 # such a call is no step of the computation: it is answered at once, also for a value that was not
 # computed, and needs no name.
-_PROPERTIES = words(
-    "shape dtype device ndim layout requires_grad is_leaf grad_fn is_cuda is_cpu is_mps is_xpu"
-    " is_xla is_meta is_mkldnn is_sparse is_quantized is_nested itemsize nbytes names"
-    " _version"
-)
 _QUESTIONS = words(
-    "size dim ndimension numel nelement stride storage_offset __len__ is_contiguous"
+    "shape dtype device ndim layout requires_grad is_leaf grad_fn is_cuda is_cpu is_mps is_xpu"
+    " is_xla is_meta is_mkldnn is_sparse is_quantized is_nested itemsize nbytes names _version"
+    " size dim ndimension numel nelement stride storage_offset __len__ is_contiguous"
     " is_floating_point is_complex is_signed is_inference is_conj is_neg element_size get_device"
     " has_names"
 )
@@ -266,7 +257,6 @@ _QUESTIONS = words(
 
 def _asks_no_value(function: Callable[..., Any]) -> bool:
     name = getattr(function, "__name__", "")
-    if name == "__get__":
-        owner: object = getattr(function, "__self__", None)
-        return getattr(owner, "__name__", "") in _PROPERTIES
+    if name == "__get__":  # of a property, which has the name
+        name = getattr(getattr(function, "__self__", None), "__name__", "")
     return name in _QUESTIONS

@@ -1,7 +1,5 @@
 """What a cut freezes and keeps, read off what the model computes."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
@@ -75,15 +73,10 @@ def plan_cut(feature: Feature, model: nn.Module, barred: Collection[Name]) -> Cu
     cut = minimum_cut(large, feature.upstream, trace.state.keys(), costs, _steady(trace, large))
     if cut is None:
         raise Failed("no values with one row per example stand between its two parts")
-    return CutPlan(
-        names=trace.names,
-        kept=cut.kept,
-        fates=cut.fates,
-        steps={**trace.large.steps, **large.steps},
-        shapes=shapes,
-        frozen={call: trace.state[call] for call in feature.upstream & trace.state.keys()},
-        writes=_writes(feature, large),
-    )
+    steps = {**trace.large.steps, **large.steps}
+    frozen = {call: trace.state[call] for call in feature.upstream & trace.state.keys()}
+    writes = _writes(feature, large)
+    return CutPlan(trace.names, cut.kept, cut.fates, steps, shapes, frozen, writes)
 
 
 def _costs(

@@ -14,8 +14,6 @@ value or a placeholder that has the right shape and type but no value. This is s
   value that is not kept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, Self
@@ -24,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only, tree_unflatten
 
-from probe.cut.eval_mode import EvalPart, PartlyEval
+from probe.cut.eval_mode import EvalCalls, PartlyEval
 from probe.cut.min_cut import Fate
 from probe.cut.names import INPUT, LIVE, Call, Name, Names, Naming, Tag, alias, attach, watched
 from probe.cut.outputs import Output, logits_of
@@ -98,8 +96,8 @@ class Prefix(nn.Module):
 class Replay(PartlyEval):
     """A tail: the model's own forward, run on kept values without what computes them."""
 
-    def __init__(self, model: nn.Module, part: EvalPart, output: Output, plan: CutPlan) -> None:
-        super().__init__(model, part, output)
+    def __init__(self, model: nn.Module, calls: EvalCalls, output: Output, plan: CutPlan) -> None:
+        super().__init__(model, calls, output)
         self._plan = plan
         self._tags: dict[int, Tag] = {}
         self._tags_of = 0
@@ -122,8 +120,8 @@ class Replay(PartlyEval):
 
     def _shapes_for(self, batch: int) -> _Shapes:
         if batch != self._batch:
-            self._shapes = {name: shape.at(batch) for name, shape in self._plan.shapes.items()}
-            self._batch = batch
+            shapes = {name: shape.at(batch) for name, shape in self._plan.shapes.items()}
+            self._shapes, self._batch = shapes, batch
         return self._shapes
 
     def _state_tags(self) -> dict[int, Tag]:
@@ -166,23 +164,9 @@ class _Placeholder(Tensor):
     and `served_as` the name under which it was handed out.
     """
 
-    served: Tensor | None
-    served_as: Name
+    served: Tensor | None = None
+    served_as: Name = LIVE
     _probe_tag: Tag
-
-    @staticmethod
-    def __new__(
-        cls,
-        shape: tuple[int, ...],
-        strides: tuple[int, ...],
-        dtype: torch.dtype,
-        device: torch.device,
-    ) -> _Placeholder:
-        made = Tensor._make_wrapper_subclass(
-            cls, shape, strides=strides, dtype=dtype, device=device
-        )
-        made.served, made.served_as = None, LIVE
-        return made
 
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
@@ -224,8 +208,13 @@ class _Replaying(Naming):
         tensor = self._values.get(name)
         if tensor is None:
             shape, strides = self._shapes[name]
-            dtype = self._plan.shapes[name].seen.dtype
-            tensor = _Placeholder(shape, strides, dtype, self._device)
+            tensor = Tensor._make_wrapper_subclass(
+                _Placeholder,
+                shape,
+                strides=strides,
+                dtype=self._plan.shapes[name].seen.dtype,
+                device=self._device,
+            )
         self.tag(tensor, name, base)
         return tensor
 
@@ -259,18 +248,19 @@ class _Replaying(Naming):
 
     def _compute(self, call: Call, live: bool) -> Any:
         """Run a call on the values themselves; `live`: it is, or depends on, what is trained."""
-        args, kwargs, inputs = call.args, call.kwargs, call.inputs
-        if any(isinstance(tensor, _Placeholder) for tensor in inputs):
-            args, kwargs = tree_map_only(_Placeholder, self._real, (args, kwargs))
-            inputs = tensors_in((args, kwargs))
-        if self._outdated and any(alias(t, self._outdated) is not None for t in inputs):
+        real = call
+        if any(isinstance(tensor, _Placeholder) for tensor in call.inputs):
+            given = tree_map_only(_Placeholder, self._real, (call.args, call.kwargs))
+            real = replace(call, args=given[0], kwargs=given[1], inputs=tensors_in(given))
+        if self._outdated and any(alias(t, self._outdated) is not None for t in real.inputs):
             raise NotKept("a value is read that was to be overwritten by one that is not kept")
-        result, written = watched(call.function, args, kwargs, inputs)
-        self.overwrite(replace(call, number=LIVE[0]) if live else call, written)
+        result, written = watched(real)
+        call.number = LIVE[0] if live else call.number
+        self.overwrite(call, written)
         if not live:
-            return self.name_result(call.number, inputs, result)
+            return self.name_result(call.number, real.inputs, result)
         for tensor in tensors_in(result):
-            if not any(tensor is given for given in inputs):
+            if not any(tensor is given for given in real.inputs):
                 attach(tensor, self._live)
         return result
 

@@ -1,7 +1,5 @@
 """The first idea: cut a model into a prefix and a tail, so that tail(prefix(x)) == model(x)."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,9 +10,8 @@ from torch import Tensor, nn
 from probe.cut import checks
 from probe.cut.eval_mode import PartlyEval
 from probe.cut.feature import Feature, find
-from probe.cut.names import Name
 from probe.cut.outputs import Output
-from probe.cut.plan import CutPlan, plan_cut
+from probe.cut.plan import CutPlan
 from probe.cut.replay import Prefix, Replay, collect
 from probe.cut.trace import trace
 from probe.errors import Failed, InputError
@@ -22,8 +19,6 @@ from probe.examples import Value
 from probe.modules import named_state, unwrapped
 from probe.seeding import python_generators
 from probe.training.fresh_weights import Rule, initialize
-
-_TRIES = 12  # at finding values that are each example's own
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,29 +125,22 @@ def _cut(feature: Feature) -> Split:
 def _replayed(feature: Feature) -> Split:
     """Return the model cut at the feature; raises Failed, saying which check it fails."""
     whole = _whole(feature)
-    barred: set[Name] = set()
-    for _ in range(_TRIES):
-        plan = plan_cut(feature, whole.model, barred)
-        prefix = Prefix(feature.trace, plan)
-        mixed = checks.mixed_rows(prefix)
-        if not mixed:
-            break
-        barred |= mixed
-    else:
-        raise Failed("the values of an example depend on the other examples of its batch")
+    plan = checks.plan_unmixed(feature, whole.model, set(), set())
     checks.unmoved_by_the_rest(feature, plan)
-    tail: nn.Module = Replay(whole.model, feature.eval_part, feature.trace.output, plan)
+    prefix = Prefix(feature.trace, plan)
+    tail: nn.Module = Replay(whole.model, feature.eval_calls, whole.output, plan)
     checks.same_computation(feature, prefix, tail, whole)
-    links = chain_tail(feature, whole.model, plan) if feature.trace.output is None else None
-    if links is not None and checks.is_same(feature, prefix, links, whole):
+    links = chain_tail(feature, whole.model, plan) if whole.output is None else None
+    if links is not None and checks.is_same(prefix, links):
         tail = links
     return _split(feature, prefix, tail)
 
 
 def _whole(feature: Feature) -> PartlyEval:
     """Return a copy of the model in training mode, with what the feature needs held fixed."""
-    whole = PartlyEval(copy.deepcopy(feature.trace.model), feature.eval_part, feature.trace.output)
-    state = named_state(whole.model).items()
+    own, output = copy.deepcopy(feature.trace.model), feature.trace.output
+    whole = PartlyEval(own, feature.eval_calls, output)
+    state = named_state(own).items()
     frozen = {id(tensor) for name, tensor in state if name in feature.frozen}
     for parameter in whole.parameters():
         parameter.requires_grad_(id(parameter) not in frozen)

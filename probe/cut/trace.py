@@ -9,7 +9,7 @@ so any code that computes with torch's functions can be followed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -220,7 +220,8 @@ class _Tracing(Naming):
         leaves, tree = tree_flatten(returned)
         indexes = iter(range(len(leaves)))
         described = tuple(_leaf(leaf, call.inputs, indexes) for leaf in leaves)
-        written = tuple(at for at in range(len(call.inputs)) if self._wrote(call, at))
+        now = [self.name_of(tensor) for tensor in call.inputs]
+        written = tuple(at for at, name in enumerate(now) if name == (call.number, -1 - at))
         new = [leaf[1] for leaf in described if leaf[0] == "new"]
         self.steps[call.number] = Step(
             function=getattr(call.function, "__name__", ""),
@@ -238,15 +239,12 @@ class _Tracing(Naming):
     @contextmanager
     def visiting(self, model: nn.Module) -> Iterator[None]:
         """Within the block, know which module runs, and note what it returns."""
-        handles = []
-        try:
+        with ExitStack() as hooks:
             for name, module in model.named_modules():
-                handles.append(module.register_forward_pre_hook(self._entering(name)))
-                handles.append(module.register_forward_hook(self._leaving, always_call=True))
+                hooks.enter_context(module.register_forward_pre_hook(self._entering(name)))
+                leaving = module.register_forward_hook(self._leaving, always_call=True)
+                hooks.enter_context(leaving)
             yield
-        finally:
-            for handle in handles:
-                handle.remove()
 
     def _entering(self, name: str) -> Callable[[nn.Module, object], None]:
         return lambda module, inputs: self._running.append(name)
@@ -255,9 +253,6 @@ class _Tracing(Naming):
         tensors = tensors_of(output)
         names, metadata = map(self.name_of, tensors), map(TensorMetadata.of, tensors)
         self.visits.append(Visit(self._running.pop(), tuple(names), tuple(metadata)))
-
-    def _wrote(self, call: Call, at: int) -> bool:
-        return self.name_of(call.inputs[at]) == (call.number, -1 - at)
 
 
 def _leaf(leaf: object, inputs: list[Tensor], indexes: Iterator[int]) -> tuple[Any, ...]:

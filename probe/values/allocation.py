@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -101,20 +102,14 @@ def allocate(needs: Sequence[Need], settings: CacheSettings) -> tuple[Allocation
     >>> [str(each) for each in allocate([one, two], CacheSettings(budget=8, room=0))]
     ['a: 6 B, recomputed', 'b: 5 B, in memory']
     """
-    left: dict[Location, int] = {"in memory": settings.budget or 0}
-    left["memory-mapped"] = settings.room or 0
-    chosen: dict[str, Location] = {}
+    left: dict[Location, float] = {"in memory": settings.budget or 0}
+    left |= {"memory-mapped": settings.room or 0, "recomputed": math.inf}
+    chosen: dict[str, Allocation] = {}
     for need in sorted(needs, key=lambda need: -need.work / max(1, need.size)):
-        chosen[need.feature] = "recomputed"
-        for location, room in left.items():
-            if need.size <= room:
-                left[location] -= need.size
-                chosen[need.feature] = location
-                break
-    return tuple(
-        Allocation(feature=need.feature, size=need.size, location=chosen[need.feature])
-        for need in needs
-    )
+        first = next(location for location, room in left.items() if need.size <= room)
+        left[first] -= need.size
+        chosen[need.feature] = Allocation(feature=need.feature, size=need.size, location=first)
+    return tuple(chosen[need.feature] for need in needs)
 
 
 def free_memory(device: torch.device) -> int:

@@ -1,7 +1,5 @@
 """The values that prefixes give, by number: kept in memory or in a file, or computed again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from probe.cut.split import Split, values_of
 from probe.examples import Rows, Value, tensors
 from probe.values.allocation import Allocation, CacheSettings, Need, allocate
-from probe.values.layout import Inputs, TensorLayout, ValueLayout, value_layout
+from probe.values.layout import Inputs, PrefixCall, TensorLayout, ValueLayout, value_layout
 from probe.values.scratch import MappedRows
 
 _LEAST, _MOST = 32, 128  # examples of a batch that a prefix is given
@@ -129,14 +127,9 @@ class RecomputedRows:
     """
 
     def __init__(
-        self,
-        layout: ValueLayout,
-        prefix: Callable[[Tensor], Value],
-        inputs: Inputs,
-        batch_size: int,
+        self, layout: ValueLayout, prefix: PrefixCall, inputs: Inputs, batch_size: int
     ) -> None:
-        self._layout, self._prefix, self._inputs = layout, prefix, inputs
-        self._size = batch_size
+        self._layout, self._prefix, self._inputs, self._size = layout, prefix, inputs, batch_size
         self._own = not _same_at_every_slot(prefix, inputs, batch_size)
 
     def __len__(self) -> int:
@@ -186,7 +179,7 @@ def fill(
 
 
 @torch.no_grad()
-def _same_at_every_slot(prefix: Callable[[Tensor], Value], inputs: Inputs, batch_size: int) -> bool:
+def _same_at_every_slot(prefix: PrefixCall, inputs: Inputs, batch_size: int) -> bool:
     """Whether an example's value has the same bits at every slot of a batch, on many batches.
 
     One batch would not do: where little is summed up, the bits often agree by luck.

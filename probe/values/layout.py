@@ -1,7 +1,5 @@
 """How inputs and values lie in memory, so that a row of bytes can stand for an example's value."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +9,9 @@ from torch import Tensor
 from probe.errors import InputError
 from probe.examples import Value, tensors
 from probe.values.allocation import Storage
+
+PrefixCall = Callable[[Tensor], Value]
+"""A prefix, called: it maps a batch of inputs (B, ...) to their values, each tensor (B, ...)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,9 +117,7 @@ class Inputs:
 
 
 @torch.no_grad()
-def value_layout(
-    prefix: Callable[[Tensor], Value], inputs: Inputs, size: int, storage: Storage
-) -> ValueLayout:
+def value_layout(prefix: PrefixCall, inputs: Inputs, size: int, storage: Storage) -> ValueLayout:
     """Return how a prefix's values lie in memory, seen on one batch of `size` inputs.
 
     storage: the precision in which they are kept. A part that is the batch itself, unchanged, needs

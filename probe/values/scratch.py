@@ -1,7 +1,5 @@
 """Memory-mapped files that vanish by themselves, and what a crash can leave of them."""
 
-from __future__ import annotations
-
 import mmap
 import os
 import tempfile

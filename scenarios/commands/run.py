@@ -13,7 +13,7 @@ from rich.console import Console
 from figures.build import build
 from probe.files import sweep
 from probe.tables.run_directory import TABLES, TIMES
-from probe.values.placement import CacheSettings
+from probe.values.allocation import CacheSettings
 from scenarios.commands.failures import show_ends, show_plan
 from scenarios.commands.outcome import show_outcome
 from scenarios.commands.printable import printable

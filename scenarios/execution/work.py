@@ -14,7 +14,7 @@ from typing import Literal
 import torch
 
 from probe.errors import InputError, NotWritten
-from probe.values.placement import CacheSettings
+from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.execution.locks import Locked, is_locked, lock
 from scenarios.streams.task import Scenario

@@ -19,7 +19,7 @@ from probe.processes import birth
 from scenarios.study.identity import Identity, identify
 
 from probe.errors import NotWritten
-from probe.values.placement import CacheSettings
+from probe.values.allocation import CacheSettings
 from scenarios.commands.outcome import TABLES
 from scenarios.data.datasets import Location
 from scenarios.execution.executor import Executor, Take

@@ -13,7 +13,7 @@ from probe.errors import InputError, NotMeasured
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import task_f1
-from probe.metrics.task_counts import Mean, TaskCounts, shared
+from probe.metrics.task_counts import Mean, TaskCounts
 
 K = 6
 DISJOINT = ((4, 1), (0,), (2, 3, 5))
@@ -101,7 +101,7 @@ def test_f1_of_a_task_that_shares_classes_is_that_of_its_own_data(seed: int) -> 
 
 @pytest.mark.parametrize("tasks", [ALIKE, OVERLAPPING])
 @given(seed=st.integers(0, 2**32))
-def test_f1_of_tasks_that_share_classes_is_to_the_bit_that_of_each_table(
+def test_f1_of_tasks_thatshare_classes_is_to_the_bit_that_of_each_table(
     tasks: tuple[tuple[int, ...], ...], seed: int
 ) -> None:
     counts = counted(tasks, *drawn(tasks, seed))

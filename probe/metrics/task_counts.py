@@ -23,8 +23,8 @@ class TaskCounts:
     """One evaluation on the test data of T tasks.
 
     tasks: the classes of each; tables: where no two tasks share a class, one (K, K) table of all
-    test data, as an example's class tells its task; otherwise one table per task. place: the
-    position of a task in the executed order, from 1. Raises InputError for more or fewer tables.
+    test data, as an example's class tells its task; otherwise one table per task. Raises
+    InputError for more or fewer tables.
     """
 
     tasks: tuple[tuple[int, ...], ...]
@@ -50,8 +50,8 @@ class TaskCounts:
         tasks: the classes of each. Raises InputError if these do not fit together.
 
         >>> both = TaskCounts.of([0, 1, 0, 1], [0, 1, 0, 0], [2, 2], [[0, 1], [0, 1]], classes=2)
-        >>> both.accuracy(1), both.accuracy(2)
-        (1.0, 0.5)
+        >>> both.accuracies().tolist(), both.test_sizes().tolist()
+        ([1.0, 0.5], [2, 2])
         """
         y, p = np.asarray(true), np.asarray(predicted)
         groups = tuple(tuple(task) for task in tasks)
@@ -68,19 +68,12 @@ class TaskCounts:
         """The counts (K, K) of all test data together."""
         return Counts(np.sum([counts.table for counts in self.tables], axis=0))
 
-    def accuracy(self, place: int, mean: Mean = "examples") -> float:
-        """Return the accuracy on a task's test data, in [0, 1]; NaN if it has none.
+    def accuracies(self, mean: Mean = "examples") -> NDArray[np.float64]:
+        """Return the accuracy on each task's test data, (T,), in [0, 1]; NaN where it has none.
 
         mean: over the test examples, or over the classes' own accuracies.
         """
-        self._own(place)
-        return float(self.accuracies(mean)[place - 1])
-
-    def accuracies(self, mean: Mean = "examples") -> NDArray[np.float64]:
-        """Return `accuracy` of each task, (T,), in [0, 1]; NaN where it has no test data."""
-        tables = np.array([counts.table for counts in self.tables])
-        true, right = tables.sum(axis=2), tables.diagonal(axis1=1, axis2=2)
-        # (T, K) by (1, K) or (T, K): a table of all tasks is broadcast to each of them.
+        true, right = self._per_class()
         own = _members(self.tasks, true.shape[1])
         if mean == "examples":
             return _ratio((right * own).sum(axis=1), (true * own).sum(axis=1))
@@ -88,10 +81,10 @@ class TaskCounts:
         each = zip(np.broadcast_to(by_class, own.shape), self.tasks, strict=True)
         return np.array([_mean(row[list(classes)]) for row, classes in each])
 
-    def test_size(self, place: int) -> int:
-        """Return the number of test examples of a task."""
-        table, classes = self._own(place)
-        return int(table.table[list(classes)].sum())
+    def test_sizes(self) -> NDArray[np.int64]:
+        """Return the number of test examples of each task, (T,)."""
+        true, _ = self._per_class()
+        return np.asarray((true * _members(self.tasks, true.shape[1])).sum(axis=1))
 
     def f1(self) -> NDArray[np.float64]:
         """Return each task's micro-F1, (T,), see `probe.metrics.murata.task_f1`.
@@ -110,10 +103,10 @@ class TaskCounts:
         right = (tables.diagonal(axis1=1, axis2=2) * own).sum(axis=1)
         return np.asarray(2 * right / (true + predicted))
 
-    def _own(self, place: int) -> tuple[Counts, tuple[int, ...]]:
-        if not 1 <= place <= len(self.tasks):
-            raise InputError(f"there is no task {place}: places count from 1 to {len(self.tasks)}")
-        return self.tables[place - 1 if len(self.tables) > 1 else 0], self.tasks[place - 1]
+    def _per_class(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return how often each class is true, and is right: (1, K) for all tasks, or (T, K)."""
+        tables = np.array([counts.table for counts in self.tables])
+        return tables.sum(axis=2), tables.diagonal(axis1=1, axis2=2)
 
 
 # Both are asked for each evaluation of a study, always with the same few tasks.

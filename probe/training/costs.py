@@ -5,9 +5,10 @@ Diaz-Rodriguez 2018 and Kemker 2018 compare learners by these, see `probe.metric
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -98,30 +99,16 @@ class OpsMeter:
         return FlopCounterMode(display=False, custom_mapping=_FORMULAS)
 
 
-def _convolution_backward(
-    grad_output: Shape,
-    x: Shape,
-    weight: Shape,
-    bias: object,
-    stride: object,
-    padding: object,
-    dilation: object,
-    transposed: bool,
-    output_padding: object,
-    groups: int,
-    output_mask: Sequence[bool],
-    out_shape: object,
-) -> int:
+def _convolution_backward(*inputs: Any, out_shape: object) -> int:
     """Return the operations of a convolution's two gradients, each as many as of the forward pass.
 
     torch's own formula forgets that a group sees its own channels alone, so that per-example
     gradients, which are one grouped convolution, would count as many times as there are examples.
     """
+    grad_output, x, weight, *_, transposed, _, _, output_mask = inputs  # tensors as their shapes
     forward = int(conv_flop_count(list(x), list(weight), list(grad_output), transposed))
-    return forward * sum(output_mask[:2])
+    return forward * sum(map(bool, output_mask[:2]))
 
-
-Shape = Sequence[int]
 
 # In place of torch's own formulas; all others stay torch's.
 _FORMULAS = {torch.ops.aten.convolution_backward: _convolution_backward}

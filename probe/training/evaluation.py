@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from probe.errors import InputError
-from probe.examples import Labelled, Value, gather
+from probe.examples import Labelled, gather
 from probe.metrics.counts import Counts
 from probe.training.memory_format import channels_last, same_in_both_layouts
 
@@ -56,11 +56,12 @@ def predict_each(
     predicted: dict[str, list[Tensor]] = {name: [] for name in barred}
     # Whoever calls may be under autocast.
     with torch.no_grad(), torch.autocast(device.type, enabled=False):
-        arrange = channels_last if same_in_both_layouts(logits, examples) else _as_it_is
+        any_layout = same_in_both_layouts(logits, examples)
         every = torch.arange(len(examples), device=device)
         for indices in every.split(batch_size or batch_size_on(device)):
             # A copy: a model may write into its input.
-            scores = logits(arrange(gather(examples.x, indices)))
+            x = gather(examples.x, indices)
+            scores = logits(channels_last(x) if any_layout else x)
             _check(scores, (len(indices), classes))
             for name, table in barred.items():
                 left = scores if table is None else _without(scores, table, examples.y[indices])
@@ -80,10 +81,6 @@ def batch_size_on(device: torch.device) -> int:
     # On a CPU the activations of larger batches leave the caches and come from fresh pages of the
     # system: at 500 an example took 1.5 times as long. A GPU wants to be filled.
     return 128 if device.type == "cpu" else 2048
-
-
-def _as_it_is(x: Value) -> Value:
-    return x
 
 
 def _check(scores: Tensor, expected: tuple[int, int]) -> None:

@@ -1,6 +1,6 @@
 """Initialization rules: fresh weights for a network, or for the tail of one behind a feature."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Literal
 
 import torch
@@ -13,7 +13,7 @@ from probe.seeding import global_stream
 Rule = Literal["murata", "torch"]
 """The rules by name, see `initialize`."""
 
-_CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+_CONVOLUTIONS = nn.Conv1d | nn.Conv2d | nn.Conv3d
 
 
 def initialize(
@@ -46,7 +46,7 @@ def initialize(
         for module in model.modules():
             own = [*module.parameters(recurse=False), *module.buffers(recurse=False)]
             if not all(id(tensor) in kept for tensor in own):
-                _rule_for(module, rule)(module, generator)
+                _fill(module, rule, generator)
         # A rule writes a module as a whole, or its children too; what is kept gets its value back.
         for tensor, value in saved:
             tensor.copy_(value)
@@ -58,42 +58,20 @@ def initialize(
             )
 
 
-def _rule_for(module: nn.Module, rule: Rule) -> Callable[[nn.Module, torch.Generator], None]:
-    # A parametrized layer computes its weight from other parameters, which these cannot write.
-    weighted = rule == "murata" and "weight" in dict(module.named_parameters(recurse=False))
-    if weighted and isinstance(module, _CONVOLUTIONS):
-        return _he
-    if weighted and isinstance(module, nn.Linear):
-        return _dense
-    return _own
-
-
-def _he(module: nn.Module, generator: torch.Generator) -> None:
-    """Draw weights (out, in, ...) of variance 2 over the inputs of a unit (He et al. 2015)."""
-    weight = module.get_parameter("weight")
-    fan_in = weight[0].numel()
-    _normal(weight, (2 / fan_in) ** 0.5, generator)
-    _zero_bias(module)
-
-
-def _dense(module: nn.Module, generator: torch.Generator) -> None:
-    _normal(module.get_parameter("weight"), 0.01, generator)
-    _zero_bias(module)
-
-
-def _own(module: nn.Module, generator: torch.Generator) -> None:
-    """Let the module initialize itself, if it can."""
+def _fill(module: nn.Module, rule: Rule, generator: torch.Generator) -> None:
+    """Give the module's own parameters fresh values by a rule, or by its own where that says so."""
+    # A parametrized layer computes its weight from other parameters, which only it can fill.
+    weighted = "weight" in dict(module.named_parameters(recurse=False))
+    if rule == "murata" and weighted and isinstance(module, _CONVOLUTIONS | nn.Linear):
+        weight = module.get_parameter("weight")
+        # He et al. 2015: variance 2 over the inputs of a unit; weight: (out, in, ...).
+        std = 0.01 if isinstance(module, nn.Linear) else (2 / weight[0].numel()) ** 0.5
+        weight.copy_(torch.randn(weight.shape, generator=generator) * std)
+        if isinstance(module.bias, Tensor):
+            module.bias.zero_()
+        return
     # nn.MultiheadAttention alone spells it with an underscore.
     reset = getattr(module, "reset_parameters", None) or getattr(module, "_reset_parameters", None)
     if reset is not None:
         with global_stream(generator):
             reset()
-
-
-def _normal(weight: Tensor, std: float, generator: torch.Generator) -> None:
-    weight.copy_(torch.randn(weight.shape, generator=generator) * std)
-
-
-def _zero_bias(module: nn.Module) -> None:
-    if isinstance(module.bias, Tensor):
-        module.bias.zero_()

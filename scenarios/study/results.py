@@ -106,7 +106,7 @@ def result_of(
         final={head: pra(evaluated.total) for head, evaluated in after_all.items() if evaluated},
         pra={feature: pra(model.total) for feature, model in probed.items()},
         f1={feature: model.f1() for feature, model in probed.items()},
-        test_sizes=tuple(map(final.test_size, range(1, len(tasks) + 1))) if final else (),
+        test_sizes=tuple(final.test_sizes().tolist()) if final else (),
         costs={step: each.cost for step, each in spent.items() if step and each},
         seconds={step: each.seconds for step, each in spent.items() if step and each},
     )

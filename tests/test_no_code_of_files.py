@@ -19,10 +19,11 @@ PROGRAMS = ("os.system", "os.popen", "os.exec", "os.spawn", "os.posix_spawn", "o
 HARMLESS = {"importlib.resources", "importlib.resources.abc", "importlib.metadata"}
 # Where such a thing may be, and which: the user's own model is imported, by the name that was
 # typed; CIFAR's pickles are taken apart by a reader that calls nothing (test_cifar).
-# `probe` imports its own modules when they are first asked for; whether Ray is installed is asked
+# `probe` and `figures` import their own modules when they are first asked for; whether Ray is installed is asked
 # without importing it, and so is where torch is.
 ALLOWED = {
     ("probe/__init__.py", "importlib"),
+    ("figures/build.py", "importlib"),
     ("scenarios/execution/cluster.py", "importlib"),
     ("scenarios/commands/user_model.py", "importlib"),
     ("scenarios/study/shortcut.py", "importlib"),

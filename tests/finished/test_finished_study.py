@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from figures.style import FORMATS
+from figures import FORMATS
 from probe.files import suffix
 from scenarios.commands import run as module
 from scenarios.execution import work

@@ -125,7 +125,7 @@ def _write_results(work: Work) -> None:
         # Another process may have described its own study there since this one began.
         describe(work.root, work.setup)
         write_tables(work.setup, work.root)
-        build(work.root)
+        build(work.root, changed_only=True)
 
 
 def _shown(root: Path) -> list[str]:

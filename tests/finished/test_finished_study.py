@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from scenarios.execution.claims import Claims
 
-from figures.style import FORMATS
+from figures import FORMATS
 from probe.files import suffix
 from scenarios.commands import run as module
 from scenarios.execution import work

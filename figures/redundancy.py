@@ -1,4 +1,7 @@
-"""Symmetric uncertainty of every two features of data sets, side by side (Kemker 2018, fig. S4)."""
+"""Symmetric uncertainty of every two features of data sets, side by side (Kemker 2018, fig. S4).
+
+Not a figure of a study: `probe redundancy` draws it.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,14 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from figures import lettering, parts, style
+from figures import labels, layout, lines, style
 from probe.redundancy.table import Redundancy
 
 MOST_ACROSS = 3
 """So many data sets are drawn side by side."""
 
 
+@style.house_style()
 def draw(tables: Sequence[Redundancy]) -> Figure:
     """Draw the SU matrix of each data set as a heat map, with one color bar for all.
 
@@ -23,20 +27,18 @@ def draw(tables: Sequence[Redundancy]) -> Figure:
     by the square root of SU, as most values are small. What is dark on the diagonal too is a
     feature in a single bin. Each title gives the number of non-redundant features.
     """
-    columns = parts.balanced(len(tables), MOST_ACROSS)
+    columns = layout.balanced(len(tables), MOST_ACROSS)
     side = {1: 2.5, 2: 2.6, 3: 1.7}[columns]
     methods = dict.fromkeys(table.discretization for table in tables)
-    with style.house_style():
-        width = style.SINGLE if columns == 1 else style.DOUBLE
-        figure, grid = parts.panels(len(tables), columns, width, share_y=False)
-        figure.set_layout_engine("constrained", hspace=0.06)
-        for axes, table in zip(grid, tables, strict=True):
-            image = _heat_map(axes, table)
-            axes.set_title(f"{lettering.folded(table.data)}\n{_count(table, columns)}")
-        label = f"Symmetric uncertainty ({', '.join(methods)})"
-        size = (side * columns, side * len(grid) / columns)
-        parts.color_bar(figure, grid, image, label, [0, 0.05, 0.2, 0.5, 1], size)
-        parts.fit(figure, grid, ("Feature", "Feature"), height=side, width=side)
+    figure, grid = layout.panels(len(tables), MOST_ACROSS, share_y=False)
+    figure.set_layout_engine("constrained", hspace=0.06)
+    for axes, table in zip(grid, tables, strict=True):
+        image = _heat_map(axes, table)
+        axes.set_title(f"{labels.folded(table.data)}\n{_count(table, columns)}")
+    label = f"Symmetric uncertainty ({', '.join(methods)})"
+    size = (side * columns, side * len(grid) / columns)
+    lines.color_bar(figure, grid, image, label, [0, 0.05, 0.2, 0.5, 1], size)
+    layout.fit(figure, grid, ("Feature", "Feature"), height=side, width=side)
     return figure
 
 
@@ -49,7 +51,7 @@ def _count(table: Redundancy, columns: int) -> str:
 def _heat_map(axes: Axes, table: Redundancy) -> AxesImage:
     # An image, not a mesh: in a vector file a mesh of D x D cells takes hundreds of megabytes.
     image = axes.imshow(table.between, cmap="viridis", norm=PowerNorm(0.5, vmin=0, vmax=1))
-    marks = parts.ticks(0, len(table.bins) - 1)
+    marks = layout.ticks(0, len(table.bins) - 1)
     axes.set_xticks(marks)
     axes.set_yticks(marks)
     axes.tick_params(length=2)

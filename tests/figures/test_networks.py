@@ -2,6 +2,7 @@ import pytest
 
 from figures.networks import networks
 from probe.tables.summary import summarize
+from tests.figures import invented
 
 FEATURES = ["hidden1", "hidden2", "output"]
 OWN = {
@@ -11,11 +12,10 @@ OWN = {
 }
 
 
-@pytest.fixture
-def summary(study):
-    return summarize(
-        study(["pathnet", "ewc", "geppnet", "er", "geppnet_stm", "offline"], FEATURES, own=OWN)
-    )
+@pytest.fixture(scope="module")
+def summary():
+    learners = ["pathnet", "ewc", "geppnet", "er", "geppnet_stm", "offline"]
+    return summarize(invented.rows(learners, FEATURES, own=OWN))
 
 
 def found(summary):
@@ -42,23 +42,22 @@ def test_learners_share_a_network_where_names_and_depths_agree(summary):
     ]
 
 
-@pytest.mark.parametrize("missing", [{"hidden1"}, {"hidden2"}, {"hidden1", "output"}])
+@pytest.mark.parametrize(
+    "missing",
+    [
+        {("er", "hidden1")},
+        {("er", "hidden2")},
+        {("er", "hidden1"), ("er", "output")},
+        {("er", "hidden1"), ("ewc", "hidden2")},
+    ],
+)
 def test_a_learner_of_which_features_are_missing_stays_with_its_network(summary, missing):
-    rest = [row for row in summary if row.learner != "er" or row.feature not in missing]
-    assert found(rest) == WHOLE
+    """What two learners lack of one network the other may have."""
+    assert found([row for row in summary if (row.learner, row.feature) not in missing]) == WHOLE
 
 
-def test_what_two_learners_lack_of_one_network_the_other_may_have(summary):
-    rest = [
-        row
-        for row in summary
-        if (row.learner, row.feature) not in (("er", "hidden1"), ("ewc", "hidden2"))
-    ]
-    assert found(rest) == WHOLE
-
-
-def test_offline_tells_no_network_by_its_output(study):
+def test_offline_tells_no_network_by_its_output():
     """Its output is deeper here than that of the only learner, which has another network."""
-    rows = study(["geppnet", "offline"], FEATURES, own=OWN)
+    rows = invented.rows(["geppnet", "offline"], FEATURES, own=OWN)
     assert found(summarize(rows)) == [(["geppnet"], by_depth(OWN["geppnet"]))]
-    assert networks(summarize(study(["offline"], FEATURES))) == []
+    assert networks(summarize(invented.rows(["offline"], FEATURES))) == []

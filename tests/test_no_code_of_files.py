@@ -19,8 +19,8 @@ PROGRAMS = ("os.system", "os.popen", "os.exec", "os.spawn", "os.posix_spawn", "o
 HARMLESS = {"importlib.resources", "importlib.resources.abc", "importlib.metadata"}
 # Where such a thing may be, and which: the user's own model is imported, by the name that was
 # typed; CIFAR's pickles are taken apart by a reader that calls nothing (test_cifar).
-# `probe` and `figures` import their own modules when they are first asked for; whether Ray is installed is asked
-# without importing it, and so is where torch is.
+# `probe` and `figures` import their own modules when they are first asked for; whether Ray is
+# installed is asked without importing it, and so is where torch is.
 ALLOWED = {
     ("probe/__init__.py", "importlib"),
     ("figures/build.py", "importlib"),

@@ -11,8 +11,8 @@ from rich.console import Console
 from probe.files import discard, make_within, replacing
 from probe.values.placement import CacheSettings, Placed
 from probe.values.sizes import show_size
-from scenarios.commands.printable import printable
 from scenarios.execution.work import Ended
+from scenarios.terminal import printable
 
 _LACKING = (
     "the tables are made of what was finished: means are over fewer orders or seeds, or missing"

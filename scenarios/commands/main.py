@@ -15,10 +15,9 @@ import typer
 
 from probe.errors import InputError
 from scenarios.commands.flags import RunFlags, with_flags
-from scenarios.commands.output import READER_GONE, printed, say
-from scenarios.commands.printable import printable
 from scenarios.commands.usage import call
 from scenarios.execution.stopping import HOW_TO_GO_ON, STOPPED, stoppable
+from scenarios.terminal import READER_GONE, printable, printed, say
 
 app = typer.Typer(
     help="Which layer of a continually trained network forgot what, toward which task.",

@@ -14,10 +14,10 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from scenarios.commands.printable import printable
 from scenarios.execution.schedule import Waiting
 from scenarios.execution.work import Ended, Event, Part, Work
 from scenarios.study.job import Job, parts_of
+from scenarios.terminal import printable
 
 
 def show_progress(

@@ -17,11 +17,11 @@ from probe.errors import NotWritten
 from probe.examples import Examples
 from probe.files import sweep, sweep_all
 from probe.retrain import SAMPLE, cache_plan
+from probe.tables.run_directory import TABLES, TIMES
 from probe.values.placement import CacheSettings, Placed
 from scenarios.commands.failures import show_ends, show_plan
-from scenarios.commands.outcome import TABLES, TIMES, show_outcome
-from scenarios.commands.printable import printable
 from scenarios.commands.progress import show_progress
+from scenarios.commands.results import show_outcome
 from scenarios.data.datasets import Location
 from scenarios.device import device_named
 from scenarios.execution.choosing import Choice
@@ -53,6 +53,7 @@ from scenarios.study.stamp import (
     write_stamp,
 )
 from scenarios.study.tables import write_tables
+from scenarios.terminal import printable
 
 _ROUNDS = 2
 _LOST = "its files were damaged while they were read, twice: check the disk, and run again"

@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from scenarios.commands.printable import printable
 from scenarios.execution.claims import Claims
 from scenarios.study.identity import Identity, read_identity
 from scenarios.study.job import Job, jobs_of, parts_of
 from scenarios.study.quarantine import notes
 from scenarios.study.sealing import refuse_links
 from scenarios.study.store import Store
+from scenarios.terminal import printable
 
 
 def show_status(root: Path) -> None:

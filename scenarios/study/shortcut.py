@@ -16,12 +16,12 @@ from rich.console import Console
 
 from probe.errors import InputError
 from scenarios.commands.flags import RunFlags
-from scenarios.commands.outcome import show_outcome
-from scenarios.commands.printable import printable
+from scenarios.commands.results import show_outcome
 from scenarios.study.quarantine import notes
 from scenarios.study.sealing import read_sealed, refuse_links
 from scenarios.study.source import read_study
 from scenarios.study.stamp import Stamp, read_stamp, sources, state
+from scenarios.terminal import printable
 
 _COMPUTED_WITH = ("torch", "numpy", "scikit-learn", "scipy")
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from probe.files import replacing
 from probe.regular import regular_file
-from scenarios.commands.outcome import TABLES, TIMES
+from probe.tables.run_directory import TABLES, TIMES
 from scenarios.study.quarantine import set_aside
 from scenarios.study.sealing import read_sealed, sealed
 

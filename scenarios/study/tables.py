@@ -23,8 +23,8 @@ from probe.tables.rows import (
     TimeRow,
     write_table,
 )
+from probe.tables.run_directory import TIMES
 from probe.tables.summary import Group, summarize_groups
-from scenarios.commands.outcome import TIMES
 from scenarios.learners.base import Settings
 from scenarios.study.identity import Identity
 from scenarios.study.job import jobs_of, parts_of

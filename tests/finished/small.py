@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from probe.files import make_folder, replacing
+from probe.tables.run_directory import TABLES, TIMES
 from scenarios.commands import run as module
 from scenarios.commands.main import main
-from scenarios.commands.outcome import TABLES, TIMES
 
 TOML = """
 orders = "none"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.commands.outcome import TABLES, TIMES
+from probe.tables.run_directory import TABLES, TIMES
 from scenarios.study.sealing import sealed
 from tests.finished.opened import opened_below
 from tests.finished.small import FIGURES, mended, shown

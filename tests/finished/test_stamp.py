@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from probe.tables.run_directory import TABLES, TIMES
 from scenarios.commands import run as module
-from scenarios.commands.outcome import TABLES, TIMES
 from scenarios.study.identity import Identity
 from tests.finished.small import (
     DIGITS,

@@ -18,8 +18,8 @@ from subprocess import PIPE
 import pytest
 from rich.console import Console
 
+from probe.tables.run_directory import TABLES
 from scenarios.commands.failures import show_ends
-from scenarios.commands.outcome import TABLES
 from scenarios.commands.run import Options, run_study
 from scenarios.execution.choosing import Choice
 from scenarios.execution.stopping import HOW_TO_GO_ON

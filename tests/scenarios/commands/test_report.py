@@ -6,8 +6,8 @@ import pytest
 
 from probe.errors import InputError
 from probe.metrics.over_seeds import Spread
+from probe.tables.run_directory import TIMES
 from scenarios.commands import run
-from scenarios.commands.outcome import TIMES
 from scenarios.commands.run import Options, run_study
 from scenarios.execution.choosing import Choice
 from scenarios.study.clscore import NAMES, cl_scores

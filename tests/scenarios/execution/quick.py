@@ -18,8 +18,8 @@ import torch
 
 from probe.errors import NotWritten
 from probe.processes import birth
+from probe.tables.run_directory import TABLES
 from probe.values.placement import CacheSettings
-from scenarios.commands.outcome import TABLES
 from scenarios.data.datasets import Location
 from scenarios.execution.executor import Executor, Take
 from scenarios.execution.schedule import execute

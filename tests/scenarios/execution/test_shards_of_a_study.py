@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probe.errors import InputError
-from scenarios.commands.outcome import TABLES
+from probe.tables.run_directory import TABLES
 from scenarios.commands.run import Options, run_study
 from scenarios.execution.choosing import Choice
 from scenarios.execution.claims import Claims

@@ -19,8 +19,8 @@ import pytest
 import torch
 
 from probe.errors import InputError
+from probe.tables.run_directory import TABLES
 from probe.values.scratch import Mapped
-from scenarios.commands.outcome import TABLES
 from scenarios.commands.run import Options, run_study
 from scenarios.execution.choosing import Choice
 from scenarios.execution.work import Work

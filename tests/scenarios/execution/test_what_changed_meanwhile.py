@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from probe.tables.run_directory import TABLES
 from scenarios.commands import run as module
-from scenarios.commands.outcome import TABLES
 from scenarios.commands.run import Options, run_study
 from scenarios.data.datasets import Location
 from scenarios.execution.choosing import Choice

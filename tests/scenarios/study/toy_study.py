@@ -5,8 +5,8 @@ import csv
 import numpy as np
 
 from probe.metrics.counts import Counts
+from probe.tables.run_directory import TABLES
 from probe.training.costs import Cost
-from scenarios.commands.outcome import TABLES
 from scenarios.study.identity import Identity
 from scenarios.study.job import jobs_of, parts_of
 from scenarios.study.reading import check_study

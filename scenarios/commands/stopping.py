@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from scenarios.commands.output import say
+from scenarios.terminal import say
 
 GRACE = 4.0
 """Seconds in which a process that was asked to stop may still end by itself."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from probe.errors import InputError
-from scenarios.commands.outcome import TABLES
+from probe.tables.run_directory import TABLES
 from scenarios.commands.run import Options, run_study
 from scenarios.execution.choosing import Choice
 from scenarios.study.overrides import Overrides

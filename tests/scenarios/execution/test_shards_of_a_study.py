@@ -16,7 +16,7 @@ from scenarios.execution.claims import Claims
 from scenarios.execution.shards import Shard
 
 from probe.errors import InputError
-from scenarios.commands.outcome import TABLES
+from probe.tables.run_directory import TABLES
 from scenarios.commands.run import Options, run_study
 from scenarios.execution.choosing import Choice
 from scenarios.execution.work import Work

@@ -20,8 +20,8 @@ import torch
 from tests.scenarios.study.toy_identity import identity, study
 
 from probe.errors import InputError
+from probe.tables.run_directory import TABLES
 from probe.values.scratch import MappedRows
-from scenarios.commands.outcome import TABLES
 from scenarios.commands.run import Options, run_study
 from scenarios.execution.choosing import Choice
 from scenarios.execution.work import Work

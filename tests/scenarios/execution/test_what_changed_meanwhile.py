@@ -10,8 +10,8 @@ import pytest
 from scenarios.execution.claims import Lost
 from scenarios.execution.inline import Inline
 
+from probe.tables.run_directory import TABLES
 from scenarios.commands import run as module
-from scenarios.commands.outcome import TABLES
 from scenarios.commands.run import Options, run_study
 from scenarios.data.datasets import Location
 from scenarios.execution.choosing import Choice

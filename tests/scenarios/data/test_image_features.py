@@ -1,7 +1,5 @@
 """`probe features`: real images through torchvision networks, against a plain forward pass."""
 
-import os
-import shutil
 import sys
 from urllib.error import URLError
 
@@ -218,9 +216,6 @@ def test_weights_that_do_not_fit_are_refused(tmp_path, trained):
         load_network("resnet34", str(path))
     with pytest.raises(InputError, match=r"there is no file of weights .*no\.pt .*: give its path"):
         load_network("resnet18", str(tmp_path / "no.pt"))
-    os.mkfifo(tmp_path / "pipe.pt")
-    with pytest.raises(InputError, match=r"there is no file of weights .*pipe\.pt .*: give its"):
-        load_network("resnet18", str(tmp_path / "pipe.pt"))
     torch.save({"epoch": 3, "w": torch.ones(2)}, tmp_path / "epochs")
     with pytest.raises(InputError, match=r"holds no state dict, .* but a table of epoch, w: write"):
         load_network("resnet18", str(tmp_path / "epochs"))
@@ -240,10 +235,3 @@ def test_where_no_feature_file_can_be_written_nothing_is_computed(
     assert said.startswith("error: features are written to a file NAME.npz in a folder that exists")
     assert str(path) in said
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_pipe_among_the_images_is_not_waited_for(tmp_path, pictures):
-    shutil.copytree(pictures, tmp_path / "own")
-    os.mkfifo(tmp_path / "own" / "train" / "China" / "pipe.png")
-    with pytest.raises(InputError, match=r"pipe\.png cannot be read as an image .*not a regular"):
-        features_of_images(tmp_path / "own", "resnet18", "random", CPU)

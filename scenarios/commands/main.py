@@ -15,11 +15,10 @@ import typer
 
 from probe.errors import InputError
 from scenarios.commands.flags import with_options
-from scenarios.commands.output import READER_GONE, printed, say
-from scenarios.commands.printable import printable
 from scenarios.commands.stopping import HOW_TO_GO_ON, STOPPED, stoppable
 from scenarios.commands.usage import call
 from scenarios.options import RunOptions
+from scenarios.terminal import READER_GONE, printable, printed, say
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -173,7 +172,7 @@ def features(
     A study takes the file in place of a data set. torchvision downloads its own weights unless it
     has them.
     """
-    from scenarios.data.extraction import write_features_of_images
+    from scenarios.data.image_features import write_features_of_images
     from scenarios.device import device_named
 
     write_features_of_images(folder, network, weights, out, device_named(device))

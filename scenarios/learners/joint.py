@@ -8,7 +8,7 @@ from probe.examples import Examples, join
 from probe.seeding import stream
 from probe.training.fresh_weights import initialize
 from scenarios.learners import base
-from scenarios.learners.storing import StoringLearner
+from scenarios.learners.full_rehearsal import FullRehearsalLearner
 from scenarios.streams.task import Task
 
 
@@ -31,7 +31,7 @@ class CumulativeSettings(base.Settings):
     kind: Literal["cumulative"] = "cumulative"
 
 
-class Cumulative(StoringLearner):
+class Cumulative(FullRehearsalLearner):
     """At every task, train from scratch on all tasks so far (Diaz-Rodriguez 2018, appendix A).
 
     Each start has the same fresh weights, those before the first task. The diagonal of its R is

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from probe.errors import InputError
 from scenarios.learners.catalogue import LEARNERS
-from scenarios.streams.split import orders
+from scenarios.streams.orders import orders
 from scenarios.study.spec import Study
 
 MOST_JOBS = 100_000

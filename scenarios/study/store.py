@@ -146,9 +146,9 @@ class Store:
         found: dict[str, None] = {}
         for path in sorted(self.folder.parent.glob(f"*/{_RECORD}")):
             if path.parent != self.folder and any(path.parent.glob("step-*.json")):
-                with suppress(OSError, ValueError):
-                    there = json.loads(path.read_bytes())
-                    found |= dict.fromkeys(differences(there, here))
+                there = _read_record(path)
+                unknown = f"what they were made with is not known, as {_RECORD} is corrupt"
+                found |= dict.fromkeys(differences(there, here) if there else [unknown])
         return list(found)
 
     def _codes(self) -> set[str]:
@@ -246,6 +246,15 @@ def quarantine_notes(root: Path) -> list[str]:
     """Return what was set aside in a run directory, and why, one sentence each."""
     notes = sorted((root / QUARANTINE).glob(f"*{_NOTE}"))
     return [line for path in notes for line in path.read_text("utf-8", "replace").splitlines()]
+
+
+def _read_record(path: Path) -> Record | None:
+    """Return what the fingerprint that a folder is called after is made of, None if corrupt."""
+    try:
+        record: Record = json.loads(path.read_bytes())
+        return record if fingerprint(record)[:16] == path.parent.name else None
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 _HASH_LENGTH = len(', "sha256": ""}') + 64

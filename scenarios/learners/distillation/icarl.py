@@ -14,7 +14,7 @@ from probe.training.penultimate import in_batches, penultimate, penultimate_of
 from probe.training.recipe import Recipe
 from scenarios.learners import base
 from scenarios.learners.continual import ContinualSettings
-from scenarios.learners.distillation.old_model import DistillingLearner
+from scenarios.learners.distillation.teacher import DistillingLearner
 from scenarios.learners.exemplars import ExemplarSettings, Replay
 from scenarios.learners.sampling import Strategy
 from scenarios.streams.task import Task

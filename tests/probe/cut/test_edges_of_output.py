@@ -18,8 +18,8 @@ from subprocess import PIPE
 import pytest
 from rich.console import Console
 
+from probe.tables.run_directory import TABLES
 from scenarios.commands.failures import show_ends
-from scenarios.commands.outcome import TABLES
 from scenarios.commands.run import Options, run_study
 from scenarios.commands.stopping import HOW_TO_GO_ON
 from scenarios.execution.choosing import Choice

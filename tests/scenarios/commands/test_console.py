@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from probe.tables.rows import MetricRow, SummaryRow, TimeRow
-from scenarios.commands.outcome import show_omegas, show_results
+from scenarios.commands.results import show_omegas, show_results
 
 
 def pra(learner: str, feature: str, mean: float, depth: int) -> SummaryRow:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from probe.tables.rows import TimeRow, read_table
-from scenarios.commands.outcome import TABLES, TIMES
+from probe.tables.run_directory import TABLES, TIMES
 from scenarios.commands.run import Options, run_study
 from scenarios.execution.choosing import Choice
 from scenarios.study.overrides import Overrides

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import balanced_accuracy_score
 from torch import nn
 
-from scenarios.commands.outcome import TABLES, TIMES
+from probe.tables.run_directory import TABLES, TIMES
 from scenarios.commands.run import Options, run_study
 from scenarios.data.datasets import load
 from scenarios.execution.choosing import Choice

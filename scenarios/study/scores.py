@@ -83,6 +83,7 @@ def _scores(result: Result, peers: _Peers, report: ReportSpec) -> Iterator[tuple
 
 
 def _murata(result: Result, offline: Result | None) -> Iterator[tuple[_Name, float]]:
+    """Yield PRA and the strength of forgetting by feature; offline: the level of the same seed."""
     level = None
     if offline is not None and offline is not result:
         # A learner that is told the task is compared with a level that is told it, too.
@@ -97,6 +98,7 @@ def _murata(result: Result, offline: Result | None) -> Iterator[tuple[_Name, flo
 def _of_outputs(
     result: Result, peers: _Peers, head: Head, report: ReportSpec
 ) -> Iterator[tuple[_Name, float]]:
+    """Yield all metrics of the job's R under a head, see `probe.metrics.scorecard`."""
     R = result.matrix(head)
     if R is None or not result.test_sizes:
         return

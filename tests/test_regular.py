@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 import pytest
-
 from probe.regular import regular_file
+
 from tests.bad_input.making import TINY
 from tests.bad_input.runs import TABLES
 

@@ -1,18 +1,71 @@
-"""Tidy tables: the rows that a study writes and that figures read, in and out of CSV."""
+"""Tidy tables: the rows that a study writes and that figures read, in and out of CSV.
+
+A kind of row is a dataclass whose annotations say what each column can hold; every cell is checked
+against them when a table is written and again when it is read.
+"""
 
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
-from io import TextIOWrapper
-from operator import attrgetter, getitem
+from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from sys import intern
+from types import GenericAlias
+from typing import Annotated, Any, Literal, TextIO, TypeVar, get_type_hints
+
+import numpy as np
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 
 from probe.errors import InputError
-from probe.regular import regular_file
-from probe.tables.cells import Known, column
+from probe.validation import expected, problems, shown
+
+MOST = 100_000
+"""The largest step, place, depth or seed, and the most seeds: more is damage."""
+
+LARGEST = 1e15
+"""The largest number that is not whole, either way: beyond it figures have no axis."""
+
+Measure = Literal["accuracy", "pra", "f1"]
+"""What a row can be a measurement of."""
+
+
+def _plain(value: object) -> object:
+    """Return the Python number that a NumPy scalar is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _or_none(cell: object) -> object:
+    """Return None for an empty cell of a file."""
+    return None if cell == "" else cell
+
+
+def _or_nan(cell: Any, bounded: ValidatorFunctionWrapHandler) -> float:
+    """Return NaN for an empty cell and for NaN itself, which lies within no bounds."""
+    number = _plain(cell)
+    return math.nan if cell == "" or number != number else float(bounded(number))
+
+
+# The same few texts come again and again: interned, each is in memory but once.
+_Text = Annotated[str, Field(max_length=csv.field_size_limit()), AfterValidator(intern)]
+_From0 = Annotated[int, Field(ge=0, le=MOST), BeforeValidator(_plain)]
+_From1 = Annotated[int, Field(ge=1, le=MOST), BeforeValidator(_plain)]
+_Amount = Annotated[int, Field(ge=0, lt=2**63), BeforeValidator(_plain)]
+_Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST), WrapValidator(_or_nan)]
+_Positive = Annotated[float, Field(ge=0, le=LARGEST), WrapValidator(_or_nan)]
+_From0OrNone = Annotated[_From0 | None, BeforeValidator(_or_none)]
+_From1OrNone = Annotated[_From1 | None, BeforeValidator(_or_none)]
+_AmountOrNone = Annotated[_Amount | None, BeforeValidator(_or_none)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,15 +83,15 @@ class Row:
     network: str
     learner: str
     order: str
-    seed: int
-    step: int | None = None
+    seed: _From0
+    step: _From0OrNone = None
     head: str = ""
     feature: str = ""
-    depth: int | None = None
-    measure: str
-    place: int | None = None
+    depth: _From1OrNone = None
+    measure: Measure
+    place: _From1OrNone = None
     task: str = ""
-    value: float
+    value: _Number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,28 +103,28 @@ class SummaryRow:
 
     learner: str
     feature: str
-    depth: int
-    measure: str
-    place: int | None
-    mean: float
-    std: float
-    seeds: int
+    depth: _From1
+    measure: Measure
+    place: _From1OrNone
+    mean: _Number
+    std: _Positive
+    seeds: _From1
 
 
 @dataclass(frozen=True, kw_only=True)
 class MetricRow:
     """One metric of one paper for one learner: mean and sample standard deviation over seeds.
 
-    `head` as in `Row`; empty where it makes no difference.
+    `head` as in `Row`; empty where it makes no difference. `std` is NaN for a single seed.
     """
 
     learner: str
     paper: str
     metric: str
     head: str
-    mean: float
-    std: float
-    seeds: int
+    mean: _Number
+    std: _Positive
+    seeds: _From1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,8 +137,8 @@ class LearnerRow:
 
     learner: str
     kind: str
-    per_class: int | None
-    total: int | None
+    per_class: _AmountOrNone
+    total: _AmountOrNone
     sampling: str
 
 
@@ -95,15 +148,15 @@ class CostRow:
 
     learner: str
     order: str
-    seed: int
-    step: int
-    parameter_bytes: int
-    carried_bytes: int
-    stored_bytes: int
-    train_bytes: int
-    ops_one_pass: int
-    ops: int
-    kept_bytes: int
+    seed: _From0
+    step: _From0
+    parameter_bytes: _Amount
+    carried_bytes: _Amount
+    stored_bytes: _Amount
+    train_bytes: _Amount
+    ops_one_pass: _Amount
+    ops: _Amount
+    kept_bytes: _Amount
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,9 +168,9 @@ class TimeRow:
 
     learner: str
     order: str
-    seed: int
-    step: int
-    seconds: float
+    seed: _From0
+    step: _From0
+    seconds: _Positive
 
 
 AnyRow = TypeVar("AnyRow", Row, SummaryRow, MetricRow, LearnerRow, CostRow, TimeRow)
@@ -129,22 +182,22 @@ Cells = Mapping[str, Any]
 def write_table(path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> None:
     """Write rows of one kind as CSV that reads back bit for bit, lines ending with a line feed.
 
-    Raises InputError for a cell that would not: it is not of its column's type or in its range (see
-    `probe.tables.cells`), or no Unicode.
+    None and NaN are empty cells. Raises InputError for a cell that would not read back: it is not
+    of its column's type or in its range, or no Unicode.
     """
-    names = [field.name for field in fields(kind)]
-    writers = [column(field.name, str(field.type)).write for field in fields(kind)]
-    cells = attrgetter(*names)
+    columns, check = _columns(kind)
+    cells = attrgetter(*columns)
     try:
         with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(_Lines(file), lineterminator="\r\n")
-            writer.writerow(names)
+            writer = csv.writer(_LineFeeds(file), lineterminator="\r\n")
+            writer.writerow(columns)
+            # NaN alone differs from itself.
             writer.writerows(
-                [write(cell) for write, cell in zip(writers, cells(row), strict=True)]
+                [None if cell != cell else cell for cell in check(cells(row), strict=True)]
                 for row in rows
             )
-    except UnicodeEncodeError as error:
-        raise InputError(f"{path} cannot hold {error.object[:40]!r}: it is not Unicode") from None
+    except ValidationError as error:
+        raise InputError(f"{path} cannot be written: {_problem(error, columns)}") from None
 
 
 def read_table(
@@ -155,34 +208,50 @@ def read_table(
     It does so for every cell that `write_table` refuses. wanted: whether the cells of a line become
     a row, of which a large table has too many to make them for nothing.
     """
-    names = {field.name: str(field.type) for field in fields(kind)}
-    known = {name: Known(column(name, of)) for name, of in names.items()}
+    columns, check = _columns(kind)
+    rows = []
     try:
-        with regular_file(path) as file, TextIOWrapper(file, encoding="utf-8", newline="") as text:
-            reader = csv.reader(text)
-            if next(reader, []) != list(names):
-                raise InputError(f"{path}: expected the columns {','.join(names)}")
-            each = (_cells(path, reader.line_num, line, known) for line in reader)
-            return [kind(**cells) for cells in each if wanted(cells)]
+        with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.reader(file)
+            if next(reader, []) != columns:
+                raise InputError(f"{path}: expected the columns {','.join(columns)}")
+            for line in reader:
+                if len(line) != len(columns):
+                    raise InputError(
+                        f"{path}, line {reader.line_num} has {len(line)} cells, expected "
+                        f"{len(columns)}"
+                    )
+                cells = dict(zip(columns, check(line), strict=True))
+                if wanted(cells):
+                    rows.append(kind(**cells))
+    except ValidationError as error:
+        raise InputError(
+            f"{path}, line {reader.line_num}: {_problem(error, columns)}: write the tables again "
+            f"with `probe run`"
+        ) from None
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): run the study first") from None
     except (csv.Error, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not a table of this study ({error})") from None
+    return rows
 
 
-def _cells(path: Path, number: int, line: list[str], known: Mapping[str, Known]) -> dict[str, Any]:
-    if len(line) != len(known):
-        raise InputError(f"{path}, line {number} has {len(line)} cells, expected {len(known)}")
-    try:
-        return dict(zip(known, map(getitem, known.values(), line), strict=True))
-    except InputError as error:
-        raise InputError(
-            f"{path}, line {number}: {error}: write the tables again with `probe run`"
-        ) from None
+def _columns(kind: type) -> tuple[list[str], Callable[..., tuple[Any, ...]]]:
+    """Return the names of a kind's columns, and what checks the cells of one line in all."""
+    types = get_type_hints(kind, include_extras=True)
+    cells = [_Text if of is str else of for of in types.values()]
+    line: Any = GenericAlias(tuple, tuple(cells))
+    return list(types), TypeAdapter(line).validate_python
+
+
+def _problem(error: ValidationError, columns: list[str]) -> str:
+    detail = next(problems(error))
+    column = columns[int(detail["loc"][0])]
+    return f"{shown(detail['input'])} cannot be the value of {column}, {expected(detail)}"
 
 
 @dataclass(frozen=True)
-class _Lines:
+class _LineFeeds:
     """Lets lines end with a line feed alone.
 
     csv quotes a cell that holds what its own lines end with: it has to be both, or a carriage

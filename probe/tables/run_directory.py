@@ -1,7 +1,7 @@
-"""The tables of a run directory, by the names of their files."""
+"""The names of the tables that a study writes into its run directory."""
 
 TABLES = ("rows.csv", "summary.csv", "metrics.csv", "learners.csv", "costs.csv")
-"""Those that are the same bytes whenever the same study is run."""
+"""By file name; the same study gives the same bytes."""
 
 TIMES = "times.csv"
-"""How long each task took to learn, which no two runs have the same."""
+"""A further one: how long each task took, which no two runs have the same."""

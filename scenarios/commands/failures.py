@@ -8,11 +8,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from probe.files import discard, make_within, replacing
-from probe.values.placement import CacheSettings, Placed
-from probe.values.sizes import show_size
+from probe.files import discard, make_folder, replacing
+from probe.values.allocation import Allocation, CacheSettings
+from probe.values.byte_sizes import show_size
+from scenarios.commands.terminal import printable
 from scenarios.execution.work import Ended
-from scenarios.terminal import printable
 
 _LACKING = (
     "the tables are made of what was finished: means are over fewer orders or seeds, or missing"
@@ -20,7 +20,7 @@ _LACKING = (
 
 
 def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
-    """Print which jobs failed and which others have; return whether none failed.
+    """Print which jobs failed and which others do; return whether none failed.
 
     Where an error came from that nobody foresaw is written to `failures/` in the run directory, and
     removed from there once the job is finished.
@@ -31,12 +31,12 @@ def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
             discard(root / "failures" / f"{end.job.name}.txt")
     with suppress(OSError):
         (root / "failures").rmdir()
-    held = [end for end in ends if end.how == "held"]
-    if held:
+    locked = [end for end in ends if end.how == "locked"]
+    if locked:
         console.print(
-            f"{len(held)} jobs are being done by other processes "
-            f"({printable(held[0].reason)}): the last to finish writes the tables",
-            markup=False,
+            f"{len(locked)} jobs are being done by other processes: the last to finish writes the "
+            f"tables",
+            soft_wrap=True,
         )
     failed = [end for end in ends if end.how == "failed"]
     if failed:
@@ -47,22 +47,22 @@ def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
         console.print(f"  {said}", markup=False, soft_wrap=True)
         if end.trace:
             path = root / "failures" / f"{end.job.name}.txt"
-            make_within(root, path.parent)
+            make_folder(path.parent)
             with replacing(path) as partial:
                 partial.write_text(end.trace, encoding="utf-8")
             console.print(f"    {printable(str(path))}", markup=False, soft_wrap=True)
-    if failed and not held:
+    if failed and not locked:
         console.print(_LACKING, soft_wrap=True)
     return not failed
 
 
 def show_plan(
-    console: Console, plans: Mapping[str, Sequence[Placed]], cache: CacheSettings
+    console: Console, plans: Mapping[str, Sequence[Allocation]], cache: CacheSettings
 ) -> None:
     """Print where each feature's values live while networks, by name, are retrained behind it."""
     allowed = show_size(cache.budget or 0)
     console.print(f"features' values, of which at most {allowed} in memory per worker:")
     for network, plan in plans.items():
-        for placed in plan:
-            line = f"  {placed}" if len(plans) == 1 else f"  {network}, {placed}"
+        for each in plan:
+            line = f"  {each}" if len(plans) == 1 else f"  {network}, {each}"
             console.print(line, markup=False, highlight=False)

@@ -15,10 +15,10 @@ from rich.table import Table
 from torch import Tensor, nn
 
 from probe.cut.candidates import Candidate, candidates
-from probe.cut.plan import Feature
+from probe.cut.feature import Feature
 from probe.errors import InputError
 from probe.seeding import stream
-from probe.values.sizes import show_size
+from probe.values.byte_sizes import show_size
 from scenarios.commands.user_model import current_folder, described, load_model
 from scenarios.networks import ARCHITECTURES, build_network
 

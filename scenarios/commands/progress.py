@@ -16,8 +16,7 @@ from rich.progress import (
 
 from scenarios.execution.schedule import Waiting
 from scenarios.execution.work import Ended, Event, Part, Work
-from scenarios.study.job import Job, parts_of
-from scenarios.terminal import printable
+from scenarios.study.jobs import Job
 
 
 def show_progress(
@@ -32,24 +31,23 @@ def show_progress(
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    study, ends = work.identity.study, []
-    parts = {job: parts_of(study, job) for job in jobs}
+    name, ends = work.setup.study.name, list[Ended]()
+    parts = {job: work.parts(job) for job in jobs}
     done = {Part(job, part) for job in jobs for part in work.finished(job)}
     total = sum(_effort(job, part) for job in jobs for part in parts[job])
     with Progress(*columns, console=console) as progress:
-        bar = progress.add_task(study.name, total=total, completed=0)
+        bar = progress.add_task(name, total=total, completed=0)
         progress.update(bar, completed=sum(_effort(each.job, each.part) for each in done))
         for event in events:
             if isinstance(event, Waiting):
-                left = f"{event.jobs} jobs left to {event.holder}"
-                progress.update(bar, description=printable(left))
+                progress.update(bar, description=f"{event.jobs} jobs left to other processes")
             elif isinstance(event, Ended):
                 ends.append(event)
             elif event not in done:
                 done.add(event)
                 effort, at = _effort(event.job, event.part), f"{event.job.name} {event.part}"
                 progress.update(bar, advance=effort, description=at)
-        progress.update(bar, description=study.name)
+        progress.update(bar, description=name)
     return ends
 
 
@@ -58,5 +56,5 @@ def _effort(job: Job, part: str) -> float:
     if part == "step-0":
         return 0.1
     if part.startswith("feature-") or job.offline:
-        return len(job.places)
+        return len(job.tasks)
     return int(part.removeprefix("step-")) if job.kind == "cumulative" else 1.0

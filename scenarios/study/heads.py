@@ -10,7 +10,7 @@ from probe.metrics.task_counts import TaskCounts
 from probe.modules import mode
 from probe.training.evaluation import predict_each
 from scenarios.learners.base import Learner
-from scenarios.learners.competing import barred_but, own_task
+from scenarios.learners.competing_classes import barred_but, own_task
 from scenarios.streams.task import Scenario
 
 Head = Literal["single", "multi", "all"]

@@ -14,9 +14,9 @@ from probe.metrics.task_counts import TaskCounts
 from probe.training.costs import Cost
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.study.heads import Head
-from scenarios.study.job import Job
+from scenarios.study.jobs import Job
+from scenarios.study.measurement import Measurement
 from scenarios.study.report import ReportSpec
-from scenarios.study.store import Measurement
 
 Tasks = tuple[tuple[str, tuple[int, ...]], ...]
 """The name and the classes of each task, in executed order."""
@@ -106,7 +106,7 @@ def result_of(
         final={head: pra(evaluated.total) for head, evaluated in after_all.items() if evaluated},
         pra={feature: pra(model.total) for feature, model in probed.items()},
         f1={feature: model.f1() for feature, model in probed.items()},
-        test_sizes=tuple(map(final.test_size, range(1, len(tasks) + 1))) if final else (),
+        test_sizes=tuple(final.test_sizes().tolist()) if final else (),
         costs={step: each.cost for step, each in spent.items() if step and each},
         seconds={step: each.seconds for step, each in spent.items() if step and each},
     )

@@ -8,9 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from probe.errors import InputError, unknown
-from probe.regular import regular_file
-
-_LARGEST = 10_000_000  # bytes of a study's file
 
 
 def read_study(source: str) -> dict[str, Any]:
@@ -19,9 +16,7 @@ def read_study(source: str) -> dict[str, Any]:
     if path.suffix != ".toml":
         return tomllib.loads(_preset(source))
     try:
-        return {"name": path.stem, **tomllib.loads(_text(path))}
-    except InputError:
-        raise
+        return {"name": path.stem, **tomllib.loads(path.read_text("utf-8"))}
     except OSError as error:
         raise InputError(
             f"cannot read the study {path} ({error.strerror}): give the path of a TOML file, or a "
@@ -39,17 +34,6 @@ def read_study(source: str) -> dict[str, Any]:
 def preset_names() -> list[str]:
     """Return the names of the presets."""
     return sorted(_presets())
-
-
-def _text(path: Path) -> str:
-    with regular_file(path) as file:
-        content = file.read(_LARGEST + 1)
-    if len(content) > _LARGEST:
-        raise InputError(
-            f"{path} is larger than {_LARGEST // 10**6} MB, which no study is: give the path of "
-            f"its TOML file"
-        )
-    return content.decode("utf-8")
 
 
 def _preset(name: str) -> str:

@@ -19,11 +19,11 @@ from pydantic import (
 )
 
 from probe.errors import InputError, unknown
-from probe.training.loop import Recipe
-from probe.values.placement import Storage
+from probe.training.recipe import Recipe
+from probe.values.allocation import Storage
 from scenarios.learners.catalogue import LEARNERS, AnySettings
 from scenarios.networks import architecture
-from scenarios.streams.split import MOST, orders
+from scenarios.streams.orders import MOST, orders
 from scenarios.study.report import ReportSpec
 from scenarios.study.scenario_spec import ScenarioSpec, has_single_classes
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from scenarios.study.identity import Identity
 
 from probe.metrics.counts import Counts
 from probe.training.costs import Cost
-from scenarios.study.identity import Identity
 from scenarios.study.job import jobs_of, parts_of
 from scenarios.study.reading import check_study
 from scenarios.study.store import Measurement, Spent, Store

@@ -19,12 +19,12 @@ from typing import Any
 
 import torch
 from rich.table import Table
+from scenarios.study.identity import identify, read_identity
 
 from probe.tables.rows import MetricRow, Row, SummaryRow, write_table
-from probe.values.placement import CacheSettings
+from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.execution.work import Work
-from scenarios.study.identity import identify, read_identity
 from scenarios.study.job import jobs_of
 from scenarios.study.reading import check_study
 from scenarios.study.scores import metric_rows

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 import torch
 from rich.console import Console
+from scenarios.study.identity import read_identity
+from scenarios.study.quarantine import notes, set_aside
 
 from probe.errors import InputError, NotWritten
 from probe.files import create, make_within, replacing, suffix
 from scenarios.commands.failures import show_ends
 from scenarios.commands.status import show_status
 from scenarios.execution.work import Ended
-from scenarios.study.identity import read_identity
 from scenarios.study.job import jobs_of
-from scenarios.study.quarantine import notes, set_aside
 from tests.faults.small import JOB, contents, copied, run, tables
 from tests.scenarios.study import toy_store
 

@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from scenarios.study.quarantine import notes, set_aside
 
 from probe.errors import NotWritten
-from scenarios.study.quarantine import notes, set_aside
 from tests.scenarios.execution.turns import Turns, orders
 
 

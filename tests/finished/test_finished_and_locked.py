@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from probe.processes import birth
+
 from tests.finished.small import OTHER_JOB, again, drawn
 from tests.scenarios.execution.forked import lock_of
 

@@ -13,12 +13,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from scenarios.execution.claims import Claims
 
 from figures import FORMATS
 from probe.files import suffix
 from scenarios.commands import run as module
 from scenarios.execution import work
-from scenarios.execution.claims import Claims
 from scenarios.execution.work import Work
 from tests.faults.small import tmpfs
 from tests.faults.test_disk_full import fill

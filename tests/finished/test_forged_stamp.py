@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 
 import pytest
+from scenarios.study.sealing import sealed
 
 from probe.tables.run_directory import TABLES, TIMES
-from scenarios.study.sealing import sealed
 from tests.finished.opened import opened_below
 from tests.finished.small import FIGURES, mended, shown
 

@@ -11,11 +11,11 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
+from scenarios.study.shortcut import told
 
 from scenarios.commands import run as module
 from scenarios.commands.flags import RunFlags
 from scenarios.study import stamp
-from scenarios.study.shortcut import told
 from tests.finished.small import (
     DIGITS,
     again,

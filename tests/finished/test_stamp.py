@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from scenarios.study.identity import Identity
 
 from probe.tables.run_directory import TABLES, TIMES
 from scenarios.commands import run as module
-from scenarios.study.identity import Identity
 from tests.finished.small import (
     DIGITS,
     FIGURES,

@@ -21,8 +21,8 @@ from rich.console import Console
 from probe.tables.run_directory import TABLES
 from scenarios.commands.failures import show_ends
 from scenarios.commands.run import Options, run_study
+from scenarios.commands.stopping import HOW_TO_GO_ON
 from scenarios.execution.choosing import Choice
-from scenarios.execution.stopping import HOW_TO_GO_ON
 from scenarios.execution.work import Ended
 from scenarios.study.overrides import Overrides
 from tests.bad_input.refused import contents

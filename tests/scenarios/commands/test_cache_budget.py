@@ -38,7 +38,7 @@ def test_the_tables_do_not_depend_on_where_values_live(
         (1000, 10**9, "memory-mapped"),
         (1000, 0, "recomputed"),
     ):
-        monkeypatch.setattr("probe.values.placement._free_disk", lambda folder, disk=disk: disk)
+        monkeypatch.setattr("probe.values.allocation._free_disk", lambda folder, disk=disk: disk)
         got = tables(tmp_path / where, budget)
         assert f"conv1: 839.7 KB, {where}" in capsys.readouterr().out
         assert not (tmp_path / where / "scratch").exists()

@@ -195,8 +195,8 @@ def test_all_flags_together():
     [
         ({"seeds": 0}, "seeds: .* got 0"),
         ({"seeds": -1}, "seeds: .* got -1"),
-        ({"epochs": 0}, "epochs must be 1 or more, got 0"),
-        ({"epochs": -1}, "epochs must be 1 or more, got -1"),
+        ({"epochs": 0}, "training.epochs: expected 1 or more, got 0"),
+        ({"epochs": -1}, "training.epochs: expected 1 or more, got -1"),
         ({"train_limit": 0}, "train_limit: .* got 0"),
         ({"train_limit": -5}, "train_limit: .* got -5"),
         ({"validation": 0}, "scenario.validation: .* got 0"),

@@ -15,7 +15,7 @@ from torchvision import models
 from probe.errors import InputError
 from scenarios.commands.main import main
 from scenarios.data.datasets import load
-from scenarios.data.extraction import features_of_images, load_network, network_names
+from scenarios.data.image_features import features_of_images, load_network, network_names
 
 CPU = torch.device("cpu")
 COUNTS = {"train": 2, "test": 1}

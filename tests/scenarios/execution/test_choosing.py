@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 import torch
+from scenarios.execution.inline import Inline
 
 from probe.errors import InputError
 from scenarios.execution.choosing import EXECUTORS, Choice
 from scenarios.execution.cluster import Cluster
-from scenarios.execution.inline import Inline
 from scenarios.execution.pool import Pool
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")

@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-from probe.errors import NotWritten
 from probe.processes import birth
 from scenarios.execution.claims import Claims, Lost
+
+from probe.errors import NotWritten
 from tests.scenarios.execution.forked import (
     LEASE,
     a_dead_process,

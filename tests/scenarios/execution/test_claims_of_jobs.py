@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
-
 from probe.processes import birth
 from scenarios.execution.claims import Claims, Held, Watch
+
 from tests.scenarios.execution.forked import (
     LEASE,
     a_dead_process,

@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-
 from probe.processes import birth, machine
-from scenarios.execution import claims as module
-from scenarios.execution import lock_file
 from scenarios.execution.claims import Claims, Held, Lost
 from scenarios.execution.lock_file import Lock
+
+from scenarios.execution import claims as module
+from scenarios.execution import lock_file
 from tests.scenarios.execution.forked import a_dead_process, lock_of
 from tests.scenarios.execution.turns import Turns, orders
 

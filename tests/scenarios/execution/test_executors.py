@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from scenarios.execution.inline import Inline
+
 from scenarios.execution.pool import Pool
 from scenarios.execution.schedule import RETRIES, execute
 from scenarios.execution.work import Attempt, Ended, Part

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from scenarios.execution.claims import Claims, Held
 
 from scenarios.execution import lock_file
-from scenarios.execution.claims import Claims, Held
 from tests.scenarios.execution.forked import is_free, lock_of
 from tests.scenarios.execution.turns import Turns, orders
 

@@ -7,8 +7,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-
 from scenarios.execution.following import Following
+
 from scenarios.execution.work import Part, Work
 from scenarios.study.job import Job, parts_of
 from tests.scenarios.execution.quick import jobs_in, study_of, work_of

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
 from scenarios.execution.claims import Held
+
 from scenarios.execution.executor import Take
 from scenarios.execution.schedule import Waiting, execute
 from scenarios.execution.work import Attempt, Ended, Event, Part, Work, carry_out

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import torch
-
 from scenarios.execution.inline import Inline
+
 from scenarios.execution.work import Attempt, Ended, Work, carried_out
 from tests.scenarios.execution.quick import jobs_in, study_of, work_of
 

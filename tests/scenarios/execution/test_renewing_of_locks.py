@@ -9,8 +9,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-
 from scenarios.execution.claims import Claims
+
 from tests.scenarios.execution.forked import LEASE, lock_of, until
 
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scenarios.execution.claims import Claims
+from scenarios.execution.shards import Shard
 
 from probe.errors import InputError
 from probe.tables.run_directory import TABLES
 from scenarios.commands.run import Options, run_study
 from scenarios.execution.choosing import Choice
-from scenarios.execution.claims import Claims
-from scenarios.execution.shards import Shard
 from scenarios.execution.work import Work
 from scenarios.study.overrides import Overrides
 from tests.scenarios.execution.forked import child, exit_code, fork, until

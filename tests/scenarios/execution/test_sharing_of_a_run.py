@@ -17,16 +17,16 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.scenarios.study.toy_identity import identity, study
 
 from probe.errors import InputError
 from probe.tables.run_directory import TABLES
-from probe.values.scratch import Mapped
+from probe.values.scratch import MappedRows
 from scenarios.commands.run import Options, run_study
 from scenarios.execution.choosing import Choice
 from scenarios.execution.work import Work
 from scenarios.study.overrides import Overrides
 from tests.scenarios.execution.forked import a_dead_process, child, exit_code, fork, lock_of, until
-from tests.scenarios.study.toy_identity import identity, study
 
 STUDY = Overrides(learners=["er", "offline"], seeds=1, orders="shuffle:2", epochs=1, train_limit=8)
 FLAGS = ["--learners", "offline", "--seeds", "1", "--epochs", "1"]
@@ -277,5 +277,5 @@ def test_a_folder_that_another_process_removes(tmp_path: Path) -> None:
 
     with child(remove):
         for _ in range(300):
-            mapped = Mapped(folder, 2, 3, torch.float32)
+            mapped = MappedRows(folder, 2, 3, torch.float32)
             assert mapped.rows.sum() == 0

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.execution.stopping import HOW_TO_GO_ON, ctrl_c_held_back, stoppable
+from scenarios.commands.stopping import HOW_TO_GO_ON, ctrl_c_held_back, stoppable
 from tests.scenarios.execution.forked import exit_code, fork
 
 

@@ -15,8 +15,8 @@ import pytest
 
 from probe.tables.run_directory import TABLES
 from scenarios.commands.run import Options, run_study
+from scenarios.commands.stopping import HOW_TO_GO_ON
 from scenarios.execution.choosing import Choice
-from scenarios.execution.stopping import HOW_TO_GO_ON
 from scenarios.study.overrides import Overrides
 from tests.scenarios.execution.forked import until
 

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from scenarios.execution import claims as module
 from scenarios.execution.claims import Watch
 from scenarios.execution.lock_file import unknown
+
+from scenarios.execution import claims as module
 
 LEASE = 8
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scenarios.execution.claims import Lost
+from scenarios.execution.inline import Inline
 
 from probe.tables.run_directory import TABLES
 from scenarios.commands import run as module
 from scenarios.commands.run import Options, run_study
 from scenarios.data.datasets import Location
 from scenarios.execution.choosing import Choice
-from scenarios.execution.claims import Lost
-from scenarios.execution.inline import Inline
 from scenarios.execution.schedule import execute
 from scenarios.execution.work import Ended
 from scenarios.study.job import jobs_of

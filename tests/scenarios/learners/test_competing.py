@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from probe.training.loop import Recipe
-from scenarios.learners.competing import barred_but
+from scenarios.learners.competing_classes import barred_but
 from scenarios.learners.continual import ContinualLearner
 from tests.scenarios.learners.tiny_learners import digits, learner, settings, weights
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from probe.errors import InputError
 from probe.seeding import global_stream, stream
 from probe.training.fresh_weights import initialize
-from scenarios.learners.kemker.expansion import Expansion, fel_network
+from scenarios.learners.kemker.fel import Expansion, fel_network
 
 
 def layer(

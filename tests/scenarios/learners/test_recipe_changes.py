@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from probe.errors import InputError
-from probe.training.loop import Recipe
+from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.data.datasets import Location
-from scenarios.learners.base import RecipeChanges
-from scenarios.study.job import jobs_of, run_job
+from scenarios.study.job import run_job
+from scenarios.study.jobs import jobs_of
 from scenarios.study.reading import check_study
 from scenarios.study.store import Store
 
@@ -48,7 +48,7 @@ def test_one_change_changes_one_thing(name: str) -> None:
 
 def test_no_change_changes_nothing_and_all_change_all() -> None:
     assert RecipeChanges().instead_of(RECIPE) == RECIPE
-    assert set(CHANGES) == set(RecipeChanges.model_fields)
+    assert set(CHANGES) == {field.name for field in fields(RecipeChanges)}
     assert RecipeChanges(**CHANGES).instead_of(RECIPE) == replace(RECIPE, **CHANGES)
 
 

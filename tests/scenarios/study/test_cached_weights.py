@@ -11,7 +11,7 @@ import torch
 from torchvision import models
 
 from probe.errors import InputError
-from scenarios.data.extraction import load_network
+from scenarios.data.image_features import load_network
 from tests.bad_input.making import SPRUNG, TRAP
 
 

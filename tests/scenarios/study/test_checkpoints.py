@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 import torch
-
 from scenarios.study.quarantine import notes
 from scenarios.study.sealing import sealed
+
 from tests.scenarios.study import toy_store
 from tests.scenarios.study.toy_store import (
     JOB,

@@ -4,14 +4,14 @@ import json
 
 import pytest
 import torch
-
-from probe.errors import InputError
 from scenarios.study.identity import read_identity
 from scenarios.study.quarantine import notes
-from scenarios.study.reading import check_study
 from scenarios.study.sealing import sealed
-from scenarios.study.store import FORMAT
 from tests.scenarios.study.toy_identity import CHANGES, FREE, RAW, identity, scenario, study
+
+from probe.errors import InputError
+from scenarios.study.reading import check_study
+from scenarios.study.store import FORMAT
 
 
 def test_an_identity_reads_back_from_its_directory(tmp_path):

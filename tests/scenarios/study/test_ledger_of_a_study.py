@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 import torch
+from scenarios.study.identity import identify
 
 from probe.training.costs import Cost
 from scenarios.data.datasets import Location
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.streams.task import Scenario
-from scenarios.study.identity import identify
 from scenarios.study.job import Job, jobs_of, run_job
 from scenarios.study.reading import check_study
 from scenarios.study.spec import Study

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 import torch
+from scenarios.study.quarantine import notes
 from torch import Tensor
 
 from scenarios.data.datasets import Location
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.study.job import Job, jobs_of, parts_of, run_job
-from scenarios.study.quarantine import notes
 from scenarios.study.reading import check_study
 from scenarios.study.spec import Study
 from scenarios.study.store import State, Store

@@ -3,9 +3,10 @@
 import math
 
 import pytest
+from probe.metrics.over_seeds import Spread
+from scenarios.study.clscore import NAMES, cl_scores
 
 from probe.errors import InputError
-from probe.metrics.mean_over_seeds import SeedMean
 from probe.tables.run_directory import TIMES
 from scenarios.commands import run
 from scenarios.commands.run import Options, run_study
@@ -13,8 +14,6 @@ from scenarios.execution.choosing import Choice
 from scenarios.study.overrides import Overrides
 from scenarios.study.reading import check_study
 from scenarios.study.report import ReportSpec
-from scenarios.study.scores import CRITERIA_NAMES as NAMES
-from scenarios.study.scores import cl_scores
 
 # Diaz-Rodriguez 2018, Table 1 in its own column order, and Table 3: CLscore under W1, W2, W3.
 TABLE_1 = ("rem", "bwt_plus", "fwt", "ms", "sss", "ce")
@@ -36,7 +35,7 @@ RAW = {
 
 
 def spreads(numbers, seeds=3, std=0.0):
-    return {name: SeedMean(mean=n, std=std, seeds=seeds) for name, n in numbers.items()}
+    return {name: Spread(mean=n, std=std, seeds=seeds) for name, n in numbers.items()}
 
 
 def published(strategy):
@@ -64,7 +63,7 @@ def test_two_criteria_exchanged_do_not_give_table_3():
 def test_stability_needs_two_seeds_of_every_criterion():
     criteria = spreads(published("ewc")[0], std=0.02)
     assert dict(cl_scores(criteria, ReportSpec()))["cl_stability[W2]"].mean == pytest.approx(0.98)
-    criteria["ce"] = SeedMean(mean=0.5, std=math.nan, seeds=1)
+    criteria["ce"] = Spread(mean=0.5, std=math.nan, seeds=1)
     names = [name for name, _ in cl_scores(criteria, ReportSpec())]
     assert names == ["cl_score[W1]", "cl_score[W2]", "cl_score[W3]"]
 

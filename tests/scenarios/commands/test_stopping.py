@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.commands.stopping import HOW_TO_GO_ON, ctrl_c_held_back, stoppable
-from tests.scenarios.execution.forked import exit_code, fork
+from scenarios.commands.stopping import HOW_TO_GO_ON, stoppable
+from scenarios.execution.pool import _ctrl_c_held_back
+from tests.scenarios.execution.helpers import exit_code, fork
 
 
 def in_a_block(action: Callable[[], object], number: int, grace: float = 0.5) -> tuple[int, float]:
@@ -68,39 +69,20 @@ def test_a_block_that_does_not_end_is_ended(
     assert 0.4 < seconds < 15
 
 
-def test_what_hangs_after_the_block_is_ended() -> None:
-    def act() -> None:
-        try:
-            with stoppable(0.5):
-                os.kill(os.getpid(), signal.SIGTERM)
-                time.sleep(30)
-        except SystemExit:
-            time.sleep(30)
-
-    start = time.monotonic()
-    assert exit_code(fork(act)) == 143
-    assert time.monotonic() - start < 15
-
-
 @pytest.mark.parametrize("within", [True, False])
 def test_how_to_go_on_is_said_by_who_ends_the_process(tmp_path: Path, within: bool) -> None:
     """Of a block that hangs nobody else says it; what comes after a block has said it itself."""
 
     def act() -> None:
-        with (tmp_path / "said").open("w") as sys.stderr:
-            try:
-                with stoppable(0.3):
-                    os.kill(os.getpid(), signal.SIGTERM)
-                    time.sleep(30)
-            except SystemExit:
-                deaf()
-
-    def act_within() -> None:
-        with (tmp_path / "said").open("w") as sys.stderr, stoppable(0.3):
-            threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGTERM)).start()
+        os.dup2(os.open(tmp_path / "said", os.O_WRONLY | os.O_CREAT), 2)
+        try:
+            with stoppable(0.3):
+                threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGTERM)).start()
+                deaf() if within else time.sleep(30)
+        except SystemExit:
             deaf()
 
-    assert exit_code(fork(act_within if within else act)) == 143
+    assert exit_code(fork(act)) == 143
     assert (tmp_path / "said").read_text() == (f"{HOW_TO_GO_ON}\n" if within else "")
 
 
@@ -191,7 +173,7 @@ def test_ctrl_c_is_held_back_and_not_lost() -> None:
         held: list[int] = []
         signal.signal(signal.SIGINT, lambda number, frame: held.append(number))
         os.setpgrp()
-        with ctrl_c_held_back():
+        with _ctrl_c_held_back():
             deaf = subprocess.Popen(sleep)
             os.killpg(0, signal.SIGINT)
             early = list(held)

@@ -11,8 +11,8 @@ from rich.console import Console
 from probe.files import discard, make_folder, replacing
 from probe.values.allocation import Allocation, CacheSettings
 from probe.values.byte_sizes import show_size
+from scenarios.commands.terminal import printable
 from scenarios.execution.work import Ended
-from scenarios.terminal import printable
 
 _LACKING = (
     "the tables are made of what was finished: means are over fewer orders or seeds, or missing"

@@ -16,9 +16,9 @@ import typer
 from probe.errors import InputError
 from scenarios.commands.flags import with_options
 from scenarios.commands.stopping import HOW_TO_GO_ON, STOPPED, stoppable
+from scenarios.commands.terminal import READER_GONE, printable, printed, say
 from scenarios.commands.usage import call
 from scenarios.options import RunOptions
-from scenarios.terminal import READER_GONE, printable, printed, say
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -17,6 +17,7 @@ from probe.values.allocation import CacheSettings
 from scenarios.commands.failures import show_ends, show_plan
 from scenarios.commands.progress import show_progress
 from scenarios.commands.results import show_outcome
+from scenarios.commands.terminal import printable
 from scenarios.data.datasets import Location
 from scenarios.device import device_named
 from scenarios.execution.choosing import executor_for, side_by_side
@@ -33,7 +34,6 @@ from scenarios.study.reading import check_study
 from scenarios.study.run_directory import describe, refuse_foreign, remarks, survey
 from scenarios.study.source import read_study
 from scenarios.study.tables import write_tables
-from scenarios.terminal import printable
 
 _ROUNDS = 2
 _FIGURES = (".png", ".svg")

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
+from tests.scenarios.commands.test_console import after, pra
 from tests.scenarios.study.toy_identity import identity, study
 
 from scenarios.commands.failures import show_ends
 from scenarios.commands.progress import show_progress
 from scenarios.commands.results import show_omegas, show_results
+from scenarios.commands.terminal import printable
 from scenarios.execution.schedule import Waiting
 from scenarios.execution.work import Ended
 from scenarios.study.job import jobs_of
-from scenarios.terminal import printable
-from tests.scenarios.commands.test_console import after, pra
 
 EVIL = "\x1b[2J\u202e[/red][bold]\x07"
 TAMED = r"\x1b[2J\u202e[/red][bold]\x07"

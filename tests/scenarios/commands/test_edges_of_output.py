@@ -17,6 +17,7 @@ from subprocess import PIPE
 
 import pytest
 from rich.console import Console
+from tests.scenarios.commands.test_printable import JOB
 
 from probe.tables.run_directory import TABLES
 from scenarios.commands.failures import show_ends
@@ -26,7 +27,6 @@ from scenarios.execution.choosing import Choice
 from scenarios.execution.work import Ended
 from scenarios.study.overrides import Overrides
 from tests.bad_input.refused import contents
-from tests.scenarios.commands.test_printable import JOB
 from tests.scenarios.execution.quick import until, workers_of
 from tests.scenarios.execution.test_stopping_on_request import group, handles_signals
 

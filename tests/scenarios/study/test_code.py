@@ -30,12 +30,12 @@ FILES = {
                 return x - self.rate * x
     ''',
     "probe/plots.py": "SIZE = 1",
-    "scenarios/study/job.py": '''
+    "scenarios/study/job.py": """
         from probe import loop
         import scenarios.learners.catalogue
         def network():
             from scenarios.networks import mlp
-    ''',
+    """,
     "scenarios/networks/__init__.py": "from scenarios.networks.mlp import Mlp",
     "scenarios/networks/mlp.py": "class Mlp:\n    pass",
     "scenarios/learners/catalogue.py": 'LEARNERS = {"er": "replay.er:Er", "si": "penalties.si:Si"}',

@@ -1,6 +1,7 @@
 """A small study over made data, its jobs' fingerprints, and every change that can be made in it."""
 
 import torch
+
 from probe.examples import Examples
 from scenarios.data.datasets import Dataset
 from scenarios.streams.split import split_by_class

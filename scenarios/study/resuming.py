@@ -18,6 +18,12 @@ from scenarios.study.store import Checkpoint, Store
 # Beside the learner's own state in a checkpoint: what its last task cost, and how long it took.
 _COST, _SECONDS = "cost", "seconds"
 
+# What a device says that fails; the second is a RuntimeError without a name in older torch.
+_DEVICE_FAILED = (
+    torch.OutOfMemoryError,
+    getattr(torch, "AcceleratorError", torch.OutOfMemoryError),
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Resumed:
@@ -71,7 +77,7 @@ def kept(
     learner = fresh()
     try:
         spent = _restore(learner, here, past)
-    except torch.OutOfMemoryError:
+    except _DEVICE_FAILED:
         raise
     except (RuntimeError, LookupError, ValueError, TypeError, OverflowError) as error:
         reason = f"the learner cannot be restored from it ({type(error).__name__})"

@@ -10,8 +10,7 @@ from scenarios.learners.base import RecipeChanges
 from scenarios.learners.joint import OfflineSettings
 from scenarios.learners.kemker.fel import FelSettings
 from scenarios.learners.replay.er import ErSettings
-from scenarios.study.overrides import Overrides
-from scenarios.study.reading import check_study
+from scenarios.study.source import Overrides, check_study
 
 STUDY = check_study(
     tomllib.loads("""

@@ -18,7 +18,7 @@ from probe.tables.rows import TimeRow, read_table
 from probe.tables.run_directory import TABLES, TIMES
 from scenarios.commands.run import Options, run_study
 from scenarios.execution.choosing import Choice
-from scenarios.study.overrides import Overrides
+from scenarios.study.source import Overrides
 from tests.soak.campaign import Campaign
 from tests.soak.driver import warm
 from tests.soak.kinds import INLINE

@@ -15,10 +15,10 @@ from torch import Tensor, nn
 from probe.metrics.counts import Counts
 from scenarios.data.datasets import Location
 from scenarios.study.job import Job, jobs_of, run_job
-from scenarios.study.reading import check_study
-from scenarios.study.report import ReportSpec
 from scenarios.study.results import result_of
 from scenarios.study.scores import metric_rows
+from scenarios.study.source import check_study
+from scenarios.study.spec import ReportSpec
 from scenarios.study.store import Measurement, Store
 
 

@@ -20,7 +20,7 @@ from scenarios.commands.run import Options, run_study
 from scenarios.data.datasets import load
 from scenarios.execution.choosing import Choice
 from scenarios.streams.permuted import permutation
-from scenarios.study.overrides import Overrides
+from scenarios.study.source import Overrides
 from scenarios.study.store import Measurement, Store
 
 PERMUTED = """

@@ -16,7 +16,7 @@ from scenarios.data.datasets import Location
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.streams.task import Scenario
 from scenarios.study.job import Job, jobs_of, run_job
-from scenarios.study.reading import check_study
+from scenarios.study.source import check_study
 from scenarios.study.spec import Study
 from scenarios.study.store import Measurement, Store
 from scenarios.study.tables import write_tables

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from probe.metrics.matrix import AccuracyMatrix
     from probe.retrain import cache_plan, partial_retrain
     from probe.training.recipe import Recipe
-    from probe.values.placement import CacheSettings
+    from probe.values.allocation import CacheSettings
 
 __all__ = [
     "AccuracyMatrix",
@@ -32,7 +32,7 @@ __all__ = [
 
 _HOMES = {
     "AccuracyMatrix": "probe.metrics.matrix",
-    "CacheSettings": "probe.values.placement",
+    "CacheSettings": "probe.values.allocation",
     "Counts": "probe.metrics.counts",
     "Examples": "probe.examples",
     "Recipe": "probe.training.recipe",

@@ -9,9 +9,9 @@ from pathlib import Path
 from rich.console import Console
 
 from probe.files import discard, make_folder, replacing
-from probe.values.placement import CacheSettings, Placed
-from probe.values.sizes import show_size
-from scenarios.commands.printable import printable
+from probe.values.allocation import Allocation, CacheSettings
+from probe.values.byte_sizes import show_size
+from scenarios.commands.terminal import printable
 from scenarios.execution.work import Ended
 
 _LACKING = (
@@ -57,12 +57,12 @@ def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
 
 
 def show_plan(
-    console: Console, plans: Mapping[str, Sequence[Placed]], cache: CacheSettings
+    console: Console, plans: Mapping[str, Sequence[Allocation]], cache: CacheSettings
 ) -> None:
     """Print where each feature's values live while networks, by name, are retrained behind it."""
     allowed = show_size(cache.budget or 0)
     console.print(f"features' values, of which at most {allowed} in memory per worker:")
     for network, plan in plans.items():
-        for placed in plan:
-            line = f"  {placed}" if len(plans) == 1 else f"  {network}, {placed}"
+        for each in plan:
+            line = f"  {each}" if len(plans) == 1 else f"  {network}, {each}"
             console.print(line, markup=False, highlight=False)

@@ -13,11 +13,11 @@ from rich.console import Console
 from figures.build import build
 from probe.files import sweep
 from probe.tables.run_directory import TABLES, TIMES
-from probe.values.placement import CacheSettings
+from probe.values.allocation import CacheSettings
 from scenarios.commands.failures import show_ends, show_plan
-from scenarios.commands.outcome import show_outcome
-from scenarios.commands.printable import printable
 from scenarios.commands.progress import show_progress
+from scenarios.commands.results import show_outcome
+from scenarios.commands.terminal import printable
 from scenarios.data.datasets import Location
 from scenarios.device import device_named
 from scenarios.execution.choosing import executor_for, side_by_side
@@ -125,7 +125,7 @@ def _write_results(work: Work) -> None:
         # Another process may have described its own study there since this one began.
         describe(work.root, work.setup)
         write_tables(work.setup, work.root)
-        build(work.root)
+        build(work.root, changed_only=True)
 
 
 def _shown(root: Path) -> list[str]:

@@ -15,7 +15,7 @@ from probe.errors import InputError, NotWritten
 from probe.retrain import retrain_each
 from probe.seeding import global_stream, stream
 from probe.training.fresh_weights import initialize
-from probe.values.placement import CacheSettings
+from probe.values.allocation import CacheSettings
 from scenarios.learners.base import Learner
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.networks import build_network

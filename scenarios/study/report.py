@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict
 
 from probe.errors import InputError
-from probe.metrics.diaz_rodriguez import CRITERIA, W1, W2, W3, shares
+from probe.metrics.diaz_rodriguez import CRITERIA, W1, W2, W3, weights_by_criterion
 from probe.metrics.task_counts import Mean
 from scenarios.study.heads import Head
 
@@ -34,7 +34,7 @@ def _weightings(weights: dict[str, tuple[float, ...]]) -> dict[str, tuple[float,
                 f"{name[:80]!r} is no name for a weighting: use letters, digits and .+-_, "
                 f"80 at most"
             )
-        shares(values)
+        weights_by_criterion(values)
     return weights
 
 

@@ -20,7 +20,7 @@ from pydantic import (
 
 from probe.errors import InputError, unknown
 from probe.training.recipe import Recipe
-from probe.values.placement import Storage
+from probe.values.allocation import Storage
 from scenarios.learners.catalogue import LEARNERS, AnySettings
 from scenarios.networks import architecture
 from scenarios.streams.orders import MOST, orders

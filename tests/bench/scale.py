@@ -22,7 +22,7 @@ from rich.table import Table
 from scenarios.study.identity import identify, read_identity
 
 from probe.tables.rows import MetricRow, Row, SummaryRow, write_table
-from probe.values.placement import CacheSettings
+from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.execution.work import Work
 from scenarios.study.job import jobs_of

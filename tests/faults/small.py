@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from matplotlib import style
 
-from scenarios.commands.outcome import TABLES
+from probe.tables.run_directory import TABLES
 from scenarios.commands.run import Options, run_study
 from scenarios.execution.choosing import Choice
 from scenarios.study.overrides import Overrides

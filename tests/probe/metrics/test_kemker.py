@@ -46,7 +46,7 @@ def test_the_omegas_are_the_means_of_the_alphas_over_the_ideal():
 def test_an_alpha_exists_after_each_session_and_no_other(alpha):
     assert alpha(AccuracyMatrix.square([[0.75]]), 1) == 0.75
     for i in (0, 4):
-        with pytest.raises(InputError, match=rf"i = {i} .* sessions 1\.\.3"):
+        with pytest.raises(InputError, match=rf"i = {i} .* tasks 1\.\.3"):
             alpha(R, i)
 
 

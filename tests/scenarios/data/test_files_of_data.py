@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tests.finished.opened import opened_below
+from tests.finished.small import made
 from torchvision import datasets
 
 from probe.errors import InputError
@@ -17,8 +19,6 @@ from probe.examples import Examples
 from scenarios.data import datasets as module
 from scenarios.data.datasets import BUNDLED, LOADERS, Dataset, Location, files_of, load
 from scenarios.study.reading import check_study
-from tests.finished.opened import opened_below
-from tests.finished.small import made
 from tests.scenarios.data.test_datasets import write_cifar, write_idx, write_svhn
 from tests.scenarios.data.test_speech import file_of
 

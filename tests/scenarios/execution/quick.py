@@ -19,8 +19,8 @@ from probe.processes import birth
 from scenarios.study.identity import Identity, identify
 
 from probe.errors import NotWritten
-from probe.values.placement import CacheSettings
-from scenarios.commands.outcome import TABLES
+from probe.tables.run_directory import TABLES
+from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.execution.executor import Executor, Take
 from scenarios.execution.schedule import execute

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.commands.outcome import TABLES
+from probe.tables.run_directory import TABLES
 from scenarios.commands.run import Options, run_study
 from scenarios.commands.stopping import HOW_TO_GO_ON
 from scenarios.execution.choosing import Choice

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.over_seeds import over_seeds
+from probe.metrics.mean_over_seeds import mean_over_seeds
 from probe.metrics.scorecard import scorecard
 from probe.tables.rows import MetricRow, Row, SummaryRow, read_table
 from probe.tables.summary import summarize
@@ -156,7 +156,7 @@ def plain_metrics(made, rows):
                 for paper, metric, value in card.rows():
                     if value is not None:
                         found[job.learner, paper, metric, head].append((job.seed, value))
-    return {name: spread for name, pairs in found.items() if (spread := over_seeds(pairs))}
+    return {name: spread for name, pairs in found.items() if (spread := mean_over_seeds(pairs))}
 
 
 def plain_card(made, job, R, head, cells, last):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from probe.errors import InputError
-from probe.values.placement import CacheSettings
+from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.learners.base import RecipeChanges
 from scenarios.learners.catalogue import LEARNERS

@@ -18,9 +18,9 @@ from probe.training.fresh_weights import initialize
 from probe.values.allocation import CacheSettings
 from scenarios.learners.base import Learner
 from scenarios.learners.catalogue import LEARNERS
+from scenarios.learners.heads import count, counts_by_head
 from scenarios.networks import build_network
 from scenarios.streams.task import Scenario, Task
-from scenarios.study.heads import count, counts_by_head
 from scenarios.study.jobs import Job, parts_of
 from scenarios.study.measurement import Measurement, Spent
 from scenarios.study.resuming import keep, kept, resumed

@@ -13,10 +13,10 @@ from probe.metrics.murata import pra
 from probe.metrics.task_counts import TaskCounts
 from probe.training.costs import Cost
 from scenarios.learners.catalogue import LEARNERS
-from scenarios.study.heads import Head
+from scenarios.learners.heads import Head
 from scenarios.study.jobs import Job
 from scenarios.study.measurement import Measurement
-from scenarios.study.report import ReportSpec
+from scenarios.study.spec import ReportSpec
 
 Tasks = tuple[tuple[str, tuple[int, ...]], ...]
 """The name and the classes of each task, in executed order."""

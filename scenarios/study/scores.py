@@ -11,9 +11,9 @@ from probe.metrics.mean_over_seeds import SeedMean, mean_over_seeds
 from probe.metrics.murata import forgetting_strength
 from probe.metrics.scorecard import scorecard
 from probe.tables.rows import MetricRow
-from scenarios.study.heads import Head
-from scenarios.study.report import ReportSpec
+from scenarios.learners.heads import Head
 from scenarios.study.results import Result, own_head
+from scenarios.study.spec import ReportSpec
 
 CRITERIA_NAMES = dict(
     zip(CRITERIA, ("accuracy", "ms", "sss", "ce", "rem", "bwt_plus", "fwt"), strict=True)

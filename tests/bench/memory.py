@@ -28,7 +28,7 @@ from probe.values import allocation
 from scenarios.commands.run import Options, run_study
 from scenarios.data.datasets import LOADERS, Dataset
 from scenarios.execution.choosing import Choice
-from scenarios.study.overrides import Overrides
+from scenarios.study.source import Overrides
 
 GB = 10**9
 KINDS = ("VmHWM", "RssAnon", "RssFile")

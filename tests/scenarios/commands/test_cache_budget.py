@@ -10,9 +10,7 @@ from probe.errors import InputError
 from probe.tables.run_directory import TABLES
 from scenarios.commands.run import Options, run_study
 from scenarios.execution.choosing import Choice
-from scenarios.study.overrides import Overrides
-from scenarios.study.reading import check_study
-from scenarios.study.source import read_study
+from scenarios.study.source import Overrides, check_study, read_study
 
 STUDY = Overrides(learners=["finetune"], seeds=1, orders="none", epochs=1, train_limit=5)
 

@@ -20,12 +20,12 @@ from rich.console import Console
 from tests.scenarios.commands.test_printable import JOB
 
 from probe.tables.run_directory import TABLES
-from scenarios.commands.failures import show_ends
+from scenarios.commands.progress import show_ends
 from scenarios.commands.run import Options, run_study
 from scenarios.commands.stopping import HOW_TO_GO_ON
 from scenarios.execution.choosing import Choice
 from scenarios.execution.work import Ended
-from scenarios.study.overrides import Overrides
+from scenarios.study.source import Overrides
 from tests.bad_input.refused import contents
 from tests.scenarios.execution.quick import until, workers_of
 from tests.scenarios.execution.test_stopping_on_request import group, handles_signals

@@ -14,8 +14,7 @@ from rich.console import Console
 from tests.scenarios.commands.test_console import after, pra
 from tests.scenarios.study.toy_identity import identity, study
 
-from scenarios.commands.failures import show_ends
-from scenarios.commands.progress import show_progress
+from scenarios.commands.progress import show_ends, show_progress
 from scenarios.commands.results import show_omegas, show_results
 from scenarios.commands.terminal import printable
 from scenarios.execution.schedule import Waiting

@@ -18,7 +18,7 @@ from probe.errors import InputError
 from probe.examples import Examples
 from scenarios.data import datasets as module
 from scenarios.data.datasets import BUNDLED, LOADERS, Dataset, Location, files_of, load
-from scenarios.study.reading import check_study
+from scenarios.study.source import check_study
 from tests.scenarios.data.test_datasets import write_cifar, write_idx, write_svhn
 from tests.scenarios.data.test_speech import file_of
 

@@ -15,7 +15,7 @@ from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.data.datasets import Location
 from scenarios.study.job import run_job
 from scenarios.study.jobs import jobs_of
-from scenarios.study.reading import check_study
+from scenarios.study.source import check_study
 from scenarios.study.store import Store
 
 RECIPE = Recipe(epochs=3, batch_size=8, optimizer="adam", learning_rate=0.01, init="torch")

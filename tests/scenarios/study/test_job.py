@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from scenarios.data.datasets import Location
 from scenarios.study.job import run_job
 from scenarios.study.jobs import jobs_of
-from scenarios.study.reading import check_study
+from scenarios.study.source import check_study
 from scenarios.study.store import Store
 
 

@@ -11,8 +11,7 @@ from scenarios.learners.joint import OfflineSettings
 from scenarios.learners.kemker.fel import FelSettings
 from scenarios.learners.replay.er import ErSettings
 from scenarios.options import RunOptions
-from scenarios.study.overrides import overridden
-from scenarios.study.reading import check_study
+from scenarios.study.source import check_study, overridden
 
 STUDY = check_study(
     tomllib.loads("""

@@ -11,9 +11,8 @@ from probe.tables.run_directory import TIMES
 from scenarios.commands import run
 from scenarios.commands.run import Options, run_study
 from scenarios.execution.choosing import Choice
-from scenarios.study.overrides import Overrides
-from scenarios.study.reading import check_study
-from scenarios.study.report import ReportSpec
+from scenarios.study.source import Overrides, check_study
+from scenarios.study.spec import ReportSpec
 
 # Diaz-Rodriguez 2018, Table 1 in its own column order, and Table 3: CLscore under W1, W2, W3.
 TABLE_1 = ("rem", "bwt_plus", "fwt", "ms", "sss", "ce")

@@ -20,8 +20,8 @@ from scenarios.streams.task import Scenario
 from scenarios.study.job import run_job
 from scenarios.study.jobs import jobs_of, parts_of
 from scenarios.study.measurement import Measurement
-from scenarios.study.reading import check_study
 from scenarios.study.resuming import _DEVICE_FAILED
+from scenarios.study.source import check_study
 from scenarios.study.store import Store, quarantine_notes
 from tests.scenarios.learners.tiny_learners import SMALL
 

@@ -16,8 +16,8 @@ from probe.training.loop import Recipe
 from scenarios.learners.base import Learner
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.learners.competing_classes import barred_but, own_task
+from scenarios.learners.heads import counts_by_head
 from scenarios.streams.task import Scenario
-from scenarios.study.heads import counts_by_head
 from tests.scenarios.learners.tiny_learners import digits, learner
 
 CPU = torch.device("cpu")

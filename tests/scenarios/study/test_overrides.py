@@ -10,7 +10,8 @@ from scenarios.learners.base import RecipeChanges
 from scenarios.learners.joint import OfflineSettings
 from scenarios.learners.kemker.fel import FelSettings
 from scenarios.learners.replay.er import ErSettings
-from scenarios.study.source import Overrides, check_study
+from scenarios.options import RunOptions
+from scenarios.study.source import check_study, overridden
 
 STUDY = check_study(
     tomllib.loads("""
@@ -53,7 +54,7 @@ def changed(study):
 
 
 def test_no_flag_changes_nothing():
-    assert changed(Overrides().applied_to(STUDY)) == {}
+    assert changed(overridden(STUDY, RunOptions())) == {}
 
 
 @pytest.mark.parametrize(
@@ -64,9 +65,9 @@ def test_no_flag_changes_nothing():
         ({"orders": "shuffle:4"}, {"orders": "shuffle:4"}),
         ({"train_limit": 9}, {"scenario": {**SCENARIO, "train_limit": 9}}),
         ({"validation": 3}, {"scenario": {**SCENARIO, "validation": 3}}),
-        ({"heads": ["multi", " all"]}, {"report": {**REPORT, "heads": ("multi", "all")}}),
+        ({"heads": "multi, all"}, {"report": {**REPORT, "heads": ("multi", "all")}}),
         (
-            {"weights": ["mine = 1,0,0,0,0,0,0"]},
+            {"weights": ("mine = 1,0,0,0,0,0,0",)},
             {
                 "report": {
                     **REPORT,
@@ -75,7 +76,12 @@ def test_no_flag_changes_nothing():
             },
         ),
         (
-            {"weights": ["halves=0,0,0,0,0,0,1", "b=.5,0,0,0,0,0,.5"]},
+            {
+                "weights": (
+                    "halves=0,0,0,0,0,0,1",
+                    "b=.5,0,0,0,0,0,.5",
+                )
+            },
             {
                 "report": {
                     **REPORT,
@@ -86,11 +92,11 @@ def test_no_flag_changes_nothing():
     ],
 )
 def test_a_flag_wins_over_the_file_and_changes_nothing_else(flags, difference):
-    assert changed(Overrides(**flags).applied_to(STUDY)) == difference
+    assert changed(overridden(STUDY, RunOptions(**flags))) == difference
 
 
 def test_epochs_are_those_of_the_training_and_of_the_retraining():
-    study = Overrides(epochs=2).applied_to(STUDY)
+    study = overridden(STUDY, RunOptions(epochs=2))
     assert study.training == Recipe(epochs=2, batch_size=32)
     assert study.retraining == Recipe(epochs=2, batch_size=16)
     assert changed(study).keys() == {"training", "retraining"}
@@ -98,7 +104,7 @@ def test_epochs_are_those_of_the_training_and_of_the_retraining():
 
 def test_epochs_reach_a_retraining_that_follows_the_training():
     follows = check_study({**STUDY.model_dump(), "retraining": None}, "tiny")
-    study = Overrides(epochs=2).applied_to(follows)
+    study = overridden(follows, RunOptions(epochs=2))
     assert study.retraining is None
     assert study.retraining_recipe == Recipe(epochs=2, batch_size=32)
 
@@ -112,7 +118,7 @@ def test_epochs_win_over_a_learners_own():
         "ewc": {},
     }
     own = check_study({**STUDY.model_dump(), "learners": learners}, "tiny")
-    study = Overrides(epochs=2).applied_to(own)
+    study = overridden(own, RunOptions(epochs=2))
     assert study.learners["finetune"].training == RecipeChanges(epochs=2, batch_size=8)
     assert [study.recipe_of(name).epochs for name in learners] == [2, 2, 2]
     assert [study.recipe_of(name).batch_size for name in learners] == [8, 8, 32]
@@ -122,14 +128,14 @@ def test_epochs_win_over_a_learners_own():
 
 
 def test_epochs_reach_learners_that_the_study_does_not_have():
-    study = Overrides(epochs=2, learners=["offline", "fel", "geppnet"]).applied_to(STUDY)
+    study = overridden(STUDY, RunOptions(epochs=2, learners="offline,fel,geppnet"))
     assert [study.recipe_of(name).epochs for name in study.learners] == [2, 2, 2]
     assert study.learners["fel"] == FelSettings()
 
 
 def sets(scenario, *names):
     study = check_study({**STUDY.model_dump(), "scenario": scenario}, "tiny")
-    return Overrides(sets=list(names)).applied_to(study).scenario
+    return overridden(study, RunOptions(sets=",".join(names))).scenario
 
 
 def test_sets_take_the_place_of_the_studys():
@@ -161,7 +167,7 @@ def test_sets_that_cannot_be_are_refused(kind, names, message):
 
 
 def test_learners_are_the_studys_own_or_have_default_settings():
-    study = Overrides(learners=["offline", " er-many", "er"]).applied_to(STUDY)
+    study = overridden(STUDY, RunOptions(learners="offline, er-many,er"))
     assert list(study.learners) == ["offline", "er-many", "er"]
     assert study.learners["offline"] == OfflineSettings()
     assert study.learners["er"] == ErSettings(memory_per_class=5)
@@ -170,17 +176,17 @@ def test_learners_are_the_studys_own_or_have_default_settings():
 
 
 def test_all_flags_together():
-    flags = Overrides(
-        learners=["er"],
+    flags = RunOptions(
+        learners="er",
         seeds=2,
         orders="none",
         epochs=1,
         train_limit=5,
         validation=4,
-        heads=["multi"],
-        weights=["mine=0,1,0,0,0,0,0"],
+        heads="multi",
+        weights=("mine=0,1,0,0,0,0,0",),
     )
-    study = flags.applied_to(STUDY)
+    study = overridden(STUDY, flags)
     assert (study.scenario.validation, study.report.heads) == (4, ("multi",))
     assert list(study.report.weights) == ["halves", "mine"]
     assert list(study.learners) == ["er"]
@@ -200,36 +206,39 @@ def test_all_flags_together():
         ({"train_limit": -5}, "train_limit: .* got -5"),
         ({"validation": 0}, "scenario.validation: .* got 0"),
         (
-            {"heads": ["multi", "singel"]},
+            {"heads": "multi,singel"},
             "report.heads.1: .*'single', 'multi' or 'all', got 'singel'",
         ),
-        ({"heads": [""]}, "report.heads.0: .* got ''"),
-        ({"heads": ["all", "all"]}, "report.heads: heads names each head once, got all, all"),
-        ({"weights": ["mine"]}, "--weights expects NAME=w1,...,w7, got 'mine'"),
+        ({"heads": ""}, "report.heads.0: .* got ''"),
+        ({"heads": "all,all"}, "report.heads: heads names each head once, got all, all"),
+        ({"weights": ("mine",)}, "--weights expects NAME=w1,...,w7, got 'mine'"),
         (
-            {"weights": ["mine=1,0,0,a,0,0,0"]},
+            {"weights": ("mine=1,0,0,a,0,0,0",)},
             "--weights expects NAME=w1,...,w7, got 'mine=1,0,0,a",
         ),
-        ({"weights": ["mine=1,0"]}, "report.weights: got 2 weights, expected 7: A, MS, SSS, CE"),
-        ({"weights": ["mine=1,0,0,0,0,0,1"]}, "weights must sum to 1, got 2: divide each by their"),
-        ({"weights": ["mine=1,1,-1,0,0,0,0"]}, "weight of criterion SSS is -1, expected a number"),
-        ({"weights": ["mine=nan,1,0,0,0,0,0"]}, "weight of criterion A is nan, expected a number"),
-        ({"weights": ["W2=1,0,0,0,0,0,0"]}, "W2 is a weighting of the paper: choose another name"),
-        ({"weights": ["=1,0,0,0,0,0,0"]}, "'' is no name for a weighting"),
-        ({"weights": ["a[b=1,0,0,0,0,0,0"]}, r"'a\[b' is no name for a weighting: use letters"),
+        ({"weights": ("mine=1,0",)}, "report.weights: got 2 weights, expected 7: A, MS, SSS, CE"),
+        (
+            {"weights": ("mine=1,0,0,0,0,0,1",)},
+            "weights must sum to 1, got 2: divide each by their",
+        ),
+        ({"weights": ("mine=1,1,-1,0,0,0,0",)}, "weight of criterion SSS is -1, expected a number"),
+        ({"weights": ("mine=nan,1,0,0,0,0,0",)}, "weight of criterion A is nan, expected a number"),
+        ({"weights": ("W2=1,0,0,0,0,0,0",)}, "W2 is a weighting of the paper: choose another name"),
+        ({"weights": ("=1,0,0,0,0,0,0",)}, "'' is no name for a weighting"),
+        ({"weights": ("a[b=1,0,0,0,0,0,0",)}, r"'a\[b' is no name for a weighting: use letters"),
         ({"orders": "shuffle"}, "unknown orders 'shuffle': expected rotate, none or shuffle:N"),
-        ({"learners": ["finetun"]}, "unknown learner 'finetun': did you mean 'finetune'"),
-        ({"learners": ["er-mani"]}, "unknown learner 'er-mani': did you mean 'er-many'"),
-        ({"learners": ["er", "er"]}, "--learners expects different names a,b,c, got 'er,er'"),
-        ({"learners": [""]}, "--learners expects different names a,b,c, got ''"),
-        ({"learners": ["er", ""]}, "--learners expects different names a,b,c, got 'er,'"),
+        ({"learners": "finetun"}, "unknown learner 'finetun': did you mean 'finetune'"),
+        ({"learners": "er-mani"}, "unknown learner 'er-mani': did you mean 'er-many'"),
+        ({"learners": "er,er"}, "--learners expects different names a,b,c, got 'er,er'"),
+        ({"learners": ""}, "--learners expects different names a,b,c, got ''"),
+        ({"learners": "er,"}, "--learners expects different names a,b,c, got 'er,'"),
     ],
 )
 def test_a_flag_that_cannot_be_is_refused(flags, message):
     with pytest.raises(InputError, match=message):
-        Overrides(**flags).applied_to(STUDY)
+        overridden(STUDY, RunOptions(**flags))
 
 
 def test_flags_are_refused_together():
     with pytest.raises(InputError, match=r"orders: unknown orders 'x'.*; seeds: .* got 0"):
-        Overrides(seeds=0, orders="x").applied_to(STUDY)
+        overridden(STUDY, RunOptions(seeds=0, orders="x"))

@@ -8,11 +8,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field
 
 from probe.errors import unknown
 from scenarios.data.datasets import LOADERS, Dataset, Location, held_out, load
-from scenarios.streams.incremental import incremental
 from scenarios.streams.multimodal import multimodal
 from scenarios.streams.orders import MOST
 from scenarios.streams.permuted import permuted
-from scenarios.streams.split import split_by_class
+from scenarios.streams.split import incremental, split_by_class
 from scenarios.streams.task import Scenario
 
 

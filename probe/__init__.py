@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from probe.metrics.counts import Counts
     from probe.metrics.matrix import AccuracyMatrix
     from probe.retrain import cache_plan, partial_retrain
-    from probe.training.loop import Recipe
-    from probe.values.placement import CacheSettings
+    from probe.training.recipe import Recipe
+    from probe.values.allocation import CacheSettings
 
 __all__ = [
     "AccuracyMatrix",
@@ -32,10 +32,10 @@ __all__ = [
 
 _HOMES = {
     "AccuracyMatrix": "probe.metrics.matrix",
-    "CacheSettings": "probe.values.placement",
+    "CacheSettings": "probe.values.allocation",
     "Counts": "probe.metrics.counts",
     "Examples": "probe.examples",
-    "Recipe": "probe.training.loop",
+    "Recipe": "probe.training.recipe",
     "cache_plan": "probe.retrain",
     "candidates": "probe.cut.candidates",
     "partial_retrain": "probe.retrain",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from io import TextIOWrapper
 from pathlib import Path
 
 import numpy as np
@@ -46,8 +45,7 @@ def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
 
 def _read_csv(path: Path) -> NDArray[np.float64]:
     try:
-        with path.open("rb") as file:
-            text = TextIOWrapper(file, encoding="utf-8-sig").read()
+        text = path.read_text("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8 text: save it as comma-separated UTF-8") from None
     lines = [line.split(",") for line in text.rstrip().split("\n")] if text.strip() else []

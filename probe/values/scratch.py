@@ -1,7 +1,5 @@
 """Memory-mapped files that vanish by themselves, and what a crash can leave of them."""
 
-from __future__ import annotations
-
 import mmap
 import os
 import tempfile
@@ -20,7 +18,7 @@ _PIECE = 32
 _TRIES = 1000
 
 
-class Mapped:
+class MappedRows:
     """A matrix in a nameless file: `rows` (N, D), all zeros at first.
 
     The file has no name from the start (or from right after it), so that it is gone with the last

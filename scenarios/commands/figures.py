@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from figures.build import build
-from scenarios.commands.printable import printable
+from scenarios.commands.terminal import printable
 from scenarios.study.run_directory import read_setup, remarks, survey
 
 

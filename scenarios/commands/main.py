@@ -15,9 +15,8 @@ import typer
 
 from probe.errors import InputError
 from scenarios.commands.flags import with_options
-from scenarios.commands.output import READER_GONE, printed, say
-from scenarios.commands.printable import printable
 from scenarios.commands.stopping import HOW_TO_GO_ON, STOPPED, stoppable
+from scenarios.commands.terminal import READER_GONE, printable, printed, say
 from scenarios.commands.usage import call
 from scenarios.options import RunOptions
 

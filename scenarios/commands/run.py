@@ -13,11 +13,10 @@ from rich.console import Console
 from figures.build import build
 from probe.files import sweep
 from probe.tables.run_directory import TABLES, TIMES
-from probe.values.placement import CacheSettings
-from scenarios.commands.failures import show_ends, show_plan
-from scenarios.commands.outcome import show_outcome
-from scenarios.commands.printable import printable
-from scenarios.commands.progress import show_progress
+from probe.values.allocation import CacheSettings
+from scenarios.commands.progress import show_ends, show_plan, show_progress
+from scenarios.commands.results import show_outcome
+from scenarios.commands.terminal import printable
 from scenarios.data.datasets import Location
 from scenarios.device import device_named
 from scenarios.execution.choosing import executor_for, side_by_side
@@ -28,11 +27,9 @@ from scenarios.execution.work import Ended, Work
 from scenarios.options import RunOptions
 from scenarios.study.fingerprint import Setup, setup_of
 from scenarios.study.jobs import Job, jobs_of
-from scenarios.study.overrides import overridden
 from scenarios.study.preflight import cache_plans, refuse_misfits
-from scenarios.study.reading import check_study
 from scenarios.study.run_directory import describe, refuse_foreign, remarks, survey
-from scenarios.study.source import read_study
+from scenarios.study.source import check_study, overridden, read_study
 from scenarios.study.tables import write_tables
 
 _ROUNDS = 2
@@ -122,8 +119,10 @@ def _write_results(work: Work) -> None:
     """Bring tables and figures up to date: what was read last is what is written last."""
     with lock(work.root, wait=True):
         sweep(work.root)
+        # Another process may have described its own study there since this one began.
+        describe(work.root, work.setup)
         write_tables(work.setup, work.root)
-        build(work.root)
+        build(work.root, changed_only=True)
 
 
 def _shown(root: Path) -> list[str]:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from scenarios.commands.printable import printable
+from scenarios.commands.terminal import printable
 from scenarios.execution.locks import is_locked
 from scenarios.study.run_directory import JobState, read_setup, remarks, survey
 

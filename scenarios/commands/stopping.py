@@ -8,10 +8,8 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
-
-from scenarios.commands.output import say
 
 GRACE = 4.0
 """Seconds in which a process that was asked to stop may still end by itself."""
@@ -23,6 +21,7 @@ HOW_TO_GO_ON = "stopped: run the same command again to go on"
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SAYING = 0.3  # seconds in which a sentence must be said
+_STANDARD_ERROR = 2
 
 
 @contextmanager
@@ -88,6 +87,12 @@ class _Stop:
 
 def _say_unless_it_hangs(sentence: str) -> None:
     # Nobody may read, and the rest of the process may hang for just that reason.
-    saying = threading.Thread(target=say, args=(sentence,), daemon=True)
+    saying = threading.Thread(target=_say, args=(sentence,), daemon=True)
     saying.start()
     saying.join(_SAYING)
+
+
+def _say(sentence: str) -> None:
+    # Past Python's own buffers, which another thread may have locked.
+    with suppress(OSError):
+        os.write(_STANDARD_ERROR, f"{sentence}\n".encode())

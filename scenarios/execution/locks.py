@@ -8,7 +8,15 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from probe.errors import NotWritten
 from probe.files import make_folder, not_written
+
+_NAME = "lock"
+
+# Whoever looks at a lock takes it for less than a millisecond: one that is free after a moment was
+# not held.
+_MOMENT = 0.05  # seconds
+_POLL = 0.005
 
 
 class Locked(Exception):
@@ -24,9 +32,9 @@ def lock(folder: Path, wait: bool = False) -> Iterator[None]:
     else raises Locked. Raises NotWritten if the folder cannot be written to.
     """
     make_folder(folder)
-    held = FileLock(folder / _NAME, blocking=wait)
+    held = FileLock(folder / _NAME)
     try:
-        held.acquire()
+        held.acquire(timeout=-1 if wait else _MOMENT, poll_interval=_POLL)
     except Timeout:
         raise Locked(f"{folder} is locked by another process") from None
     except OSError as error:
@@ -38,7 +46,10 @@ def lock(folder: Path, wait: bool = False) -> Iterator[None]:
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether a process holds the folder's lock; makes nothing."""
+    """Whether a process holds the folder's lock; makes nothing.
+
+    No process that may not write there can tell: for it no lock is held.
+    """
     if not (folder / _NAME).exists():
         return False
     try:
@@ -46,6 +57,5 @@ def is_locked(folder: Path) -> bool:
             return False
     except Locked:
         return True
-
-
-_NAME = "lock"
+    except NotWritten:
+        return False

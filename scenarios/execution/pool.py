@@ -13,12 +13,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from multiprocessing.context import BaseContext
 
+from probe.errors import InputError
 from scenarios.environment import variable
 from scenarios.execution.executor import Finished, Take
 from scenarios.execution.work import Ended, Event, Work, carried_out
 from scenarios.study.jobs import Job
 
 _POLL = 0.2  # seconds between two looks at what the workers have finished
+
+# Torch loads its compiler with the first optimizer, and a study its small data sets with
+# scikit-learn: together that takes a worker longer than a small job.
+_PRELOADED = ("scenarios.execution.work", "torch._dynamo", "sklearn.datasets")
 
 
 class Pool:
@@ -32,7 +37,7 @@ class Pool:
         self._devices = devices
 
     def events(self, work: Work, take: Take) -> Generator[Event]:
-        """See `Executor.events`."""
+        """See `Executor.events`; raises InputError if there are too many workers to start."""
         workers = [_Worker(replace(work, device=device)) for device in self._devices]
         seen = Finished(work)
         try:
@@ -73,6 +78,11 @@ class _Worker:
             # It was killed while it had nothing to do.
             self.stop()
             self.future = self._submit(job)
+        except OSError as error:
+            raise InputError(
+                f"cannot start another worker ({error.strerror}): run the same command again with "
+                f"fewer --workers"
+            ) from None
 
     def end(self) -> Ended:
         future, job, self.future = self.future, self._job, None
@@ -103,14 +113,14 @@ class _Worker:
 
 
 def _context() -> BaseContext:
-    """Return how processes are started: forked from one that has torch and our code loaded.
+    """Return how processes are started: forked from one that has loaded what a job needs.
 
     So each after the first starts at once. Spawned where there is no such server.
     """
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["scenarios.execution.work"])
+    context.set_forkserver_preload(list(_PRELOADED))
     return context
 
 

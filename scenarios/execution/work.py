@@ -14,7 +14,7 @@ from typing import Literal
 import torch
 
 from probe.errors import InputError, NotWritten
-from probe.values.placement import CacheSettings
+from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.execution.locks import Locked, is_locked, lock
 from scenarios.streams.task import Scenario
@@ -52,8 +52,11 @@ class Work:
         return parts_of(self.setup.study, job)
 
     def finished(self, job: Job) -> set[str]:
-        """The parts of the job for which there is a file."""
-        return self.store(job).finished() & set(self.parts(job))
+        """The parts of the job for which there is a file; none if they are to be made again."""
+        store = self.store(job)
+        if self.recompute and store.made_by_other_code(store.contents()):
+            return set()
+        return store.finished() & set(self.parts(job))
 
     def retraining_left(self, jobs: Iterable[Job]) -> bool:
         """Whether a model has yet to be retrained behind some feature."""
@@ -61,11 +64,12 @@ class Work:
         return any(part.startswith("feature-") for part in left)
 
     def is_finished(self, job: Job) -> bool:
-        """Whether every part of the job is there, not corrupt and not to be computed again."""
+        """Whether every part of the job is there, not corrupt and not to be made again."""
         store = self.store(job)
-        if self.recompute and store.made_by_other_code():
+        contents = store.contents()
+        if self.recompute and store.made_by_other_code(contents):
             return False
-        return all(store.holds(part) for part in self.parts(job))
+        return contents.finished >= set(self.parts(job))
 
     def is_locked(self, job: Job) -> bool:
         """Whether another process does the job now."""
@@ -144,7 +148,7 @@ def _do(work: Work, job: Job) -> Iterator[str]:
     with _one_thread(), lock(work.folder(job)):
         store = work.store(job)
         store.sweep()
-        if work.recompute and store.made_by_other_code():
+        if work.recompute and store.made_by_other_code(store.contents()):
             store.clear()
         if not work.is_finished(job):
             study = work.setup.study

@@ -2,41 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 from torch import Tensor, nn
 
 from probe.examples import Examples
 from probe.seeding import stream
 from probe.training.costs import Cost, OpsMeter, bytes_of, one_pass_ops
-from probe.training.loop import Objective, Optimizer, Recipe, fit, optimizer_ops
+from probe.training.loop import Objective, fit, optimizer_ops
+from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners.exemplars import ExemplarSettings
 from scenarios.streams.task import Scenario, Task
-
-
-class RecipeChanges(BaseModel):
-    """What a learner trains by in place of the study's recipe; None = as the study says.
-
-    epochs, batch_size: 1 or more; learning_rate: above 0; see `Recipe`.
-
-    >>> RecipeChanges(epochs=1).instead_of(Recipe(epochs=5, batch_size=8)).batch_size
-    8
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    epochs: int | None = Field(default=None, ge=1)
-    batch_size: int | None = Field(default=None, ge=1)
-    optimizer: Optimizer | None = None
-    learning_rate: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-
-    def instead_of(self, recipe: Recipe) -> Recipe:
-        """Return the recipe with these changes."""
-        return replace(recipe, **self.model_dump(exclude_none=True))
 
 
 class Settings(BaseModel):
@@ -194,3 +173,12 @@ class Learner(Objective):
     def stream(self, purpose: str) -> torch.Generator:
         """Return the learner's CPU generator for a purpose in the task at hand."""
         return stream(self.seed, purpose, self.learned)
+
+
+def named(tensors: Mapping[str, Tensor], start: str) -> dict[str, Tensor]:
+    """Return the tensors whose names start like that, by the rest of their names.
+
+    >>> named({"anchor.weight": torch.ones(1), "score.weight": torch.zeros(1)}, "anchor.")
+    {'weight': tensor([1.])}
+    """
+    return {n.removeprefix(start): each for n, each in tensors.items() if n.startswith(start)}

@@ -13,7 +13,6 @@ from scenarios.learners.catalogue import LEARNERS
 _ROOT = Path(__file__).parents[2]
 _PACKAGES = ("probe", "scenarios")
 _JOB = "scenarios.study.job"
-_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @cache
@@ -47,12 +46,17 @@ def modules_of(module: str) -> frozenset[str]:
 def _syntax(module: str) -> tuple[str, tuple[str, ...]]:
     """Return a hash of a module without its docstrings, and the modules of ours it imports."""
     path = _path(module)
-    tree = ast.parse(path.read_bytes() if path else b"")
-    for node in ast.walk(tree):
-        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:]
+    tree = _Undocumented().visit(ast.parse(path.read_bytes() if path else b""))
     code = hashlib.sha256(ast.dump(tree).encode()).hexdigest()
     return code, tuple(name for name in _imported(tree) if _path(name))
+
+
+class _Undocumented(ast.NodeTransformer):
+    """Takes all docstrings away, also what is said below a constant."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
+        said = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        return None if said else node
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:

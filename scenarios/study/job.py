@@ -15,12 +15,12 @@ from probe.errors import InputError, NotWritten
 from probe.retrain import retrain_each
 from probe.seeding import global_stream, stream
 from probe.training.fresh_weights import initialize
-from probe.values.placement import CacheSettings
+from probe.values.allocation import CacheSettings
 from scenarios.learners.base import Learner
 from scenarios.learners.catalogue import LEARNERS
+from scenarios.learners.heads import count, counts_by_head
 from scenarios.networks import build_network
 from scenarios.streams.task import Scenario, Task
-from scenarios.study.heads import count, counts_by_head
 from scenarios.study.jobs import Job, parts_of
 from scenarios.study.measurement import Measurement, Spent
 from scenarios.study.resuming import keep, kept, resumed

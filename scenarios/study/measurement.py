@@ -60,13 +60,17 @@ class Measurement:
 
         Raises KeyError, ValueError, TypeError or OverflowError for what it cannot have given.
         """
-        counts, spent = record["counts"], record["spent"]
+        counts, spent = dict(record["counts"]), record["spent"]
         if set(counts) not in (_HEADS if part.startswith("step-") else [{"single"}]):
             raise ValueError(f"{part} has not the heads {', '.join(counts)}")
         return cls(
             counts={head: _unpacked(tables) for head, tables in counts.items()},
-            spent=spent and Spent(cost=Cost(**spent["cost"]), seconds=spent["seconds"]),
+            spent=None if spent is None else _spent(spent),
         )
+
+
+def _spent(record: Mapping[str, Any]) -> Spent:
+    return Spent(cost=Cost(**record["cost"]), seconds=record["seconds"])
 
 
 def _packed(tables: Sequence[Counts]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from probe.examples import Examples
 from probe.retrain import SAMPLE, cache_plan
-from probe.values.placement import CacheSettings, Placed
+from probe.values.allocation import Allocation, CacheSettings
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.streams.task import Scenario
 from scenarios.study.job import network_of
@@ -24,7 +24,7 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
 
 def cache_plans(
     study: Study, scenario: Scenario, cache: CacheSettings
-) -> dict[str, tuple[Placed, ...]]:
+) -> dict[str, tuple[Allocation, ...]]:
     """Return where jobs keep their features' values, by network: the study's or a learner's own."""
     train = sum(len(task.train) for task in scenario.tasks)
     test = sum(len(task.test) for task in scenario.tasks)

@@ -9,14 +9,19 @@ import torch
 from torch import Tensor
 
 from probe.training.costs import Cost
-from scenarios.learners.base import Learner
-from scenarios.learners.penalties.quadratic import named
+from scenarios.learners.base import Learner, named
 from scenarios.streams.task import Task
 from scenarios.study.measurement import Spent
 from scenarios.study.store import Checkpoint, Store
 
 # Beside the learner's own state in a checkpoint: what its last task cost, and how long it took.
 _COST, _SECONDS = "cost", "seconds"
+
+# What a device says that fails; the second is a RuntimeError without a name in older torch.
+_DEVICE_FAILED = (
+    torch.OutOfMemoryError,
+    getattr(torch, "AcceleratorError", torch.OutOfMemoryError),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +76,7 @@ def kept(
     learner = fresh()
     try:
         spent = _restore(learner, here, past)
-    except torch.OutOfMemoryError:
+    except _DEVICE_FAILED:
         raise
     except (RuntimeError, LookupError, ValueError, TypeError, OverflowError) as error:
         reason = f"the learner cannot be restored from it ({type(error).__name__})"

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from probe.errors import InputError
 from probe.files import replacing
@@ -28,12 +27,10 @@ def refuse_foreign(root: Path) -> None:
         return
     except OSError as error:
         raise InputError(f"cannot use {root} ({error.strerror}): choose another --out") from None
-    if entries and not entries & {_DESCRIPTION, "jobs"}:
+    # The lock alone is that of a run which has just begun, or was killed just then.
+    if entries - {"lock"} and not entries & {_DESCRIPTION, "jobs"}:
         raise InputError(f"{root} is not empty and holds no study: choose another --out")
-    if "format" in _described(root):
-        raise InputError(
-            f"{root} was written by an earlier version of forgetting-probe: choose another --out"
-        )
+    _refuse_older(root)
 
 
 def describe(root: Path, setup: Setup) -> None:
@@ -58,6 +55,7 @@ def read_setup(root: Path) -> Setup:
         raise InputError(
             f"{root} holds no study (no {_DESCRIPTION}): name the directory of a `probe run`"
         )
+    _refuse_older(root)
     try:
         record = json.loads(path.read_bytes())
         return Setup(
@@ -122,15 +120,13 @@ def remarks(root: Path, states: Sequence[JobState]) -> Iterator[str]:
 
 def _state(setup: Setup, root: Path, job: Job) -> JobState:
     store, parts = store_of(setup, root, job), parts_of(setup.study, job)
-    there = store.finished()
-    written = [part for part in parts if part in there]
-    corrupt = tuple(part for part in written if not store.holds(part))
+    contents = store.contents()
     return JobState(
         job=job,
         parts=len(parts),
-        done=len(written) - len(corrupt),
-        corrupt=corrupt,
-        other_code=store.made_by_other_code(),
+        done=len(contents.finished & set(parts)),
+        corrupt=tuple(part for part in parts if part in contents.corrupt),
+        other_code=store.made_by_other_code(contents),
         others=tuple(store.others()),
     )
 
@@ -139,9 +135,14 @@ def _jobs(count: int) -> str:
     return "1 job" if count == 1 else f"{count} jobs"
 
 
-def _described(root: Path) -> dict[str, Any]:
+def _refuse_older(root: Path) -> None:
+    """Raise InputError for a study of an earlier version, which has kept results otherwise."""
     try:
         record = json.loads((root / _DESCRIPTION).read_bytes())
     except (OSError, ValueError, RecursionError):
-        return {}
-    return record if isinstance(record, dict) else {}
+        return
+    if isinstance(record, dict) and "format" in record:
+        raise InputError(
+            f"{root} was written by an earlier version of forgetting-probe: run its study again "
+            f"with another --out"
+        )

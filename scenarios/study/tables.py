@@ -58,7 +58,8 @@ def read_results(setup: Setup, root: Path) -> Iterator[Result]:
 def write_tables(setup: Setup, root: Path) -> bool:
     """Write the tables of TABLES, and that of times; return whether no part was missing.
 
-    They are made of what is finished so far.
+    They are made of what is finished so far. The same results give the same bytes, but for the
+    times.
     """
     study, results = setup.study, list(read_results(setup, root))
     _replace(root / "summary.csv", SummaryRow, summary_rows(results))

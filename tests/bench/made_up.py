@@ -11,7 +11,7 @@ from scenarios.study.identity import Identity
 from probe.metrics.counts import Counts
 from probe.training.costs import Cost
 from scenarios.study.job import jobs_of, parts_of
-from scenarios.study.reading import check_study
+from scenarios.study.source import check_study
 from scenarios.study.store import Measurement, Spent, Store
 
 HEADS = ("single", "multi", "all")

@@ -24,11 +24,11 @@ from rich.table import Table
 
 from probe.examples import Examples
 from probe.seeding import stream
-from probe.values import placement
+from probe.values import allocation
 from scenarios.commands.run import Options, run_study
 from scenarios.data.datasets import LOADERS, Dataset
 from scenarios.execution.choosing import Choice
-from scenarios.study.overrides import Overrides
+from scenarios.study.source import Overrides
 
 GB = 10**9
 KINDS = ("VmHWM", "RssAnon", "RssFile")
@@ -71,7 +71,7 @@ def _in_a_process(examples: int, budget: int, room: int) -> dict[str, object]:
 
 def _child() -> None:
     examples, budget, room = map(int, sys.argv[1:])
-    placement._free_disk = lambda folder: 2 * room
+    allocation._free_disk = lambda folder: 2 * room
     LOADERS["mnist"] = lambda location: _made_up(examples)
     start = time.perf_counter()
     runs = Path("runs")  # not the system's, which may lie in memory

@@ -22,13 +22,12 @@ from rich.table import Table
 from scenarios.study.identity import identify, read_identity
 
 from probe.tables.rows import MetricRow, Row, SummaryRow, write_table
-from probe.values.placement import CacheSettings
+from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.execution.work import Work
 from scenarios.study.job import jobs_of
-from scenarios.study.reading import check_study
 from scenarios.study.scores import metric_rows
-from scenarios.study.source import read_study
+from scenarios.study.source import check_study, read_study
 from scenarios.study.tables import measured_rows, read_results, summary_rows
 from tests.bench.made_up import Shape, write_parts, write_study
 

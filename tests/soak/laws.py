@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from scenarios.study.identity import Identity
 
-from scenarios.commands.outcome import TABLES
+from probe.tables.run_directory import TABLES
 from scenarios.study.job import Job, jobs_of, parts_of
 from scenarios.study.store import Store
 

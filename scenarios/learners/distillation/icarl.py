@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from probe.examples import Examples
-from probe.training.loop import Recipe
 from probe.training.penultimate import in_batches, penultimate, penultimate_of
+from probe.training.recipe import Recipe
 from scenarios.learners import base
 from scenarios.learners.continual import ContinualSettings
 from scenarios.learners.distillation.teacher import DistillingLearner

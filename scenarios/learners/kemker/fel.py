@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from probe.errors import InputError
+from probe.training.recipe import RecipeChanges
 from scenarios.learners import base
-from scenarios.learners.base import RecipeChanges
 from scenarios.learners.continual import ContinualLearner, ContinualSettings
 
 

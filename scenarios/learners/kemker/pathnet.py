@@ -17,9 +17,10 @@ from probe.errors import InputError
 from probe.examples import Examples
 from probe.training.costs import OpsMeter
 from probe.training.fresh_weights import initialize
-from probe.training.loop import Objective, Recipe, fit, optimizer_ops
+from probe.training.loop import Objective, fit, optimizer_ops
+from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners import base
-from scenarios.learners.base import Learner, RecipeChanges
+from scenarios.learners.base import Learner
 from scenarios.learners.kemker.path_network import LiftedPath, PathNetwork
 from scenarios.streams.task import Scenario, Task
 

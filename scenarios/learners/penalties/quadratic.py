@@ -10,6 +10,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from scenarios.learners.base import named
 from scenarios.learners.continual import ContinualLearner, ContinualSettings
 
 _CONSTANT = "constant"
@@ -116,7 +117,7 @@ class Quadratic:
         """Return the penalty that `to_tensors` wrote, None if it is not among the tensors."""
         if _CONSTANT not in tensors:
             return None
-        importance, anchor = of_kind(tensors, "importance"), of_kind(tensors, "anchor")
+        importance, anchor = named(tensors, "importance."), named(tensors, "anchor.")
         return cls(importance, anchor, float(tensors[_CONSTANT]))
 
 
@@ -127,13 +128,3 @@ def by_kind(**kinds: Mapping[str, Tensor]) -> dict[str, Tensor]:
     {'anchor.weight': tensor([1.]), 'score.weight': tensor([0.])}
     """
     return {f"{kind}.{n}": each for kind, part in kinds.items() for n, each in part.items()}
-
-
-def of_kind(tensors: Mapping[str, Tensor], kind: str) -> dict[str, Tensor]:
-    """Return those of one kind that `by_kind` named, by the names of their parameters.
-
-    >>> of_kind({"anchor.weight": torch.ones(1), "score.weight": torch.zeros(1)}, "anchor")
-    {'weight': tensor([1.])}
-    """
-    start = f"{kind}."
-    return {n.removeprefix(start): each for n, each in tensors.items() if n.startswith(start)}

@@ -5,12 +5,12 @@ import sys
 
 import pytest
 
+from probe.tables.run_directory import TABLES, TIMES
 from scenarios.commands.main import main
-from scenarios.commands.outcome import TABLES, TIMES
 from scenarios.data.datasets import LOADERS
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.networks import ARCHITECTURES
-from tests.bad_input.making import TINY
+from tests.bad_input.making import TINY, study
 from tests.bad_input.refused import assert_refused, contents
 
 DRAWN = ("depth", "bias", "matrix", "curves", "tasks", "spider", "scores")
@@ -18,8 +18,8 @@ FIGURES = [f"{name}.{kind}" for name in DRAWN for kind in ("png", "svg")]
 FILES = {
     "damaged/study.json": "{",
     "tiny.toml": TINY,
-    "diverges.toml": TINY.replace("epochs = 1", "epochs = 3\nlearning_rate = 1e30"),
-    "blows.toml": TINY.replace("epochs = 1", "epochs = 1\nlearning_rate = 1e30"),
+    "diverges.toml": study({"training.epochs": "3", "training.learning_rate": "1e30"}),
+    "blows.toml": study({"training.learning_rate": "1e30"}),
 }
 
 # What a run directory of another study, or a damaged one, must say.

@@ -17,9 +17,8 @@ from scenarios.learners.base import Learner, Settings
 from scenarios.learners.catalogue import LEARNERS, AnySettings, settings_of
 from scenarios.options import RunOptions
 from scenarios.study.fingerprint import setup_of
-from scenarios.study.overrides import overridden
-from scenarios.study.reading import check_study
 from scenarios.study.run_directory import describe, read_setup
+from scenarios.study.source import check_study, overridden
 from scenarios.study.spec import Study
 
 
@@ -51,7 +50,7 @@ def test_no_two_names_are_of_one_learner() -> None:
 def test_a_study_imports_the_learners_it_names_and_no_other() -> None:
     code = """
 import sys
-from scenarios.study.reading import check_study
+from scenarios.study.source import check_study
 raw = {"name": "one", "scenario": {"data": "digits"}, "network": {"name": "mlp"}}
 before = {name for name in sys.modules if name.startswith("scenarios.learners.")}
 check_study({**raw, "learners": {"si": {}}}, "one")

@@ -16,7 +16,7 @@ from scenarios.learners.base import Learner
 from scenarios.streams.task import Task
 from scenarios.study import job
 from scenarios.study.jobs import jobs_of
-from scenarios.study.reading import check_study
+from scenarios.study.source import check_study
 from scenarios.study.store import Store
 
 RAW = {

@@ -11,12 +11,11 @@ import torch
 from torch import Tensor
 
 from probe.errors import InputError
-from probe.training.loop import Recipe
+from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.data.datasets import Location
-from scenarios.learners.base import RecipeChanges
 from scenarios.study.job import run_job
 from scenarios.study.jobs import jobs_of
-from scenarios.study.reading import check_study
+from scenarios.study.source import check_study
 from scenarios.study.store import Store
 
 RECIPE = Recipe(epochs=3, batch_size=8, optimizer="adam", learning_rate=0.01, init="torch")
@@ -49,7 +48,7 @@ def test_one_change_changes_one_thing(name: str) -> None:
 
 def test_no_change_changes_nothing_and_all_change_all() -> None:
     assert RecipeChanges().instead_of(RECIPE) == RECIPE
-    assert set(CHANGES) == set(RecipeChanges.model_fields)
+    assert set(CHANGES) == {field.name for field in fields(RecipeChanges)}
     assert RecipeChanges(**CHANGES).instead_of(RECIPE) == replace(RECIPE, **CHANGES)
 
 

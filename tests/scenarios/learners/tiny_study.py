@@ -14,10 +14,10 @@ from probe.training.loop import Recipe
 from scenarios.data.datasets import Dataset, load
 from scenarios.learners.base import Learner
 from scenarios.learners.catalogue import LEARNERS, settings_of
+from scenarios.learners.heads import counts_by_head
 from scenarios.networks import mlp
 from scenarios.streams.split import first_of_each, split_by_class
 from scenarios.streams.task import Scenario
-from scenarios.study.heads import counts_by_head
 from tests.scenarios.learners.tiny_learners import SMALL
 
 RECIPE = Recipe(epochs=4, batch_size=8, learning_rate=0.01, init="torch")

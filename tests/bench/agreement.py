@@ -14,7 +14,7 @@ from probe.examples import Examples
 from probe.seeding import stream
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe, fit
-from scenarios.data.datasets import Location, load
+from scenarios.data.datasets import Location, limited, load
 from scenarios.networks import build_network
 from scenarios.streams.split import split_by_class
 from scenarios.streams.task import Scenario
@@ -41,7 +41,7 @@ def losses(subjects: Sequence[Subject]) -> tuple[Table, dict[str, object]]:
 
 def scores(data: Path, seeds: int, per_class: int, epochs: int) -> tuple[Table, dict[str, object]]:
     """Compare PRA on MNIST over seeds: the mean of the paired differences, and its error."""
-    scenario = split_by_class(load("mnist", Location(data)), 2, per_class)
+    scenario = split_by_class(limited(load("mnist", Location(data)), per_class))
     rows = np.array([_pra(scenario, seed, epochs) for seed in range(seeds)])
     stages = obvious.stages(build_network("cnn3", (1, 28, 28), 10))
     table = Table("feature", "obvious", "fp32 - obvious", "bf16 - obvious")

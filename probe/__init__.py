@@ -5,6 +5,7 @@ line's `--help`) does not load torch.
 """
 
 from importlib import import_module
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
     from probe.metrics.counts import Counts
     from probe.metrics.matrix import AccuracyMatrix
     from probe.retrain import cache_plan, partial_retrain
-    from probe.training.loop import Recipe
-    from probe.values.placement import CacheSettings
+    from probe.training.recipe import Recipe
+    from probe.values.allocation import CacheSettings
 
 __all__ = [
     "AccuracyMatrix",
@@ -31,10 +32,10 @@ __all__ = [
 
 _HOMES = {
     "AccuracyMatrix": "probe.metrics.matrix",
-    "CacheSettings": "probe.values.placement",
+    "CacheSettings": "probe.values.allocation",
     "Counts": "probe.metrics.counts",
     "Examples": "probe.examples",
-    "Recipe": "probe.training.loop",
+    "Recipe": "probe.training.recipe",
     "cache_plan": "probe.retrain",
     "candidates": "probe.cut.candidates",
     "partial_retrain": "probe.retrain",
@@ -43,6 +44,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return version("forgetting-probe")
     if name not in _HOMES:
         raise AttributeError(f"module 'probe' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

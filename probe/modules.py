@@ -1,10 +1,8 @@
 """Walking the modules of a model: its layers by name, its mode, buffers and copies."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -36,15 +34,11 @@ def tap(
     ...     _ = model(torch.zeros(2, 3, 4))
     1 (2, 12)
     """
-    handles = []
-    try:
+    with ExitStack() as hooks:
         for name in names:
-            hook = _hook(name, receive)
-            handles.append(layer(model, name).register_forward_hook(hook))
+            hook = layer(model, name).register_forward_hook(_hook(name, receive))
+            hooks.enter_context(hook)
         yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def unwrapped(model: nn.Module) -> nn.Module:
@@ -53,11 +47,9 @@ def unwrapped(model: nn.Module) -> nn.Module:
     >>> unwrapped(nn.DataParallel(nn.ReLU()))
     ReLU()
     """
-    while True:
-        name = next((n for n, kinds in _WRAPPERS.items() if type(model).__name__ in kinds), None)
-        if name is None:
-            return model
+    while name := _WRAPPERS.get(type(model).__name__):
         model = model.get_submodule(name)
+    return model
 
 
 def named_state(model: nn.Module) -> dict[str, Tensor]:
@@ -75,10 +67,8 @@ def _hook(
 
 
 # By their names: to import them is slow, and some builds of torch lack them.
-_WRAPPERS = {
-    "module": {"DataParallel", "DistributedDataParallel", "AveragedModel"},
-    "_orig_mod": {"OptimizedModule"},
-}
+_WRAPPERS = dict.fromkeys(("DataParallel", "DistributedDataParallel", "AveragedModel"), "module")
+_WRAPPERS["OptimizedModule"] = "_orig_mod"
 
 
 @contextmanager
@@ -131,18 +121,15 @@ def kept_buffers(model: nn.Module) -> Iterator[None]:
 
 
 def tensors_in(value: object) -> list[Tensor]:
-    """Return the tensors in nested tuples, lists and dicts, in order."""
-    found: list[Tensor] = []
-    _gather(value, found)
-    return found
+    """Return the tensors in nested tuples, lists and dicts, in order.
 
-
-def _gather(value: object, found: list[Tensor]) -> None:
+    >>> len(tensors_in((torch.ones(2), [None, {"a": torch.ones(3)}], 5)))
+    2
+    """
     if isinstance(value, Tensor):
-        found.append(value)
-    elif isinstance(value, (tuple, list)):
-        for part in value:
-            _gather(part, found)
-    elif isinstance(value, dict):
-        for part in value.values():
-            _gather(part, found)
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (tuple, list)):
+        return [tensor for part in value for tensor in tensors_in(part)]
+    return []

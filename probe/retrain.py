@@ -1,7 +1,5 @@
 """The protocol for one model: retrain what each feature does not need, and count what results."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,10 +16,10 @@ from probe.metrics.murata import pra, task_f1
 from probe.modules import mode
 from probe.seeding import stream
 from probe.training.evaluation import predict_each
-from probe.training.loop import Recipe, fit
-from probe.values.filling import Serving
-from probe.values.placement import CacheSettings, Placed
-from probe.values.stored import Served
+from probe.training.loop import fit
+from probe.training.recipe import Recipe
+from probe.values.allocation import Allocation, CacheSettings
+from probe.values.cache import LabelledRows, ValueCache
 
 SAMPLE = 64  # examples on which a cut is checked
 
@@ -49,7 +47,7 @@ class PartialRetraining:
 
     @property
     def task_f1(self) -> NDArray[np.float64]:
-        """(L, T) micro-F1 of each feature's M_i on each task, by place in the executed order."""
+        """(L, T) micro-F1 of each feature's M_i on each task, in executed order; in [0, 1]."""
         return np.array([task_f1(counts, self.tasks) for counts in self.counts.values()])
 
 
@@ -85,14 +83,14 @@ def partial_retrain(
     >>> result.features, result.task_f1.shape
     (('1', '2'), (2, 2))
     """
-    places = tuple(tuple(int(c) for c in task) for task in tasks)
-    check_tasks(places, classes := sum(map(len, places)))
+    executed = tuple(tuple(int(c) for c in task) for task in tasks)
+    check_tasks(executed, classes := sum(map(len, executed)))
     for name, examples in (("train", train), ("test", test)):
         check_examples(examples, range(classes), name)
     chosen = recipe or Recipe()
     each = retrain_each(model, features, train, test, classes, chosen, seed, cache, output)
     counts = {f: Counts.of(test.y.cpu(), labels.cpu(), classes) for f, labels in each}
-    return PartialRetraining(tasks=places, counts=counts)
+    return PartialRetraining(tasks=executed, counts=counts)
 
 
 def retrain_each(
@@ -114,23 +112,23 @@ def retrain_each(
     """
     device = next((p.device for p in model.parameters()), train.x.device)
     train, test = train.to(device), test.to(device)
-    serving = Serving(cache, recipe.batch_size, device)
+    values = ValueCache(cache, recipe.batch_size, device)
     cuts = _cuts(model, features, test.x[:SAMPLE], output)
-    plan = serving.plan(cuts, test.x[:SAMPLE], (len(train), len(test)))
+    plan = values.plan(cuts, test.x[:SAMPLE], (len(train), len(test)))
     learnt = [cut for cut in cuts if cut.trainable]
-    seen = serving.rows(learnt, plan, train.x)
-    unseen = serving.rows(cuts, plan, test.x)
+    seen = values.rows(learnt, plan, train.x)
+    unseen = values.rows(cuts, plan, test.x)
     for cut in cuts:
         if cut.trainable:
             cut.reinitialize(recipe.init, stream(seed, "tail", cut.feature))
             try:
                 # A feature's values are dropped once they have served.
-                data = Served(seen.pop(cut.feature), train.y)
+                data = LabelledRows(seen.pop(cut.feature), train.y)
                 fit(cut.tail, data, recipe, stream(seed, "retrain", cut.feature))
             except InputError as error:
                 raise InputError(f"retraining behind {cut.feature!r}: {error}") from None
         with mode(cut.tail, training=False):
-            data = Served(unseen.pop(cut.feature), test.y)
+            data = LabelledRows(unseen.pop(cut.feature), test.y)
             yield cut.feature, predict_each(cut.tail, data, classes, {"": None})[""]
 
 
@@ -142,7 +140,7 @@ def cache_plan(
     recipe: Recipe | None = None,
     cache: CacheSettings | None = None,
     output: Output = None,
-) -> tuple[Placed, ...]:
+) -> tuple[Allocation, ...]:
     """Return where `partial_retrain` will keep each feature's values, before anything is trained.
 
     sample: (B, ...) inputs; sizes: how many training and test examples there will be. Raises
@@ -154,8 +152,8 @@ def cache_plan(
     >>> print(*plan)
     1: 2.2 MB, in memory
     """
-    serving = Serving(cache, (recipe or Recipe()).batch_size, sample.device)
-    return serving.plan(_cuts(model, features, sample, output), sample, sizes)
+    values = ValueCache(cache, (recipe or Recipe()).batch_size, sample.device)
+    return values.plan(_cuts(model, features, sample, output), sample, sizes)
 
 
 def _cuts(model: nn.Module, features: Sequence[str], sample: Tensor, output: Output) -> list[Split]:

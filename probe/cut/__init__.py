@@ -1,1 +1,28 @@
-"""Cutting a model at a feature into a prefix and a tail: the first idea."""
+"""Cutting a model at a feature into a prefix and a tail, tail(prefix(x)) == model(x).
+
+`split` cuts a model in five steps:
+
+1. **Follow** (`trace`, `names`). A copy of the model runs in eval mode on a few real examples. Each
+   call of a torch function is noted, and each value gets a name that says how it was computed, so
+   that it is known again in any later run. What the feature's value was computed from is *frozen*:
+   these parameters and buffers are the W_F of the protocol.
+2. **Plan** (`feature`, `eval_mode`, `plan`). The model runs again in training mode, the modules
+   that serve the feature in eval mode. Which values are frozen, which does the rest read, and which
+   have a row for each example, so that they can be cached (`batch_dimension`)?
+3. **Minimum cut** (`min_cut`). Of all sets of frozen values from which the rest can be computed,
+   take the one with the fewest bytes. The values and what is computed from them form a graph; a set
+   is enough exactly if every way from the input or a parameter to the rest passes through it, so
+   the cheapest is a minimum cut of the graph, which a maximum flow gives. `min_cut` says why.
+4. **Replay** (`replay`). The prefix runs the traced model until the kept values are there. The tail
+   runs the model's own code, all of it, but calls on frozen values are skipped and the kept values
+   handed out in their place. A call that needs a frozen value that is not kept is an error, never a
+   wrong number. (In a plain chain of modules the tail is simply the modules behind the cut.)
+5. **Check** (`checks`). On real examples, the two parts give the model's output bit for bit and its
+   gradients, no row depends on its neighbours, and no change of the other weights moves the feature
+   or a kept value.
+
+If a check fails, nothing is cached: the model is run whole with what is frozen held fixed, or, if
+that does not stay fixed either, refused with the reason. `candidates` goes through all features at
+which a model can be cut and chooses a good set of them; `outputs` finds the logits in
+what a model returns.
+"""

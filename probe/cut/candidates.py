@@ -1,30 +1,34 @@
-"""The features that a model offers: every place where it can be cut, and what the cut costs."""
+"""The features that a model offers, what a cut at each costs, and which make a good set."""
 
 from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
 
 from torch import Tensor, nn
 
-from probe.cut.batch_size import Growth
-from probe.cut.checks import mixed_rows
-from probe.cut.eval_mode import Held
+from probe.cut.batch_dimension import BatchedShape
+from probe.cut.checks import plan_unmixed
+from probe.cut.eval_mode import PartlyEval
+from probe.cut.feature import Feature
 from probe.cut.names import INPUT, Name
 from probe.cut.outputs import Output
-from probe.cut.plan import Feature, script_of
-from probe.cut.replay import Prefix, Script
-from probe.cut.suggestion import Place, suggested
+from probe.cut.plan import CutPlan
 from probe.cut.trace import Trace, trace
 from probe.errors import Failed
 from probe.modules import unwrapped
 
+_ENOUGH = 4  # features, and no block of the model needs to be looked into
+_MOST = 20
+
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A place where a model can be cut.
+    """A feature at which a model can be cut, and what the cut costs.
 
     feature: its name, as `split` takes it; kind: the module's class; shape: of one example's value,
     of the first of its `tensors` tensors; values: how many values are cached; bytes: what they take
@@ -66,80 +70,52 @@ def candidates(
     """
     seen = trace(unwrapped(model), sample, output)
     features = list(_features(seen))
-    plan = _Plan(seen)
-    scripts = [plan.script(feature) for feature in progress(features)]
-    places = [
-        Place(feature, isinstance(script, Script) and len(script.kept) == 1)
-        for feature, script in zip(features, scripts, strict=True)
-    ]
-    chosen = suggested(seen, places)
-    return [
-        _candidate(feature, script, feature.name in chosen)
-        for feature, script in zip(features, scripts, strict=True)
-    ]
+    model, mixed, own = copy.deepcopy(seen.model), set[Name](), set[Name]()
+    plans = [_plan(feature, model, mixed, own) for feature in progress(features)]
+    found = list(zip(features, plans, strict=True))
+    narrow = {f.name for f, plan in found if isinstance(plan, CutPlan) and len(plan.kept) == 1}
+    chosen = suggested(seen, features, narrow)
+    return [_candidate(feature, plan, feature.name in chosen) for feature, plan in found]
 
 
-class _Plan:
-    """What is kept behind each feature; what is known of a value is known for all features."""
-
-    def __init__(self, seen: Trace) -> None:
-        self._trace = seen
-        self._model = copy.deepcopy(seen.model)
-        self._mixed: set[Name] = set()
-        self._own: set[Name] = set()
-
-    def script(self, feature: Feature) -> Script | str:
-        """Return the script for a cut at the feature, or why there is none."""
-        # Switches between two calls of a module stay on the model that they are fastened to.
-        own = copy.deepcopy(self._trace.model) if feature.hold.calls else self._model
-        model = Held(own, feature.hold, self._trace.output).train().model
-        try:
-            while True:
-                script = script_of(feature, model, self._mixed)
-                if self._one_row_each(script):
-                    return script
-        except Failed as failure:
-            return str(failure)
-        except Exception as error:  # the user's code, in modes that it was not written for
-            return f"training behind it fails ({type(error).__name__}: {error})"
-
-    def _one_row_each(self, script: Script) -> bool:
-        """Whether each row of what is kept belongs to a single example."""
-        if not self._own >= {*script.kept}:
-            mixed = mixed_rows(Prefix(self._trace, script))
-            self._mixed |= mixed
-            self._own |= {*script.kept} - mixed
-        return self._own >= {*script.kept}
+def _plan(feature: Feature, model: nn.Module, mixed: set[Name], own: set[Name]) -> CutPlan | str:
+    """Return the plan of a cut at the feature, or why there is none; see `plan_unmixed`."""
+    calls = feature.eval_calls
+    if not all(map(all, calls.values())):
+        model = copy.deepcopy(model)  # switches between two calls of a module stay fastened to it
+    try:
+        training = PartlyEval(model, calls, feature.trace.output).train()
+        return plan_unmixed(feature, training.model, mixed, own)
+    except Failed as failure:
+        return str(failure)
+    except Exception as error:  # the user's code, in modes that it was not written for
+        return f"training behind it fails ({type(error).__name__}: {error})"
 
 
 def _features(seen: Trace) -> Iterator[Feature]:
     """Yield every run of a module whose value can be held fixed and depends on the input."""
-    runs = Counter(visit.module for visit in seen.large.visits)
-    before: Counter[str] = Counter()
-    for place, visit in enumerate(seen.large.visits):
-        call = before[visit.module]
-        before[visit.module] += 1
-        name = visit.module if runs[visit.module] == 1 else f"{visit.module}#{call + 1}"
-        feature = Feature(name, seen, place, call)
-        if visit.module and INPUT[0] in feature.upstream and not feature.random:
+    modules = [visit.module for visit in seen.large.visits]
+    for at, module in enumerate(modules):
+        call = modules[:at].count(module)
+        name = module if modules.count(module) == 1 else f"{module}#{call + 1}"
+        feature = Feature(name, seen, at, call)
+        if module and INPUT[0] in feature.upstream and not feature.random:
             yield feature
 
 
-def _candidate(feature: Feature, script: Script | str, chosen: bool) -> Candidate:
+def _candidate(feature: Feature, plan: CutPlan | str, chosen: bool) -> Candidate:
     seen = feature.trace
-    kept = script.kept if isinstance(script, Script) else ()
-    growth = script.growth if isinstance(script, Script) else {}
-    batch = seen.sizes[0]
+    kept = {} if isinstance(plan, str) else {name: plan.shapes[name].seen for name in plan.kept}
     return Candidate(
         feature=feature.name,
         kind=type(seen.model.get_submodule(feature.module)).__name__,
         shape=_shape(feature),
         tensors=len(feature.visit.names),
         values=len(kept),
-        bytes=sum(growth[name].form.bytes // batch for name in kept if name != INPUT),
+        bytes=sum(kept[name].bytes // seen.sizes[0] for name in kept if name != INPUT),
         frozen=_parameters(seen, feature.frozen),
         left=_parameters(seen, seen.behind_logits - feature.frozen),
-        slow=script if isinstance(script, str) else "",
+        slow=plan if isinstance(plan, str) else "",
         suggested=chosen,
     )
 
@@ -147,15 +123,15 @@ def _candidate(feature: Feature, script: Script | str, chosen: bool) -> Candidat
 def _shape(feature: Feature) -> tuple[int, ...]:
     """Return the shape of one example's value, all of it if no single dimension is the batch's."""
     seen = feature.trace
-    name, form = feature.visit.names[0], feature.visit.forms[0]
-    other = seen.small.forms.get(name, form)
-    if len(other.shape) != len(form.shape):
-        return form.shape
-    growth = Growth.of(form, other, seen.sizes)
-    if growth.dim is None:
-        return form.shape
-    per = growth.per[growth.dim]
-    rest = tuple(size for dim, size in enumerate(form.shape) if dim != growth.dim)
+    name, metadata = feature.visit.names[0], feature.visit.metadata[0]
+    other = seen.small.metadata.get(name, metadata)
+    if len(other.shape) != len(metadata.shape):
+        return metadata.shape
+    batched = BatchedShape.of(metadata, other, seen.sizes)
+    if batched.dim is None:
+        return metadata.shape
+    per = batched.per[batched.dim]
+    rest = tuple(size for dim, size in enumerate(metadata.shape) if dim != batched.dim)
     return rest if per == 1 else (per, *rest)
 
 
@@ -164,3 +140,100 @@ def _parameters(seen: Trace, names: frozenset[str]) -> int:
     own = dict(seen.model.named_parameters(remove_duplicate=False))
     groups = [group for group in seen.state.values() if names.intersection(group)]
     return sum(own[group[0]].numel() for group in groups if group[0] in own)
+
+
+def suggested(trace: Trace, features: Sequence[Feature], narrow: Collection[str]) -> list[str]:
+    """Return the names of the features to study first, in execution order.
+
+    The model is opened into the modules that it runs, and so is, while that gives fewer than four
+    features, the one of them that holds half of all weights or more (weights: arrays of two or more
+    dimensions), if more are found in it. Each of what then runs is a feature if it adds a weight
+    and a single value is all that the rest needs: a block at its end, a bare layer after the norm,
+    activation and pooling beside it. Of more than 20 every n-th is taken, counted from the output.
+
+    features: in execution order; narrow: the names of those of which the rest of the model needs a
+    single value. The model's logits are always the last, if a module returns them.
+    """
+    tree = _Tree(trace)
+    ends = [feature for feature in features if feature.name in narrow or _gives_logits(feature)]
+    opened, levels = {""}, []
+    while True:
+        at_level = [feature for feature in ends if tree.parent[feature.module] in opened]
+        levels.append(_blocks(tree, at_level))
+        largest = tree.largest(opened)
+        if len(levels[-1]) >= _ENOUGH or largest is None:
+            break
+        opened.add(largest)
+    names = [_end(tree, block).name for block in max(levels, key=len)]
+    step = -(-len(names) // _MOST) or 1
+    return names[::-1][::step][::-1]
+
+
+def _blocks(tree: _Tree, features: list[Feature]) -> list[list[Feature]]:
+    """Return the features by the weights that they bring in, each value once."""
+    first: dict[tuple[Name, ...], Feature] = {}
+    for feature in features:
+        names = feature.visit.names
+        if tree.behind(feature) and (feature.module in tree.working or _gives_logits(feature)):
+            first.setdefault(names, feature)
+    return [list(block) for _, block in groupby(first.values(), key=tree.behind)]
+
+
+def _end(tree: _Tree, block: Sequence[Feature]) -> Feature:
+    """Return the feature that stands for all that brings in no further weights."""
+    last = [feature for feature in block if _gives_logits(feature)]
+    whole = [feature for feature in block if feature.module in tree.parents]
+    around = tree.parent[block[0].module]
+    beside = [feature for feature in block if tree.parent[feature.module] == around]
+    return (last or whole or beside[-1:])[0]
+
+
+def _gives_logits(feature: Feature) -> bool:
+    return feature.trace.large.logits in feature.visit.names
+
+
+class _Tree:
+    """The modules that run, each below the nearest around it that runs too."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        run = {visit.module for visit in trace.large.visits}
+        self.parent = {
+            name: [around for around in _around(name) if around in run or not around][-1]
+            for name in sorted(run)
+        }
+        self.parents = set(self.parent.values()) - {""}
+        weights = dict(trace.model.named_parameters(remove_duplicate=False))
+        self._weights = frozenset(name for name, weight in weights.items() if weight.dim() > 1)
+
+    @cached_property
+    def working(self) -> set[str]:
+        """The modules that compute anything: dropout in eval mode does not, nor does a reshape."""
+        steps = self._trace.large.steps.values()
+        owners = {step.owner for step in steps if {*step.names} - {*step.views}}
+        return {name for owner in owners for name in (owner, *_around(owner))}
+
+    def behind(self, feature: Feature) -> frozenset[str]:
+        """Return the names of the weights that the feature depends on."""
+        return feature.frozen & self._weights
+
+    def largest(self, opened: set[str]) -> str | None:
+        """Return the module to open next: it holds half of all weights, or more."""
+        weights = self._weights & self._trace.behind_logits
+        within = Counter(
+            module
+            for name in weights
+            for module in _around(name)
+            if module in self.parents - opened and self.parent[module] in opened
+        )
+        return next((name for name, n in within.most_common(1) if 2 * n >= len(weights)), None)
+
+
+def _around(name: str) -> list[str]:
+    """Return the names of the modules around a module or parameter, the model's "" first.
+
+    >>> _around("layer1.0.conv")
+    ['', 'layer1', 'layer1.0']
+    """
+    parts = name.split(".")
+    return [".".join(parts[:end]) for end in range(len(parts))]

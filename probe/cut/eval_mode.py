@@ -1,44 +1,36 @@
-"""The whole model with a part of it held in eval mode, whatever mode the rest is in."""
+"""A model of which a part stays in eval mode, whatever mode the rest is in."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from torch import Tensor, nn
 
 from probe.cut.outputs import Output, logits_of
 
+EvalCalls = Mapping[str, Sequence[bool]]
+"""By a module's dotted name, for each of its calls in a forward pass: is it in eval mode there?"""
 
-@dataclass(frozen=True)
-class Hold:
-    """Which modules stay in eval mode.
 
-    always: their dotted names; calls: for modules that run before the feature and behind it, the
-    numbers of their calls in a forward pass, from 0, that do.
+class PartlyEval(nn.Module):
+    """The whole model, with a part of it in eval mode at all times.
+
+    `requires_grad_(False)` keeps parameters from being trained, but it neither stops a batch norm's
+    statistics from moving nor turns off dropout: only eval mode does.
     """
 
-    always: frozenset[str]
-    calls: Mapping[str, frozenset[int]]
-
-
-class Held(nn.Module):
-    """The whole model, with what is to be held in eval mode at all times."""
-
-    def __init__(self, model: nn.Module, hold: Hold, output: Output) -> None:
+    def __init__(self, model: nn.Module, calls: EvalCalls, output: Output) -> None:
         super().__init__()
         self.model = model
         self.output = output
-        self._off = [model.get_submodule(name) for name in sorted(hold.always)]
-        switches = [_Switch(model, off) for off in hold.calls.values()]
-        for name, switch in zip(hold.calls, switches, strict=True):
-            model.get_submodule(name).register_forward_pre_hook(switch, prepend=True)
-        if switches:
-            model.register_forward_pre_hook(_Reset(switches), prepend=True)
+        self._off = [model.get_submodule(name) for name, off in calls.items() if all(off)]
+        for name, off in calls.items():
+            if not all(off):
+                switch = _Switch(model, off)
+                for module in (model, model.get_submodule(name)):
+                    module.register_forward_pre_hook(switch, prepend=True)
 
     def train(self, mode: bool = True) -> Self:
-        """Set the mode of all modules but the held ones."""
+        """Set the mode of all modules but those that stay in eval mode."""
         super().train(mode)
         for module in self._off:
             module.training = False
@@ -50,24 +42,18 @@ class Held(nn.Module):
 
 
 class _Switch:
-    """Before each call of a module, gives it the mode that the call is to have."""
+    """Before each call of a module, gives it the mode that the call is to have.
 
-    def __init__(self, model: nn.Module, off: frozenset[int]) -> None:
-        self._model = model
-        self._off = off
-        self.calls = 0
+    It counts the calls of one module, from 0 in each forward pass of the model around it. More
+    calls than were seen when the model was followed have the model's mode.
+    """
 
-    def __call__(self, module: nn.Module, inputs: object) -> None:
-        module.training = self._model.training and self.calls not in self._off
-        self.calls += 1
-
-
-class _Reset:
-    """Before each forward pass of the model, lets all switches count from 0."""
-
-    def __init__(self, switches: list[_Switch]) -> None:
-        self._switches = switches
+    def __init__(self, model: nn.Module, off: Sequence[bool]) -> None:
+        self._model, self._off, self._calls = model, off, 0
 
     def __call__(self, module: nn.Module, inputs: object) -> None:
-        for switch in self._switches:
-            switch.calls = 0
+        if module is self._model:
+            self._calls = 0
+        else:
+            module.training = self._model.training and not any(self._off[self._calls :][:1])
+            self._calls += 1

@@ -1,6 +1,27 @@
-"""What to keep of a frozen part: the fewest bytes from which the rest can be computed."""
+"""What to keep of a frozen part: the fewest bytes from which the rest can be computed.
 
-from __future__ import annotations
+The values of a forward pass form a graph: an edge leads from each value to those computed from it.
+Some frozen values are *wanted*: the trained part reads them. To keep exactly these is always
+possible but seldom cheapest: before an upsampling, a concatenation or a norm without parameters
+there may be fewer bytes from which the wanted ones can be computed again.
+
+Every value has a price, its bytes per example. An edge from the source of the graph leads to each
+value that cannot be computed again from others (a convolution's output, or the input), an edge from
+each wanted value to the sink. A set of values that every way from the source to the sink passes
+through is a *cut*; keeping a cut is enough, and nothing less is:
+
+- Enough: take a value behind the cut that is not kept. The source has no edge to it, or there would
+  be a way around the cut; so it can be computed from its parents, which are kept or behind the cut
+  themselves, or there would be a way through them. So, in the order of execution, everything behind
+  the cut can be computed, the wanted values included.
+- Needed: if a way passes through no kept value, its first value is not there, so the next cannot be
+  computed, and so on to the wanted one at its end.
+
+So the cheapest set is a minimum cut, and it is found as the maximum flow from source to sink (Ford
+and Fulkerson 1956: the two are equal). A flow has capacities on edges, not on values: each value
+is therefore a pair of nodes, `in` and `out`, with its price as the capacity from `in` to `out`. All
+other edges have more capacity than all prices together, so that no minimum cut uses one of them.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -11,7 +32,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
-from probe.cut.names import FOREIGN, INPUT, Name
+from probe.cut.names import FOREIGN, INPUT, Name, words
 from probe.cut.trace import Pass
 
 
@@ -24,42 +45,39 @@ class Fate(Enum):
 
 
 @dataclass(frozen=True)
-class Frontier:
+class MinimumCut:
     """The values to keep, and what becomes of each call on frozen values, by its number."""
 
-    names: tuple[Name, ...]
+    kept: tuple[Name, ...]
     fates: dict[int, Fate]
 
 
-def frontier(
+def minimum_cut(
     seen: Pass,
     upstream: frozenset[int],
     state: Collection[int],
     costs: dict[Name, int],
     steady: Collection[int],
-) -> Frontier | None:
+) -> MinimumCut | None:
     """Find the cheapest values from which the trained part of a forward pass can be computed.
 
     seen: the pass in the modes in which the tail is trained; upstream: the calls that the feature
     depends on, frozen whatever they do; state: the calls that stand for parameters and buffers;
     costs: of each value that may be kept, in bytes per example; steady: the calls behind the
     feature that do the same at every time, so that what they make of frozen values is frozen too.
-    The cheapest are a minimum cut between what parameters compute and what the trained part
-    reads, the last one where several are equal. Only what needs neither parameters nor, if that is
+    Of several cheapest cuts it is the last. Only what needs neither parameters nor, if that is
     possible, much time is computed again. None if nothing is to be kept, or nothing that may be.
     """
     frozen = _frozen(seen, upstream, state, steady)
+    # What depends on parameters alone is the same for every example: the tail computes it again.
     varying = _depending(seen, {INPUT[0]}) & frozen
     wanted = {name for name in _read_by_the_rest(seen, frozen) if name[0] in varying}
     if not wanted:
         return None
-    fixed = _depending(seen, frozenset(state)) - varying
-    for dear in (_DEAR, frozenset[str]()):
-        edges = _edges(seen, varying, fixed | frozenset(state), dear)
-        found = _minimum_cut(edges, wanted, costs)
-        if found is not None:
-            break
-    else:
+    fixed = _depending(seen, frozenset(state)) - varying | frozenset(state)
+    sources = (_sources(seen, varying, fixed, dear) for dear in (_DEAR, frozenset[str]()))
+    found = next(filter(None, (_cheapest(each, wanted, costs) for each in sources)), None)
+    if found is None:
         return None
     kept, again = found
     fates = dict.fromkeys(upstream, Fate.SKIP)
@@ -69,13 +87,17 @@ def frontier(
             fates[number] = Fate.RUN
         else:
             fates[number] = Fate.SERVE if any(name in kept for name in names) else Fate.SKIP
-    return Frontier(tuple(sorted(kept)), fates)
+    return MinimumCut(tuple(sorted(kept)), fates)
 
 
 def _frozen(
     seen: Pass, upstream: frozenset[int], state: Collection[int], steady: Collection[int]
 ) -> frozenset[int]:
-    """Return the calls whose values no training moves and no chance changes."""
+    """Return the calls whose values no training moves and no chance changes.
+
+    Beside those upstream of the feature, the steady calls on frozen values alone: a ReLU behind the
+    feature gives frozen values, which may take fewer bytes.
+    """
     frozen = {*upstream, INPUT[0], FOREIGN[0]}
     for number, step in seen.steps.items():
         fixed = all(parent[0] in frozen for parent in step.parents)
@@ -103,47 +125,60 @@ def _read_by_the_rest(seen: Pass, frozen: frozenset[int]) -> set[Name]:
     return {name for name in read if name[0] in frozen}
 
 
-def _edges(
+def _sources(
     seen: Pass, varying: frozenset[int], fixed: frozenset[int], dear: frozenset[str]
 ) -> dict[Name, tuple[Name, ...]]:
-    """Return for each frozen value what it can be computed from again; nothing if it cannot."""
-    edges: dict[Name, tuple[Name, ...]] = {INPUT: ()}
+    """Return for each frozen value what it can be computed from again; nothing if it cannot.
+
+    fixed: calls that are or come from parameters: what uses them is not computed again, as the
+    tail's time would then hardly be less than the model's; nor is what is drawn at random, which
+    would be another value, nor what a function of the names in `dear` gives.
+    """
+    sources: dict[Name, tuple[Name, ...]] = {INPUT: ()}
     for number, step in seen.steps.items():
         if number in varying:
             once = step.random or step.function in dear
-            uses_state = any(parent[0] in fixed for parent in step.parents)
-            sources = tuple(parent for parent in step.parents if parent[0] in varying)
-            edges.update(dict.fromkeys(step.names, () if once or uses_state else sources))
-    return edges
+            once |= any(parent[0] in fixed for parent in step.parents)
+            own = tuple(parent for parent in step.parents if parent[0] in varying)
+            sources.update(dict.fromkeys(step.names, () if once else own))
+    return sources
 
 
-def _minimum_cut(
-    edges: dict[Name, tuple[Name, ...]], wanted: set[Name], costs: dict[Name, int]
+def _cheapest(
+    sources: dict[Name, tuple[Name, ...]], wanted: set[Name], costs: dict[Name, int]
 ) -> tuple[set[Name], set[Name]] | None:
-    """Return the values to keep and those to compute again, or None if no cut is possible."""
-    # Each value is a pair of nodes, in and out, with its bytes on the way between the two.
-    place = {name: 2 + 2 * at for at, name in enumerate(edges)}
+    """Return the values to keep and those to compute again, or None if no cut is possible.
+
+    sources: for each value what it can be computed from; costs: a value without is never kept.
+    """
+    enter = {name: 2 + 2 * at for at, name in enumerate(sources)}
     unit = 1 + sum(costs.values()) // 2**29  # scipy's flows are 32-bit numbers
     price = {name: max(1, size // unit) for name, size in costs.items()}
+    # More than all that may be kept together: a cut that costs this much would pass through an edge
+    # between two values, or through a value that must not be kept.
     never = 1 + sum(price.values())
-    lines = [(place[name], place[name] + 1, price.get(name, never)) for name in edges]
-    for name, sources in edges.items():
-        lines += [(place[source] + 1, place[name], never) for source in sources]
-        if not sources:
-            lines.append((_SOURCE, place[name], never))
-    lines += [(place[name] + 1, _SINK, never) for name in wanted]
-    reaching = _reaching_the_sink(np.array(lines, dtype=np.int32), 2 + 2 * len(edges), never)
-    if reaching is None:
+    edges = [(enter[name], enter[name] + 1, price.get(name, never)) for name in sources]
+    for name, parents in sources.items():
+        edges += [(enter[parent] + 1, enter[name], never) for parent in parents]
+        if not parents:
+            edges.append((_SOURCE, enter[name], never))
+    edges += [(enter[name] + 1, _SINK, never) for name in wanted]
+    behind = _behind_the_cut(np.array(edges, dtype=np.int32), 2 + 2 * len(sources), never)
+    if behind is None:
         return None
-    again = {name for name in edges if reaching[place[name]]}
-    return {name for name in edges if reaching[place[name] + 1]} - again, again
+    # The cut runs through the values whose `in` is before it and whose `out` is behind it.
+    again = {name for name in sources if behind[enter[name]]}
+    return {name for name in sources if behind[enter[name] + 1]} - again, again
 
 
-def _reaching_the_sink(
-    lines: NDArray[np.int32], nodes: int, never: int
-) -> NDArray[np.bool_] | None:
-    """Return the nodes from which more could flow to the sink; None if too much flows."""
-    start, end, capacity = lines.T
+def _behind_the_cut(edges: NDArray[np.int32], nodes: int, never: int) -> NDArray[np.bool_] | None:
+    """Return which nodes (n,) lie behind the last minimum cut; None if none costs less than never.
+
+    edges: (E, 3) rows of start, end and capacity. Once the flow is at its maximum, no more can flow
+    from the source to the sink. The nodes from which more could still flow to the sink are the
+    smallest part that any minimum cut leaves behind it, so that this cut is the last one.
+    """
+    start, end, capacity = edges.T
     graph = csr_array((capacity, (start, end)), shape=(nodes, nodes))
     graph.sum_duplicates()
     result = maximum_flow(graph, _SOURCE, _SINK)
@@ -152,17 +187,15 @@ def _reaching_the_sink(
     left = csr_array(graph - result.flow)
     left.data = (left.data > 0).astype(np.int32)
     left.eliminate_zeros()
-    reaching = np.zeros(nodes, dtype=bool)
-    reaching[breadth_first_order(csr_array(left.T), _SINK, return_predecessors=False)] = True
-    return reaching
+    behind = np.zeros(nodes, dtype=bool)
+    behind[breadth_first_order(csr_array(left.T), _SINK, return_predecessors=False)] = True
+    return behind
 
 
-_SOURCE, _SINK = 0, 1
-_DEAR = frozenset(
-    (
-        *("matmul", "__matmul__", "__rmatmul__", "mm", "bmm", "baddbmm", "addmm", "addbmm"),
-        *("einsum", "linear", "bilinear", "cdist", "conv1d", "conv2d", "conv3d"),
-        *("scaled_dot_product_attention", "multi_head_attention_forward"),
-        *("lstm", "gru", "rnn_tanh", "rnn_relu"),
-    )
+_SOURCE, _SINK = 0, 1  # the numbers of these nodes; a value's `in` is even, its `out` the next
+# Functions that take much time: what they give is only computed again where nothing else is left.
+_DEAR = words(
+    "matmul __matmul__ __rmatmul__ mm bmm baddbmm addmm addbmm einsum linear bilinear cdist conv1d"
+    " conv2d conv3d scaled_dot_product_attention multi_head_attention_forward lstm gru rnn_tanh"
+    " rnn_relu"
 )

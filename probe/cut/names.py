@@ -1,4 +1,9 @@
-"""Names for the values of a forward pass: the same name is the same value, in every run."""
+"""Names for the values of a forward pass: the same name is the same value, in every run.
+
+A `Naming` follows a forward pass, sees every call of a torch function and gives each tensor that
+comes out a name. What a value is called depends on how it was computed, never on when: so a value
+that one run computes can be handed out in another run, under its name.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +19,7 @@ from torch.utils._pytree import tree_map_only
 from probe.modules import named_state, tensors_in
 
 Name = tuple[int, int]
-"""(call, slot): output number `slot` of a call, or its input number -1 - slot, overwritten."""
+"""(call, index): output number `index` of a call, or its input number -1 - `index`, overwritten."""
 
 INPUT: Name = (-1, 0)
 FOREIGN: Name = (-2, 0)  # a constant that the model holds without registering it
@@ -28,6 +33,10 @@ class Names:
     same has been called before in the run; not by its other arguments, which may hold the batch
     size, and not by what else runs. So a value keeps its name when other parts of the model change
     their mode, their path or their weights.
+
+    >>> names = Names()
+    >>> names.call("relu", INPUT, 1), names.call("relu", INPUT, 2), names.call("relu", INPUT, 1)
+    (0, 1, 0)
     """
 
     def __init__(self) -> None:
@@ -39,10 +48,12 @@ class Names:
 
 
 class Tag:
-    """What a tensor holds at the moment: a name, and what was written over it through its views.
+    """What a tensor contains at the moment: a name, and what was written over it through its views.
 
-    written: the names of all that was written into the memory that it shares with its views, of
-    which it knew the first `seen`.
+    run: the pass that gave the name, None for parameters and buffers; written: the names of all
+    that was written into the memory that it shares with its views, of which it knew the first
+    `seen`. All views of one memory share one list `written`: whoever finds it longer than `seen`
+    no longer contains what its name says.
     """
 
     __slots__ = ("name", "run", "seen", "written")
@@ -59,7 +70,10 @@ class Tag:
 
 @dataclass(slots=True)
 class Call:
-    """One call of a torch function: `inputs` are the tensors among its arguments."""
+    """One call of a torch function.
+
+    inputs: the tensors among its arguments, in order; parents: their names; number: of the call.
+    """
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
@@ -70,7 +84,11 @@ class Call:
 
 
 class Naming(TorchFunctionMode):
-    """Follows one forward pass and knows the name of every tensor in it."""
+    """Follows one forward pass and knows the name of every tensor in it.
+
+    names: the numbers of calls, shared by all runs of a model; state: the tags of the model's
+    parameters and buffers, by the tensors' ids. Use it as a context around the forward pass.
+    """
 
     def __init__(self, names: Names, state: Mapping[int, Tag]) -> None:
         super().__init__()
@@ -79,11 +97,7 @@ class Naming(TorchFunctionMode):
         self._before: Counter[Hashable] = Counter()
 
     def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
         if _asks_no_value(func):
@@ -94,22 +108,18 @@ class Naming(TorchFunctionMode):
         return self.perform(Call(func, args, kwargs, inputs, parents, number))
 
     def perform(self, call: Call) -> Any:
-        """Run a call and name what comes out."""
-        return self.execute(call)
-
-    def met(self, name: Name, tensor: Tensor) -> None:
-        """Look at a value that has just come into being."""
-
-    def seen_through(self, name: Name, parents: tuple[Name, ...]) -> None:
-        """Look at a value that came into being because its memory was written to elsewhere."""
-
-    def execute(self, call: Call) -> Any:
-        """Run a call on the values themselves and name what it overwrites and what it returns."""
-        result, written = watched(call.function, call.args, call.kwargs, call.inputs)
+        """Run a call, and name what it overwrites and what it returns."""
+        result, written = watched(call)
         self.overwrite(call, written)
         for at in written:
             self.met((call.number, -1 - at), call.inputs[at])
         return self.name_result(call.number, call.inputs, result)
+
+    def met(self, name: Name, tensor: Tensor) -> None:
+        """Look at a value that has just come into being; to be overridden."""
+
+    def seen_through(self, name: Name, parents: tuple[Name, ...]) -> None:
+        """Look at a value that came into being because its memory was written to elsewhere."""
 
     def name_result(self, number: int, inputs: list[Tensor], result: Any) -> Any:
         """Name the new tensors that a call returned; returns them.
@@ -123,15 +133,19 @@ class Naming(TorchFunctionMode):
             return tensor.view_as(tensor) if given and self.name_of(tensor)[0] != number else tensor
 
         result = tree_map_only(Tensor, apart, result)
-        for slot, tensor in enumerate(tensors_in(result)):
+        for index, tensor in enumerate(tensors_in(result)):
             if not any(tensor is given for given in inputs):
                 shared = alias(tensor, inputs)
-                self.tag(tensor, (number, slot), None if shared is None else inputs[shared])
-                self.met((number, slot), tensor)
+                self.tag(tensor, (number, index), None if shared is None else inputs[shared])
+                self.met((number, index), tensor)
         return result
 
     def name_of(self, tensor: Tensor) -> Name:
-        """Return the name of what the tensor holds now."""
+        """Return the name of what the tensor contains now.
+
+        If its memory was written to through another view since it was named, it is a new value: it
+        is named after the old one and all that was written.
+        """
         tag = self._tag_of(tensor)
         if tag is None:
             return FOREIGN
@@ -148,26 +162,28 @@ class Naming(TorchFunctionMode):
 
     def tag(self, tensor: Tensor, name: Name, base: Tensor | None = None) -> None:
         """Give a tensor a name; it shares its memory with `base`."""
-        known = None if base is None else self._tag_of(base)
-        if base is not None and known is None:
-            self.tag(base, FOREIGN)
-            known = self._tag_of(base)
-        written = [] if known is None else known.written
+        written = [] if base is None else self._known_tag(base).written
         attach(tensor, Tag(self, name, written))
 
     def overwrite(self, call: Call, written: Sequence[int]) -> None:
         """Let the inputs that a call wrote into, and all that share their memory, know of it."""
         changed = []
         for at in written:
-            if self._tag_of(call.inputs[at]) is None:
-                self.tag(call.inputs[at], FOREIGN)
-            tag = self._tag_of(call.inputs[at])
-            if tag is not None and tag.name != LIVE:
+            tag = self._known_tag(call.inputs[at])
+            if tag.name != LIVE:
                 tag.name = LIVE if call.number == LIVE[0] else (call.number, -1 - at)
                 tag.written.append(tag.name)
                 changed.append(tag)
         for tag in changed:  # they may share their memory with each other
             tag.seen = len(tag.written)
+
+    def _known_tag(self, tensor: Tensor) -> Tag:
+        """Return a tensor's tag; one that has none is a constant from outside, and tagged so."""
+        tag = self._tag_of(tensor)
+        if tag is None:
+            tag = Tag(self, FOREIGN, [])
+            attach(tensor, tag)
+        return tag
 
     def _tag_of(self, tensor: Tensor) -> Tag | None:
         tag = self._state.get(id(tensor)) or getattr(tensor, "_probe_tag", None)
@@ -175,9 +191,9 @@ class Naming(TorchFunctionMode):
         return tag if tag is not None and tag.run in (self, None) else None
 
     def _number(self, function: Callable[..., Any], parents: tuple[Name, ...]) -> int:
-        key = (function, parents)
-        self._before[key] += 1
-        return self.names.call(function, parents, self._before[key])
+        # The count tells two calls on the same values apart: each may draw its own random numbers.
+        self._before[function, parents] += 1
+        return self.names.call(function, parents, self._before[function, parents])
 
 
 def attach(tensor: Tensor, tag: Tag) -> None:
@@ -186,57 +202,61 @@ def attach(tensor: Tensor, tag: Tag) -> None:
 
 
 def state_groups(model: nn.Module) -> list[tuple[str, ...]]:
-    """Return the names of all parameters and buffers, those that are one tensor together."""
+    """Return the names of all parameters and buffers, those that are one tensor together.
+
+    >>> tied = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2))
+    >>> tied[1].weight = tied[0].weight
+    >>> state_groups(tied)
+    [('0.weight', '1.weight'), ('1.bias',)]
+    """
     groups: dict[tuple[int, int, int], list[str]] = {}
     for name, tensor in named_state(model).items():
         # Two parameters may be two objects on one piece of memory.
-        place = (_address(tensor), int(tensor.storage_offset()), tensor.numel())
-        groups.setdefault(place, []).append(name)
+        memory = (_address(tensor), int(tensor.storage_offset()), tensor.numel())
+        groups.setdefault(memory, []).append(name)
     return [tuple(group) for group in groups.values()]
 
 
-def watched(
-    function: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    inputs: Sequence[Tensor],
-) -> tuple[Any, list[int]]:
-    """Call a function and return its result and the places of the inputs that it wrote into."""
-    versions = [tensor._version for tensor in inputs]
-    result = function(*args, **kwargs)
-    pairs = enumerate(zip(inputs, versions, strict=True))
+def watched(call: Call) -> tuple[Any, list[int]]:
+    """Run a call; return its result and the numbers of the inputs that it wrote into.
+
+    Torch counts the writes into every tensor's memory, as autograd has to know of them.
+    """
+    versions = [tensor._version for tensor in call.inputs]
+    result = call.function(*call.args, **call.kwargs)
+    pairs = enumerate(zip(call.inputs, versions, strict=True))
     return result, [at for at, (tensor, old) in pairs if tensor._version != old]
 
 
 def alias(tensor: Tensor, others: list[Tensor]) -> int | None:
-    """Return the place of the first of the others that shares its memory with the tensor."""
+    """Return the number of the first of the others that shares its memory with the tensor."""
     address = _address(tensor)
     return next((at for at, other in enumerate(others) if _address(other) == address), None)
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text, here the names of functions."""
+    return frozenset(text.split())
 
 
 def _address(tensor: Tensor) -> int:
     return int(tensor.untyped_storage()._cdata)
 
 
-_PROPERTIES = frozenset(
-    (
-        *("shape", "dtype", "device", "ndim", "layout", "requires_grad", "is_leaf", "grad_fn"),
-        *("is_cuda", "is_cpu", "is_mps", "is_xpu", "is_xla", "is_meta", "is_mkldnn", "is_sparse"),
-        *("is_quantized", "is_nested", "itemsize", "nbytes", "names", "_version"),
-    )
-)
-_QUESTIONS = frozenset(
-    (
-        *("size", "dim", "ndimension", "numel", "nelement", "stride", "storage_offset", "__len__"),
-        *("is_contiguous", "is_floating_point", "is_complex", "is_signed", "is_inference"),
-        *("is_conj", "is_neg", "element_size", "get_device", "has_names"),
-    )
+# What the code of a model asks a tensor about itself. The answers hold no value of the tensor, so
+# such a call is no step of the computation: it is answered at once, also for a value that was not
+# computed, and needs no name.
+_QUESTIONS = words(
+    "shape dtype device ndim layout requires_grad is_leaf grad_fn is_cuda is_cpu is_mps is_xpu"
+    " is_xla is_meta is_mkldnn is_sparse is_quantized is_nested itemsize nbytes names _version"
+    " size dim ndimension numel nelement stride storage_offset __len__ is_contiguous"
+    " is_floating_point is_complex is_signed is_inference is_conj is_neg element_size get_device"
+    " has_names"
 )
 
 
 def _asks_no_value(function: Callable[..., Any]) -> bool:
     name = getattr(function, "__name__", "")
-    if name == "__get__":
-        owner: object = getattr(function, "__self__", None)
-        return getattr(owner, "__name__", "") in _PROPERTIES
+    if name == "__get__":  # of a property, which has the name
+        name = getattr(getattr(function, "__self__", None), "__name__", "")
     return name in _QUESTIONS

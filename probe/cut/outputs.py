@@ -1,8 +1,7 @@
 """What a model returns: the tensors in it, and the one that holds the logits."""
 
-from __future__ import annotations
-
 import dataclasses
+from collections.abc import Mapping
 
 from torch import Tensor
 
@@ -14,19 +13,26 @@ Output = str | int | None
 
 
 def logits_of(output: object, where: Output) -> Tensor:
-    """Return the logits in what a model returned; raises InputError if they are not there.
+    """Return the logits (B, K) in what a model returned.
 
     A tensor is taken as it is: some models return more than the logits in training mode only.
+    Raises InputError, naming what there is, if no tensor is found there.
 
     >>> import torch
     >>> logits_of({"logits": torch.ones(2), "loss": None}, "logits")
     tensor([1., 1.])
     """
-    found = output if where is None or isinstance(output, Tensor) else _part(output, where)
+    parts = _parts(output)
+    if where is None or isinstance(output, Tensor):
+        found = output
+    elif isinstance(output, (tuple, list)) and isinstance(where, int):
+        found = output[where] if -len(output) <= where < len(output) else None
+    else:
+        found = parts.get(where, getattr(output, str(where), None))
     if isinstance(found, Tensor):
         return found
     kind = type(output).__name__
-    choices = ", ".join(map(repr, _choices(output)))
+    choices = ", ".join(repr(key) for key, part in parts.items() if isinstance(part, Tensor))
     remedy = f"name the logits with output= one of {choices}" if choices else "return a tensor"
     got = "" if where is None else f" and {where!r} in it is no tensor"
     raise InputError(f"the model returns {kind}{got}, expected one tensor of logits: {remedy}")
@@ -35,24 +41,14 @@ def logits_of(output: object, where: Output) -> Tensor:
 def tensors_of(output: object) -> list[Tensor]:
     """Return the tensors in an output: in tuples, lists, dicts and dataclasses, in order."""
     if dataclasses.is_dataclass(output) and not isinstance(output, (dict, tuple, type)):
-        return tensors_in([getattr(output, field.name) for field in dataclasses.fields(output)])
+        return tensors_in(_parts(output))
     return tensors_in(output)
 
 
-def _part(output: object, where: str | int) -> object:
+def _parts(output: object) -> Mapping[str | int, object]:
+    """Return the parts of an output by the keys, attributes or positions that name them."""
     if isinstance(output, dict):
-        return output.get(where)
-    if isinstance(output, (tuple, list)) and isinstance(where, int):
-        return output[where] if -len(output) <= where < len(output) else None
-    return getattr(output, where, None) if isinstance(where, str) else None
-
-
-def _choices(output: object) -> list[str | int]:
-    if isinstance(output, dict):
-        return [key for key, part in output.items() if isinstance(part, Tensor)]
+        return output
     if dataclasses.is_dataclass(output):
-        names = [field.name for field in dataclasses.fields(output)]
-        return [name for name in names if isinstance(getattr(output, name), Tensor)]
-    if isinstance(output, (tuple, list)):
-        return [at for at, part in enumerate(output) if isinstance(part, Tensor)]
-    return []
+        return {field.name: getattr(output, field.name) for field in dataclasses.fields(output)}
+    return dict(enumerate(output)) if isinstance(output, (tuple, list)) else {}

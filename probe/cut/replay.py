@@ -1,27 +1,39 @@
-"""Run a model's own forward pass with its frozen part served from a cache, not computed."""
+"""Run a model's own forward pass with its frozen part served from a cache, not computed.
 
-from __future__ import annotations
+The model's code runs as it always does, every line of it: only the calls of torch functions are
+met on their way. A call on frozen values is not run; its result is handed out, either the kept
+value or a placeholder that has the right shape and type but no value. This is safe:
+
+- A call is served only under its number, which says by which functions it was computed from which
+  input, parameters and buffers (see `names`). All of these are frozen, so the value is what running
+  the call in eval mode would give; and eval mode is what a prefix is always in.
+- A placeholder computes nothing. Whatever reads its value, within torch's functions or behind them,
+  raises an error; it never goes on with a wrong number.
+- A call on anything that is trained, or that the plan has not seen, is run on real values. So the
+  model may take another path in every step, as stochastic depth does, as long as it needs no frozen
+  value that is not kept.
+"""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only, tree_unflatten
 
-from probe.cut.batch_size import Growth
-from probe.cut.eval_mode import Held, Hold
+from probe.cut.eval_mode import EvalCalls, PartlyEval
 from probe.cut.min_cut import Fate
 from probe.cut.names import INPUT, LIVE, Call, Name, Names, Naming, Tag, alias, attach, watched
 from probe.cut.outputs import Output, logits_of
-from probe.cut.trace import State, Step, Trace, state_tags
+from probe.cut.plan import CutPlan
+from probe.cut.trace import Trace, state_tags
 from probe.errors import InputError
 from probe.examples import Value
 from probe.modules import kept_buffers, named_state, tensors_in
 from probe.seeding import global_stream, stream
 
-_Forms = Mapping[Name, tuple[tuple[int, ...], tuple[int, ...]]]
+_Shapes = Mapping[Name, tuple[tuple[int, ...], tuple[int, ...]]]
 
 
 class NotKept(InputError):
@@ -29,24 +41,6 @@ class NotKept(InputError):
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what}: the model takes another path than when it was cut")
-
-
-@dataclass(frozen=True)
-class Script:
-    """What a replay goes by.
-
-    kept: the values that are handed out; fates, steps: what becomes of a call, and its description,
-    by its number; growth: the form of each value; frozen: the parameters and buffers that are;
-    writes: whether the tail writes in place, and so perhaps into what it is given.
-    """
-
-    names: Names
-    kept: tuple[Name, ...]
-    fates: Mapping[int, Fate]
-    steps: Mapping[int, Step]
-    growth: Mapping[Name, Growth]
-    frozen: State
-    writes: bool
 
 
 @torch.no_grad()
@@ -71,56 +65,13 @@ def collect(trace: Trace, names: Collection[Name], x: Tensor) -> dict[Name, Tens
     return {**given, **run.found}
 
 
-class Replay(Held):
-    """The model's own forward, run on kept values without what computes them."""
-
-    def __init__(self, model: nn.Module, hold: Hold, output: Output, script: Script) -> None:
-        super().__init__(model, hold, output)
-        self._script = script
-        self._tags: dict[int, Tag] = {}
-        self._tags_of = 0
-        self._tagged: list[Tensor] = []
-        self._forms: _Forms = {}
-        self._batch = 0
-
-    def forward(self, x: Value) -> Tensor:
-        """Return the logits (B, K) from the kept values of B examples."""
-        rows = (x,) if isinstance(x, Tensor) else x
-        growth = self._script.growth
-        kept = zip(self._script.kept, rows, strict=True)
-        values = {name: growth[name].from_rows(part) for name, part in kept}
-        if self._script.writes:
-            values = {name: value.clone() for name, value in values.items()}
-        run = _Replaying(self._script, self._state_tags(), values, self._forms_for(len(rows[0])))
-        start = run.value_named(INPUT)
-        with run:
-            return logits_of(self.model(start), self.output)
-
-    def _forms_for(self, batch: int) -> _Forms:
-        if batch != self._batch:
-            growth = self._script.growth
-            self._forms = {name: value.at(batch) for name, value in growth.items()}
-            self._batch = batch
-        return self._forms
-
-    def _state_tags(self) -> dict[int, Tag]:
-        # A copy of this module has other tensors, which are known by their ids.
-        if self._tags_of != id(self.model):
-            live = Tag(None, LIVE, [])
-            self._tagged = list(named_state(self.model).values())  # alive: their ids are theirs
-            own = {id(tensor): live for tensor in self._tagged}
-            self._tags = {**own, **state_tags(self.model, self._script.frozen)}
-            self._tags_of = id(self.model)
-        return self._tags
-
-
 class Prefix(nn.Module):
     """What computes the kept values: the traced model, run as far as needed, in eval mode."""
 
-    def __init__(self, trace: Trace, script: Script) -> None:
+    def __init__(self, trace: Trace, plan: CutPlan) -> None:
         super().__init__()
         self.model = trace.model
-        self.script = script
+        self.plan = plan
         self.trace = trace
 
     def train(self, mode: bool = True) -> Self:
@@ -128,16 +79,61 @@ class Prefix(nn.Module):
         return self
 
     def forward(self, x: Tensor) -> Value:
-        """Return the kept values of inputs x (B, ...)."""
-        return self.rows(collect(self.trace, self.script.kept, x))
+        """Return the kept values, each (B, ...), of inputs x (B, ...)."""
+        return self.rows(collect(self.trace, self.plan.kept, x))
 
     def rows(self, found: Mapping[Name, Tensor]) -> Value:
-        """Return the kept values among those found, examples first."""
-        growth = self.script.growth
-        if any(name not in found for name in self.script.kept):
+        """Return the kept values among those found, each with its examples first, (B, ...).
+
+        Raises NotKept if one of them is not there.
+        """
+        if any(name not in found for name in self.plan.kept):
             raise NotKept("a value that is to be kept is not computed")
-        first, *others = (growth[name].to_rows(found[name]) for name in self.script.kept)
+        first, *others = (self.plan.shapes[name].to_rows(found[name]) for name in self.plan.kept)
         return (first, *others) if others else first
+
+
+class Replay(PartlyEval):
+    """A tail: the model's own forward, run on kept values without what computes them."""
+
+    def __init__(self, model: nn.Module, calls: EvalCalls, output: Output, plan: CutPlan) -> None:
+        super().__init__(model, calls, output)
+        self._plan = plan
+        self._tags: dict[int, Tag] = {}
+        self._tags_of = 0
+        self._tagged: list[Tensor] = []
+        self._shapes: _Shapes = {}
+        self._batch = 0
+
+    def forward(self, x: Value) -> Tensor:
+        """Return the logits (B, K) from the kept values, each (B, ...), of B examples."""
+        rows = (x,) if isinstance(x, Tensor) else x
+        shapes = self._plan.shapes
+        kept = zip(self._plan.kept, rows, strict=True)
+        values = {name: shapes[name].from_rows(part) for name, part in kept}
+        if self._plan.writes:
+            values = {name: value.clone() for name, value in values.items()}
+        run = _Replaying(self._plan, self._state_tags(), values, self._shapes_for(len(rows[0])))
+        start = run.value_named(INPUT)
+        with run:
+            return logits_of(self.model(start), self.output)
+
+    def _shapes_for(self, batch: int) -> _Shapes:
+        if batch != self._batch:
+            shapes = {name: shape.at(batch) for name, shape in self._plan.shapes.items()}
+            self._shapes, self._batch = shapes, batch
+        return self._shapes
+
+    def _state_tags(self) -> dict[int, Tag]:
+        """Return a tag for each parameter and buffer: its name if it is frozen, else LIVE."""
+        # A copy of this module has other tensors, which are known by their ids.
+        if self._tags_of != id(self.model):
+            live = Tag(None, LIVE, [])
+            self._tagged = list(named_state(self.model).values())  # alive: their ids are theirs
+            own = {id(tensor): live for tensor in self._tagged}
+            self._tags = {**own, **state_tags(self.model, self._plan.frozen)}
+            self._tags_of = id(self.model)
+        return self._tags
 
 
 class _Done(Exception):
@@ -162,25 +158,15 @@ class _Collecting(Naming):
 
 
 class _Placeholder(Tensor):
-    """A frozen value that was not computed; `served`: the kept value, once it was needed."""
+    """A frozen value that was not computed.
 
-    served: Tensor | None
-    served_as: Name
+    It answers what its shape, type and device are. `served`: the kept value, once it was needed,
+    and `served_as` the name under which it was handed out.
+    """
+
+    served: Tensor | None = None
+    served_as: Name = LIVE
     _probe_tag: Tag
-
-    @staticmethod
-    def __new__(
-        cls,
-        shape: tuple[int, ...],
-        strides: tuple[int, ...],
-        dtype: torch.dtype,
-        device: torch.device,
-    ) -> _Placeholder:
-        made = Tensor._make_wrapper_subclass(
-            cls, shape, strides=strides, dtype=dtype, device=device
-        )
-        made.served, made.served_as = None, LIVE
-        return made
 
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
@@ -188,6 +174,7 @@ class _Placeholder(Tensor):
     def __torch_dispatch__(  # type: ignore[override]
         cls, func: object, types: object, args: object = (), kwargs: object = None
     ) -> Any:
+        # Whatever gets here was not met by `_Replaying`: code in C++ that computes with it.
         raise NotKept(f"{func} reads a frozen value behind torch's functions")
 
 
@@ -196,21 +183,22 @@ class _Replaying(Naming):
 
     def __init__(
         self,
-        script: Script,
+        plan: CutPlan,
         state: Mapping[int, Tag],
         values: Mapping[Name, Tensor],
-        forms: _Forms,
+        shapes: _Shapes,
     ) -> None:
-        super().__init__(script.names, state)
-        self._script = script
+        super().__init__(plan.names, state)
+        self._plan = plan
         self._values = values
-        self._forms = forms
+        self._shapes = shapes
         self._device = next(iter(values.values())).device
         self._live = Tag(self, LIVE, [])
         self._outdated: list[Tensor] = []  # what skipped calls would have written into
 
     def perform(self, call: Call) -> Any:
-        fate = None if call.number == LIVE[0] else self._script.fates.get(call.number)
+        # A call that reads anything live has no number of its own, so it has no fate: it is run.
+        fate = None if call.number == LIVE[0] else self._plan.fates.get(call.number)
         if fate is Fate.SKIP or fate is Fate.SERVE:
             return self._describe(call)
         return self._compute(call, live=fate is None)
@@ -219,15 +207,20 @@ class _Replaying(Naming):
         """Return a kept value, or a placeholder for one that is not."""
         tensor = self._values.get(name)
         if tensor is None:
-            shape, strides = self._forms[name]
-            dtype = self._script.growth[name].form.dtype
-            tensor = _Placeholder(shape, strides, dtype, self._device)
+            shape, strides = self._shapes[name]
+            tensor = Tensor._make_wrapper_subclass(
+                _Placeholder,
+                shape,
+                strides=strides,
+                dtype=self._plan.shapes[name].seen.dtype,
+                device=self._device,
+            )
         self.tag(tensor, name, base)
         return tensor
 
     def _describe(self, call: Call) -> Any:
         """Return what a call would return, without running it."""
-        step = self._script.steps[call.number]
+        step = self._plan.steps[call.number]
         self.overwrite(call, step.overwritten)
         for at in step.overwritten:
             self._pretend_to_write(call.inputs[at], (call.number, -1 - at))
@@ -241,6 +234,11 @@ class _Replaying(Naming):
         return tree_unflatten(leaves, step.tree)
 
     def _pretend_to_write(self, tensor: Tensor, name: Name) -> None:
+        """Do to a real tensor what a skipped call would have written into it.
+
+        If what it would have written is not kept, the tensor must not be read until it is written
+        to again: it is outdated. A placeholder has no memory to write to.
+        """
         if not isinstance(tensor, _Placeholder):
             self._outdated = [other for other in self._outdated if other is not tensor]
             if name in self._values:
@@ -250,25 +248,27 @@ class _Replaying(Naming):
 
     def _compute(self, call: Call, live: bool) -> Any:
         """Run a call on the values themselves; `live`: it is, or depends on, what is trained."""
-        args, kwargs, inputs = call.args, call.kwargs, call.inputs
-        if any(isinstance(tensor, _Placeholder) for tensor in inputs):
-            args, kwargs = tree_map_only(_Placeholder, self._real, (args, kwargs))
-            inputs = tensors_in((args, kwargs))
-        if self._outdated and any(alias(t, self._outdated) is not None for t in inputs):
+        real = call
+        if any(isinstance(tensor, _Placeholder) for tensor in call.inputs):
+            given = tree_map_only(_Placeholder, self._real, (call.args, call.kwargs))
+            real = replace(call, args=given[0], kwargs=given[1], inputs=tensors_in(given))
+        if self._outdated and any(alias(t, self._outdated) is not None for t in real.inputs):
             raise NotKept("a value is read that was to be overwritten by one that is not kept")
-        result, written = watched(call.function, args, kwargs, inputs)
-        self.overwrite(replace(call, number=LIVE[0]) if live else call, written)
+        result, written = watched(real)
+        call.number = LIVE[0] if live else call.number
+        self.overwrite(call, written)
         if not live:
-            return self.name_result(call.number, inputs, result)
+            return self.name_result(call.number, real.inputs, result)
         for tensor in tensors_in(result):
-            if not any(tensor is given for given in inputs):
+            if not any(tensor is given for given in real.inputs):
                 attach(tensor, self._live)
         return result
 
     def _real(self, holder: _Placeholder) -> Tensor:
-        """Return what a placeholder stands for."""
+        """Return the kept value that a placeholder stands for; raises NotKept if there is none."""
         name = self.name_of(holder)
         tag = holder._probe_tag
+        # One object for all readers: what is trained may write into it, and others then see it.
         if holder.served is not None and (holder.served_as == name or tag.name == LIVE):
             return holder.served
         if name not in self._values:

@@ -1,20 +1,18 @@
-"""The one idea: cut a model at a feature into a prefix and a tail, tail(prefix(x)) == model(x)."""
-
-from __future__ import annotations
+"""The first idea: cut a model into a prefix and a tail, so that tail(prefix(x)) == model(x)."""
 
 import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
 
 from probe.cut import checks
-from probe.cut.eval_mode import Held
-from probe.cut.names import Name
+from probe.cut.eval_mode import PartlyEval
+from probe.cut.feature import Feature, find
 from probe.cut.outputs import Output
-from probe.cut.plan import Feature, find, script_of
-from probe.cut.replay import Prefix, Replay, Script, collect
+from probe.cut.plan import CutPlan
+from probe.cut.replay import Prefix, Replay, collect
 from probe.cut.trace import trace
 from probe.errors import Failed, InputError
 from probe.examples import Value
@@ -22,16 +20,15 @@ from probe.modules import named_state, unwrapped
 from probe.seeding import python_generators
 from probe.training.fresh_weights import Rule, initialize
 
-_TRIES = 12  # at finding values that are each example's own
-
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """A copy of a model, cut at a feature.
+    """A copy of a model, cut at a feature: tail(prefix(x)) is model(x), bit for bit.
 
-    prefix: maps inputs to what the tail needs, always in eval mode and without gradients;
-    tail: the rest, to be re-initialized and trained; frozen: names, in the model, of the parameters
-    and buffers that the feature's value depends on, which no training of the tail moves;
+    prefix: maps inputs x (B, ...) to what the tail needs, one tensor (B, ...) or a tuple of them,
+    always in eval mode and without gradients; tail: maps that to the logits (B, K), to be
+    re-initialized and trained; frozen: names, in the model, of the parameters and buffers that the
+    feature's value depends on, which no training of the tail moves;
     slow: why the model could not be cut, empty if it was. If it was not, the prefix hands its input
     on and the tail is the whole model with what is frozen held fixed;
     trainable: whether the output depends on any parameter that is left to the tail; behind the
@@ -52,7 +49,7 @@ class Split:
         return not self.slow
 
     def reinitialize(self, rule: Rule, generator: torch.Generator) -> None:
-        """Give everything in the tail that is not frozen a fresh value."""
+        """Give everything in the tail that is not frozen a fresh value; see `initialize`."""
         initialize(self.tail, rule, generator, keep=self._kept)
 
 
@@ -60,10 +57,14 @@ def split(model: nn.Module, feature: str, sample: Tensor, output: Output = None)
     """Cut a copy of `model` at the layer `feature` so that tail(prefix(x)) equals model(x).
 
     feature: dotted module name, `name#2` for the second time that the module runs; sample: (B, ...)
-    real inputs on which the cut is checked, bit for bit; output: where in what the model returns
-    the logits are, if it does not return them alone. Where a check fails the model is run whole
-    with the frozen part fixed, which is slower and as right. Raises InputError for a feature that
-    does not exist, does not run, or does not stay fixed while the tail is trained.
+    real inputs, B from 3, on which the cut is checked, bit for bit; output: where in what the model
+    returns the logits are, if it does not return them alone. The model itself is not changed.
+
+    Frozen is W_F of Murata 2020 (section 2), the parameters that the feature is computed with; it
+    is taken from what the computation depends on, not from the order of layers, and takes buffers
+    in. Where a check fails the model is run whole with the frozen part fixed, which is slower and
+    as right. Raises InputError for a feature that does not exist, does not run, or does not stay
+    fixed while the tail is trained.
 
     >>> model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
     >>> cut = split(model, "1", torch.randn(5, 4))
@@ -76,7 +77,10 @@ def split(model: nn.Module, feature: str, sample: Tensor, output: Output = None)
 def split_each(
     model: nn.Module, features: Sequence[str], sample: Tensor, output: Output = None
 ) -> list[Split]:
-    """Cut a copy of `model` at each of the features; see `split`."""
+    """Cut a copy of `model` at each of the features, on real inputs `sample` (B, ...); see `split`.
+
+    Gives one `Split` for each, in their order; the model is followed only once.
+    """
     if not isinstance(sample, Tensor):
         raise InputError(f"the sample must be a tensor (B, ...), got {type(sample).__name__}")
     if torch.is_inference_mode_enabled():
@@ -91,9 +95,9 @@ def values_of(cuts: Sequence[Split], batch: Tensor) -> dict[str, Value]:
 
     The cuts must come from one call of `split_each`; those that are not cached hand on the batch.
     """
-    links = [cut.prefix for cut in cuts if isinstance(cut.prefix, Prefix)]
-    wanted = {name for prefix in links for name in prefix.script.kept}
-    found = collect(links[0].trace, wanted, batch) if links else {}
+    prefixes = [cut.prefix for cut in cuts if isinstance(cut.prefix, Prefix)]
+    wanted = {name for prefix in prefixes for name in prefix.plan.kept}
+    found = collect(prefixes[0].trace, wanted, batch) if prefixes else {}
     return {
         cut.feature: cut.prefix.rows(found) if isinstance(cut.prefix, Prefix) else batch
         for cut in cuts
@@ -108,78 +112,70 @@ def _cut(feature: Feature) -> Split:
             f"that nothing can be held fixed"
         )
     try:
-        cut = _replayed(feature)
+        return _replayed(feature)
     except Failed as failure:
         slow = str(failure)
     except Exception as error:  # the user's code, run in a way that it was not written for
         slow = f"replaying it fails ({type(error).__name__}: {error})"
-    else:
-        return cut
     whole = _whole(feature)
-    cut = replace(_split(feature, nn.Identity(), whole, whole), slow=slow)
     checks.stays_fixed(feature, whole, slow)
-    return cut
+    return _split(feature, nn.Identity(), whole, slow)
 
 
 def _replayed(feature: Feature) -> Split:
     """Return the model cut at the feature; raises Failed, saying which check it fails."""
     whole = _whole(feature)
-    barred: set[Name] = set()
-    for _ in range(_TRIES):
-        script = script_of(feature, whole.model, barred)
-        prefix = Prefix(feature.trace, script)
-        mixed = checks.mixed_rows(prefix)
-        if not mixed:
-            break
-        barred |= mixed
-    else:
-        raise Failed("the values of an example depend on the other examples of its batch")
-    checks.unmoved_by_the_rest(feature, script)
-    tail: nn.Module = Replay(whole.model, feature.hold, feature.trace.output, script)
+    plan = checks.plan_unmixed(feature, whole.model, set(), set())
+    checks.unmoved_by_the_rest(feature, plan)
+    prefix = Prefix(feature.trace, plan)
+    tail: nn.Module = Replay(whole.model, feature.eval_calls, whole.output, plan)
     checks.same_computation(feature, prefix, tail, whole)
-    links = chain_tail(feature, whole.model, script) if feature.trace.output is None else None
-    if links is not None and checks.is_same(feature, prefix, links, whole):
+    links = chain_tail(feature, whole.model, plan) if whole.output is None else None
+    if links is not None and checks.is_same(prefix, links):
         tail = links
-    return _split(feature, prefix, tail, whole)
+    return _split(feature, prefix, tail)
 
 
-def _whole(feature: Feature) -> Held:
+def _whole(feature: Feature) -> PartlyEval:
     """Return a copy of the model in training mode, with what the feature needs held fixed."""
-    whole = Held(copy.deepcopy(feature.trace.model), feature.hold, feature.trace.output)
-    frozen = {
-        id(tensor) for name, tensor in named_state(whole.model).items() if name in feature.frozen
-    }
+    own, output = copy.deepcopy(feature.trace.model), feature.trace.output
+    whole = PartlyEval(own, feature.eval_calls, output)
+    state = named_state(own).items()
+    frozen = {id(tensor) for name, tensor in state if name in feature.frozen}
     for parameter in whole.parameters():
         parameter.requires_grad_(id(parameter) not in frozen)
     return whole.train()
 
 
-def _split(feature: Feature, prefix: nn.Module, tail: nn.Module, whole: Held) -> Split:
-    kept = frozenset(f"model.{name}" for name in feature.frozen | feature.held_buffers)
+def _split(feature: Feature, prefix: nn.Module, tail: nn.Module, slow: str = "") -> Split:
+    kept = frozenset(f"model.{name}" for name in feature.frozen | feature.eval_buffers)
     return Split(
         feature=feature.name,
         prefix=prefix,
         tail=tail,
         frozen=tuple(sorted(feature.frozen)),
         trainable=feature.trainable,
-        _kept=kept if isinstance(tail, Held) else frozenset(),  # a chain's tail holds none of it
+        slow=slow,
+        # A chain's tail holds nothing of what is frozen, so nothing of it is to be left alone.
+        _kept=kept if isinstance(tail, PartlyEval) else frozenset(),
     )
 
 
-def chain_tail(feature: Feature, model: nn.Module, script: Script) -> nn.Sequential | None:
+def chain_tail(feature: Feature, model: nn.Module, plan: CutPlan) -> nn.Sequential | None:
     """Return the links behind the kept value, if it is one that a link of a chain returns.
 
-    model: the copy to be trained. None if the model is no such chain, if its links give anything
-    but a tensor with the examples first, or if a link behind uses again what is frozen.
+    Such a tail does what a replay does, without its cost in every call. model: the copy to be
+    trained. None if the model is no such chain, if its links give anything but a tensor with the
+    examples first, or if a link behind uses again what is frozen.
     """
-    if len(script.kept) != 1:
+    if len(plan.kept) != 1:
         return None
-    kept = script.kept[0]
-    growth = script.growth[kept]
+    kept = plan.kept[0]
+    shape = plan.shapes[kept]
     visits = {visit.module: visit.names for visit in feature.trace.large.visits}
     links = list(_links(model, ""))
     ends = [at for at, (name, _) in enumerate(links) if visits.get(name) == (kept,)]
-    if not ends or growth.dim != 0 or growth.per[0] != 1:
+    if not ends or shape.dim != 0 or shape.per[0] != 1:
         return None
     behind = links[ends[-1] + 1 :]
     if any(name.startswith(f"{link}.") for link, _ in behind for name in feature.frozen):

@@ -1,9 +1,15 @@
-"""What a model computes, call by call: where each value comes from, found by following it."""
+"""What a model computes, call by call: where each value comes from, found by following it.
+
+The model runs as it is, on real examples, in eval mode; every call of a torch function is noted as
+a `Step`, every run of a module as a `Visit`. The steps are a graph: from a feature's value back to
+all calls, parameters and buffers that it depends on. Nothing is read from the model's source code,
+so any code that computes with torch's functions can be followed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,16 +29,24 @@ _LARGE, _SMALL = 4, 2  # examples: two batch sizes show which dimensions grow wi
 
 
 State = Mapping[int, tuple[str, ...]]
-"""By the number of a "call" the names of the parameters and buffers that it stands for."""
+"""By the number of a "call" the names of the parameters and buffers that it stands for.
+
+A parameter is taken for the result of a call without inputs, so that the graph has calls only.
+"""
 
 
 @dataclass(frozen=True)
-class Form:
+class TensorMetadata:
     """What is known of a tensor without its values."""
 
     shape: tuple[int, ...]
     stride: tuple[int, ...]
     dtype: torch.dtype
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> TensorMetadata:
+        """Describe a tensor of any shape."""
+        return cls(tuple(tensor.shape), tensor.stride(), tensor.dtype)
 
     @property
     def bytes(self) -> int:
@@ -44,10 +58,12 @@ class Form:
 class Step:
     """One call of a torch function in a forward pass: what it reads and what it makes.
 
-    leaves, tree: what it returned, without the values: for each leaf ("new", slot, the input whose
-    memory it shares or None), ("given", input) or ("plain", value); overwritten: the inputs that it
-    writes into; inputs by their place. owner: the module whose own forward makes the call;
-    random: whether it draws from a generator; settings: its arguments that are no tensors.
+    parents: the names of the tensors that go in; names: of the values that it makes, those that it
+    writes over an input included; leaves, tree: what it returned, without the values: for each leaf
+    ("new", index, the number of the input whose memory it shares or None), ("given", input's
+    number) or ("plain", value); overwritten: the numbers of the inputs that it writes into; owner:
+    the module whose own forward makes the call; random: whether it draws from a generator;
+    settings: its arguments that are no tensors.
     """
 
     function: str
@@ -69,21 +85,25 @@ class Step:
 
 @dataclass(frozen=True)
 class Visit:
-    """One time that a module ran: its output's names and forms, in order of finishing."""
+    """One time that a module ran: the tensors in its output, in order, by name and description."""
 
     module: str
     names: tuple[Name, ...]
-    forms: tuple[Form, ...]
+    metadata: tuple[TensorMetadata, ...]
 
 
 @dataclass(frozen=True)
 class Pass:
-    """One forward pass: its steps in order, its modules' visits, its logits and all forms."""
+    """One forward pass, followed.
+
+    steps: by the calls' numbers, in order of execution; visits: of modules, in order of finishing;
+    logits: the name of the model's output; metadata: of every value, by its name.
+    """
 
     steps: dict[int, Step]
     visits: tuple[Visit, ...]
     logits: Name
-    forms: dict[Name, Form]
+    metadata: dict[Name, TensorMetadata]
 
     def upstream(self, names: Iterable[Name]) -> frozenset[int]:
         """Return the numbers of all calls that the named values depend on."""
@@ -102,8 +122,8 @@ class Pass:
 class Trace:
     """A copy of a model in eval mode, and what it computes there.
 
-    large, small: the same forward pass on a few and on fewer examples of `sample`; sizes: how many;
-    output: where in what the model returns the logits are.
+    large, small: the same forward pass on a few and on fewer examples of `sample` (B, ...); sizes:
+    how many; output: where in what the model returns the logits are.
     """
 
     model: nn.Module
@@ -150,18 +170,18 @@ def trace(model: nn.Module, sample: Tensor, output: Output) -> Trace:
 
 @torch.no_grad()
 def follow(model: nn.Module, names: Names, state: State, sample: Tensor, output: Output) -> Pass:
-    """Run `model` on `sample` as it is, in its own modes, and return what it computed.
+    """Run `model` on `sample` (B, ...) as it is, in its own modes; return what it computed.
 
     Buffers and generators are left as they were.
     """
     run = _Tracing(names, state_tags(model, state))
     sample = sample.clone()
     run.tag(sample, INPUT)
-    run.forms[INPUT] = _form(sample)
+    run.met(INPUT, sample)
     with kept_buffers(model), global_stream(stream(0, "trace")), run.visiting(model), run:
         returned = model(sample)
-    made = run.name_of(logits_of(returned, output))
-    return Pass(run.steps, tuple(run.visits), made, run.forms)
+    logits = run.name_of(logits_of(returned, output))
+    return Pass(run.steps, tuple(run.visits), logits, run.metadata)
 
 
 def state_tags(model: nn.Module, state: State) -> dict[int, Tag]:
@@ -178,79 +198,67 @@ class _Tracing(Naming):
         super().__init__(names, state)
         self.steps: dict[int, Step] = {}
         self.visits: list[Visit] = []
-        self.forms: dict[Name, Form] = {}
-        self._stack: list[str] = [""]
+        self.metadata: dict[Name, TensorMetadata] = {}
+        self._running: list[str] = [""]  # the modules that are running, the innermost last
 
     def met(self, name: Name, tensor: Tensor) -> None:
-        self.forms[name] = _form(tensor)
+        self.metadata[name] = TensorMetadata.of(tensor)
+
+    def seen_through(self, name: Name, parents: tuple[Name, ...]) -> None:
+        self.steps[name[0]] = Step("seen through a view", parents, (name,))
 
     def perform(self, call: Call) -> Any:
         for tensor, name in zip(call.inputs, call.parents, strict=True):
             if name == FOREIGN and isinstance(tensor, nn.Parameter):
                 raise InputError(
-                    f"the forward pass of {self._stack[-1] or 'the model'} uses a parameter of "
+                    f"the forward pass of {self._running[-1] or 'the model'} uses a parameter of "
                     f"shape {tuple(tensor.shape)} that is not among the model's own: register the "
                     f"module that it belongs to (no plain list, closure or global variable)"
                 )
         before = global_states()
-        returned = self.execute(call)
+        returned = super().perform(call)
         leaves, tree = tree_flatten(returned)
-        slots = iter(range(len(leaves)))
-        described = tuple(_leaf(leaf, call.inputs, slots) for leaf in leaves)
-        written = tuple(at for at in range(len(call.inputs)) if self._wrote(call, at))
+        indexes = iter(range(len(leaves)))
+        described = tuple(_leaf(leaf, call.inputs, indexes) for leaf in leaves)
+        now = [self.name_of(tensor) for tensor in call.inputs]
+        written = tuple(at for at, name in enumerate(now) if name == (call.number, -1 - at))
         new = [leaf[1] for leaf in described if leaf[0] == "new"]
         self.steps[call.number] = Step(
             function=getattr(call.function, "__name__", ""),
             parents=call.parents,
-            names=tuple((call.number, slot) for slot in (*new, *(-1 - at for at in written))),
+            names=tuple((call.number, index) for index in (*new, *(-1 - at for at in written))),
             leaves=described,
             tree=tree,
             overwritten=written,
-            owner=self._stack[-1],
+            owner=self._running[-1],
             random=not all(map(torch.equal, before, global_states())),
-            settings=repr(tree_map_only(Tensor, _no_value, (call.args, call.kwargs))),
+            settings=repr(tree_map_only(Tensor, lambda tensor: "tensor", (call.args, call.kwargs))),
         )
         return returned
-
-    def seen_through(self, name: Name, parents: tuple[Name, ...]) -> None:
-        self.steps[name[0]] = Step("seen through a view", parents, (name,))
 
     @contextmanager
     def visiting(self, model: nn.Module) -> Iterator[None]:
         """Within the block, know which module runs, and note what it returns."""
-        handles = []
-        try:
+        with ExitStack() as hooks:
             for name, module in model.named_modules():
-                handles.append(module.register_forward_pre_hook(self._entering(name)))
-                handles.append(module.register_forward_hook(self._leaving, always_call=True))
+                hooks.enter_context(module.register_forward_pre_hook(self._entering(name)))
+                leaving = module.register_forward_hook(self._leaving, always_call=True)
+                hooks.enter_context(leaving)
             yield
-        finally:
-            for handle in handles:
-                handle.remove()
 
     def _entering(self, name: str) -> Callable[[nn.Module, object], None]:
-        return lambda module, inputs: self._stack.append(name)
+        return lambda module, inputs: self._running.append(name)
 
     def _leaving(self, module: nn.Module, inputs: object, output: object) -> None:
         tensors = tensors_of(output)
-        names = tuple(map(self.name_of, tensors))
-        self.visits.append(Visit(self._stack.pop(), names, tuple(map(_form, tensors))))
-
-    def _wrote(self, call: Call, at: int) -> bool:
-        return self.name_of(call.inputs[at]) == (call.number, -1 - at)
+        names, metadata = map(self.name_of, tensors), map(TensorMetadata.of, tensors)
+        self.visits.append(Visit(self._running.pop(), tuple(names), tuple(metadata)))
 
 
-def _no_value(tensor: Tensor) -> str:
-    return "tensor"
-
-
-def _leaf(leaf: object, inputs: list[Tensor], slots: Iterator[int]) -> tuple[Any, ...]:
+def _leaf(leaf: object, inputs: list[Tensor], indexes: Iterator[int]) -> tuple[Any, ...]:
+    """Describe a part of what a call returned; see `Step`."""
     if not isinstance(leaf, Tensor):
         return ("plain", leaf)
-    slot = next(slots)
+    index = next(indexes)
     given = next((at for at, tensor in enumerate(inputs) if tensor is leaf), None)
-    return ("new", slot, alias(leaf, inputs)) if given is None else ("given", given)
-
-
-def _form(tensor: Tensor) -> Form:
-    return Form(tuple(tensor.shape), tensor.stride(), tensor.dtype)
+    return ("new", index, alias(leaf, inputs)) if given is None else ("given", given)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from io import TextIOWrapper
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,6 @@ from numpy.typing import NDArray
 
 from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
-from probe.regular import regular_file
 
 
 def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
@@ -47,8 +45,7 @@ def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
 
 def _read_csv(path: Path) -> NDArray[np.float64]:
     try:
-        with regular_file(path) as file:
-            text = TextIOWrapper(file, encoding="utf-8-sig").read()
+        text = path.read_text("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8 text: save it as comma-separated UTF-8") from None
     lines = [line.split(",") for line in text.rstrip().split("\n")] if text.strip() else []
@@ -76,7 +73,7 @@ def _number(path: Path, line: int, column: int, cell: str) -> float:
 
 
 def _read_npy(path: Path) -> NDArray[np.float64]:
-    with regular_file(path) as file:
+    with path.open("rb") as file:
         # A corrupt header makes numpy raise anything from ValueError to tokenize.TokenError.
         try:
             values = np.lib.format.read_array(file, allow_pickle=False)

@@ -1,7 +1,5 @@
 """Memory-mapped files that vanish by themselves, and what a crash can leave of them."""
 
-from __future__ import annotations
-
 import mmap
 import os
 import tempfile
@@ -13,7 +11,6 @@ import torch
 from torch import Tensor
 
 from probe.errors import NotWritten
-from probe.files import suffix
 
 # Rows read before their pages are let go: the kernel maps up to 2 MB of a file for each.
 _PIECE = 32
@@ -21,7 +18,7 @@ _PIECE = 32
 _TRIES = 1000
 
 
-class Mapped:
+class MappedRows:
     """A matrix in a nameless file: `rows` (N, D), all zeros at first.
 
     The file has no name from the start (or from right after it), so that it is gone with the last
@@ -49,11 +46,8 @@ class Mapped:
 
 
 def _mapped(folder: Path, size: int) -> Any:
-    # The name is one that `probe.files.sweep` knows: where a file must have one for a moment, a
-    # process may be killed in it.
-    end = f".bin{suffix()}"
     try:
-        with _nameless(folder, end) as file:
+        with _nameless(folder) as file:
             _reserve(file.fileno(), size)
             return mmap.mmap(file.fileno(), size)
     except OSError as error:
@@ -63,15 +57,15 @@ def _mapped(folder: Path, size: int) -> Any:
         ) from None
 
 
-def _nameless(folder: Path, end: str) -> IO[bytes]:
+def _nameless(folder: Path) -> IO[bytes]:
     for _ in range(_TRIES):
         # Not with those above it: a run directory that was moved away is not made anew.
         with suppress(FileExistsError):
             folder.mkdir()
         # Another process may have removed the empty folder in between.
         with suppress(FileNotFoundError):
-            return tempfile.TemporaryFile(dir=folder, prefix="values.", suffix=end)
-    return tempfile.TemporaryFile(dir=folder, prefix="values.", suffix=end)
+            return tempfile.TemporaryFile(dir=folder, prefix="values.")
+    return tempfile.TemporaryFile(dir=folder, prefix="values.")
 
 
 def _reserve(file: int, size: int) -> None:

@@ -1,5 +1,4 @@
-"""The command line: `probe run`, `status`, `figures`, `metrics`, `layers`, `features`, `redundancy`
-and `list`.
+"""The command line, `probe`: its commands with their flags; each one's work is in its own module.
 
 Everything heavy is imported inside the commands, so that `probe --help` answers at once.
 """
@@ -8,26 +7,31 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from probe.errors import InputError
-from scenarios.commands.flags import RunFlags, with_flags
-from scenarios.commands.output import READER_GONE, printed, say
-from scenarios.commands.printable import printable
+from scenarios.commands.flags import with_options
+from scenarios.commands.stopping import HOW_TO_GO_ON, STOPPED, stoppable
+from scenarios.commands.terminal import READER_GONE, printable, printed, say
 from scenarios.commands.usage import call
-from scenarios.execution.stopping import HOW_TO_GO_ON, STOPPED, stoppable
+from scenarios.options import RunOptions
 
 app = typer.Typer(
-    help="Which layer of a continually trained network forgot what, toward which task.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")]
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        print(f"forgetting-probe {version('forgetting-probe')}")
+        raise typer.Exit
 
 
 def main() -> None:
@@ -60,22 +64,28 @@ def main() -> None:
         raise
 
 
+@app.callback()
+def probe(
+    show_version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Which layer of a continually trained network forgot what, toward which task."""
+
+
 @app.command()
-@with_flags(RunFlags)
-def run(study: Annotated[str, typer.Argument(metavar="PRESET|FILE.toml")], flags: RunFlags) -> None:
+@with_options(RunOptions)
+def run(
+    study: Annotated[str, typer.Argument(metavar="PRESET|FILE.toml")], options: RunOptions
+) -> None:
     """Run a study, or go on with it: train, retrain behind every feature, write tables, draw.
 
     Exit code 1 if a job failed while the others were finished.
     """
-    from scenarios.study.shortcut import shown_if_finished
-
-    if shown_if_finished(study, flags):
-        return
-
-    from scenarios.commands.asked import options_of, overrides_of
     from scenarios.commands.run import run_study
 
-    if not run_study(study, overrides_of(flags), options_of(flags)):
+    if not run_study(study, options):
         raise typer.Exit(1)
 
 
@@ -90,10 +100,9 @@ def status(directory: Directory) -> None:
 @app.command()
 def figures(directory: Directory) -> None:
     """Draw every figure of a study from its tables alone."""
-    from figures.build import build
+    from scenarios.commands.figures import draw_figures
 
-    for path in build(directory):
-        print(printable(str(path)))
+    draw_figures(directory)
 
 
 @app.command()
@@ -163,7 +172,7 @@ def features(
     A study takes the file in place of a data set. torchvision downloads its own weights unless it
     has them.
     """
-    from scenarios.data.extraction import write_features_of_images
+    from scenarios.data.image_features import write_features_of_images
     from scenarios.device import device_named
 
     write_features_of_images(folder, network, weights, out, device_named(device))

@@ -9,10 +9,11 @@ import numpy as np
 
 from probe.metrics.counts import Counts
 from probe.training.costs import Cost
-from scenarios.study.identity import Identity
-from scenarios.study.job import jobs_of, parts_of
-from scenarios.study.reading import check_study
-from scenarios.study.store import Measurement, Spent, Store
+from scenarios.study.fingerprint import Setup
+from scenarios.study.jobs import jobs_of, parts_of
+from scenarios.study.measurement import Measurement, Spent
+from scenarios.study.run_directory import describe, store_of
+from scenarios.study.source import check_study
 
 HEADS = ("single", "multi", "all")
 _POOL = 40  # tables of counts that the parts take turns with: to draw them takes longest
@@ -50,14 +51,14 @@ def write_study(root: Path, shape: Shape) -> int:
     starts = range(0, shape.tasks * shape.per_task, shape.per_task)
     tasks = tuple((f"task {k}", tuple(range(k, k + shape.per_task))) for k in starts)
     study = check_study(raw, "made-up")
-    identity = Identity(study=study, tasks=tasks, data="", device="cpu", torch="")
+    setup = Setup(study=study, tasks=tasks, data="", device="cpu", torch="")
     tables = _tables(shape.tasks * shape.per_task)
-    identity.claim(root)
+    describe(root, setup)
     written = 0
     for job in jobs_of(study, shape.tasks):
-        store = Store(root, identity.of(job))
+        store = store_of(setup, root, job)
         for part in parts_of(study, job):
-            store.write(job.name, part, _measured(part, tables[7 * written % _POOL]))
+            store.write(part, _measured(part, tables[7 * written % _POOL]))
             written += 1
     return written
 

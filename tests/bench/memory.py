@@ -16,7 +16,7 @@ import torch
 
 from probe.examples import Examples
 from probe.seeding import stream
-from probe.values import placement
+from probe.values import allocation
 from scenarios.commands.main import main
 from scenarios.data.datasets import LOADERS, Dataset
 from tests.bench.processes import in_a_process, peak_memory, scratch
@@ -53,7 +53,7 @@ def _rows(sizes: Mapping[str, tuple[int, int, int]]) -> Iterator[Row]:
 
 def study_in_memory(examples: str, budget: str, room: str) -> dict[str, object]:
     """Run a study of so many examples with so many bytes of memory and of disk for its values."""
-    placement._free_disk = lambda folder: 2 * int(room)
+    allocation._free_disk = lambda folder: 2 * int(room)
     LOADERS["mnist"] = lambda location: _made_up(int(examples))
     start = time.perf_counter()
     with scratch() as folder:

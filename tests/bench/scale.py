@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from probe.tables.rows import MetricRow, Row, SummaryRow, write_table
-from scenarios.study.identity import read_identity
+from scenarios.study.run_directory import read_setup
 from scenarios.study.scores import metric_rows
 from scenarios.study.tables import measured_rows, read_results, summary_rows
 from tests.bench.made_up import Shape, write_study
@@ -52,8 +52,8 @@ def _rows() -> Iterator[Line]:
 
 def written_tables(folder: str) -> dict[str, object]:
     """Read the parts of a study and write its tables; time each on the clock and the processor."""
-    root, identity = Path(folder), read_identity(Path(folder))
-    study, steps = identity.study, list[tuple[float, float]]()
+    root, setup = Path(folder), read_setup(Path(folder))
+    study, steps = setup.study, list[tuple[float, float]]()
 
     def step(action: Callable[[], Any]) -> Any:
         start = time.perf_counter(), time.process_time()
@@ -61,10 +61,10 @@ def written_tables(folder: str) -> dict[str, object]:
         steps.append((time.perf_counter() - start[0], time.process_time() - start[1]))
         return done
 
-    results = step(lambda: list(read_results(identity, root)))
+    results = step(lambda: list(read_results(setup, root)))
     summary, metrics, table = (root / f"{name}.csv" for name in ("summary", "metrics", "rows"))
     step(lambda: write_table(summary, SummaryRow, summary_rows(results)))
-    step(lambda: write_table(metrics, MetricRow, metric_rows(results, study.report)))
+    step(lambda: write_table(metrics, MetricRow, metric_rows(results, study.report, False)))
     step(lambda: write_table(table, Row, measured_rows(study, results)))
     with table.open("rb") as file:
         count = sum(1 for _ in file) - 1

@@ -16,7 +16,7 @@ import torch
 
 from figures.build import build
 from probe.errors import NotWritten
-from probe.values.scratch import Mapped
+from probe.values.scratch import MappedRows
 from scenarios.commands.status import show_status
 from tests.faults.small import (
     FLAGS,
@@ -175,5 +175,5 @@ def test_a_run_that_is_moved_away_while_it_runs(
 
 def test_values_make_no_new_directory(tmp_path: Path) -> None:
     with pytest.raises(NotWritten, match="No such file or directory"):
-        Mapped(tmp_path / "gone" / "scratch", 2, 2, torch.float32)
+        MappedRows(tmp_path / "gone" / "scratch", 2, 2, torch.float32)
     assert list(tmp_path.iterdir()) == []

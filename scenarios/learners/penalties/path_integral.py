@@ -1,4 +1,7 @@
-"""The path of the parameters while a task is learned, and the loss's drop along it."""
+"""How much each parameter lowered the loss on its way: a path integral over the training steps.
+
+SI and RWalk take their importance from it.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,14 @@ import torch
 from torch import Tensor, nn
 
 
-class Path:
+class PathIntegral:
     """Sums up -g_i (theta_i after - theta_i before) over training steps, for every parameter i.
 
     g is the gradient at hand when `before_step` is called. Over small steps the sums of all
     parameters add up to the drop of the loss whose gradient it is. Only parameters that require
     gradients are followed; one without a gradient at a step has none.
+
+    Source: Zenke, Poole and Ganguli 2017, equation 3.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -49,7 +54,10 @@ class Path:
             leg.before.copy_(leg.parameter)
 
     def so_far(self) -> Iterator[tuple[str, Tensor, Tensor]]:
-        """Yield name, the drop of the loss, and the way made since the start, per parameter."""
+        """Yield each parameter's name, the drop of the loss, and the way made since the start.
+
+        The two tensors have the parameter's shape; the first is overwritten by later steps.
+        """
         for leg in self._legs:
             yield leg.name, leg.drop, leg.parameter.detach() - leg.start
 
@@ -62,6 +70,8 @@ class Path:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Leg:
+    """One parameter's way; all tensors have its shape."""
+
     name: str
     parameter: Tensor
     start: Tensor

@@ -14,7 +14,7 @@ from probe.examples import Examples, Value
 from probe.modules import mode, named_state
 from probe.seeding import stream
 from probe.training.loop import Recipe, fit
-from probe.values.stored import Served
+from probe.values.cache import LabelledRows
 from tests.zoo import CUTS, Twice, specimen
 
 
@@ -87,7 +87,7 @@ def test_training_the_tail_leaves_the_feature_alone(name: str, feature: str) -> 
     start = copy.deepcopy(cut.tail.state_dict())
     cut.reinitialize("murata", stream(0))
     fresh = copy.deepcopy(cut.tail.state_dict())
-    fit(cut.tail, Served(Rows(before), y), Recipe(epochs=2, batch_size=8), stream(1))
+    fit(cut.tail, LabelledRows(Rows(before), y), Recipe(epochs=2, batch_size=8), stream(1))
 
     trained = cut.tail.state_dict()
     weights = {key for key, p in cut.tail.named_parameters() if p.requires_grad}
@@ -107,7 +107,12 @@ def test_a_frozen_batch_norm_counts_no_batches() -> None:
     before = int(model.get_buffer("first.2.num_batches_tracked"))
     assert before > 0
     cut.reinitialize("murata", stream(0))
-    fit(cut.tail, Served(Rows(parts(cut.prefix(x))), y), Recipe(epochs=1, batch_size=8), stream(1))
+    fit(
+        cut.tail,
+        LabelledRows(Rows(parts(cut.prefix(x))), y),
+        Recipe(epochs=1, batch_size=8),
+        stream(1),
+    )
     assert int(cut.tail.get_buffer("model.first.2.num_batches_tracked")) == before
 
 
@@ -146,7 +151,12 @@ def test_what_is_frozen_does_not_follow_registration() -> None:
 def test_a_shared_weight_stays_frozen_in_the_tail() -> None:
     model, x, y = specimen("tied")
     cut = split(model, "encode", x[:8])
-    fit(cut.tail, Served(Rows(parts(cut.prefix(x))), y), Recipe(epochs=1, batch_size=8), stream(1))
+    fit(
+        cut.tail,
+        LabelledRows(Rows(parts(cut.prefix(x))), y),
+        Recipe(epochs=1, batch_size=8),
+        stream(1),
+    )
     assert torch.equal(cut.tail.get_parameter("model.encode.weight"), model.encode.weight)
 
 
@@ -192,7 +202,7 @@ def test_the_global_generator_is_left_alone() -> None:
     before = torch.get_rng_state()
     cut = split(model, "first", x[:8])
     cut.reinitialize("torch", stream(0))
-    fit(cut.tail, Served(Rows(parts(cut.prefix(x))), y), Recipe(epochs=1), stream(1))
+    fit(cut.tail, LabelledRows(Rows(parts(cut.prefix(x))), y), Recipe(epochs=1), stream(1))
     assert torch.equal(torch.get_rng_state(), before)
 
 

@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from probe.values.inputs import Inputs
 from torch import Tensor, nn
 
 from probe.cut.split import split
 from probe.errors import InputError
 from probe.examples import Rows, Value, tensors
 from probe.modules import mode
-from probe.values.inputs import Inputs
-from probe.values.placement import Storage
-from probe.values.stored import Recomputed, Stored, fill, form_of
+from probe.values.allocation import Storage
+from probe.values.cache import Recomputed, Stored, fill, form_of
 from tests.zoo import CUTS, specimen
 
 SIZE = 16

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from probe.errors import InputError
 from probe.retrain import cache_plan
-from probe.values.placement import CacheSettings, Need, placed
+from probe.values.allocation import CacheSettings, Need, placed
 from tests.zoo import specimen
 
 sizes = st.integers(0, 50)
@@ -72,8 +72,8 @@ def test_a_disk_s_room_is_known_before_the_folder_is_there(tmp_path: Path) -> No
 
 
 def test_processes_share_what_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("probe.values.placement.free_memory", lambda device: 1000)
-    monkeypatch.setattr("probe.values.placement._free_disk", lambda folder: 6000 if folder else 0)
+    monkeypatch.setattr("probe.values.allocation.free_memory", lambda device: 1000)
+    monkeypatch.setattr("probe.values.allocation._free_disk", lambda folder: 6000 if folder else 0)
     cpu = torch.device("cpu")
     one = CacheSettings(scratch=tmp_path).settled(cpu)
     assert (one.budget, one.room) == (500, 3000)

@@ -13,18 +13,18 @@ import torch
 
 from probe.errors import InputError
 from probe.files import sweep
-from probe.values.scratch import Mapped
+from probe.values.scratch import MappedRows
 
 # A process that maps 8 MB, says so, and stays until it is killed.
 STAYS = """
 import os, sys, tempfile
 from pathlib import Path
 import torch
-from probe.values.scratch import Mapped
+from probe.values.scratch import MappedRows
 if sys.argv[2] == "named":  # a file system without nameless files, and a kill before the unlink
     tempfile._O_TMPFILE_WORKS = False
     os.unlink = tempfile._os.unlink = lambda path: None
-file = Mapped(Path(sys.argv[1]), 1000, 2000, torch.float32)
+file = MappedRows(Path(sys.argv[1]), 1000, 2000, torch.float32)
 file.rows.fill_(1.0)
 print("mapped", flush=True)
 sys.stdin.read()
@@ -56,7 +56,7 @@ def test_the_disk_is_given_back_when_the_rows_are_dropped(tmp_path: Path) -> Non
 
     size = 256 * 2**20  # far above what anything else writes meanwhile
     before = taken()
-    file = Mapped(tmp_path, size, 1, torch.uint8)
+    file = MappedRows(tmp_path, size, 1, torch.uint8)
     assert taken() - before > size / 2
     assert len(file.rows) == size
     del file
@@ -74,7 +74,7 @@ def resident(kind: str) -> int:
 )
 def test_pages_are_let_go_and_keep_what_was_written(tmp_path: Path) -> None:
     n, width = 6000, 8192
-    file = Mapped(tmp_path, n, width, torch.float32)
+    file = MappedRows(tmp_path, n, width, torch.float32)
     size = n * width * 4
     before = resident("RssFile"), resident("RssAnon")
     for start in range(0, n, 50):
@@ -94,19 +94,19 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(os, "posix_fallocate", full)
     with pytest.raises(InputError, match=r"cannot keep values in .* \(No space left .*make room"):
-        Mapped(tmp_path, 10, 10, torch.float32)
+        MappedRows(tmp_path, 10, 10, torch.float32)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"cannot keep values in .*below \(Not a directory\)"):
-        Mapped(tmp_path / "file" / "below", 10, 10, torch.float32)
+        MappedRows(tmp_path / "file" / "below", 10, 10, torch.float32)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool])
 def test_rows_are_zeros_of_the_type(tmp_path: Path, dtype: torch.dtype) -> None:
-    rows = Mapped(tmp_path / "made", 5, 3, dtype).rows
+    rows = MappedRows(tmp_path / "made", 5, 3, dtype).rows
     assert torch.equal(rows, torch.zeros(5, 3, dtype=dtype))
     rows[2] = 1
     assert rows[2].all()

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from probe import Examples, Recipe, partial_retrain
 from probe.retrain import cache_plan, retrain_each
 from probe.training.evaluation import predict_each
-from probe.values.placement import CacheSettings, Storage
-from probe.values.stored import Stored
+from probe.values.allocation import CacheSettings, Storage
+from probe.values.cache import Stored
 from tests.zoo import ZOO, specimen
 
 SIZE = 16

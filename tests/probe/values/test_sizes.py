@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probe.errors import InputError
-from probe.values.sizes import parse_size, show_size
+from probe.values.byte_sizes import parse_size, show_size
 
 
 @pytest.mark.parametrize(

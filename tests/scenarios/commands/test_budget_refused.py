@@ -6,7 +6,7 @@ import pytest
 
 from probe.errors import InputError
 from scenarios.commands.run import Options, run_study
-from scenarios.study.overrides import Overrides
+from scenarios.study.source import Overrides
 
 
 def test_a_total_below_the_number_of_classes_is_refused_at_once(tmp_path: Path) -> None:

@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 
 from probe.errors import InputError
-from scenarios.commands.outcome import TABLES
+from probe.tables.run_directory import TABLES
 from scenarios.commands.run import Options, run_study
 from scenarios.execution.choosing import Choice
-from scenarios.study.overrides import Overrides
-from scenarios.study.reading import check_study
-from scenarios.study.source import read_study
+from scenarios.study.source import Overrides, check_study, read_study
 
 STUDY = Overrides(learners=["finetune"], seeds=1, orders="none", epochs=1, train_limit=5)
 
@@ -38,7 +36,7 @@ def test_the_tables_do_not_depend_on_where_values_live(
         (1000, 10**9, "memory-mapped"),
         (1000, 0, "recomputed"),
     ):
-        monkeypatch.setattr("probe.values.placement._free_disk", lambda folder, disk=disk: disk)
+        monkeypatch.setattr("probe.values.allocation._free_disk", lambda folder, disk=disk: disk)
         got = tables(tmp_path / where, budget)
         assert f"conv1: 839.7 KB, {where}" in capsys.readouterr().out
         assert not (tmp_path / where / "scratch").exists()

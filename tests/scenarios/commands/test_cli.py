@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from probe.tables.run_directory import TABLES, TIMES
 from scenarios.commands.main import main
-from scenarios.commands.outcome import TABLES, TIMES
 from scenarios.data.datasets import LOADERS
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.networks import ARCHITECTURES

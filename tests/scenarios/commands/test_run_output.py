@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from torch import nn
 
-from probe.values.sizes import show_size
+from probe.values.byte_sizes import show_size
 from scenarios.commands.run import Options, run_study
 from scenarios.execution.choosing import Choice
-from scenarios.study.overrides import Overrides
+from scenarios.study.source import Overrides
 
 TINY = """
 orders = "none"

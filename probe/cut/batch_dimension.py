@@ -1,0 +1,68 @@
+"""Where in a tensor the examples of a batch lie, seen on two forward passes of different size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from probe.cut.trace import TensorMetadata
+
+
+@dataclass(frozen=True)
+class BatchedShape:
+    """How a tensor's shape follows the batch size B.
+
+    seen: the tensor at one batch size; per: for each dimension 0 if it is of one size whatever B,
+    else k where its size is k times B; order: the dimensions from the outermost to the innermost in
+    memory.
+    """
+
+    seen: TensorMetadata
+    per: tuple[int, ...]
+    order: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls, large: TensorMetadata, small: TensorMetadata, batches: tuple[int, int]
+    ) -> BatchedShape:
+        """Compare one value at two batch sizes, `batches`: what differs grows with the batch."""
+        sizes = zip(large.shape, small.shape, strict=True)
+        per = tuple(0 if a == b else a // batches[0] for a, b in sizes)
+        dims = range(len(large.shape))
+        return cls(large, per, tuple(sorted(dims, key=lambda dim: (-large.stride[dim], dim))))
+
+    @property
+    def dim(self) -> int | None:
+        """The one dimension that grows; None if there is none, or more than one.
+
+        Only with such a dimension can the value be taken apart into examples.
+        """
+        growing = [dim for dim, per in enumerate(self.per) if per]
+        return growing[0] if len(growing) == 1 else None
+
+    def at(self, batch: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return shape and strides for a batch of that size, dense, dimensions ordered as here."""
+        sizes = zip(self.per, self.seen.shape, strict=True)
+        shape = tuple(per * batch if per else size for per, size in sizes)
+        strides, step = [0] * len(shape), 1
+        for dim in reversed(self.order):
+            strides[dim] = step
+            step *= shape[dim]
+        return shape, tuple(strides)
+
+    def to_rows(self, value: Tensor) -> Tensor:
+        """Bring the examples to the front: (B, ...), whatever the tensor's own layout.
+
+        If an example is k entries of the dimension that grows, it gives (B, k, ...).
+        """
+        dim = self.dim or 0
+        value = value.movedim(dim, 0)
+        per = self.per[dim]
+        return value if per == 1 else value.unflatten(0, (-1, per))
+
+    def from_rows(self, rows: Tensor) -> Tensor:
+        """Undo `to_rows`: give rows (B, ...) the shape that the model's own code expects."""
+        dim = self.dim or 0
+        value = rows if self.per[dim] == 1 else rows.flatten(0, 1)
+        return value.movedim(0, dim)

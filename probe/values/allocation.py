@@ -1,0 +1,181 @@
+"""Where the values that prefixes give are to live: decided before any of them is computed."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, get_args
+
+import torch
+
+from probe.errors import InputError, unknown
+from probe.values.byte_sizes import show_size
+
+Storage = Literal["fp32", "bf16"]
+"""The precision in which floating-point values are kept."""
+
+Location = Literal["in memory", "memory-mapped", "recomputed"]
+"""Where a feature's values live; recomputed: nowhere, they are computed whenever asked for."""
+
+_ASSUMED = 4 * 10**9  # bytes of free memory, where the system does not say
+
+
+@dataclass(frozen=True, kw_only=True)
+class CacheSettings:
+    """How the values that prefixes give may be kept; only `storage` can change a result.
+
+    budget: bytes of memory for them, on the model's device; None = half of what is free there;
+    scratch: folder for those that do not fit, None = they are computed again whenever they are
+    needed; room: bytes of that folder's disk, None = half of what is free; storage: `bf16` keeps
+    floating-point values in half the bytes of fp32, rounded to 8 significant bits.
+    Raises InputError for sizes that are no whole numbers of bytes, a scratch folder that is no
+    path, room without a scratch folder, and an unknown storage.
+    """
+
+    budget: int | None = None
+    storage: Storage = "fp32"
+    scratch: Path | None = None
+    room: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, size in (("budget", self.budget), ("room", self.room)):
+            if size is not None and (not isinstance(size, int) or size < 0):
+                raise InputError(f"the cache's {name} must be a number of bytes, got {size!r}")
+        if not isinstance(self.scratch, Path | None):
+            raise InputError(
+                f"the cache's scratch folder must be a pathlib.Path, got {self.scratch!r}"
+            )
+        if self.room and self.scratch is None:
+            raise InputError("the cache has room on a disk but no scratch folder: name one")
+        if self.storage not in get_args(Storage):
+            raise unknown("storage", self.storage, get_args(Storage))
+
+    def settled(self, device: torch.device, processes: int = 1) -> CacheSettings:
+        """Return one process's share, with every None replaced by half of what is free now.
+
+        device: the model's; processes: how many share the memory and the disk.
+        """
+        budget = free_memory(device) // 2 if self.budget is None else self.budget
+        room = _free_disk(self.scratch) // 2 if self.room is None else self.room
+        return replace(self, budget=budget // processes, room=room // processes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Need:
+    """What keeping a feature's values takes, and what it saves.
+
+    size: bytes for all examples; work: floating-point operations to compute one example's value.
+    """
+
+    feature: str
+    size: int
+    work: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Allocation:
+    """Where a feature's values live, and how many bytes they take; as text, a line of the plan.
+
+    >>> print(Allocation(feature="conv1", size=2_000_000, location="in memory"))
+    conv1: 2.0 MB, in memory
+    """
+
+    feature: str
+    size: int
+    location: Location
+
+    def __str__(self) -> str:
+        return f"{self.feature}: {show_size(self.size)}, {self.location}"
+
+
+def allocate(needs: Sequence[Need], settings: CacheSettings) -> tuple[Allocation, ...]:
+    """Return where each feature's values go, in the order of `needs`; the settings are settled.
+
+    The feature whose bytes save most work (operations per byte) chooses first: in most networks the
+    deepest. Its values go to memory if they still fit there, else to a memory-mapped file if they
+    still fit on the disk, else nowhere. What takes no bytes, the input itself, is in memory.
+
+    >>> one, two = Need(feature="a", size=6, work=6), Need(feature="b", size=5, work=9)
+    >>> [str(each) for each in allocate([one, two], CacheSettings(budget=8, room=0))]
+    ['a: 6 B, recomputed', 'b: 5 B, in memory']
+    """
+    left: dict[Location, float] = {"in memory": settings.budget or 0}
+    left |= {"memory-mapped": settings.room or 0, "recomputed": math.inf}
+    chosen: dict[str, Allocation] = {}
+    for need in sorted(needs, key=lambda need: -need.work / max(1, need.size)):
+        first = next(location for location, room in left.items() if need.size <= room)
+        left[first] -= need.size
+        chosen[need.feature] = Allocation(feature=need.feature, size=need.size, location=first)
+    return tuple(chosen[need.feature] for need in needs)
+
+
+def free_memory(device: torch.device) -> int:
+    """Return how many bytes can still be taken on a device.
+
+    On the CPU the least of what Linux calls available and what the control groups (version 1 and 2)
+    around this process leave; page cache that can be reclaimed counts as free. On a system that
+    says neither, 4 GB are assumed.
+    """
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    return min([*available(), *group_room()], default=_ASSUMED)
+
+
+def available(file: Path = Path("/proc/meminfo")) -> Iterator[int]:
+    """Yield the bytes that the machine has left, if the system says so."""
+    for line in _lines(file):
+        if line.startswith("MemAvailable:"):
+            yield int(line.split()[1]) * 1024
+
+
+def group_room(
+    root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")
+) -> Iterator[int]:
+    """Yield the bytes that every control group around this process leaves of its limit, if any.
+
+    root: where the groups are mounted; own: the file that names this process's.
+    """
+    for line in _lines(own):
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            names = "memory.max", "memory.current", "inactive_file"
+            yield from _room(root, path, names)
+        elif "memory" in controllers.split(","):
+            names = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+            yield from _room(root / "memory", path, names)
+
+
+def _room(root: Path, path: str, names: tuple[str, str, str]) -> Iterator[int]:
+    """Yield what a group and those above it leave; names: of limit, usage and reclaimable."""
+    limit, usage, reclaimable = names
+    group = root / path.strip("/")
+    # Every group above limits too. Inside a container the path may be the host's: the root then is
+    # the container's own.
+    for folder in (group, *group.parents):
+        if folder.is_relative_to(root):
+            for most in map(_number, _lines(folder / limit)):
+                used = sum(map(_number, _lines(folder / usage)))
+                stat = dict(line.split() for line in _lines(folder / "memory.stat"))
+                yield max(0, most - used + int(stat.get(reclaimable, 0)))
+
+
+def _number(text: str) -> int:
+    return 2**63 if text == "max" else int(text)
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+
+
+def _free_disk(folder: Path | None) -> int:
+    """Return the bytes free where a folder is or would be made."""
+    if folder is None:
+        return 0
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    return shutil.disk_usage(there).free

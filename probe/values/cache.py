@@ -1,0 +1,194 @@
+"""The values that prefixes give, by number: kept in memory or in a file, or computed again."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
+
+from probe.cut.split import Split, values_of
+from probe.examples import Rows, Value, tensors
+from probe.values.allocation import Allocation, CacheSettings, Need, allocate
+from probe.values.layout import Inputs, PrefixCall, TensorLayout, ValueLayout, value_layout
+from probe.values.scratch import MappedRows
+
+_LEAST, _MOST = 32, 128  # examples of a batch that a prefix is given
+_SHIFTS = (1, 2, 3, 5)  # of a batch, to see whether a value depends on its slot
+_WATCHED = 16  # batches
+
+
+class ValueCache:
+    """Keeps and serves the values of one model's cuts, on one device.
+
+    settings: None = the defaults; batch_size: of training. Every batch that a prefix is given has
+    as many examples, so that what is recomputed costs what it must; but neither so few that most of
+    the time goes into calls, nor so many that they take a part of the memory.
+    """
+
+    def __init__(
+        self, settings: CacheSettings | None, batch_size: int, device: torch.device
+    ) -> None:
+        self._settings = (settings or CacheSettings()).settled(device)
+        self._size = min(max(batch_size, _LEAST), _MOST)
+
+    def plan(
+        self, cuts: Sequence[Split], sample: Tensor, sizes: tuple[int, int]
+    ) -> tuple[Allocation, ...]:
+        """Return where each cut's values are to live.
+
+        sample: (B, ...) inputs; sizes: how many training and test examples there are.
+        """
+        needs = []
+        for cut in cuts:
+            with FlopCounterMode(display=False) as counter:
+                layout = self._layout(cut, Inputs(sample))
+            # Behind the model's output nothing is trained: no training example is needed there.
+            size = layout.size * (sum(sizes) if cut.trainable else sizes[1])
+            needs.append(Need(feature=cut.feature, size=size, work=counter.get_total_flops()))
+        return allocate(needs, self._settings)
+
+    def rows(self, cuts: Sequence[Split], plan: Sequence[Allocation], x: Tensor) -> dict[str, Rows]:
+        """Return every cut's values for all inputs x (N, ...), by feature, living as planned.
+
+        All that is kept is computed in one pass over the inputs.
+        """
+        inputs = Inputs(x)
+        locations = {each.feature: each.location for each in plan}
+        rows: dict[str, Rows] = {}
+        kept: dict[str, CachedRows] = {}
+        for cut in cuts:
+            layout, location = self._layout(cut, inputs), locations[cut.feature]
+            if location == "recomputed":
+                rows[cut.feature] = RecomputedRows(layout, cut.prefix, inputs, self._size)
+            else:
+                scratch = self._settings.scratch if location == "memory-mapped" else None
+                rows[cut.feature] = cached = CachedRows(layout, inputs, scratch)
+                if layout.size:
+                    kept[cut.feature] = cached
+        filled = [cut for cut in cuts if cut.feature in kept]
+        fill(kept, lambda batch: values_of(filled, batch), inputs, self._size)
+        return rows
+
+    def _layout(self, cut: Split, inputs: Inputs) -> ValueLayout:
+        return value_layout(cut.prefix, inputs, self._size, self._settings.storage)
+
+
+class CachedRows:
+    """Values kept in memory, or in a memory-mapped file where a scratch folder is given.
+
+    The parts that are the input itself are not copied.
+    """
+
+    def __init__(self, layout: ValueLayout, inputs: Inputs, scratch: Path | None) -> None:
+        self._layout, self._n, self._device = layout, len(inputs), inputs.x.device
+        self._rows = [
+            inputs.rows if part.given else self._empty(part, scratch) for part in layout.parts
+        ]
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __getitem__(self, indices: Tensor) -> Value:
+        """Return the values of the examples at `indices` (B,), each tensor (B, ...)."""
+        gathered = (
+            rows.gather(indices.cpu()).to(self._device)
+            if isinstance(rows, MappedRows)
+            else rows.index_select(0, indices)
+            for rows in self._rows
+        )
+        return self._layout.value(list(gathered))
+
+    def put(self, value: Value, positions: Tensor, slots: Tensor) -> None:
+        """Keep a batch's examples at `slots` (n,) as the rows at `positions` (n,)."""
+        rows = [own.rows if isinstance(own, MappedRows) else own for own in self._rows]
+        parts = zip(self._layout.parts, rows, strict=True)
+        own = [None if part.given else to for part, to in parts]
+        self._layout.write(value, own, positions, slots)
+        for mapped in self._rows:
+            if isinstance(mapped, MappedRows):
+                mapped.let_go()
+
+    def _empty(self, part: TensorLayout, scratch: Path | None) -> Tensor | MappedRows:
+        """Return memory or a file for N examples of a part, (N, D)."""
+        if scratch is not None:
+            return MappedRows(scratch, self._n, part.width, part.stored)
+        return torch.empty((self._n, part.width), dtype=part.stored, device=self._device)
+
+
+class RecomputedRows:
+    """Values computed again from the inputs whenever they are asked for, bit for bit the same.
+
+    The last bits of a product or a convolution depend on the batch's size, which is therefore
+    always the one with which caches are filled. Some (of matrices with rows that are no multiple of
+    16 bytes, say) depend on the slot in the batch as well. If the prefix shows this on a batch,
+    every example is computed at its slot in the filling pass, which takes several rounds.
+    """
+
+    def __init__(
+        self, layout: ValueLayout, prefix: PrefixCall, inputs: Inputs, batch_size: int
+    ) -> None:
+        self._layout, self._prefix, self._inputs, self._size = layout, prefix, inputs, batch_size
+        self._own = not _same_at_every_slot(prefix, inputs, batch_size)
+
+    def __len__(self) -> int:
+        return len(self._inputs)
+
+    def __getitem__(self, indices: Tensor) -> Value:
+        """Return the values of the examples at `indices` (B,), each tensor (B, ...)."""
+        device = self._inputs.x.device
+        rows = [
+            torch.empty((len(indices), part.width), dtype=part.stored, device=device)
+            for part in self._layout.parts
+        ]
+        # Whoever trains the tail in reduced precision gets the values that a cache would give.
+        with torch.no_grad(), torch.autocast(device.type, enabled=False):
+            for positions, slots, batch in self._inputs.batches(indices, self._size, self._own):
+                self._layout.write(self._prefix(batch), rows, positions, slots)
+        return self._layout.value(rows)
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Values x of N examples and their labels y (N,): what `fit` and `evaluate` take."""
+
+    x: Rows
+    y: Tensor
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+@torch.no_grad()
+def fill(
+    caches: Mapping[str, CachedRows],
+    values: Callable[[Tensor], Mapping[str, Value]],
+    inputs: Inputs,
+    batch_size: int,
+) -> None:
+    """Fill all caches in one pass over the inputs, each batch of the same size.
+
+    values: maps a batch (B, ...) to every cache's value, by the cache's name.
+    """
+    if caches:
+        every = torch.arange(len(inputs), device=inputs.x.device)
+        for positions, slots, batch in inputs.batches(every, batch_size):
+            for name, value in values(batch).items():
+                caches[name].put(value, positions, slots)
+
+
+@torch.no_grad()
+def _same_at_every_slot(prefix: PrefixCall, inputs: Inputs, batch_size: int) -> bool:
+    """Whether an example's value has the same bits at every slot of a batch, on many batches.
+
+    One batch would not do: where little is summed up, the bits often agree by luck.
+    """
+    some = torch.arange(min(_WATCHED * batch_size, len(inputs)), device=inputs.x.device)
+    for _, _, batch in inputs.batches(some, batch_size):
+        before = [part.clone() for part in tensors(prefix(batch.clone()))]
+        for shift in _SHIFTS:
+            after = tensors(prefix(batch.roll(shift, 0)))
+            if not all(map(torch.equal, after, (part.roll(shift, 0) for part in before))):
+                return False
+    return True

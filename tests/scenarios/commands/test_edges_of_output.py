@@ -1,0 +1,268 @@
+"""What is printed has no reader, no room or an encoding without ±: seen from real processes."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from subprocess import PIPE
+
+import pytest
+from rich.console import Console
+from tests.scenarios.commands.test_printable import JOB
+
+from probe.tables.run_directory import TABLES
+from scenarios.commands.progress import show_ends
+from scenarios.commands.run import Options, run_study
+from scenarios.commands.stopping import HOW_TO_GO_ON
+from scenarios.execution.choosing import Choice
+from scenarios.execution.work import Ended
+from scenarios.study.source import Overrides
+from tests.bad_input.refused import contents
+from tests.scenarios.execution.quick import until, workers_of
+from tests.scenarios.execution.test_stopping_on_request import group, handles_signals
+
+STUDY = """
+orders = "none"
+seeds = 2
+[scenario]
+data = "digits"
+train_limit = 4
+[network]
+name = "mlp"
+features = ["hidden1"]
+[training]
+epochs = 1
+[learners.finetune]
+"""
+SHORT = ["list", "--help", "run --help", "metrics R.csv", "metrics R.csv --json", "status run"]
+HIDDEN = ("PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONUTF8", "FORCE_COLOR", "RAY_ADDRESS")
+ASCII = {"PYTHONIOENCODING": "ascii"}
+C = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+FULL = (
+    "error: cannot write what is shown (No space left on device): make room, or show it elsewhere\n"
+)
+
+
+@contextmanager
+def started(
+    place: Path, line: str, out: int, err: int, **env: str
+) -> Iterator[subprocess.Popen[str]]:
+    """Run the command line within the block; it buffers its output unless `env` says otherwise."""
+    kept = {name: value for name, value in os.environ.items() if name not in HIDDEN}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "scenarios", *line.split()],
+        cwd=place,
+        env={**kept, "OMP_NUM_THREADS": "1", **env},
+        stdout=out,
+        stderr=err,
+        encoding=env.get("PYTHONIOENCODING", "utf-8"),
+        start_new_session=True,
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def called(
+    place: Path, line: str, out: int = PIPE, err: int = PIPE, **env: str
+) -> tuple[int, str | None, str | None]:
+    """Return the exit code, and what was printed where that is a pipe of our own."""
+    with started(place, line, out, err, **env) as process:
+        said = process.communicate(timeout=120)
+        return process.returncode, *said
+
+
+@contextmanager
+def unread() -> Iterator[int]:
+    """A pipe whose reader is gone."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    yield writer
+    os.close(writer)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a study, its matrix, and a finished run whose output had to be ASCII."""
+    folder = tmp_path_factory.mktemp("place")
+    (folder / "study.toml").write_text(STUDY, encoding="utf-8")
+    (folder / "R.csv").write_text("0.9,0.1\n0.5,0.8\n", encoding="utf-8")
+    code, out, err = called(folder, "run study.toml --out run --workers 1", **ASCII)
+    assert (code, err) == (0, "")
+    assert out is not None
+    assert out.isascii()
+    return folder
+
+
+@pytest.mark.parametrize("line", SHORT)
+def test_a_short_command_in_ascii_and_for_a_reader_who_has_read_enough(
+    place: Path, line: str
+) -> None:
+    code, out, err = called(place, line, **ASCII)
+    assert (code, err) == (0, "")
+    assert out
+    assert out.isascii()
+    with unread() as gone:
+        assert called(place, line, out=gone) == (141, None, "")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_nobody_hears_of_errors_either(place: Path, unbuffered: str) -> None:
+    line = "metrics R.csv --json"
+    with unread() as gone:
+        assert called(place, line, gone, gone, PYTHONUNBUFFERED=unbuffered)[0] == 141
+        assert called(place, f"{line} --nonsense", gone, gone, PYTHONUNBUFFERED=unbuffered)[0] == 2
+    with open("/dev/full", "w") as full:
+        out = full.fileno()
+        assert called(place, line, out, PYTHONUNBUFFERED=unbuffered) == (2, None, FULL)
+        assert called(place, line, out, out, PYTHONUNBUFFERED=unbuffered)[0] == 2
+
+
+def test_without_standard_output_there_is_nothing_to_write(place: Path) -> None:
+    command = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "scenarios", "--help"]
+    done = subprocess.run(command, cwd=place, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_the_reader_goes_in_the_middle(place: Path) -> None:
+    """As `head` does, with a pipe in which not all of it has room."""
+    reader, writer = os.pipe()
+    room = fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    whole = called(place, "run --help", COLUMNS="200")[1]
+    assert whole is not None
+    assert len(whole.encode()) > room + 10
+    with started(place, "run --help", writer, PIPE, COLUMNS="200") as process:
+        os.close(writer)
+        assert os.read(reader, 10)
+        os.close(reader)
+        assert (process.communicate(timeout=60)[1], process.returncode) == ("", 141)
+
+
+def parts(root: Path) -> dict[str, tuple[int, int]]:
+    """Return the finished parts, each with what changes when it is written anew."""
+    found = {path.relative_to(root): path.stat() for path in root.glob("jobs/*/*.json")}
+    return {str(path): (stat.st_ino, stat.st_mtime_ns) for path, stat in found.items()}
+
+
+def test_a_study_whose_reader_goes_says_how_to_go_on(place: Path, tmp_path: Path) -> None:
+    """It goes while a worker is at it; what is finished then is not done again."""
+    root = tmp_path / "run"
+    line = f"run study.toml --out {root} --executor pool --workers 1"
+    with started(place, line, PIPE, PIPE) as process:
+        assert process.stdout is not None
+        until(lambda: parts(root) and workers_of(process.pid))
+        process.stdout.close()
+        process.stdout = None
+        assert process.communicate(timeout=60)[1] == f"{HOW_TO_GO_ON}\n"
+        assert process.returncode == 141
+        until(lambda: not group(process.pid), seconds=5)
+    assert not (root / "rows.csv").exists()
+    done = parts(root)
+    assert done
+    with pytest.MonkeyPatch.context() as patch:
+        # Figures take longer than the study.
+        patch.setattr("scenarios.commands.run.build", lambda root: [])
+        options = Options(out=root, choice=Choice(executor="inline"))
+        assert run_study(str(place / "study.toml"), Overrides(), options)
+    assert parts(root).items() >= done.items()
+    for name in TABLES:
+        assert (root / name).read_bytes() == (place / "run" / name).read_bytes()
+
+
+def test_who_is_not_read_from_stops_all_the_same(place: Path) -> None:
+    """Both outputs are one pipe, which is full: whoever writes a word waits for its reader."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with suppress(BlockingIOError):
+        while os.write(writer, bytes(4096)):
+            pass
+    os.set_blocking(writer, True)
+    with started(place, "--help", writer, writer) as process:
+        until(lambda: handles_signals(process.pid))
+        time.sleep(1)
+        assert process.poll() is None
+        start = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=20) == 143
+        assert time.monotonic() - start < 5
+    os.close(reader)
+    os.close(writer)
+
+
+@pytest.mark.parametrize(
+    ("env", "shown"),
+    [(ASCII, r"\xb1"), (C, r"\xb1"), ({"PYTHONIOENCODING": "latin-1"}, "±")],
+    ids=["ascii", "C", "latin-1"],
+)
+def test_what_the_encoding_lacks_is_shown_as_its_escape(
+    place: Path, env: dict[str, str], shown: str
+) -> None:
+    line = "run study.toml --out run --workers 1"
+    code, whole, _ = called(place, line, PYTHONIOENCODING="utf-8")
+    assert whole is not None
+    values = re.findall(r"-?[\d.]+±[\d.]+", whole)
+    assert (code, len(values)) == (0, 4)
+    code, out, err = called(place, line, **env)
+    assert (code, err) == (0, "")
+    assert out is not None
+    assert not set(out) & set("─│┃…")
+    assert [value.replace(shown, "±") for value in re.findall(numbers(shown), out)] == values
+
+
+def numbers(between: str) -> str:
+    return rf"-?[\d.]+{re.escape(between)}[\d.]+"
+
+
+def test_a_cluster_that_nobody_runs_is_refused_before_anything_is_written(place: Path) -> None:
+    if [path for path in Path("/proc").glob("[0-9]*/comm") if is_raylet(path)]:
+        pytest.skip("somebody's Ray cluster runs on this machine, and would be found")
+    before = contents(place)
+    line = "run study.toml --out new --executor ray --ray-address auto"
+    code, out, err = called(place, line, RAY_TMPDIR=str(place))
+    assert (code, out) == (2, "")
+    assert err is not None
+    assert err.startswith("error: cannot connect to Ray at auto (Could not find any running Ray")
+    assert err.count("\n") == 1
+    assert contents(place) == before
+
+
+def is_raylet(path: Path) -> bool:
+    try:
+        return path.read_text() == "raylet\n"
+    except OSError:
+        return False
+
+
+LACKING = (
+    "the tables are made of what was finished: means are over fewer orders or seeds, or missing"
+)
+
+
+@pytest.mark.parametrize(
+    ("hows", "last"),
+    [
+        (["finished", "failed"], LACKING),
+        (["finished", "finished"], ""),
+        (["failed", "held"], f"  {JOB.name}: it ended so"),
+    ],
+)
+def test_the_end_says_that_the_tables_lack_what_failed(
+    tmp_path: Path, hows: list[str], last: str
+) -> None:
+    """But not where others are still at it: then there are no tables yet."""
+    console = Console(file=io.StringIO(), width=40)
+    ends = [Ended(job=JOB, how=how, reason="it ended so") for how in hows]  # type: ignore[arg-type]
+    assert show_ends(console, tmp_path, ends) == ("failed" not in hows)
+    said = console.file.getvalue()  # type: ignore[attr-defined]
+    assert (said.splitlines() or [""])[-1] == last

@@ -14,7 +14,7 @@ import torch
 
 from probe.errors import InputError, unknown
 from probe.examples import Examples, check_examples
-from scenarios.data.feature_files import SUFFIX, candidates, find, read_features
+from scenarios.data.feature_files import SUFFIX, find, read_features
 from scenarios.data.image_sets import IMAGE_SETS, read_image_set
 from scenarios.data.npz import Array
 
@@ -69,17 +69,6 @@ def load(name: str, location: Location | None = None) -> Dataset:
     if name not in LOADERS:
         raise unknown("data set", name, LOADERS)
     return LOADERS[name](location or Location())
-
-
-def files_of(name: str, location: Location) -> list[Path]:
-    """Return the files that `load` reads or, of those not there, would read; none if bundled."""
-    if name.endswith(SUFFIX):
-        return candidates(name, location.folder)
-    if name in BUNDLED or location.folder is None:
-        return []
-    if name in IMAGE_SETS:
-        return [location.folder / file for own in IMAGE_SETS[name].files.values() for file in own]
-    return [location.folder / _SPOKEN]
 
 
 def held_out(data: Dataset, count: int) -> Dataset:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import torch
@@ -173,3 +173,12 @@ class Learner(Objective):
     def stream(self, purpose: str) -> torch.Generator:
         """Return the learner's CPU generator for a purpose in the task at hand."""
         return stream(self.seed, purpose, self.learned)
+
+
+def named(tensors: Mapping[str, Tensor], start: str) -> dict[str, Tensor]:
+    """Return the tensors whose names start like that, by the rest of their names.
+
+    >>> named({"anchor.weight": torch.ones(1), "score.weight": torch.zeros(1)}, "anchor.")
+    {'weight': tensor([1.])}
+    """
+    return {n.removeprefix(start): each for n, each in tensors.items() if n.startswith(start)}

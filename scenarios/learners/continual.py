@@ -14,8 +14,8 @@ from probe.examples import Examples, join
 from probe.training.costs import bytes_of
 from probe.training.recipe import Recipe
 from scenarios.learners import base
-from scenarios.learners.competing_classes import barred_but, own_task
 from scenarios.learners.exemplars import Exemplars, ExemplarSettings
+from scenarios.learners.heads import barred_but, own_task
 from scenarios.streams.task import Task
 
 Competing = Literal["all", "seen", "task"]

@@ -1,16 +1,17 @@
-"""Heads: one trained model, evaluated with different outputs competing."""
+"""Heads: which outputs compete, in training and when one trained model is evaluated."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
+import torch
 from torch import Tensor
 
 from probe.metrics.task_counts import TaskCounts
 from probe.modules import mode
 from probe.training.evaluation import predict_each
 from scenarios.learners.base import Learner
-from scenarios.learners.competing_classes import barred_but, own_task
 from scenarios.streams.task import Scenario
 
 Head = Literal["single", "multi", "all"]
@@ -42,3 +43,32 @@ def count(scenario: Scenario, predicted: Tensor) -> TaskCounts:
     tasks = [task.classes for task in scenario.tasks]
     true = scenario.test.y.cpu()
     return TaskCounts.of(true, predicted.cpu(), sizes, tasks, scenario.classes)
+
+
+def own_task(tasks: Sequence[Sequence[int]], classes: int) -> list[Sequence[int]]:
+    """Return for each of the K classes those of the task it is in, none for one in no task.
+
+    tasks: the classes of each; a class in several tasks counts to the last of them.
+
+    >>> own_task([[0, 1], [2]], classes=4)
+    [[0, 1], [0, 1], [2], ()]
+    """
+    own: list[Sequence[int]] = [()] * classes
+    for task in tasks:
+        for label in task:
+            own[label] = task
+    return own
+
+
+def barred_but(competing: Sequence[Sequence[int]], device: torch.device) -> Tensor:
+    """Return (K, K) bool: row y says which outputs do not compete for an example of class y.
+
+    competing: for each of the K classes, the classes that do.
+
+    >>> barred_but([[0], [0, 1]], torch.device("cpu")).tolist()
+    [[False, True], [False, False]]
+    """
+    barred = torch.ones(len(competing), len(competing), dtype=torch.bool)
+    for label, others in enumerate(competing):
+        barred[label, list(others)] = False
+    return barred.to(device)

@@ -1,4 +1,4 @@
-"""Streams of disjoint classes: a data set cut into tasks of equally many."""
+"""Streams of disjoint classes: equal tasks, or a base session and then class by class."""
 
 from __future__ import annotations
 
@@ -80,3 +80,27 @@ def first_of_each(examples: Examples, limit: int) -> Examples:
 
 def _name(classes: Sequence[int]) -> str:
     return str(classes[0]) if len(classes) == 1 else f"{classes[0]}-{classes[-1]}"
+
+
+def incremental(
+    data: Dataset,
+    base: int | None = None,
+    train_limit: int | None = None,
+    test_limit: int | None = None,
+) -> Scenario:
+    """Cut K classes into a base session of the first half and sessions of one class each.
+
+    base: classes of the base session; None = K // 2 (Kemker 2018: "half of the classes" of 10, 100
+    and 200). There are 1 + K - base sessions. train_limit, test_limit: keep at most that many
+    examples per class, the first in the data. Raises InputError where the base session would hold
+    no class, or leave none.
+    """
+    base = data.classes // 2 if base is None else base
+    if not 1 <= base < data.classes:
+        raise InputError(
+            f"a base session of {base} of the {data.classes} classes of {data.name} leaves nothing "
+            f"to learn before or after it: choose from 1 to {data.classes - 1}, of 2 classes or "
+            f"more"
+        )
+    groups = [range(base), *(range(label, label + 1) for label in range(base, data.classes))]
+    return cut(limited(data, train_limit, test_limit), "incremental", groups)

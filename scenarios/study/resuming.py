@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from probe.training.costs import Cost
-from scenarios.learners.base import Learner
-from scenarios.learners.penalties.quadratic import named
+from scenarios.learners.base import Learner, named
 from scenarios.streams.task import Task
 from scenarios.study.measurement import Spent
 from scenarios.study.store import Checkpoint, Store

@@ -10,6 +10,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from scenarios.learners.base import named
 from scenarios.learners.continual import ContinualLearner, ContinualSettings
 
 _IMPORTANCE, _ANCHOR, _CONSTANT = "importance.", "anchor.", "constant"
@@ -120,12 +121,3 @@ class Quadratic:
         if _CONSTANT not in tensors:
             return None
         return cls(named(tensors, _IMPORTANCE), named(tensors, _ANCHOR), float(tensors[_CONSTANT]))
-
-
-def named(tensors: Mapping[str, Tensor], start: str) -> dict[str, Tensor]:
-    """Return the tensors whose names start like that, by the rest of their names.
-
-    >>> named({"anchor.weight": torch.ones(1), "score.weight": torch.zeros(1)}, "anchor.")
-    {'weight': tensor([1.])}
-    """
-    return {n.removeprefix(start): each for n, each in tensors.items() if n.startswith(start)}

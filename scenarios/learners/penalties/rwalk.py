@@ -10,9 +10,10 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from scenarios.learners.base import named
 from scenarios.learners.penalties.ewc_online import OnlineSettings, RunningFisherLearner
 from scenarios.learners.penalties.path_integral import PathIntegral
-from scenarios.learners.penalties.quadratic import Quadratic, named
+from scenarios.learners.penalties.quadratic import Quadratic
 from scenarios.streams.task import Task
 
 _FISHER, _SCORE, _ANCHOR = "fisher.", "score.", "anchor."

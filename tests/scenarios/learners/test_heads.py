@@ -15,8 +15,7 @@ from probe.training.evaluation import evaluate, predict_each
 from probe.training.loop import Recipe
 from scenarios.learners.base import Learner
 from scenarios.learners.catalogue import LEARNERS
-from scenarios.learners.competing_classes import barred_but, own_task
-from scenarios.learners.heads import counts_by_head
+from scenarios.learners.heads import barred_but, counts_by_head, own_task
 from scenarios.streams.task import Scenario
 from tests.scenarios.learners.tiny_learners import digits, learner
 

@@ -10,7 +10,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from scenarios.learners.base import named
+from scenarios.learners.base import by_kind, of_kind
 from scenarios.learners.continual import ContinualLearner, ContinualSettings
 
 _CONSTANT = "constant"
@@ -117,14 +117,5 @@ class Quadratic:
         """Return the penalty that `to_tensors` wrote, None if it is not among the tensors."""
         if _CONSTANT not in tensors:
             return None
-        importance, anchor = named(tensors, "importance."), named(tensors, "anchor.")
+        importance, anchor = of_kind(tensors, "importance"), of_kind(tensors, "anchor")
         return cls(importance, anchor, float(tensors[_CONSTANT]))
-
-
-def by_kind(**kinds: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return tensors that belong to parameters, of several kinds, by KIND.PARAMETER.
-
-    >>> by_kind(anchor={"weight": torch.ones(1)}, score={"weight": torch.zeros(1)})
-    {'anchor.weight': tensor([1.]), 'score.weight': tensor([0.])}
-    """
-    return {f"{kind}.{n}": each for kind, part in kinds.items() for n, each in part.items()}

@@ -10,10 +10,10 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from scenarios.learners.base import named
+from scenarios.learners.base import by_kind, of_kind
 from scenarios.learners.penalties.ewc_online import OnlineSettings, RunningFisherLearner
 from scenarios.learners.penalties.path_integral import PathIntegral
-from scenarios.learners.penalties.quadratic import Quadratic, by_kind
+from scenarios.learners.penalties.quadratic import Quadratic
 from scenarios.streams.task import Task
 
 
@@ -91,8 +91,8 @@ class RWalk(RunningFisherLearner):
 
     def take_over(self, carried: dict[str, Tensor]) -> None:
         if carried:
-            self.fisher, self.score = named(carried, "fisher."), named(carried, "score.")
-            self._hold(named(carried, "anchor."))
+            self.fisher, self.score = of_kind(carried, "fisher"), of_kind(carried, "score")
+            self._hold(of_kind(carried, "anchor"))
 
     def _hold(self, anchor: Mapping[str, Tensor]) -> None:
         fisher, score = normalized(self.fisher), normalized(self.score)

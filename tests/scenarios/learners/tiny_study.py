@@ -6,7 +6,6 @@ In float64 the counts do not hang on how a machine rounds, so that they can be k
 from __future__ import annotations
 
 import torch
-from scenarios.study.heads import counts_by_head
 
 from probe.examples import Examples
 from probe.seeding import stream
@@ -15,6 +14,7 @@ from probe.training.loop import Recipe
 from scenarios.data.datasets import Dataset, load
 from scenarios.learners.base import Learner
 from scenarios.learners.catalogue import LEARNERS, settings_of
+from scenarios.learners.heads import counts_by_head
 from scenarios.networks import mlp
 from scenarios.streams.split import first_of_each, split_by_class
 from scenarios.streams.task import Scenario

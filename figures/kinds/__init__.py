@@ -1,7 +1,10 @@
 """The figures of a study, one module each.
 
-To add one, write a module here with `draw(tables: Tables) -> Figure | None`, which returns None
-where there is nothing to draw, and add its name to `KINDS`.
+Each draws one picture from the study's tables and computes nothing but what its axes need. To add
+one, write a module here with `draw(tables: Tables) -> Figure | None`, which returns None where
+there is nothing to draw, and add its name to `KINDS`. What the figures share is in `figures.layout`
+(panels and sizes), `figures.lines` (marks and legends), `figures.labels` (text) and
+`figures.appearance` (a learner looks the same in all of them).
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""PRA against feature: how well all tasks can still be learned on what each layer kept."""
+"""PRA against feature: how well all tasks can still be learned on what each layer kept.
+
+x: the feature up to which the network was held fixed, by depth; y: Partial Retrain Accuracy in %,
+from summary.csv; a line for each learner. After Murata et al. 2020, figure 1: what was forgotten
+shows as the distance to the dashed line, offline training; at the last feature, the output, nothing
+was retrained, and the value is the accuracy of the model as it is.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +26,12 @@ from probe.tables.rows import SummaryRow
 def draw(tables: Tables) -> Figure | None:
     """Draw one line per continual learner over L features, with Offline as a dashed level.
 
-    Bars and band are one standard deviation over seeds either way. Offline's one value is the
-    same at every feature (Murata 2020, figure 1). Learners with networks of their own have panels
-    of their own, in which Offline is still that of the study's network. Returns None without a
-    continual learner, and where nothing but the output was looked at.
+    Bars and band are one standard deviation over seeds either way. Offline's one value is the same
+    at every feature (Murata 2020, figure 1), as all of its network is trained on all tasks.
+
+    Learners with networks of their own have panels of their own, in which Offline is still that of
+    the study's network. Returns None without a continual learner, and where nothing but the output
+    was looked at.
     """
     pra = [row for row in tables.summary if row.measure == "pra"]
     drawn = [each for each in networks(pra) if len(each.features) > 1]
@@ -40,6 +48,7 @@ def draw(tables: Tables) -> Figure | None:
         if not alone:
             names = (appearances[name].label for name in each.learners)
             axes.set_title(labels.folded(labels.listed(names)))
+    # One for each panel; the legend needs only the first.
     levels = [_plot_level(axes, appearances[OFFLINE], offline) for axes in grid if offline]
     drawn_as = [appearances[name] for name in learners]
     lines.legend_above(figure, [*drawn_as, *levels[:1]], labels.over_seeds(pra))
@@ -55,15 +64,20 @@ def draw(tables: Tables) -> Figure | None:
 def _plot_network(
     axes: Axes, appearances: Appearances, network: Network, pra: Sequence[SummaryRow]
 ) -> None:
+    """Draw the learners of a network over its features."""
     offsets = lines.dodges(len(network.learners))
     for name, offset in zip(network.learners, offsets, strict=True):
         points = sorted((row for row in pra if row.learner == name), key=attrgetter("depth"))
+        # Learners stand a little beside each other, so that no bar hides another.
         lines.plot_means(axes, appearances[name], [row.depth + offset for row in points], points)
     axes.set_xlim(min(network.features) - 0.4, max(network.features) + 0.4)
 
 
 def _plot_level(axes: Axes, appearance: Appearance, row: SummaryRow) -> Line2D:
-    """Draw a level and, of several seeds, the band around it; return the legend's entry."""
+    """Draw a level and, of several seeds, the band around it; return the legend's entry.
+
+    row: the PRA of offline training, a fraction.
+    """
     level = axes.axhline(
         100 * row.mean, color=appearance.color, linestyle=appearance.line, label=appearance.label
     )

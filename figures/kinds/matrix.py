@@ -1,4 +1,9 @@
-"""R as a heat map per learner: accuracy on every task before training and after each task."""
+"""R as a heat map per learner: accuracy on every task before training and after each task.
+
+x: the evaluated task; y: the number of tasks learned, from none in the top row; color: accuracy in
+%, from rows.csv, dark for 0 and light for 100. A column that darkens downward, below the steps, is
+a task being forgotten; one that is light above them could be done before it was learned.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +22,7 @@ from figures.tables import Tables
 from probe.metrics.matrix import AccuracyMatrix
 
 MOST_ANNOTATED = 10
-"""Up to this many tasks each cell shows its value."""
+"""Up to this many tasks each cell shows its value; in smaller cells no number could be read."""
 
 
 @style.house_style()
@@ -37,6 +42,7 @@ def draw(tables: Tables) -> Figure | None:
     for axes, (name, R) in zip(grid, matrices.items(), strict=True):
         mesh = _heat_map(axes, R)
         axes.set_title(labels.folded(appearances[name].label))
+    # As a matrix is read, from above; the panels share the axis, so one turns all.
     grid[0].invert_yaxis()
     size = (columns * wide, len(grid) / columns * high)
     label = labels.with_head("Accuracy (%)", tables.rows)
@@ -54,6 +60,7 @@ def ink(background: Sequence[float]) -> str:
     >>> ink((1.0, 1.0, 0.0)), ink((0.0, 0.0, 0.5))
     ('black', 'white')
     """
+    # sRGB is not linear in light, of which contrast is a ratio.
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in background[:3]]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     # Contrast is (lighter + 0.05) / (darker + 0.05): black's and white's are equal at this level.
@@ -61,7 +68,10 @@ def ink(background: Sequence[float]) -> str:
 
 
 def _sizes(count: int, tasks: int) -> tuple[int, float, float]:
-    """Return the columns of the grid and a panel's width and height, in inches, fit for a page."""
+    """Return the columns of the grid and a panel's width and height, in inches, fit for a page.
+
+    count: of panels; tasks: T of the largest. Cells are first tried large, then small.
+    """
     across = min(tasks, MOST_ANNOTATED)
     high, beside, gap, page = max(1.2, 0.2 * (across + 1)), 0.65, 0.06, 8.8
     for cell in (0.255, 0.2):
@@ -73,6 +83,7 @@ def _sizes(count: int, tasks: int) -> tuple[int, float, float]:
 
 
 def _heat_map(axes: Axes, R: AccuracyMatrix) -> QuadMesh:
+    """Draw a learner's R as a mesh of cells, and the steps between tasks learned and to come."""
     T, legible = R.tasks, R.tasks <= MOST_ANNOTATED
     # The hatched ground shows through cells that the mesh leaves out.
     axes.patch.set(facecolor="0.92", hatch="//////", edgecolor="0.7")
@@ -99,7 +110,7 @@ def _heat_map(axes: Axes, R: AccuracyMatrix) -> QuadMesh:
 
 
 def _annotate(axes: Axes, values: NDArray[np.float64]) -> None:
-    """Write each measured cell of R, (T+1, T), in whole percent."""
+    """Write each measured cell of R, (T+1, T), in whole percent, in an ink that can be read on it."""
     shade = matplotlib.colormaps["viridis"]
     for (row, column), value in np.ndenumerate(values):
         if not np.isnan(value):

@@ -1,4 +1,9 @@
-"""Final accuracy against the number of stored samples."""
+"""Final accuracy against the number of stored samples.
+
+x: samples stored, on a logarithmic scale; y: A_T in %, from metrics.csv; a line for each kind of
+learner and strategy that the study has with two budgets or more. After Chaudhry et al. 2018, figure
+4: what a learner gains by a larger memory, and whether it needs one.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +34,9 @@ def draw(tables: Tables) -> Figure | None:
     """Draw A_T against the number of stored samples (Chaudhry 2018, figure 4).
 
     One line for each kind of learner and sampling strategy; budgets per class and in total have a
-    panel each. The x axis is logarithmic; a learner of the kind that stores nothing stands at 0,
-    beside the axis's smallest number. Bars are one standard deviation over seeds either way.
-    Returns None if no kind has two budgets.
+    panel each, as they are different numbers. The x axis is logarithmic; a learner of the kind that
+    stores nothing stands at 0, beside the axis's smallest number. Bars are one standard deviation
+    over seeds either way. Returns None if no kind has two budgets.
     """
     T, accuracy = tables.after_last_task("average_accuracy")
     found = {unit: sweeps(tables.learners, accuracy, unit) for unit in UNITS}
@@ -64,6 +69,7 @@ def sweeps(
     plain: dict[str, MetricRow] = {}
     budgets: defaultdict[_Sweep, dict[int, MetricRow]] = defaultdict(dict)
     for row in learners:
+        # A learner has a budget of one unit or none: of the other it is None.
         budget: int | None = getattr(row, unit)
         if row.learner not in accuracy:
             continue
@@ -87,6 +93,7 @@ def positions(budgets: Sequence[int]) -> dict[int, float]:
     stored = {budget: math.log10(budget) for budget in sorted(set(budgets)) if budget}
     if 0 not in budgets:
         return stored
+    # The median: one budget far from the others must not push 0 away.
     step = median(after - before for before, after in pairwise(stored.values()))
     return {0: min(stored.values()) - step, **stored}
 
@@ -103,6 +110,7 @@ def named(x: Mapping[int, float]) -> list[str]:
     names, last = [], -math.inf
     for budget, at in x.items():
         names.append(str(budget) if at - last >= room else "")
+        # A budget without a name takes no room.
         last = at if names[-1] else last
     return names
 
@@ -113,6 +121,7 @@ def _plot_sweeps(
     appearances: Mapping[_Sweep, Appearance],
     drawn: Mapping[_Sweep, Mapping[int, MetricRow]],
 ) -> None:
+    """Draw the lines of a panel, and a break in the x axis where 0 stands beside it."""
     at = positions([budget for points in drawn.values() for budget in points])
     # Lines dodge by a share of the smallest step, so that no point comes near the next budget.
     closest = min(after - before for before, after in pairwise(at.values()))

@@ -1,4 +1,9 @@
-"""Omega_base, Omega_new and Omega_all: what each learner retains, takes up and has in all."""
+"""Omega_base, Omega_new and Omega_all: what each learner retains, takes up and has in all.
+
+x: learners; y: Omega, accuracy as a share of the offline learner's (Omega_new: accuracy itself),
+from metrics.csv; three shades of blue for the three. After Kemker et al. 2018, table 2: a high
+Omega_new beside a low Omega_base is a learner that forgets, the reverse one that does not learn.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +34,7 @@ def draw(tables: Tables) -> Figure | None:
     a perfect one. Returns None unless two learners have all three, for which Offline is needed.
     """
     omegas = {name: tables.metric("kemker", name) for name in SHADES}
+    # A group with a bar missing would look like an Omega of 0.
     whole = set.intersection(*(set(rows) for rows in omegas.values()))
     if len(whole) < 2:
         return None
@@ -36,6 +42,7 @@ def draw(tables: Tables) -> Figure | None:
     drawn = [rows[learner] for rows in omegas.values() for learner in appearances]
     figure, (axes,) = layout.panels(1, wide=len(appearances) > style.MANY)
     for k, (name, rows) in enumerate(omegas.items()):
+        # The middle one of a group's three bars stands over the learner's name.
         x = [group + (k - 1) * _BAR for group in range(len(appearances))]
         _bars(axes, SHADES[name], x, [rows[learner] for learner in appearances])
     axes.axhline(1, color="0.4", linewidth=0.8, linestyle="--", zorder=0.9)
@@ -52,11 +59,17 @@ def draw(tables: Tables) -> Figure | None:
 
 
 def _bars(axes: Axes, color: str, x: Sequence[float], rows: Sequence[MetricRow]) -> None:
+    """Draw one bar for each row at x, with error bars where there are deviations.
+
+    color: of the bars; x: the middles of the bars, one for each row.
+    """
     means, reach = [row.mean for row in rows], [row.std for row in rows]
     axes.bar(x, means, _BAR, color=color, edgecolor=_INK, linewidth=_THIN)
+    # Of one seed there is no deviation to draw.
     if not np.isnan(reach).all():
         axes.errorbar(x, means, reach, fmt="none", ecolor="black", elinewidth=0.9, capthick=0.9)
 
 
 def _sign(name: str) -> str:
+    """Return an Omega as the legend writes it."""
     return rf"$\Omega_{{\mathrm{{{name.removeprefix('omega_')}}}}}$"

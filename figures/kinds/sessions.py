@@ -1,4 +1,10 @@
-"""Accuracy over the sessions: on all of them so far, on the base set and on the newest."""
+"""Accuracy over the sessions: on all of them so far, on the base set and on the newest.
+
+x: the session; y: accuracy in % on the test data that the panel's title names, from metrics.csv; a
+line for each learner. After Kemker et al. 2018, figures 2, S2 and S3: Omega_all, Omega_base and
+Omega_new are the means of these lines from the second session on, the first two as shares of the
+offline learner's accuracy.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +19,7 @@ PANELS = {
     "alpha_base": r"Base set, $\alpha_{\mathrm{base},i}$",
     "alpha_new": r"Newest session, $\alpha_{\mathrm{new},i}$",
 }
-"""What each panel shows, by the name of its metric."""
+"""What each panel shows, by the name of its metric; in this order from left to right."""
 
 
 @style.house_style()
@@ -32,12 +38,14 @@ def draw(tables: Tables) -> Figure | None:
     figure, grid = layout.panels(len(PANELS), most=3)
     for axes, (name, title) in zip(grid, PANELS.items(), strict=True):
         for learner in learners:
+            # A learner has all sessions, in order, or none: without all of R there are no metrics.
             course = [rows[learner].mean for rows in alphas[name].values() if learner in rows]
             lines.plot_course(axes, appearances[learner], range(1, len(course) + 1), course)
         axes.set_title(title)
         axes.set_xlim(0.5, T + 0.5)
         axes.set_xticks(layout.ticks(1, T))
     drawn = [row for each in alphas.values() for rows in each.values() for row in rows.values()]
+    # No bars: three lines of many sessions each could not be told apart behind them.
     note = labels.over_seeds(drawn, bars=False)
     lines.legend_above(figure, [appearances[name] for name in learners], note)
     sides = ("Session $i$", labels.with_head("Accuracy (%)", drawn))

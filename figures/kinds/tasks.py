@@ -1,4 +1,9 @@
-"""Accuracy on each task from the moment it was learned, with all learners in one panel."""
+"""Accuracy on each task from the moment it was learned, with all learners in one panel.
+
+x: the number of tasks learned; y: accuracy in % on the one task of the panel, from rows.csv; a line
+for each learner, which begins when the task is learned. After Chaudhry et al. 2018, figure 2. The
+same numbers as in `curves`, side by side for comparison between learners.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,10 @@ from figures.kinds.curves import seen_average
 from figures.tables import Tables
 
 MOST_PANELS = 20
-"""Up to this many tasks each has its panel; beyond, only those whose place an axis would mark."""
+"""Up to this many tasks each has its panel; beyond, only those whose place an axis would mark.
+
+With more of them a panel would be too small to read.
+"""
 
 
 @style.house_style()
@@ -30,6 +38,7 @@ def draw(tables: Tables) -> Figure | None:
     figure, (*grid, last) = layout.panels(len(places) + 1, most=4 if len(places) < 12 else 5)
     for name, R in matrices.items():
         for axes, j in zip(grid, places, strict=True):
+            # Row j of R is after j tasks, and column j - 1 the j-th task.
             lines.plot_course(axes, appearances[name], range(j, T + 1), R.values[j:, j - 1])
         lines.plot_course(last, appearances[name], range(1, T + 1), seen_average(R))
     for axes, j in zip(grid, places, strict=True):

@@ -1,4 +1,9 @@
-"""Forgetting against intransigence: what each learner gives up for what."""
+"""Forgetting against intransigence: what each learner gives up for what.
+
+x: F_T, how much accuracy on earlier tasks is lost; y: I_T, how much accuracy on the last task is lacking against training on everything so far; both from metrics.csv, as differences of fractions. A
+marker for each learner, bars for the seeds. After Chaudhry et al. 2018, figure 3: the lower left
+corner is the best; a learner at the upper left keeps what it knows and learns little.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +24,7 @@ QUADRANTS = {
     ("left", "top"): "PBT, NFT",
     ("right", "top"): "NBT, NFT",
 }
-"""Their names by corner."""
+"""The name of each quadrant by its corner: positive or negative, backward and forward transfer."""
 
 _NAME_WIDE, _NAME_HIGH = 0.25, 0.11  # shares of the panel that a quadrant's name needs, with room
 
@@ -39,7 +44,9 @@ def draw(tables: Tables) -> Figure | None:
         return None
     appearances = learner_appearances(learners)
     F, I_T = ([rows[name] for name in learners] for rows in (forgetting, intransigence))
+    # Only there is room for the legend of so many.
     figure, (axes,) = layout.panels(1, wide=len(learners) > 2 * style.MANY)
+    # Before the markers: it sets the limits of both axes, from the numbers alone.
     _name_quadrants(axes, F, I_T)
     for name, x, y in zip(learners, F, I_T, strict=True):
         at, bars, appearance = [x.mean], [x.std], appearances[name]
@@ -56,7 +63,10 @@ def draw(tables: Tables) -> Figure | None:
 
 
 def _name_quadrants(axes: Axes, F: Sequence[MetricRow], I_T: Sequence[MetricRow]) -> None:
-    """Draw the lines at 0 and name what they separate, beyond the reach of all markers and bars."""
+    """Draw the lines at 0 and name what they separate, beyond the reach of all markers and bars.
+
+    F, I_T: the rows that are drawn, by learner in the same order.
+    """
     axes.grid(visible=False)
     axes.axhline(0, color="0.4", linewidth=0.7, zorder=1)
     axes.axvline(0, color="0.4", linewidth=0.7, zorder=1)
@@ -75,6 +85,7 @@ def _limits(rows: Sequence[MetricRow], margin: float, least: float) -> tuple[flo
     """
     means, reach = np.array([row.mean for row in rows]), np.nan_to_num([row.std for row in rows])
     low, high = min(0.0, *(means - reach)), max(0.0, *(means + reach))
+    # `margin` is a share of the axis with both margins: 0.1 stands in for bars of no extent.
     room = margin / (1 - 2 * margin) * ((high - low) or 0.1)
     low, high = low - room, high + room
     ratio = least / (1 - least)

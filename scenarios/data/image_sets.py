@@ -114,7 +114,7 @@ class _Svhn(ImageSet):
 
 
 def _idx_files(folder: str) -> dict[str, tuple[str, ...]]:
-    """Return the four files of a set like MNIST below the data folder, images and labels of each half."""
+    """Return the files of a set like MNIST: images and labels of each half."""
     kinds, stems = ("images-idx3", "labels-idx1"), {"train": "train", "test": "t10k"}
     return {
         half: tuple(f"{folder}/raw/{stem}-{kind}-ubyte" for kind in kinds)
@@ -187,7 +187,7 @@ def _fetched(found: ImageSet, folder: Path) -> str:
 
 
 def _half(name: str, found: ImageSet, folder: Path, half: str) -> Examples:
-    """Return the examples of a half; raises InputError that names the set if its files are damaged."""
+    """Return the examples of a half; raises InputError, naming the set, for damaged files."""
     try:
         images, labels = found.read(folder, half)
         if not 0 < len(images) == len(labels):

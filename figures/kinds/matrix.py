@@ -110,7 +110,7 @@ def _heat_map(axes: Axes, R: AccuracyMatrix) -> QuadMesh:
 
 
 def _annotate(axes: Axes, values: NDArray[np.float64]) -> None:
-    """Write each measured cell of R, (T+1, T), in whole percent, in an ink that can be read on it."""
+    """Write each measured cell of R, (T+1, T), in whole percent, black or white."""
     shade = matplotlib.colormaps["viridis"]
     for (row, column), value in np.ndenumerate(values):
         if not np.isnan(value):

@@ -137,7 +137,10 @@ def _plot_sweeps(
 
 
 def _appearances(drawn: Sequence[_Sweep]) -> dict[_Sweep, Appearance]:
-    """Return one for each kind and strategy: the kind's own where it has one strategy alone."""
+    """Return one for each kind and strategy: the kind's own where it has one strategy alone.
+
+    Else the legend names both the kind and the strategy.
+    """
     kinds = [kind for kind, _ in drawn]
     names = {sweep: sweep[0] if kinds.count(sweep[0]) == 1 else ", ".join(sweep) for sweep in drawn}
     found, of_kinds = learner_appearances(names.values()), learner_appearances(kinds)

@@ -27,7 +27,10 @@ def draw(tables: Tables) -> Figure | None:
     """Draw alpha_all, alpha_base and alpha_new, a panel each, against the session i = 1..T.
 
     One line per continual learner (Kemker 2018, figures 2, S2 and S3); all are means over orders
-    and seeds. Returns None unless there are two learners and two sessions to compare.
+    and seeds. The panels share their y axis. Where the base falls and the newest stays high, a
+    learner takes up what is new at the cost of what it knew.
+
+    Returns None unless there are two learners and two sessions to compare.
     """
     alphas = {name: tables.by_number("kemker", name) for name in PANELS}
     T = len(alphas["alpha_all"])

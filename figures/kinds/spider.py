@@ -44,9 +44,11 @@ _ABOVE = 18  # points between a panel and its title, for the name of the first c
 def draw(tables: Tables) -> Figure | None:
     """Draw all learners in one large panel, then each between its bounds in a small one.
 
-    A spoke is a criterion, in [0, 1], larger is better (Diaz-Rodriguez 2018, figure 1a). The lower
-    bound is the learner of kind `finetune` without stored samples, the upper one that of kind
-    `cumulative` (figure 2); without either there are no small panels. Learners that lack a
+    A spoke is a criterion, in [0, 1], larger is better (Diaz-Rodriguez 2018, figure 1a); its values
+    are means over orders and seeds.
+
+    The lower bound is the learner of kind `finetune` without stored samples, the upper one that of
+    kind `cumulative` (figure 2); without either there are no small panels. Learners that lack a
     criterion are left out; returns None if none is left.
     """
     rows = {name: tables.metric("diaz_rodriguez", metric) for name, metric in CRITERIA.items()}

@@ -1,6 +1,7 @@
 """Forgetting against intransigence: what each learner gives up for what.
 
-x: F_T, how much accuracy on earlier tasks is lost; y: I_T, how much accuracy on the last task is lacking against training on everything so far; both from metrics.csv, as differences of fractions. A
+x: F_T, how much accuracy on earlier tasks is lost; y: I_T, how much accuracy on the last task is
+lacking against training on everything so far; both from metrics.csv, as differences of fractions. A
 marker for each learner, bars for the seeds. After Chaudhry et al. 2018, figure 3: the lower left
 corner is the best; a learner at the upper left keeps what it knows and learns little.
 """
@@ -80,8 +81,8 @@ def _name_quadrants(axes: Axes, F: Sequence[MetricRow], I_T: Sequence[MetricRow]
 def _limits(rows: Sequence[MetricRow], margin: float, least: float) -> tuple[float, float]:
     """Return limits of an axis around 0 and all bars.
 
-    margin: what is left free at either end; least: what either side of 0 has at least; both are
-    shares of the axis.
+    rows: what is drawn along the axis; margin: what is left free at either end; least: what either
+    side of 0 has at least; both are shares of the axis.
     """
     means, reach = np.array([row.mean for row in rows]), np.nan_to_num([row.std for row in rows])
     low, high = min(0.0, *(means - reach)), max(0.0, *(means + reach))

@@ -18,9 +18,9 @@ test: $(VENV)/installed-dev
 soak: $(VENV)/installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.soak
 
-# Every network at every place, with the count of cuts; a quarter of an hour.
+# Every network at every feature, with the count of cuts; a quarter of an hour.
 zoo: $(VENV)/installed-dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m tests.zoo_cuts.run
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.laws.zoo
 
 # DATA=DIR, a folder with MNIST, adds the comparison of scores.
 bench: $(VENV)/installed-dev

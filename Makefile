@@ -50,9 +50,9 @@ lowest: $(LOWEST)/installed
 soak: $(VENV)/installed-dev
 	$(BIN)/python -m tests.soak
 
-# Every network at every place, with the count of cuts; a quarter of an hour.
+# Every network at every feature, with the count of cuts; a quarter of an hour.
 zoo: $(VENV)/installed-dev
-	$(BIN)/python -m tests.zoo_cuts.run
+	$(BIN)/python -m tests.laws.zoo
 
 # DATA=DIR, a folder with MNIST, adds the comparison of scores.
 bench: $(VENV)/installed-dev

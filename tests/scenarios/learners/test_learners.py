@@ -23,7 +23,7 @@ from scenarios.learners.replay.er import ErSettings, ExperienceReplay
 from scenarios.networks import ARCHITECTURES
 from scenarios.streams.split import split_by_class
 from scenarios.streams.task import Scenario
-from tests import reference
+from tests.laws import reference
 from tests.scenarios.learners import tiny_learners
 
 RECIPE = Recipe(epochs=2, batch_size=16)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, StrictInt, Tag
 
 from probe.errors import unknown
-from scenarios.data.datasets import LOADERS, Dataset, Location, held_out, load
+from scenarios.data.datasets import LOADERS, Dataset, Location, held_out, limited, load
 from scenarios.streams.multimodal import multimodal
 from scenarios.streams.orders import MOST
 from scenarios.streams.permuted import permuted
@@ -42,7 +42,9 @@ class _Spec(BaseModel):
 
     def _loaded(self, name: str, location: Location) -> Dataset:
         data = load(name, location)
-        return data if self.validation is None else held_out(data, self.validation)
+        if self.validation is not None:
+            data = held_out(data, self.validation)
+        return limited(data, self.train_limit, self.test_limit)
 
 
 class SplitSpec(_Spec):
@@ -60,7 +62,7 @@ class SplitSpec(_Spec):
     def scenario(self, location: Location) -> Scenario:
         """Load the data and cut them into tasks, in base order."""
         data = self._loaded(self.data, location)
-        return split_by_class(data, self.classes_per_task, self.train_limit, self.test_limit)
+        return split_by_class(data, self.classes_per_task)
 
 
 class PermutationSpec(_Spec):
@@ -82,7 +84,7 @@ class PermutationSpec(_Spec):
     def scenario(self, location: Location) -> Scenario:
         """Load the data and permute them for each session, in base order."""
         data = self._loaded(self.data, location)
-        return permuted(data, self.sessions, self.permutations, self.train_limit, self.test_limit)
+        return permuted(data, self.sessions, self.permutations)
 
 
 class IncrementalSpec(_Spec):
@@ -100,7 +102,7 @@ class IncrementalSpec(_Spec):
     def scenario(self, location: Location) -> Scenario:
         """Load the data and cut them into the base session and the later ones."""
         data = self._loaded(self.data, location)
-        return incremental(data, self.base, self.train_limit, self.test_limit)
+        return incremental(data, self.base)
 
 
 class MultimodalSpec(_Spec):
@@ -117,7 +119,7 @@ class MultimodalSpec(_Spec):
     def scenario(self, location: Location) -> Scenario:
         """Load both data sets; the narrower inputs are padded with zeros."""
         first, second = (self._loaded(name, location) for name in self.data)
-        return multimodal(first, second, self.train_limit, self.test_limit)
+        return multimodal(first, second)
 
 
 def _kind(value: object) -> str:

@@ -29,11 +29,6 @@ def place(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def before(place):
-    return last_changes(place)
-
-
 @pytest.fixture(autouse=True)
 def apart(place, monkeypatch):
     """Keep Python from writing what it compiles, and torch's own folder of weights in the place."""
@@ -47,7 +42,8 @@ def apart(place, monkeypatch):
 
 
 @pytest.mark.parametrize("line", MISTAKES)
-def test_a_mistake_is_one_sentence_and_changes_nothing(probe, place, before, line):
+def test_a_mistake_is_one_sentence_and_changes_nothing(probe, place, line):
+    before = last_changes(place)
     assert_refused(probe(line), MISTAKES[line].split("..."))
     assert last_changes(place) == before
 

@@ -33,8 +33,8 @@ MISTAKES = {
     "metrics plain.csv --test-sizes 10": "got 1 test sizes, expected one for each of 2 tasks",
     **each(
         "metrics plain.csv --test-sizes {}",
-        "--test-sizes expects whole numbers from 1, as 10,20,..., got '{}'",
-        *("", "10,x", "10,-5", "10,0", "10,1.5", "²,²"),
+        "--test-sizes expects whole numbers from 1...as 10,20,..., got '{}'",
+        *("", "10," + "9" * 400, "10,x", "10,-5", "10,0", "10,1.5", "²,²"),
     ),
     **each(
         "metrics plain.csv --ideal {}",

@@ -16,14 +16,7 @@ from types import GenericAlias
 from typing import Annotated, Any, Literal, TextIO, TypeVar, get_type_hints
 
 import numpy as np
-from pydantic import (
-    BeforeValidator,
-    Field,
-    TypeAdapter,
-    ValidationError,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
-)
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, WrapValidator
 from pydantic_core import ErrorDetails
 
 from probe.errors import InputError
@@ -49,10 +42,10 @@ def _or_none(cell: object) -> object:
     return None if cell == "" else cell
 
 
-def _or_nan(cell: Any, bounded: ValidatorFunctionWrapHandler) -> float:
+def _or_nan(cell: Any, bounded: Callable[[Any], float]) -> float:
     """Return NaN for an empty cell and for NaN itself, which lies within no bounds."""
     # NaN alone differs from itself.
-    return math.nan if cell == "" or cell != cell else float(bounded(cell))
+    return math.nan if cell == "" or cell != cell else bounded(cell)
 
 
 _MOST_KNOWN = 100_000  # texts; where more differ, remembering them costs more than it saves
@@ -200,6 +193,7 @@ def write_table(path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> None:
     # A line is checked as one tuple, which takes a third of the time of checking cell by cell; and
     # strictly: from a file "3" is a number, in a row it is a mistake.
     def checked(row: AnyRow) -> list[Any]:
+        # NumPy's scalars are rare, and looking for them in every row would take longer.
         try:
             line = check(cells(row), strict=True)
         except ValidationError:

@@ -54,7 +54,7 @@ class Work:
     def finished(self, job: Job) -> set[str]:
         """The parts of the job for which there is a file; none if they are to be made again."""
         store = self.store(job)
-        if self.recompute and store.made_by_other_code():
+        if self.recompute and store.made_by_other_code(store.contents()):
             return set()
         return store.finished() & set(self.parts(job))
 
@@ -65,8 +65,11 @@ class Work:
 
     def is_finished(self, job: Job) -> bool:
         """Whether every part of the job is there, not corrupt and not to be made again."""
-        store, parts = self.store(job), self.parts(job)
-        return self.finished(job) == set(parts) and all(store.holds(part) for part in parts)
+        store = self.store(job)
+        contents = store.contents()
+        if self.recompute and store.made_by_other_code(contents):
+            return False
+        return contents.finished >= set(self.parts(job))
 
     def is_locked(self, job: Job) -> bool:
         """Whether another process does the job now."""
@@ -145,7 +148,7 @@ def _do(work: Work, job: Job) -> Iterator[str]:
     with _one_thread(), lock(work.folder(job)):
         store = work.store(job)
         store.sweep()
-        if work.recompute and store.made_by_other_code():
+        if work.recompute and store.made_by_other_code(store.contents()):
             store.clear()
         if not work.is_finished(job):
             study = work.setup.study

@@ -175,10 +175,20 @@ class Learner(Objective):
         return stream(self.seed, purpose, self.learned)
 
 
-def named(tensors: Mapping[str, Tensor], start: str) -> dict[str, Tensor]:
-    """Return the tensors whose names start like that, by the rest of their names.
+def by_kind(**kinds: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return tensors that belong to parameters, of several kinds, by KIND.PARAMETER.
 
-    >>> named({"anchor.weight": torch.ones(1), "score.weight": torch.zeros(1)}, "anchor.")
+    >>> by_kind(anchor={"weight": torch.ones(1)}, score={"weight": torch.zeros(1)})
+    {'anchor.weight': tensor([1.]), 'score.weight': tensor([0.])}
+    """
+    return {f"{kind}.{n}": each for kind, part in kinds.items() for n, each in part.items()}
+
+
+def of_kind(tensors: Mapping[str, Tensor], kind: str) -> dict[str, Tensor]:
+    """Return those of one kind that `by_kind` named, by the names of their parameters.
+
+    >>> of_kind({"anchor.weight": torch.ones(1), "score.weight": torch.zeros(1)}, "anchor")
     {'weight': tensor([1.])}
     """
+    start = f"{kind}."
     return {n.removeprefix(start): each for n, each in tensors.items() if n.startswith(start)}

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from probe.training.costs import Cost
-from scenarios.learners.base import Learner, named
+from scenarios.learners.base import Learner, of_kind
 from scenarios.streams.task import Task
 from scenarios.study.measurement import Spent
 from scenarios.study.store import Checkpoint, Store
@@ -108,7 +108,7 @@ def _check_shapes(learner: Learner, state: Mapping[str, Tensor], past: Sequence[
     # What belongs to a parameter is called after it, as `importance.output.weight`.
     kinds = {name.partition(".")[0] for name in state if name.partition(".")[2] in trained}
     for kind in kinds:
-        if {name: tensor.shape for name, tensor in named(state, f"{kind}.").items()} != trained:
+        if {name: tensor.shape for name, tensor in of_kind(state, kind).items()} != trained:
             raise ValueError(f"it does not hold {kind} for the model's parameters")
     if "memory.x" in state:
         x, y = state["memory.x"], state["memory.y"]

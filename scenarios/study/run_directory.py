@@ -120,15 +120,13 @@ def remarks(root: Path, states: Sequence[JobState]) -> Iterator[str]:
 
 def _state(setup: Setup, root: Path, job: Job) -> JobState:
     store, parts = store_of(setup, root, job), parts_of(setup.study, job)
-    there = store.finished()
-    written = [part for part in parts if part in there]
-    corrupt = tuple(part for part in written if not store.holds(part))
+    contents = store.contents()
     return JobState(
         job=job,
         parts=len(parts),
-        done=len(written) - len(corrupt),
-        corrupt=corrupt,
-        other_code=store.made_by_other_code(),
+        done=len(contents.finished & set(parts)),
+        corrupt=tuple(part for part in parts if part in contents.corrupt),
+        other_code=store.made_by_other_code(contents),
         others=tuple(store.others()),
     )
 

@@ -7,7 +7,6 @@ import io
 import json
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -25,6 +24,7 @@ QUARANTINE = "quarantine"
 """The folder of a run directory for files that are not as they were written."""
 
 _RECORD = "fingerprint.json"
+_DESCRIPTION = ".checkpoint"
 _CHECKPOINT = {"model": ".pt", "learner": ".learner.pt"}
 _NOTE = ".txt"
 
@@ -35,6 +35,19 @@ class Checkpoint:
 
     model: dict[str, Tensor]
     learner: dict[str, Tensor]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """What there is of a job, by the names of parts and of the descriptions of checkpoints.
+
+    finished: the parts that are as they were written; corrupt: the names of files that are not;
+    codes: hashes of the code that made what is there.
+    """
+
+    finished: frozenset[str]
+    corrupt: frozenset[str]
+    codes: frozenset[str]
 
 
 class Corrupt(Exception):
@@ -65,17 +78,31 @@ class Store:
         """Return a finished part; None if there is none, or if it is corrupt and was set aside."""
         path = self.folder / f"{part}.json"
         try:
-            return self._measurement(path, part)
+            record = self._read_json(path, part)
+            return None if record is None else _measurement(part, record)
         except Corrupt as error:
             set_aside(self.root, path, str(error))
             return None
 
-    def holds(self, part: str) -> bool:
-        """Whether there is a finished part that is not corrupt; changes nothing."""
-        try:
-            return self._measurement(self.folder / f"{part}.json", part) is not None
-        except Corrupt:
-            return False
+    def contents(self) -> Contents:
+        """Return what there is of the job, every file read and checked once; changes nothing."""
+        finished, corrupt, codes = set(), set(), set()
+        for path in self.folder.glob("*.json"):
+            part = path.stem
+            if path.name == _RECORD:
+                continue
+            try:
+                record = self._read_json(path, part)
+                if record is not None and not part.endswith(_DESCRIPTION):
+                    _measurement(part, record)
+                    finished.add(part)
+            except Corrupt:
+                corrupt.add(part)
+            else:
+                codes |= {record["code"]} if record else set()
+        return Contents(
+            finished=frozenset(finished), corrupt=frozenset(corrupt), codes=frozenset(codes)
+        )
 
     def write(self, part: str, measured: Measurement) -> None:
         """Keep a finished part."""
@@ -88,7 +115,7 @@ class Store:
         except OSError:
             return set()
         parts = {name.removesuffix(".json") for name in listed if name.endswith(".json")}
-        return {part for part in parts if not part.endswith(".checkpoint")}
+        return {part for part in parts if not part.endswith(_DESCRIPTION)}
 
     def save_checkpoint(
         self, step: str, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
@@ -101,12 +128,12 @@ class Store:
             torch.save(plain, content)
             record[name] = hashlib.sha256(content.getvalue()).hexdigest()
             self._write(self.folder / (step + _CHECKPOINT[name]), content.getvalue())
-        self._write_json(self.folder / f"{step}.checkpoint.json", f"{step}.checkpoint", record)
+        self._write_json(self.folder / f"{step}{_DESCRIPTION}.json", step + _DESCRIPTION, record)
 
     def load_checkpoint(self, step: str) -> Checkpoint | None:
         """Return a learner's state, on the CPU; None without one, or if it was set aside."""
         try:
-            record = self._read_json(self._description(step), f"{step}.checkpoint")
+            record = self._read_json(self._description(step), step + _DESCRIPTION)
             if record is None:
                 return None
             states = [
@@ -125,9 +152,9 @@ class Store:
             set_aside(self.root, self.folder / (step + suffix), reason)
         set_aside(self.root, self._description(step), reason)
 
-    def made_by_other_code(self) -> bool:
+    def made_by_other_code(self, contents: Contents) -> bool:
         """Whether a result or a checkpoint was made by other code than today's."""
-        return any(code != self._code for code in self._codes())
+        return not contents.codes <= {self._code}
 
     def clear(self) -> None:
         """Remove all results and checkpoints, to be computed again."""
@@ -151,23 +178,8 @@ class Store:
                 found |= dict.fromkeys(differences(there, here) if there else [unknown])
         return list(found)
 
-    def _codes(self) -> set[str]:
-        found = set()
-        for path in self.folder.glob("*.json"):
-            with suppress(Corrupt):
-                if path.name != _RECORD and (record := self._read_json(path, path.stem)):
-                    found.add(str(record["code"]))
-        return found
-
     def _description(self, step: str) -> Path:
-        return self.folder / f"{step}.checkpoint.json"
-
-    def _measurement(self, path: Path, part: str) -> Measurement | None:
-        record = self._read_json(path, part)
-        try:
-            return None if record is None else Measurement.of_record(part, record)
-        except (KeyError, ValueError, TypeError, OverflowError):
-            raise Corrupt("it holds no counts") from None
+        return self.folder / f"{step}{_DESCRIPTION}.json"
 
     def _write(self, path: Path, content: bytes) -> None:
         if not self.root.is_dir():
@@ -195,6 +207,13 @@ class Store:
         if not isinstance(record, dict) or {**record, **own} != record:
             raise Corrupt("it is a result of another job, part or setting")
         return record
+
+
+def _measurement(part: str, record: Record) -> Measurement:
+    try:
+        return Measurement.of_record(part, record)
+    except (KeyError, ValueError, TypeError, OverflowError):
+        raise Corrupt("it holds no counts") from None
 
 
 def hashed(content: bytes) -> bytes:

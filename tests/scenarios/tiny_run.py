@@ -51,7 +51,7 @@ class Tiny:
         file.write_text(toml)
         options = RunOptions(**{"out": self.root, "executor": "inline", **flags})
         with pytest.MonkeyPatch.context() as patch, redirect_stdout(said):
-            patch.setattr("scenarios.commands.run.build", lambda root: [])
+            patch.setattr("scenarios.commands.run.build", lambda *_, **__: [])
             assert run_study(str(file), options)
         return said.getvalue()
 

@@ -10,10 +10,10 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from scenarios.learners.base import named
+from scenarios.learners.base import by_kind, of_kind
 from scenarios.learners.continual import ContinualLearner, ContinualSettings
 
-_IMPORTANCE, _ANCHOR, _CONSTANT = "importance.", "anchor.", "constant"
+_CONSTANT = "constant"
 
 
 class PenalizedSettings(ContinualSettings):
@@ -109,15 +109,13 @@ class Quadratic:
 
     def to_tensors(self) -> dict[str, Tensor]:
         """Return all of it by name, such as `importance.output.weight`."""
-        return {
-            **{_IMPORTANCE + name: tensor for name, tensor in self.importance.items()},
-            **{_ANCHOR + name: tensor for name, tensor in self.anchor.items()},
-            _CONSTANT: torch.tensor(self.constant, dtype=torch.float64),
-        }
+        constant = torch.tensor(self.constant, dtype=torch.float64)
+        return {**by_kind(importance=self.importance, anchor=self.anchor), _CONSTANT: constant}
 
     @classmethod
     def of_tensors(cls, tensors: Mapping[str, Tensor]) -> Quadratic | None:
         """Return the penalty that `to_tensors` wrote, None if it is not among the tensors."""
         if _CONSTANT not in tensors:
             return None
-        return cls(named(tensors, _IMPORTANCE), named(tensors, _ANCHOR), float(tensors[_CONSTANT]))
+        importance, anchor = of_kind(tensors, "importance"), of_kind(tensors, "anchor")
+        return cls(importance, anchor, float(tensors[_CONSTANT]))

@@ -1,30 +1,31 @@
-"""What others have written is shown, and moves no cursor: escapes, turned text, rich's markup."""
+"""What was read from files is shown, and moves no cursor: escapes, turned text, rich's markup."""
 
 from __future__ import annotations
 
 import io
-import time
 import unicodedata
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from tests.scenarios.commands.test_console import after, pra
-from tests.scenarios.study.toy_identity import identity, study
 
-from scenarios.commands.progress import show_ends, show_progress
+from scenarios.commands.progress import show_ends
 from scenarios.commands.results import show_omegas, show_results
 from scenarios.commands.terminal import printable
-from scenarios.execution.schedule import Waiting
 from scenarios.execution.work import Ended
-from scenarios.study.job import jobs_of
+from scenarios.study.jobs import jobs_of
+from scenarios.study.run_directory import describe
+from tests.scenarios.commands.test_results import after, pra
+from tests.scenarios.study.toy_setup import made_setup
 
 EVIL = "\x1b[2J\u202e[/red][bold]\x07"
 TAMED = r"\x1b[2J\u202e[/red][bold]\x07"
-WHOLE = identity(study(None, "orders", "none"))
-JOB = jobs_of(WHOLE.study, len(WHOLE.tasks))[0]
+SETUP = made_setup()
+JOB = jobs_of(SETUP.study, len(SETUP.tasks))[0]
+LACKING = (
+    "the tables are made of what was finished: means are over fewer orders or seeds, or missing"
+)
 
 
 @given(st.text(st.characters(exclude_categories=())))
@@ -59,12 +60,25 @@ def said(console: Console) -> str:
     return console.file.getvalue()
 
 
-@pytest.mark.parametrize("how", ["held", "failed"])
-def test_why_a_job_has_not_ended(console, tmp_path, how):
-    show_ends(console, tmp_path, [Ended(job=JOB, how=how, reason=EVIL)])
+def test_why_a_job_has_failed(console, tmp_path):
+    show_ends(console, tmp_path, [Ended(job=JOB, how="failed", reason=EVIL)])
     assert TAMED in said(console)
-    assert "\x1b[2J" not in said(console)
-    assert "\u202e" not in said(console)
+    assert not set("\x1b\u202e\x07") & set(said(console))
+
+
+@pytest.mark.parametrize(
+    ("hows", "last"),
+    [
+        (["finished", "failed"], LACKING),
+        (["finished", "finished"], ""),
+        (["failed", "locked"], f"  {JOB.name}: it ended so"),
+    ],
+)
+def test_the_end_says_that_the_tables_lack_what_failed(console, tmp_path, hows, last):
+    """But not where other processes are still at it: then there are no tables yet."""
+    ends = [Ended(job=JOB, how=how, reason="it ended so") for how in hows]
+    assert show_ends(console, tmp_path, ends) == ("failed" not in hows)
+    assert (said(console).splitlines() or [""])[-1] == last
 
 
 def test_the_tables_of_results(console):
@@ -72,40 +86,14 @@ def test_the_tables_of_results(console):
     metrics = [after(1, "average_accuracy", EVIL, EVIL, 0.5)]
     show_results(console, summary, metrics)
     show_omegas(console, [after(1, "omega_new", EVIL, EVIL, 0.5)], [])
-    lines = said(console).splitlines()
-    assert sum(TAMED in line for line in lines) == 4
+    assert sum(TAMED in line for line in said(console).splitlines()) == 4
     assert not set("\x1b\u202e\x07") & set(said(console))
 
 
-class WorkOfNothing:
-    """What `show_progress` asks of a work."""
-
-    identity = WHOLE
-
-    def finished(self, job):
-        return set()
-
-
-def test_who_does_the_jobs_that_are_left(console):
-    def events():
-        yield Waiting(jobs=1, holder=EVIL)
-        time.sleep(0.5)  # a bar is drawn ten times a second
-
-    show_progress(console, WorkOfNothing(), [JOB], events())
-    assert f"1 jobs left to {TAMED}" in said(console)
-    assert "\x1b[2J" not in said(console)
-    assert "\u202e" not in said(console)
-
-
-def a_run(root: Path) -> Path:
-    WHOLE.claim(root)
-    (root / "quarantine").mkdir()
-    (root / "quarantine" / "x.txt").write_text(f"rows.csv: {EVIL}\nsecond\n")
-    return root
-
-
 def test_the_notes_of_a_run_directory(probe, tmp_path):
-    a_run(tmp_path / "run")
+    (tmp_path / "run" / "quarantine").mkdir(parents=True)
+    describe(tmp_path / "run", SETUP)
+    (tmp_path / "run" / "quarantine" / "x.txt").write_text(f"rows.csv: {EVIL}\nsecond\n")
     code, out, err = probe("status run")
     assert (code, err) == (0, "")
     assert out.splitlines()[-2:] == [f"rows.csv: {TAMED}", "second"]

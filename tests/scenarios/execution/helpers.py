@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 import torch
-from probe.values.placement import CacheSettings
 
 from probe.tables.run_directory import TABLES
+from probe.values.allocation import CacheSettings
 from scenarios.commands.run import run_study
 from scenarios.data.datasets import Location
 from scenarios.execution.executor import Executor
@@ -37,7 +37,7 @@ FIRST, SICK = "finetune.order-there.seed-0", "finetune.order-back.seed-0"
 def run(out: Path, study: Path | str = TINY, **flags: Any) -> bool:
     """Run or continue a study in this process; figures take longer than it, and are left out."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("scenarios.commands.run.build", lambda root: [])
+        patch.setattr("scenarios.commands.run.build", lambda *_, **__: [])
         return run_study(str(study), RunOptions(out=out, **{"executor": "inline", **flags}))
 
 

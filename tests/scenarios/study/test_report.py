@@ -3,15 +3,15 @@
 import math
 
 import pytest
-from probe.metrics.over_seeds import Spread
-from scenarios.study.clscore import NAMES, cl_scores
 
 from probe.errors import InputError
+from probe.metrics.mean_over_seeds import SeedMean
 from probe.tables.run_directory import TIMES
 from scenarios.commands import run
-from scenarios.commands.run import Options, run_study
-from scenarios.execution.choosing import Choice
-from scenarios.study.source import Overrides, check_study
+from scenarios.commands.run import run_study
+from scenarios.options import RunOptions
+from scenarios.study.scores import CRITERIA_NAMES, cl_scores
+from scenarios.study.source import check_study
 from scenarios.study.spec import ReportSpec
 
 # Diaz-Rodriguez 2018, Table 1 in its own column order, and Table 3: CLscore under W1, W2, W3.
@@ -33,8 +33,8 @@ RAW = {
 }
 
 
-def spreads(numbers, seeds=3, std=0.0):
-    return {name: Spread(mean=n, std=std, seeds=seeds) for name, n in numbers.items()}
+def over_seeds(numbers, seeds=3, std=0.0):
+    return {name: SeedMean(mean=n, std=std, seeds=seeds) for name, n in numbers.items()}
 
 
 def published(strategy):
@@ -45,7 +45,7 @@ def published(strategy):
 @pytest.mark.parametrize("strategy", PUBLISHED)
 def test_table_1_gives_table_3_to_four_decimals(strategy):
     criteria, scores = published(strategy)
-    got = {name: round(s.mean, 4) for name, s in cl_scores(spreads(criteria), ReportSpec())}
+    got = {name: round(s.mean, 4) for name, s in cl_scores(over_seeds(criteria), ReportSpec())}
     for weighting, score in zip(("W1", "W2", "W3"), scores, strict=True):
         assert got[f"cl_score[{weighting}]"] == score
         assert got[f"cl_stability[{weighting}]"] == 1
@@ -54,22 +54,22 @@ def test_table_1_gives_table_3_to_four_decimals(strategy):
 def test_two_criteria_exchanged_do_not_give_table_3():
     criteria, scores = published("naive")
     criteria |= {"rem": criteria["ce"], "ce": criteria["rem"]}
-    got = {name: round(s.mean, 4) for name, s in cl_scores(spreads(criteria), ReportSpec())}
+    got = {name: round(s.mean, 4) for name, s in cl_scores(over_seeds(criteria), ReportSpec())}
     assert got["cl_score[W1]"] == scores[0]  # of equal weights
     assert (got["cl_score[W2]"], got["cl_score[W3]"]) != scores[1:]
 
 
 def test_stability_needs_two_seeds_of_every_criterion():
-    criteria = spreads(published("ewc")[0], std=0.02)
+    criteria = over_seeds(published("ewc")[0], std=0.02)
     assert dict(cl_scores(criteria, ReportSpec()))["cl_stability[W2]"].mean == pytest.approx(0.98)
-    criteria["ce"] = Spread(mean=0.5, std=math.nan, seeds=1)
+    criteria["ce"] = SeedMean(mean=0.5, std=math.nan, seeds=1)
     names = [name for name, _ in cl_scores(criteria, ReportSpec())]
     assert names == ["cl_score[W1]", "cl_score[W2]", "cl_score[W3]"]
 
 
-@pytest.mark.parametrize("missing", NAMES.values())
+@pytest.mark.parametrize("missing", CRITERIA_NAMES.values())
 def test_a_missing_criterion_leaves_no_score(missing):
-    criteria = spreads(published("si")[0])
+    criteria = over_seeds(published("si")[0])
     del criteria[missing]
     assert list(cl_scores(criteria, ReportSpec())) == []
 
@@ -112,60 +112,52 @@ def test_a_mistake_is_named_by_its_path(report, problem):
     assert "\n" not in str(error.value)
 
 
-def files(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+@pytest.fixture
+def source(tmp_path, monkeypatch):
+    """Return the file of a study of one learner, whose figures are not drawn."""
+    monkeypatch.setattr(run, "build", lambda *_, **__: [])
+    (tmp_path / "tiny.toml").write_text(
+        "name = 'tiny'\norders = 'none'\n[scenario]\ndata = 'digits'\ntrain_limit = 4\n"
+        "[network]\nname = 'mlp'\n[training]\nepochs = 1\n[learners.finetune]\n"
+    )
+    return str(tmp_path / "tiny.toml")
 
 
-TINY = (
-    "name = 'tiny'\norders = 'none'\n[scenario]\ndata = 'digits'\ntrain_limit = 4\n"
-    "[network]\nname = 'mlp'\n[training]\nepochs = 1\n[learners.finetune]\n"
-)
+REPORT = {"heads": "multi,all", "weights": ("mine=0,0,1,0,0,0,0",)}
 
 
-def test_another_report_measures_nothing_anew_and_writes_its_tables(tmp_path, monkeypatch):
+def timeless(out):
+    """Return the files, but for how long tasks took."""
+    return {p.name: p.read_bytes() for p in out.iterdir() if p.is_file() and p.name != TIMES}
+
+
+def test_another_report_measures_nothing_anew_and_writes_its_tables(source, tmp_path):
     """The same directory is the study's own; its tables are those of a run with that report."""
-    (tmp_path / "tiny.toml").write_text(TINY)
-    source = str(tmp_path / "tiny.toml")
-    monkeypatch.setattr("scenarios.commands.run.build", lambda root: [])
-    report = Overrides(heads=["multi", "all"], weights=["mine=0,0,1,0,0,0,0"])
-    afresh = Options(out=tmp_path / "afresh", choice=Choice(workers=1))
-    again = Options(out=tmp_path / "again", choice=Choice(workers=1))
-    run_study(source, report, afresh)
-    run_study(source, Overrides(), again)
-    parts = {path: path.stat().st_mtime_ns for path in (again.out / "jobs").rglob("*")}
-    single = files(again.out)
-    run_study(source, report, again)
-    assert {path: path.stat().st_mtime_ns for path in (again.out / "jobs").rglob("*")} == parts
-    assert timeless(again.out) == timeless(afresh.out)
-    changed = {name for name, content in files(again.out).items() if content != single[name]}
-    assert changed == {"study.json", "rows.csv", "metrics.csv", "tables.json"}
-    with pytest.raises(InputError, match=r"training\.epochs is 1 there and 2 here"):
-        run_study(source, Overrides(epochs=2), again)
+    afresh, again = tmp_path / "afresh", tmp_path / "again"
+    run_study(source, RunOptions(out=afresh, workers=1, **REPORT))
+    run_study(source, RunOptions(out=again, workers=1))
+    parts = {path: path.stat().st_mtime_ns for path in (again / "jobs").rglob("*.json")}
+    single = timeless(again)
+    run_study(source, RunOptions(out=again, workers=1, **REPORT))
+    assert {path: path.stat().st_mtime_ns for path in (again / "jobs").rglob("*.json")} == parts
+    assert timeless(again) == timeless(afresh)
+    changed = {name for name, content in timeless(again).items() if content != single[name]}
+    assert changed == {"study.json", "rows.csv", "metrics.csv"}
 
 
-def test_a_report_that_another_process_asks_for_meanwhile(tmp_path, monkeypatch):
+def test_a_report_that_another_process_asks_for_meanwhile(source, tmp_path, monkeypatch):
     """It has written its description before this one's tables: each makes those of its own."""
-    (tmp_path / "tiny.toml").write_text(TINY)
-    source, true = str(tmp_path / "tiny.toml"), run.show_progress
-    report = Overrides(heads=["multi", "all"])
-    monkeypatch.setattr(run, "build", lambda root: [])
-    afresh = Options(out=tmp_path / "afresh", choice=Choice(workers=1))
-    shared = Options(out=tmp_path / "shared", choice=Choice(workers=1))
-    run_study(source, report, afresh)
+    afresh, shared, true = tmp_path / "afresh", tmp_path / "shared", run.show_progress
+    run_study(source, RunOptions(out=afresh, workers=1, **REPORT))
 
     def overtaken(*arguments):
         ends = true(*arguments)
-        (shared.out / "study.json").write_bytes((afresh.out / "study.json").read_bytes())
+        (shared / "study.json").write_bytes((afresh / "study.json").read_bytes())
         return ends
 
     with monkeypatch.context() as patch:
         patch.setattr(run, "show_progress", overtaken)
-        run_study(source, Overrides(), shared)
-    single = timeless(shared.out)
-    run_study(source, report, shared)
-    assert timeless(shared.out) == timeless(afresh.out) != single
-
-
-def timeless(out):
-    """Return the files, but for how long tasks took, which is another matter, and its hash."""
-    return {**files(out), TIMES: b"", "tables.json": b""}
+        run_study(source, RunOptions(out=shared, workers=1))
+    single = timeless(shared)
+    run_study(source, RunOptions(out=shared, workers=1, **REPORT))
+    assert timeless(shared) == timeless(afresh) != single

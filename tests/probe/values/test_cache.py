@@ -8,7 +8,6 @@ from typing import get_args
 import numpy as np
 import pytest
 import torch
-from probe.values.inputs import Inputs
 from torch import Tensor, nn
 
 from probe.cut.split import split

@@ -181,7 +181,7 @@ def _examples(x: Any, y: Any) -> Examples:
 
 
 def _spoken_digits(location: Location) -> Dataset:
-    """3,000 recordings of the digits 0 to 9 as images (N, 1, 24, 24), see `scenarios.data.speech`."""
+    """3,000 recordings of the digits as images (N, 1, 24, 24), see `scenarios.data.speech`."""
     # Imported here: scipy.signal costs a second, and other data do not need it.
     from scenarios.data.speech import spoken_digits
 

@@ -179,7 +179,7 @@ def _fetched(found: ImageSet, folder: Path) -> str:
 
 
 def _half(name: str, found: ImageSet, folder: Path, half: str) -> Examples:
-    """Return the examples of a half; raises InputError that names the set if its files are damaged."""
+    """Return the examples of a half; raises InputError if its files are damaged."""
     try:
         images, labels = found.read(folder, half)
         if not 0 < len(images) == len(labels):

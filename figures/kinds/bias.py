@@ -1,8 +1,11 @@
 """Per-task F1 against the task's place in the executed order: whom each feature favours.
 
-x: the place, from 1; y: F1 of the task in %, from summary.csv; a panel for each feature, a line for
-each learner. After Murata et al. 2020, figures 2 and 3: a retrained network whose line rises has
-kept, in the layers held fixed, features that serve the later tasks better.
+x: the task's place, from 1; y: its F1 in %, from summary.csv; a panel for each feature, a line for
+each learner (Murata et al. 2020, figures 2 and 3).
+
+A learner that forgets is good at the tasks of the last places: its line rises. If it still rises
+where only the first layers were held fixed and the rest was retrained, then these layers, too,
+serve the last tasks best.
 """
 
 from __future__ import annotations
@@ -64,7 +67,7 @@ def _columns(counts: Sequence[int], most: int) -> int:
 
 
 def _rows(counts: Sequence[int], columns: int) -> list[int]:
-    """Return how many rows of that many columns each network takes."""
+    """Return the number of rows that each network takes."""
     return [math.ceil(count / columns) for count in counts]
 
 
@@ -75,9 +78,10 @@ def _blocks(counts: Sequence[int], columns: int) -> tuple[Figure, list[list[Axes
     """
     rows = _rows(counts, columns)
     figure, grid = layout.panels(sum(rows) * columns, columns, wide=columns > 1)
-    # Each network begins a row: panels that are left over at the end of its last row are removed.
+    # Each network begins a row of its own.
     starts = [columns * sum(rows[:k]) for k in range(len(rows))]
     blocks = [grid[start : start + count] for start, count in zip(starts, counts, strict=True)]
+    # What is left of a network's last row.
     for unused in set(grid).difference(*blocks):
         unused.remove()
     return figure, blocks
@@ -86,7 +90,8 @@ def _blocks(counts: Sequence[int], columns: int) -> tuple[Figure, list[list[Axes
 def _plot_network(
     block: Sequence[Axes], appearances: Appearances, network: Network, f1: Sequence[SummaryRow]
 ) -> None:
-    """Draw the panels of a network, one for each of its features by depth."""
+    """Draw a panel for each feature of a network, in order of depth."""
+    # Learners of another network have features of other names at the same depths.
     for axes, (depth, feature) in zip(block, network.features.items(), strict=True):
         own = [row for row in f1 if row.learner in network.learners and row.depth == depth]
         _plot_feature(axes, appearances, network.learners, own)
@@ -97,7 +102,7 @@ def _plot_network(
 def _plot_feature(
     axes: Axes, appearances: Appearances, learners: Sequence[str], f1: Sequence[SummaryRow]
 ) -> None:
-    """Draw the lines of learners behind one feature; f1: its rows, of these learners."""
+    """Draw one line per learner over the places. f1: the rows of one feature."""
     last = max(row.place or 1 for row in f1)
     for name, offset in zip(learners, lines.dodges(len(learners)), strict=True):
         points = {row.place: row for row in f1 if row.learner == name and row.place}

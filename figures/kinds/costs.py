@@ -1,8 +1,10 @@
 """What accuracy costs: Omega_all against the size of the model and the time of training.
 
-A learner that is more accurate because it keeps more, or trains longer, stands further right. x:
-megabytes in the first panel, seconds in the second, both on a logarithmic scale; y: Omega_all of
-metrics.csv. The sizes are those of Kemker et al. 2018, table 2; times are in times.csv.
+x: megabytes in the first panel, seconds in the second, both on a logarithmic scale; y: Omega_all,
+from metrics.csv. Sizes are those of Kemker et al. 2018, table 2; times are in times.csv.
+
+The best learners are at the top left of both panels: accurate, small and quick. Those to the right
+of a learner that is as good pay more for the same.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ def draw(tables: Tables) -> Figure | None:
 
     The upper left corner is the best. Returns None unless two learners have all three.
     """
-    label, scale, accuracy = _accuracy(tables)
+    label, scale, accuracy = _accuracy(tables)  # scale: Omega is a ratio, accuracy in percent
     sizes = tables.metric("kemker", "model_size_mb")
     spent = {
         "Model size (MB)": {name: row.mean for name, row in sizes.items()},
@@ -66,6 +68,7 @@ def _accuracy(tables: Tables) -> tuple[str, float, dict[str, MetricRow]]:
 
 def _make_logarithmic(axes: Axes, costs: Sequence[float]) -> None:
     """Make the x axis logarithmic, a little wider than the costs, with plain numbers on it."""
+    # matplotlib would mark powers of ten alone, of which a narrow axis may have none.
     low, high = min(costs), max(costs)
     axes.set_xscale("log")
     axes.set_xlim(low / 1.4, 1.4 * high)

@@ -1,9 +1,12 @@
 """PRA against feature: how well all tasks can still be learned on what each layer kept.
 
 x: the feature up to which the network was held fixed, by depth; y: Partial Retrain Accuracy in %,
-from summary.csv; a line for each learner. After Murata et al. 2020, figure 1: what was forgotten
-shows as the distance to the dashed line, offline training; at the last feature, the output, nothing
-was retrained, and the value is the accuracy of the model as it is.
+from summary.csv; a line for each learner, a dashed one for offline training (Murata et al. 2020,
+figure 1).
+
+From the left, where little is held fixed and almost all is retrained, to the right, where the
+model is as it was trained. Where a learner's line leaves Offline's level its layers begin to lack
+what the tasks need; how far it is below at the last feature is what it lacks in all.
 """
 
 from __future__ import annotations
@@ -39,6 +42,7 @@ def draw(tables: Tables) -> Figure | None:
         return None
     learners = [name for name in continual(pra) if any(name in n.learners for n in drawn)]
     appearances = learner_appearances(row.learner for row in pra)
+    # It has one row, at the output; should there be others, the deepest is the model as it is.
     offline = max((r for r in pra if r.learner == OFFLINE), key=attrgetter("depth"), default=None)
     wide = max(len(each.features) for each in drawn) > 8 or len(learners) > style.MANY
     alone = len(drawn) == 1
@@ -64,11 +68,10 @@ def draw(tables: Tables) -> Figure | None:
 def _plot_network(
     axes: Axes, appearances: Appearances, network: Network, pra: Sequence[SummaryRow]
 ) -> None:
-    """Draw the learners of a network over its features."""
+    """Draw a line for each learner of a network, slightly beside each other."""
     offsets = lines.dodges(len(network.learners))
     for name, offset in zip(network.learners, offsets, strict=True):
         points = sorted((row for row in pra if row.learner == name), key=attrgetter("depth"))
-        # Learners stand a little beside each other, so that no bar hides another.
         lines.plot_means(axes, appearances[name], [row.depth + offset for row in points], points)
     axes.set_xlim(min(network.features) - 0.4, max(network.features) + 0.4)
 

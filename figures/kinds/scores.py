@@ -1,8 +1,10 @@
 """CLscore and CLstability under each weighting of the criteria.
 
 x: the weightings W1, W2, W3 of Diaz-Rodriguez et al. 2018 and those of the study's report; y: the
-score in [0, 1], from metrics.csv; a mark for each learner. Where learners change places between two
-weightings, which is best depends on what one weighs.
+score in [0, 1], from metrics.csv; a mark for each learner.
+
+Both sum up the seven criteria that `spider` shows one by one. Where the order of the learners
+changes from one weighting to the next, which of them is best is a matter of what is asked for.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ def draw(tables: Tables) -> Figure | None:
     scores = tables.by_bracket("diaz_rodriguez", "cl_score")
     if tables.crowded or not scores:
         return None
+    # A deviation over seeds, which one seed has not.
     found = tables.by_bracket("diaz_rodriguez", "cl_stability")
     stability = {
         # Of one seed there is no stability; every weighting keeps its group, even if it is empty.
@@ -39,7 +42,7 @@ def draw(tables: Tables) -> Figure | None:
     learners = continual(rows)
     appearances = learner_appearances(learners)
     drawn_as = {name: appearances[name] for name in learners}
-    # Then one panel below the other, each as wide as the page.
+    # Below each other, a panel has twice the width.
     crowded = len(learners) * len(scores) > 24
     wide = crowded or len(shown) > 1
     figure, grid = layout.panels(len(shown), 1 if crowded else 2, wide=wide, share_y=False)

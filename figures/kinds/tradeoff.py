@@ -1,9 +1,11 @@
 """Forgetting against intransigence: what each learner gives up for what.
 
 x: F_T, how much accuracy on earlier tasks is lost; y: I_T, how much accuracy on the last task is
-lacking against training on everything so far; both from metrics.csv, as differences of fractions. A
-marker for each learner, bars for the seeds. After Chaudhry et al. 2018, figure 3: the lower left
-corner is the best; a learner at the upper left keeps what it knows and learns little.
+lacking against training on everything so far; both are differences of fractions, from metrics.csv.
+A marker for each learner, bars for the seeds (Chaudhry et al. 2018, figure 3).
+
+Who holds on to the old tasks may fail to learn the new ones. The best are at the bottom left: they
+forget little, and learn each task as well as a model that is trained on all data up to there.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ def draw(tables: Tables) -> Figure | None:
         return None
     appearances = learner_appearances(learners)
     F, I_T = ([rows[name] for name in learners] for rows in (forgetting, intransigence))
-    # Only there is room for the legend of so many.
+    # So many names have no room above a narrow figure.
     figure, (axes,) = layout.panels(1, wide=len(learners) > 2 * style.MANY)
     # Before the markers: it sets the limits of both axes, from the numbers alone.
     _name_quadrants(axes, F, I_T)
@@ -73,6 +75,7 @@ def _name_quadrants(axes: Axes, F: Sequence[MetricRow], I_T: Sequence[MetricRow]
     axes.axvline(0, color="0.4", linewidth=0.7, zorder=1)
     axes.set_xlim(_limits(F, margin=0.05, least=_NAME_WIDE))
     axes.set_ylim(_limits(I_T, margin=_NAME_HIGH, least=0))
+    # In the corners of the panel: the limits have made room for them there.
     for (ha, va), name in QUADRANTS.items():
         x, y = 0.985 if ha == "right" else 0.015, 0.985 if va == "top" else 0.015
         axes.text(x, y, name, transform=axes.transAxes, ha=ha, va=va, color="0.4")
@@ -86,7 +89,7 @@ def _limits(rows: Sequence[MetricRow], margin: float, least: float) -> tuple[flo
     """
     means, reach = np.array([row.mean for row in rows]), np.nan_to_num([row.std for row in rows])
     low, high = min(0.0, *(means - reach)), max(0.0, *(means + reach))
-    # `margin` is a share of the axis with both margins: 0.1 stands in for bars of no extent.
+    # With so much room at either end, `margin` of the whole axis is free there.
     room = margin / (1 - 2 * margin) * ((high - low) or 0.1)
     low, high = low - room, high + room
     ratio = least / (1 - least)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -105,8 +105,35 @@ def held_out(data: Dataset, count: int) -> Dataset:
             )
         train.append(own[:-count])
         test.append(own[-count:])
-    halves = (data.train.take(torch.cat(part).sort().values) for part in (train, test))
-    return Dataset(name=data.name, classes=data.classes, train=next(halves), test=next(halves))
+    halves = [data.train.take(torch.cat(part).sort().values) for part in (train, test)]
+    return replace(data, train=halves[0], test=halves[1])
+
+
+def limited(data: Dataset, train: int | None = None, test: int | None = None) -> Dataset:
+    """Return the data with at most so many examples per class, the first; None = all of them.
+
+    Raises InputError for a limit below 1.
+    """
+    halves = [
+        half if limit is None else first_of_each(half, limit)
+        for half, limit in ((data.train, train), (data.test, test))
+    ]
+    return replace(data, train=halves[0], test=halves[1])
+
+
+def first_of_each(examples: Examples, limit: int) -> Examples:
+    """Return the first `limit` examples of every class, in their present order.
+
+    Raises InputError for a limit below 1.
+
+    >>> data = Examples(torch.arange(5), torch.tensor([0, 0, 1, 0, 1]))
+    >>> first_of_each(data, 2).x.tolist()
+    [0, 1, 2, 4]
+    """
+    if limit < 1:
+        raise InputError(f"a limit must be 1 or more examples per class, got {limit}")
+    kept = [(examples.y == c).nonzero().squeeze(1)[:limit] for c in torch.unique(examples.y)]
+    return examples.take(torch.cat(kept).sort().values)
 
 
 def _digits(_: Location) -> Dataset:
@@ -154,7 +181,7 @@ def _examples(x: Any, y: Any) -> Examples:
 
 
 def _spoken_digits(location: Location) -> Dataset:
-    """3,000 spoken digits as images (N, 1, 24, 24), see `scenarios.data.speech`."""
+    """3,000 recordings of the digits as images (N, 1, 24, 24), see `scenarios.data.speech`."""
     # Imported here: scipy.signal costs a second, and other data do not need it.
     from scenarios.data.speech import spoken_digits
 

@@ -135,7 +135,7 @@ def _features(arrays: Mapping[str, Array], path: Path) -> Features:
 
 
 def _half(arrays: Mapping[str, Array], half: str, path: Path) -> Examples:
-    """Return the examples of `train` or `test`; raises InputError if they are not as documented."""
+    """Return the examples of a half; raises InputError for inputs or labels that cannot be."""
     x, y = _inputs(arrays[f"x_{half}"], f"x_{half} of {path}"), arrays[f"y_{half}"]
     name = f"y_{half} of {path}"
     if y.dtype.kind not in "iu" or y.ndim != 1:

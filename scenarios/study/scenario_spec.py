@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, StrictInt, Tag
 
 from probe.errors import unknown
-from scenarios.data.datasets import LOADERS, Dataset, Location, held_out, load
+from scenarios.data.datasets import LOADERS, Dataset, Location, held_out, limited, load
 from scenarios.streams.multimodal import multimodal
 from scenarios.streams.orders import MOST
 from scenarios.streams.permuted import permuted
@@ -50,7 +50,9 @@ class _Spec(BaseModel):
 
     def _loaded(self, name: str, location: Location) -> Dataset:
         data = load(name, location)
-        return data if self.validation is None else held_out(data, self.validation)
+        if self.validation is not None:
+            data = held_out(data, self.validation)
+        return limited(data, self.train_limit, self.test_limit)
 
 
 class SplitSpec(_Spec):
@@ -74,7 +76,7 @@ class SplitSpec(_Spec):
         Raises InputError for data that cannot be loaded, and for classes that do not divide evenly.
         """
         data = self._loaded(self.data, location)
-        return split_by_class(data, self.classes_per_task, self.train_limit, self.test_limit)
+        return split_by_class(data, self.classes_per_task)
 
 
 class PermutationSpec(_Spec):
@@ -100,7 +102,7 @@ class PermutationSpec(_Spec):
         The test data of a session are permuted as its training data are.
         """
         data = self._loaded(self.data, location)
-        return permuted(data, self.sessions, self.permutations, self.train_limit, self.test_limit)
+        return permuted(data, self.sessions, self.permutations)
 
 
 class IncrementalSpec(_Spec):
@@ -124,7 +126,7 @@ class IncrementalSpec(_Spec):
         Raises InputError for data that cannot be loaded, and for a base of too many classes.
         """
         data = self._loaded(self.data, location)
-        return incremental(data, self.base, self.train_limit, self.test_limit)
+        return incremental(data, self.base)
 
 
 class MultimodalSpec(_Spec):
@@ -147,7 +149,7 @@ class MultimodalSpec(_Spec):
         The classes of the second come after those of the first.
         """
         first, second = (self._loaded(name, location) for name in self.data)
-        return multimodal(first, second, self.train_limit, self.test_limit)
+        return multimodal(first, second)
 
 
 def _kind(value: object) -> str:

@@ -11,9 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils import parametrizations
 
-from tests.zoo_cuts.nasty_writes import ABC
-from tests.zoo_cuts.net import CACHED, SAFE, Net
-from tests.zoo_cuts.written import Layer, collected, written
+from tests.laws.zoo.net import CACHED, SAFE, Net
+from tests.laws.zoo.written import Layer, written
 
 
 def _chain(*names: str, layers: dict[str, Layer], shape: tuple[int, ...], **more: Any) -> Net:
@@ -25,7 +24,7 @@ def _chain(*names: str, layers: dict[str, Layer], shape: tuple[int, ...], **more
         return m.c(x.flatten(2).mean(2) if x.ndim > 2 else x)
 
     features = more.pop("features", " ".join(names))
-    return written(shape, features, layers, **more)(run)
+    return written(features, layers, shape=shape, **more)(run)
 
 
 def _norms(first: Layer, second: Layer, **more: Any) -> Net:
@@ -99,9 +98,8 @@ spectral_norm = _chain("a", "b", layers=_parametrized(parametrizations.spectral_
 
 
 @written(
-    (6,),
     "norm#1 mark",
-    {**ABC, "norm": lambda: nn.BatchNorm1d(6), "mark": nn.Identity},
+    also={"norm": lambda: nn.BatchNorm1d(6)},
     both_sides=True,
     live=False,
 )
@@ -116,34 +114,30 @@ def _depth() -> nn.Module:
 
 
 @written(
-    (6,),
     "a drop_a norm b drop_b",
-    {**ABC, "drop_a": nn.Dropout, "norm": lambda: nn.BatchNorm1d(6), "drop_b": nn.Dropout},
+    also={"drop_a": nn.Dropout, "norm": lambda: nn.BatchNorm1d(6), "drop_b": nn.Dropout},
 )
 def dropout_on_both_sides(m: Any, x: Tensor) -> Tensor:
     return m.c(m.drop_b(torch.relu(m.b(m.norm(m.drop_a(m.a(x)))))))
 
 
-@written((6,), "a depth_a b depth_b", {**ABC, "depth_a": _depth, "depth_b": _depth})
+@written("a depth_a b depth_b", also={"depth_a": _depth, "depth_b": _depth})
 def stochastic_depth(m: Any, x: Tensor) -> Tensor:
     h = x + m.depth_a(torch.relu(m.a(x)))
     return m.c(h + m.depth_b(torch.relu(m.b(h))))
 
 
-@written((6,), "drop#1 b", {**ABC, "drop": nn.Dropout}, both_sides=True, live=True)
+@written("drop#1 b", also={"drop": nn.Dropout}, both_sides=True, live=True)
 def one_dropout_on_both_sides(m: Any, x: Tensor) -> Tensor:
     return m.c(m.drop(torch.relu(m.b(m.drop(m.a(x))))))
 
 
-@written((6,), "b", ABC, both_sides=True, live=False)
+@written("b", both_sides=True, live=False)
 def functional_dropout_before(m: Any, x: Tensor) -> Tensor:
     return m.c(torch.relu(m.b(F.dropout(m.a(x), 0.5, m.training))))
 
 
-@written((6,), "b", ABC, both_sides=True, live=True)
+@written("b", both_sides=True, live=True)
 def functional_dropout_on_both_sides(m: Any, x: Tensor) -> Tensor:
     h = F.dropout(torch.relu(m.b(F.dropout(m.a(x), training=m.training))), training=m.training)
     return m.c(h)
-
-
-LAYERS: dict[str, Net] = collected(dict(globals()))

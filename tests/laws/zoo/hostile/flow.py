@@ -9,13 +9,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from tests.zoo_cuts.nasty_writes import ABC
-from tests.zoo_cuts.net import CACHED, REFUSED, RIGHT, SAFE, Net
-from tests.zoo_cuts.written import collected, written
+from tests.laws.zoo.net import CACHED, MOVES, REFUSED, RIGHT, SAFE
+from tests.laws.zoo.written import written
 
 
 @written(
-    (6,),
     "layer#1 layer#2",
     {"layer": (6, 6), "head": (6, 3)},
     refuses={"layer": r"layer#\d", "layer#3": "layer", "layer#0": "layer"},
@@ -25,7 +23,6 @@ def called_twice(m: Any, x: Tensor) -> Tensor:
 
 
 @written(
-    (6,),
     "block#1 block#3 block.0#2 block.1#1 head",
     {"block": lambda: nn.Sequential(nn.Linear(6, 6), nn.Tanh()), "head": (6, 3)},
     refuses={"block.1": r"block\.1#\d"},
@@ -37,24 +34,24 @@ def recurrent_block(m: Any, x: Tensor) -> Tensor:
     return m.head(h)
 
 
-@written((6,), "encode decode", {"encode": lambda: nn.Linear(6, 4, bias=False), "decode": (6, 3)})
+@written("encode decode", {"encode": lambda: nn.Linear(6, 4, bias=False), "decode": (6, 3)})
 def tied_weights(m: Any, x: Tensor) -> Tensor:
     return m.decode(F.linear(torch.tanh(m.encode(x)), m.encode.weight.t()))
 
 
-@written((6,), "a b", ABC)
+@written()
 def a_weight_used_as_data(m: Any, x: Tensor) -> Tensor:
     return m.c(torch.tanh(m.b(torch.tanh(m.a(x)))) * m.a.weight.norm() + m.a.bias)
 
 
-@written((6,), "a b spare", {**ABC, "spare": (6, 2)})
+@written("a b spare", also={"spare": (6, 2)})
 def a_feature_off_the_path(m: Any, x: Tensor) -> Tensor:
     h = torch.tanh(m.a(x))
     m.spare(h)
     return m.c(torch.tanh(m.b(h)))
 
 
-@written((6,), "a b", {**ABC, "unused": (6, 6)}, refuses={"unused": "not run|does not"})
+@written(also={"unused": (6, 6)}, refuses={"unused": "not run|does not"})
 def branches_on_shapes(m: Any, x: Tensor) -> Tensor:
     h = m.a(x) if x.shape[-1] > 4 else m.unused(x)
     if h.ndim == 2 and h.size(1) % 2 == 0:
@@ -62,24 +59,19 @@ def branches_on_shapes(m: Any, x: Tensor) -> Tensor:
     return m.c(h)
 
 
-@written(
-    (6,),
-    {"a": RIGHT, "b": RIGHT, "mark": RIGHT},
-    {**ABC, "mark": nn.Identity},
-    refuses={"c": r"c#\d"},
-)
+@written({"a": RIGHT, "b": RIGHT, "mark": RIGHT}, refuses={"c": r"c#\d"})
 def works_in_chunks(m: Any, x: Tensor) -> Tensor:
     """The number of operations depends on the size of the batch."""
     h = m.b(torch.cat([part.tanh() for part in m.a(x).split(3)]))
     return torch.cat([m.c(part) for part in m.mark(h).split(2)])
 
 
-@written((6,), {"mark": RIGHT}, {**ABC, "mark": nn.Identity}, refuses={"a": r"a#\d"})
+@written({"mark": RIGHT}, refuses={"a": r"a#\d"})
 def works_row_by_row(m: Any, x: Tensor) -> Tensor:
     return m.c(torch.tanh(m.b(m.mark(torch.stack([m.a(row) for row in x])))))
 
 
-@written((6,), "a b", {**ABC, "d": (6, 6)})
+@written(also={"d": (6, 6)})
 def drops_a_layer_behind(m: Any, x: Tensor) -> Tensor:
     h = torch.tanh(m.b(torch.tanh(m.a(x))))
     if not m.training or torch.rand(()) < 0.5:
@@ -88,9 +80,8 @@ def drops_a_layer_behind(m: Any, x: Tensor) -> Tensor:
 
 
 @written(
-    (6,),
     {"mark": (CACHED, REFUSED)},
-    {**ABC, "d": (6, 6), "mark": nn.Identity},
+    also={"d": (6, 6)},
     both_sides=True,
     live=False,
 )
@@ -101,42 +92,66 @@ def drops_a_layer_before(m: Any, x: Tensor) -> Tensor:
     return m.c(torch.tanh(m.b(m.mark(h))))
 
 
-@written((6,), dict.fromkeys(("a", "b"), SAFE), ABC)
+@written(ways=SAFE)
 def branches_on_the_data(m: Any, x: Tensor) -> Tensor:
     """What the whole batch goes through depends on all of it."""
     h = m.a(x)
     return m.c(torch.tanh(m.b(h if x.mean() > 0 else -h)))
 
 
-@written((6,), dict.fromkeys(("a", "b", "mark"), SAFE), {**ABC, "mark": nn.Identity})
+@written("a b mark", ways=SAFE)
 def mixes_rows(m: Any, x: Tensor) -> Tensor:
     h = x - x.mean(0)
     return m.c(torch.tanh(m.b(m.mark(m.a(h)))))
 
 
-@written((6,), {"a": (CACHED,), "b": SAFE}, ABC)
+@written({"a": (CACHED,), "b": SAFE})
 def mixes_rows_behind(m: Any, x: Tensor) -> Tensor:
     h = torch.tanh(m.a(x))
     return m.c(torch.tanh(m.b((h @ h.T).softmax(-1) @ h)))
 
 
-@written((6,), dict.fromkeys(("a", "b"), SAFE), ABC)
+@written(ways=SAFE)
 def divides_by_the_batch_size(m: Any, x: Tensor) -> Tensor:
     return m.c(torch.tanh(m.b(m.a(x) / len(x))))
 
 
-@written((6,), {}, ABC, refuses={"a": ".", "b": "."})
+@written({}, refuses={"a": MOVES})
+def branches_on_the_mode(m: Any, x: Tensor) -> Tensor:
+    """The feature does not run in training mode."""
+    return m.c(torch.relu(m.b(x) if m.training else m.a(x)))
+
+
+@written({}, refuses={"a": MOVES})
+def blanks_its_input_at_random(m: Any, x: Tensor) -> Tensor:
+    x = torch.zeros_like(x) if m.training and torch.rand(()) < 0.3 else x
+    return m.c(torch.relu(m.b(torch.relu(m.a(x)))))
+
+
+@written({}, refuses={"b": "stay"})
+def chooses_by_a_number_of_the_rest(m: Any, x: Tensor) -> Tensor:
+    """How often the way to the feature is taken hangs on a layer that does not feed it."""
+    h = m.a(x)
+    return m.b(h * (1 + int(m.c(h).mean(0).argmax()))) + m.c(h).sum(1, keepdim=True)
+
+
+@written("a norm c", {"c": (4, 3), "norm": lambda: nn.BatchNorm1d(4, affine=False), "a": (6, 4)})
+def registered_from_the_end(m: Any, x: Tensor) -> Tensor:
+    return m.c(m.norm(m.a(x)))
+
+
+@written({}, refuses={"a": ".", "b": "."})
 def noise_before(m: Any, x: Tensor) -> Tensor:
     return m.c(torch.tanh(m.b(m.a(x + 0.1 * torch.randn_like(x)))))
 
 
-@written((6,), dict.fromkeys(("a", "b"), SAFE), ABC)
+@written(ways=SAFE)
 def noise_behind(m: Any, x: Tensor) -> Tensor:
     h = torch.tanh(m.b(torch.tanh(m.a(x))))
     return m.c(F.dropout(h, 0.5, training=True))
 
 
-@written((6,), "a b", {**ABC, "count": lambda: torch.zeros(()), "mean": lambda: torch.zeros(6)})
+@written(also={"count": lambda: torch.zeros(()), "mean": lambda: torch.zeros(6)})
 def buffers_written_behind(m: Any, x: Tensor) -> Tensor:
     h = m.b(torch.tanh(m.a(x)))
     if m.training:
@@ -145,13 +160,7 @@ def buffers_written_behind(m: Any, x: Tensor) -> Tensor:
     return m.c(torch.tanh(h - m.mean))
 
 
-@written(
-    (6,),
-    dict.fromkeys(("a", "b"), (CACHED, REFUSED)),
-    {**ABC, "mean": lambda: torch.zeros(6)},
-    both_sides=True,
-    live=False,
-)
+@written({}, also={"mean": lambda: torch.zeros(6)}, refuses={"a": MOVES, "b": MOVES})
 def buffers_written_before(m: Any, x: Tensor) -> Tensor:
     h = m.c(torch.tanh(m.b(torch.tanh(m.a(x - m.mean)))))
     if m.training:
@@ -159,7 +168,7 @@ def buffers_written_before(m: Any, x: Tensor) -> Tensor:
     return h
 
 
-@written((6,), "a b", {**ABC, "mean": lambda: torch.zeros(6)})
+@written(also={"mean": lambda: torch.zeros(6)})
 def a_buffer_replaced(m: Any, x: Tensor) -> Tensor:
     h = m.b(torch.tanh(m.a(x)))
     if m.training:
@@ -167,7 +176,7 @@ def a_buffer_replaced(m: Any, x: Tensor) -> Tensor:
     return m.c(torch.tanh(h - m.mean))
 
 
-@written((6,), "a b", ABC)
+@written()
 def gradients_cut_off(m: Any, x: Tensor) -> Tensor:
     with torch.no_grad():
         h = torch.tanh(m.a(x))
@@ -175,13 +184,13 @@ def gradients_cut_off(m: Any, x: Tensor) -> Tensor:
     return m.c(h + h.detach())
 
 
-@written((6,), "a b", ABC)
+@written()
 def checkpointed(m: Any, x: Tensor) -> Tensor:
     h = checkpoint(lambda t: torch.tanh(m.a(t)), x, use_reentrant=False)
     return m.c(checkpoint(lambda t: torch.tanh(m.b(t)), h, use_reentrant=False))
 
 
-@written((6,), "a b", ABC)
+@written()
 def many_outputs(m: Any, x: Tensor) -> Tensor:
     h = m.a(x)
     top, where = h.topk(3, dim=1)
@@ -191,7 +200,7 @@ def many_outputs(m: Any, x: Tensor) -> Tensor:
     return m.c(torch.tanh(m.b(h)) * torch.fft.rfft(h).abs().mean(1, keepdim=True))
 
 
-@written((6,), "a b", ABC)
+@written()
 def attributes_and_casts(m: Any, x: Tensor) -> Tensor:
     h = m.a(x)
     n, d = h.shape
@@ -213,7 +222,7 @@ class Pair(nn.Module):
         return self.p(x) * scale, {"q": self.q(x), "scale": torch.tensor(scale)}
 
 
-@written((6,), "pair pair.p b", {**ABC, "pair": Pair})
+@written("pair pair.p b", also={"pair": Pair})
 def a_feature_of_several_tensors(m: Any, x: Tensor) -> Tensor:
     p, more = m.pair(x=x, scale=2.0)
     return m.c(torch.tanh(m.b(p * more["q"])))
@@ -229,9 +238,6 @@ def _hooked() -> nn.Module:
     return layer
 
 
-@written((6,), "a b", {**ABC, "b": _hooked})
+@written(also={"b": _hooked})
 def hooks_of_its_own(m: Any, x: Tensor) -> Tensor:
     return m.c(torch.tanh(m.b(torch.tanh(m.a(x)))))
-
-
-FLOW: dict[str, Net] = collected(dict(globals()))

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from probe.cut.split import Split
 from probe.modules import named_state
-from tests.zoo_cuts.net import (
+from tests.laws.zoo.net import (
     CACHED,
     SLOW,
     Net,

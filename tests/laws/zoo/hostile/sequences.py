@@ -10,9 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from tests.zoo_cuts.nasty_writes import ABC
-from tests.zoo_cuts.net import RIGHT, SAFE, Net
-from tests.zoo_cuts.written import Layer, collected, written
+from tests.laws.zoo.net import RIGHT, SAFE
+from tests.laws.zoo.written import Layer, written
 
 ATTENTION: dict[str, Layer] = {
     "a": lambda: nn.MultiheadAttention(8, 2, dropout=0.2, batch_first=True),
@@ -22,7 +21,7 @@ ATTENTION: dict[str, Layer] = {
 }
 
 
-@written((4, 8), "a norm b", ATTENTION, refuses={"a.out_proj": "not run|does not"})
+@written("a norm b", ATTENTION, shape=(4, 8), refuses={"a.out_proj": "not run|does not"})
 def multihead_attention(m: Any, x: Tensor) -> Tensor:
     h = m.norm(x + m.a(x, x, x)[0])
     attended, weights = m.b(h, h, h, need_weights=True, average_attn_weights=False)
@@ -30,9 +29,7 @@ def multihead_attention(m: Any, x: Tensor) -> Tensor:
 
 
 @written(
-    (4, 8),
-    dict.fromkeys(("a", "norm"), RIGHT),
-    {**ATTENTION, "a": lambda: nn.MultiheadAttention(8, 2)},
+    "a norm", {**ATTENTION, "a": lambda: nn.MultiheadAttention(8, 2)}, shape=(4, 8), ways=RIGHT
 )
 def attention_over_time_first(m: Any, x: Tensor) -> Tensor:
     t = x.transpose(0, 1)
@@ -47,25 +44,27 @@ def _encoder(norm_first: bool = False) -> nn.Module:
 
 
 @written(
-    (4, 8),
     "a a.norm1 a.linear1 b b.dropout1",
     {"a": _encoder, "b": partial(_encoder, True), "c": (8, 3)},
+    shape=(4, 8),
 )
 def transformer_layers(m: Any, x: Tensor) -> Tensor:
     return m.c(m.b(m.a(x)).mean(1))
 
 
 @written(
-    (4, 8),
     "body.layers.0 body.layers.1 body",
     {"body": lambda: nn.TransformerEncoder(_encoder(), 2, enable_nested_tensor=False), "c": (8, 3)},
+    shape=(4, 8),
 )
 def transformer_encoder(m: Any, x: Tensor) -> Tensor:
     mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
     return m.c(m.body(x, mask=mask, is_causal=True).mean(1))
 
 
-@written((4, 8), "qkv mark out", {"qkv": (8, 24), "mark": nn.Identity, "out": (8, 8), "c": (8, 3)})
+@written(
+    "qkv mark out", {"qkv": (8, 24), "mark": nn.Identity, "out": (8, 8), "c": (8, 3)}, shape=(4, 8)
+)
 def scaled_dot_product(m: Any, x: Tensor) -> Tensor:
     q, k, v = m.qkv(x).unflatten(-1, (3, 2, 4)).permute(2, 0, 3, 1, 4)
     h = m.mark(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
@@ -74,13 +73,14 @@ def scaled_dot_product(m: Any, x: Tensor) -> Tensor:
 
 
 @written(
-    (4, 8),
-    dict.fromkeys(("rnn", "more"), RIGHT),
+    "rnn more",
     {
         "rnn": lambda: nn.LSTM(8, 6, 2, batch_first=True, dropout=0.4, bidirectional=True),
         "more": lambda: nn.GRU(12, 5, batch_first=True),
         "c": (17, 3),
     },
+    shape=(4, 8),
+    ways=RIGHT,
 )
 def lstm_batch_first(m: Any, x: Tensor) -> Tensor:
     h, (last, _) = m.rnn(x)
@@ -88,18 +88,19 @@ def lstm_batch_first(m: Any, x: Tensor) -> Tensor:
 
 
 @written(
-    (4, 8),
-    dict.fromkeys(("rnn", "more"), RIGHT),
+    "rnn more",
     {"rnn": lambda: nn.GRU(8, 6), "more": lambda: nn.LSTM(6, 4), "c": (4, 3)},
+    shape=(4, 8),
+    ways=RIGHT,
 )
 def recurrence_time_first(m: Any, x: Tensor) -> Tensor:
     return m.c(torch.tanh(m.more(m.rnn(x.transpose(0, 1))[0])[0])[-1])
 
 
 @written(
-    (4, 6),
     "cell#2 cell#4",
     {"cell": lambda: nn.LSTMCell(6, 6), "c": (6, 3)},
+    shape=(4, 6),
     refuses={"cell": r"cell#\d"},
 )
 def a_cell_over_time(m: Any, x: Tensor) -> Tensor:
@@ -116,7 +117,6 @@ def _words(n: int) -> Tensor:
 
 
 @written(
-    (),
     {"rnn": SAFE},
     {
         "words": lambda: nn.Embedding(20, 6),
@@ -124,6 +124,7 @@ def _words(n: int) -> Tensor:
         "b": (6, 6),
         "c": (6, 3),
     },
+    shape=(),
     inputs=_words,
 )
 def packed_sequences(m: Any, x: Tensor) -> Tensor:
@@ -134,13 +135,12 @@ def packed_sequences(m: Any, x: Tensor) -> Tensor:
 
 
 @written(
-    (),
     "words a b",
-    {
+    also={
         "words": lambda: nn.Embedding(20, 6, padding_idx=0),
         "bag": lambda: nn.EmbeddingBag(20, 6),
-        **ABC,
     },
+    shape=(),
     inputs=_words,
 )
 def embedded_words_with_a_mask(m: Any, x: Tensor) -> Tensor:
@@ -151,9 +151,9 @@ def embedded_words_with_a_mask(m: Any, x: Tensor) -> Tensor:
 
 
 @written(
-    (),
     "words a b",
-    {"words": lambda: nn.Embedding(20, 6), "places": lambda: nn.Embedding(8, 6), **ABC},
+    also={"words": lambda: nn.Embedding(20, 6), "places": lambda: nn.Embedding(8, 6)},
+    shape=(),
     inputs=_words,
 )
 def places_on_both_sides(m: Any, x: Tensor) -> Tensor:
@@ -163,10 +163,7 @@ def places_on_both_sides(m: Any, x: Tensor) -> Tensor:
     return m.c(torch.tanh(m.b(h) + places).mean(1))
 
 
-@written((4, 6), "a b", {"token": lambda: nn.Parameter(torch.randn(1, 1, 6)), **ABC})
+@written(also={"token": lambda: nn.Parameter(torch.randn(1, 1, 6))}, shape=(4, 6))
 def a_class_token(m: Any, x: Tensor) -> Tensor:
     h = torch.cat([m.token.expand(len(x), -1, -1), torch.tanh(m.a(x))], 1)
     return m.c(torch.tanh(m.b(h))[:, 0] + h.mean(1))
-
-
-SEQUENCES: dict[str, Net] = collected(dict(globals()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain, combinations
+from typing import Any
 
 import pytest
 import torch
@@ -11,11 +12,12 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn import functional
 
-from probe.cut.min_cut import Fate, frontier
+from probe.cut.min_cut import Fate, minimum_cut
 from probe.cut.names import INPUT, Name
 from probe.cut.split import split
 from probe.cut.trace import Pass, Step
 from probe.seeding import stream
+from tests.laws.zoo.written import written
 
 STATE = 1000
 
@@ -42,27 +44,19 @@ def passes(draw: st.DrawFn) -> tuple[Pass, frozenset[int], dict[Name, int]]:
 @settings(max_examples=300)
 @given(passes())
 def test_the_cut_is_the_cheapest_of_all_that_would_do(case) -> None:  # type: ignore[no-untyped-def]
-    """Brute force over all sets of values."""
+    """Brute force over all sets of values; and what is run again has what it needs."""
     seen, upstream, costs = case
-    found = frontier(seen, upstream, {STATE, STATE + 1}, costs, ())
+    found = minimum_cut(seen, upstream, {STATE, STATE + 1}, costs, ())
     assert found is not None
     enough = [kept for kept in _subsets(costs) if _suffices(seen, set(kept), upstream)]
-    assert _suffices(seen, set(found.names), upstream)
-    assert sum(costs[name] for name in found.names) == min(
+    assert _suffices(seen, set(found.kept), upstream)
+    assert sum(costs[name] for name in found.kept) == min(
         sum(costs[name] for name in kept) for kept in enough
     )
-
-
-@settings(max_examples=300)
-@given(passes())
-def test_what_is_run_again_has_what_it_needs(case) -> None:  # type: ignore[no-untyped-def]
-    seen, upstream, costs = case
-    found = frontier(seen, upstream, {STATE, STATE + 1}, costs, ())
-    assert found is not None
-    there = set(found.names)
+    there = set(found.kept)
     for number, step in seen.steps.items():
         if number in upstream:
-            assert (found.fates[number] is Fate.SERVE) == ((number, 0) in found.names)
+            assert (found.fates[number] is Fate.SERVE) == ((number, 0) in found.kept)
             if found.fates[number] is Fate.RUN:
                 assert set(step.parents) <= there
                 there.add((number, 0))
@@ -84,23 +78,17 @@ def _suffices(seen: Pass, kept: set[Name], upstream: frozenset[int]) -> bool:
     return read <= there
 
 
-class Resizes(nn.Module):
-    """A feature, then a step without parameters that makes it smaller or larger."""
-
-    def __init__(self, scale: float) -> None:
-        super().__init__()
-        self.conv, self.mark, self.head = nn.Conv2d(3, 4, 3), nn.Identity(), nn.LazyLinear(3)
-        self.scale = scale
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.mark(functional.interpolate(torch.relu(self.conv(x)), scale_factor=self.scale))
-        return self.head(functional.max_pool2d(x, 2).flatten(1))
-
-
 @pytest.mark.parametrize(("scale", "kept"), [(1.0, (4, 3, 3)), (0.5, (4, 1, 1)), (8.0, (4, 6, 6))])
 def test_a_value_is_kept_on_its_cheaper_side(scale: float, kept: tuple[int, ...]) -> None:
-    x = torch.randn(6, 3, 8, 8, generator=stream(0))
-    model = Resizes(scale)
+    """A step without parameters behind the convolution makes its value smaller or larger."""
+    layers = {"conv": lambda: nn.Conv2d(3, 4, 3), "head": lambda: nn.LazyLinear(3)}
+
+    @written("mark", {**layers, "mark": nn.Identity}, shape=(3, 8, 8))
+    def resizes(m: Any, x: Tensor) -> Tensor:
+        x = m.mark(functional.interpolate(torch.relu(m.conv(x)), scale_factor=scale))
+        return m.head(functional.max_pool2d(x, 2).flatten(1))
+
+    model, x = resizes.build(), torch.randn(6, 3, 8, 8, generator=stream(0))
     model(x)
     cut = split(model, "mark", x)
     value = cut.prefix(x)
@@ -111,16 +99,12 @@ def test_a_value_is_kept_on_its_cheaper_side(scale: float, kept: tuple[int, ...]
 
 
 def test_what_crosses_beside_the_feature_is_kept_with_it() -> None:
-    class Skips(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.first, self.second, self.head = nn.Linear(6, 5), nn.Linear(5, 7), nn.Linear(12, 3)
+    @written("second", {"first": (6, 5), "second": (5, 7), "head": (12, 3)})
+    def skips(m: Any, x: Tensor) -> Tensor:
+        first = m.first(x)
+        return m.head(torch.cat([m.second(first), first], 1))
 
-        def forward(self, x: Tensor) -> Tensor:
-            first = self.first(x)
-            return self.head(torch.cat([self.second(first), first], 1))
-
-    x = torch.randn(6, 6, generator=stream(0))
-    value = split(Skips(), "second", x).prefix(x)
+    model, x, _ = skips.made()
+    value = split(model, "second", x).prefix(x)
     assert isinstance(value, Tensor)
-    assert value.shape == (6, 12)  # nothing trained stands between the two and their join
+    assert value.shape == (8, 12)  # nothing trained stands between the two and their join

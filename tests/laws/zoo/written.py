@@ -1,23 +1,25 @@
-"""Small networks written as a function: the layers by keyword, the forward pass as the body."""
+"""Small networks written as a function: the layers by name, the forward pass as the body."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from tests.zoo_cuts.net import CACHED, Net
+from tests.laws.zoo.net import CACHED, Net
 
 Forward = Callable[[Any, Tensor], Any]
 Layer = tuple[int, int] | Callable[[], Any]
+
+ABC: dict[str, Layer] = {"a": (6, 6), "b": (6, 6), "c": (6, 3), "mark": nn.Identity}
 
 
 class Written(nn.Module):
     """The layers are its modules, parameters and buffers; `run` is its forward pass."""
 
-    def __init__(self, run: Forward, layers: dict[str, Layer]) -> None:
+    def __init__(self, run: Forward, layers: Mapping[str, Layer]) -> None:
         super().__init__()
         self.run = run
         for name, layer in layers.items():
@@ -32,33 +34,30 @@ class Written(nn.Module):
 
 
 def written(
-    shape: tuple[int, ...],
-    features: str | dict[str, tuple[str, ...]],
-    layers: dict[str, Layer],
+    features: str | dict[str, tuple[str, ...]] = "a b",
+    layers: Mapping[str, Layer] = ABC,
     *,
+    shape: tuple[int, ...] = (6,),
+    also: Mapping[str, Layer] | None = None,
+    ways: tuple[str, ...] = (CACHED,),
     wrap: Callable[[nn.Module], nn.Module] = lambda model: model,
     inputs: Callable[[int], Tensor] | None = None,
     **more: Any,
 ) -> Callable[[Forward], Net]:
     """Make a `Net` of the function below it.
 
-    shape: of one input; features: names with a space in between, to be cut and cached, or with the
-    ways each may be cut in; layers: as sizes of a linear layer or as a function that makes it.
+    features: names with a space in between, to be cut in any of `ways`, or each with its own ways;
+    layers, also: as sizes of a linear layer or as a function that makes it; shape: of an input.
     """
     if isinstance(features, str):
-        features = dict.fromkeys(features.split(), (CACHED,))
+        features = dict.fromkeys(features.split(), ways)
 
     def make(run: Forward) -> Net:
         return Net(
-            build=lambda: wrap(Written(run, layers)),
+            build=lambda: wrap(Written(run, {**layers, **(also or {})})),
             inputs=inputs or (lambda n: torch.randn(n, *shape)),
             features=features,
             **more,
         )
 
     return make
-
-
-def collected(names: dict[str, Any]) -> dict[str, Net]:
-    """Return the networks among a module's names."""
-    return {name: net for name, net in names.items() if isinstance(net, Net)}

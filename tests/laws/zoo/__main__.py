@@ -1,4 +1,4 @@
-"""Cut every network of the zoo at every place: `python -m tests.zoo_cuts.run [NAME ...]`."""
+"""Cut every network of the zoo at every feature: `python -m tests.laws.zoo [NAME ...]`."""
 
 from __future__ import annotations
 
@@ -9,24 +9,26 @@ from collections import Counter
 
 import torch
 
-from tests.zoo_cuts.examine import Verdict, examine_all
-from tests.zoo_cuts.nasty import NASTY
-from tests.zoo_cuts.net import CACHED, REFUSED, SLOW, Net
-from tests.zoo_cuts.random_nets import random_net
-from tests.zoo_cuts.torchvision_nets import TORCHVISION
+from tests.laws.zoo.drawn import random_net
+from tests.laws.zoo.examine import Verdict, examine_all
+from tests.laws.zoo.hostile import HOSTILE
+from tests.laws.zoo.net import CACHED, REFUSED, SLOW, Net
+from tests.laws.zoo.specimens import CHAINS
+from tests.laws.zoo.torchvision_nets import TORCHVISION
 
 _WAYS = (CACHED, SLOW, REFUSED)
 
 
 def main(arguments: list[str]) -> int:
     """Print a line per network and the count of cuts by way; 1 if a law is broken, else 0."""
-    parser = argparse.ArgumentParser(description="Cut every network of the zoo at every place.")
+    parser = argparse.ArgumentParser(description="Cut every network of the zoo at every feature.")
     parser.add_argument("name", nargs="*", help="part of a network's name; by default, all")
-    parser.add_argument("--feature", action="append", help="only this place; may be repeated")
+    parser.add_argument("--feature", action="append", help="only this one; may be repeated")
     parser.add_argument("--random", type=int, default=100, help="networks drawn at random")
     chosen = parser.parse_args(arguments)
     drawn = {f"random{number}": random_net(number) for number in range(chosen.random)}
-    every = {**NASTY, **TORCHVISION, **{name: net for name, net in drawn.items() if net}}
+    every = {**HOSTILE, **CHAINS, **TORCHVISION}
+    every |= {name: net for name, net in drawn.items() if net}
     parts = chosen.name or [""]
     nets = {name: net for name, net in every.items() if any(part in name for part in parts)}
     if not nets:

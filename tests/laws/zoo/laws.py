@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -12,9 +13,10 @@ from torch.nn import functional
 from torch.utils._pytree import tree_map
 
 from probe.cut.split import Split
+from probe.errors import InputError
 from probe.modules import named_state
-from tests.zoo_cuts.case import Case, same
-from tests.zoo_cuts.net import SLOW, feature_value, seed, seeded, tensors, train_mode
+from tests.laws.zoo.case import Case, same
+from tests.laws.zoo.net import SLOW, feature_value, seed, seeded, tensors, train_mode
 
 _TRIED = 12  # of the frozen tensors that no gradient speaks for, perturbed one by one
 
@@ -146,8 +148,20 @@ def unchanged(case: Case) -> None:
         assert same(_held_value(case), value), "the feature moved"
 
 
+def fresh(case: Case) -> None:
+    """Reinitializing gives the tail new values, all but those of what is frozen."""
+    cut = replace(case.cut, tail=copy.deepcopy(case.cut.tail))
+    try:
+        cut.reinitialize("murata", torch.Generator().manual_seed(0))
+    except InputError:  # a parameter that its module has no rule for
+        return
+    for name, tensor in replace(case, cut=cut).in_tail().items():
+        old = same([tensor], [case.state[name]])
+        assert old == (name in case.frozen), f"{name} has {'no' if old else 'a'} fresh value"
+
+
 LAWS: dict[str, Callable[[Case], None]] = {
-    law.__name__: law for law in (identity, rows, gradients, frozen, train, live, unchanged)
+    law.__name__: law for law in (identity, rows, gradients, frozen, train, live, fresh, unchanged)
 }
 
 

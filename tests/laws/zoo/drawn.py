@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tests.zoo_cuts.net import SAFE, Net
-from tests.zoo_cuts.written import Layer, Written
+from tests.laws.zoo.net import SAFE, Net
+from tests.laws.zoo.written import Layer, Written
 
 _LAYERS: list[Callable[[], nn.Module]] = [
     partial(nn.Linear, 6, 6),

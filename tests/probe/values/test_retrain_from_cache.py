@@ -13,19 +13,26 @@ from probe import Examples, Recipe, partial_retrain
 from probe.retrain import cache_plan, retrain_each
 from probe.training.evaluation import predict_each
 from probe.values.allocation import CacheSettings, Storage
-from probe.values.cache import Stored
-from tests.zoo import ZOO, specimen
+from probe.values.cache import CachedRows
+from tests.laws.zoo.specimens import SPECIMENS, specimen
 
 SIZE = 16
 
 
 @pytest.mark.parametrize(
     ("name", "storage"),
-    [("reduced_resnet18", "fp32"), ("branches", "fp32"), ("drops", "fp32"), ("cnn3", "bf16")],
+    [
+        ("reduced_resnet18", "fp32"),
+        ("a_branch_beside_and_a_skip_across", "fp32"),
+        ("dropout_on_both_sides", "fp32"),
+        ("cnn3", "bf16"),
+    ],
 )
-def test_a_result_does_not_depend_on_the_place(name: str, storage: Storage, tmp_path: Path) -> None:
+def test_no_result_depends_on_where_values_live(
+    name: str, storage: Storage, tmp_path: Path
+) -> None:
     model, x, y = specimen(name)
-    features = list(ZOO[name].features)
+    features = ["stem", "layer3"] if name == "reduced_resnet18" else list(SPECIMENS[name].features)
     sizes = {p.size for p in cache_plan(model, features, x, (40, 30))}
     settings = [
         CacheSettings(budget=10**9, storage=storage),
@@ -40,7 +47,7 @@ def test_a_result_does_not_depend_on_the_place(name: str, storage: Storage, tmp_
             Examples(x, y),
             Examples(x[:30], y[:30]),
             [[0, 1], [2]],
-            Recipe(epochs=3, batch_size=SIZE, learning_rate=0.01),
+            Recipe(epochs=2, batch_size=SIZE, learning_rate=0.01),
             cache=cache,
         )
         for cache in settings
@@ -49,7 +56,7 @@ def test_a_result_does_not_depend_on_the_place(name: str, storage: Storage, tmp_
         assert other.counts == results[0].counts
 
 
-def test_trained_tails_do_not_depend_on_the_place_to_the_last_bit(
+def test_trained_tails_do_not_depend_on_it_to_the_last_bit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Weights tell more than counts; a tail trained on rounded values is the negative control."""
@@ -76,14 +83,14 @@ def test_trained_tails_do_not_depend_on_the_place_to_the_last_bit(
 
 
 def test_values_are_dropped_once_they_have_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    alive: weakref.WeakSet[Stored] = weakref.WeakSet()
+    alive: weakref.WeakSet[CachedRows] = weakref.WeakSet()
 
-    class Watched(Stored):
+    class Watched(CachedRows):
         def __init__(self, *given: object) -> None:
             super().__init__(*given)  # type: ignore[arg-type]
             alive.add(self)
 
-    monkeypatch.setattr("probe.values.filling.Stored", Watched)
+    monkeypatch.setattr("probe.values.cache.CachedRows", Watched)
     model, x, y = specimen("mlp")
     data, features = Examples(x, y), ["hidden1", "hidden2", "output"]
     each = retrain_each(model, features, data, data, 3, Recipe(epochs=1), 0)

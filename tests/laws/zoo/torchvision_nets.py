@@ -21,7 +21,7 @@ from torchvision.models.swin_transformer import (
     SwinTransformerBlockV2,
 )
 
-from tests.zoo_cuts.net import CACHED, SAFE, Net
+from tests.laws.zoo.net import CACHED, SAFE, Net
 
 
 def _names(pattern: str) -> list[str]:

@@ -16,6 +16,7 @@ from torch.utils._pytree import tree_leaves
 CACHED, SLOW, REFUSED = "cached", "slow", "refused"
 RIGHT = (CACHED, SLOW)
 SAFE = (CACHED, SLOW, REFUSED)
+MOVES = r"not stay\s+fixed"  # why a feature is refused that training would move
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,8 +115,8 @@ def train_mode(model: nn.Module, off: set[str]) -> nn.Module:
 @contextmanager
 def seed(number: int) -> Iterator[None]:
     """Within the block, torch's own generator starts from this seed."""
-    with torch.random.fork_rng():
-        torch.manual_seed(number)
+    with torch.random.fork_rng(devices=()):
+        torch.default_generator.manual_seed(number)  # `torch.manual_seed` takes milliseconds
         yield
 
 

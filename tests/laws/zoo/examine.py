@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from probe.cut.split import Split, split
 from probe.errors import InputError
 from probe.modules import named_state
-from tests.zoo_cuts.case import case_of
-from tests.zoo_cuts.laws import LAWS
-from tests.zoo_cuts.net import CACHED, REFUSED, SLOW, Net
+from tests.laws.zoo.case import case_of
+from tests.laws.zoo.laws import LAWS
+from tests.laws.zoo.net import CACHED, REFUSED, SLOW, Net
 
 
 @dataclass(frozen=True)

@@ -8,33 +8,29 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tests.zoo_cuts.net import Net
-from tests.zoo_cuts.written import Layer, collected, written
-
-ABC: dict[str, Layer] = {"a": (6, 6), "b": (6, 6), "c": (6, 3)}
+from tests.laws.zoo.written import written
 
 
 @written(
-    (6,),
     "a",
-    {**ABC, "w": lambda: nn.Parameter(torch.randn(6, 6)), "v": lambda: nn.Parameter(torch.rand(6))},
+    also={"w": lambda: nn.Parameter(torch.randn(6, 6)), "v": lambda: nn.Parameter(torch.rand(6))},
 )
 def functional_ops(m: Any, x: Tensor) -> Tensor:
     h = torch.einsum("bi,ij->bj", F.gelu(m.a(x)), m.w) @ m.w.T
     return m.c(torch.where(h > 0, h, -h).clamp(max=3) * m.v + F.normalize(h, dim=-1))
 
 
-@written((6,), "a b", ABC)
+@written()
 def relu_in_place(m: Any, x: Tensor) -> Tensor:
     return m.c(m.b(F.relu(torch.relu_(m.a(x)) - 0.1, inplace=True)).relu_())
 
 
-@written((6,), "a act b", {**ABC, "act": lambda: nn.ReLU(inplace=True)})
+@written("a act b", also={"act": lambda: nn.ReLU(inplace=True)})
 def relu_module_in_place(m: Any, x: Tensor) -> Tensor:
     return m.c(m.b(m.act(m.a(x))))
 
 
-@written((6,), "a b", ABC)
+@written()
 def adds_onto_the_feature(m: Any, x: Tensor) -> Tensor:
     h = m.a(x)
     h.add_(m.b(x))
@@ -42,7 +38,7 @@ def adds_onto_the_feature(m: Any, x: Tensor) -> Tensor:
     return m.c(h)
 
 
-@written((6,), "a b", ABC)
+@written()
 def writes_into_a_slice(m: Any, x: Tensor) -> Tensor:
     h = m.a(x)
     h[:, :3] += 1
@@ -50,13 +46,13 @@ def writes_into_a_slice(m: Any, x: Tensor) -> Tensor:
     return m.c(h)
 
 
-@written((6,), "a b", ABC)
+@written()
 def writes_into_the_input(m: Any, x: Tensor) -> Tensor:
     x[:, :3] += 1
     return m.c(torch.tanh(m.b(m.a(x))) + x)
 
 
-@written((6,), "a b", ABC)
+@written()
 def writes_to_the_base_of_a_view(m: Any, x: Tensor) -> Tensor:
     h = m.a(x).clone()
     view = h.view(-1, 2, 3).transpose(1, 2)
@@ -66,7 +62,7 @@ def writes_to_the_base_of_a_view(m: Any, x: Tensor) -> Tensor:
     return m.c(view.flatten(1) + seen)
 
 
-@written((6,), "a b", ABC)
+@written()
 def writes_to_a_view_of_the_base(m: Any, x: Tensor) -> Tensor:
     h = m.a(x).clone()
     left, right = h[:, :3], h[:, 3:]
@@ -75,7 +71,7 @@ def writes_to_a_view_of_the_base(m: Any, x: Tensor) -> Tensor:
     return m.c(h)
 
 
-@written((6,), "a b mark", {**ABC, "mark": nn.Identity})
+@written("a b mark")
 def fills_a_buffer(m: Any, x: Tensor) -> Tensor:
     both = x.new_zeros(len(x), 6)
     both[:, :3] = m.a(x)[:, :3]
@@ -83,7 +79,7 @@ def fills_a_buffer(m: Any, x: Tensor) -> Tensor:
     return m.c(m.mark(both))
 
 
-@written((6,), "a b", ABC)
+@written()
 def writes_into_constants(m: Any, x: Tensor) -> Tensor:
     h = m.a(x)
     which = torch.zeros(len(x), 6).scatter_(1, h.argmax(1, keepdim=True), 1.0)
@@ -93,7 +89,6 @@ def writes_into_constants(m: Any, x: Tensor) -> Tensor:
 
 
 @written(
-    (6,),
     "stem side side.0 middle",
     {
         "stem": (6, 5),
@@ -108,11 +103,8 @@ def a_branch_beside_and_a_skip_across(m: Any, x: Tensor) -> Tensor:
     return m.head(torch.relu(m.middle(stem)) + side + stem)
 
 
-@written((6,), "a b d", {"a": (6, 4), "b": (10, 4), "d": (14, 4), "c": (18, 3)})
+@written("a b d", {"a": (6, 4), "b": (10, 4), "d": (14, 4), "c": (18, 3)})
 def dense_skips(m: Any, x: Tensor) -> Tensor:
     h = torch.cat([x, m.a(x)], 1)
     h = torch.cat([h, m.b(h).relu()], 1)
     return m.c(torch.cat([h, m.d(h).relu()], 1))
-
-
-WRITES: dict[str, Net] = collected(dict(globals()))

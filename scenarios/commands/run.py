@@ -11,7 +11,7 @@ import torch
 from rich.console import Console
 
 from figures.build import build
-from probe.files import sweep
+from probe.files import make_folder, sweep
 from probe.tables.run_directory import TABLES, TIMES
 from probe.values.placement import CacheSettings
 from scenarios.commands.failures import show_ends, show_plan
@@ -56,6 +56,7 @@ def run_study(source: str, options: RunOptions) -> bool:
     root = options.out or Path("runs") / study.name
     refuse_foreign(root)
     work = _work(setup_of(study, scenario, device), root, location.folder, options, len(jobs))
+    make_folder(root)
     with lock(root, wait=True):
         describe(root, work.setup)
     console = Console()
@@ -117,7 +118,8 @@ def _to_the_end(
 def _write_results(work: Work) -> None:
     """Bring tables and figures up to date: what was read last is what is written last."""
     with lock(work.root, wait=True):
-        sweep(work.root)
+        for folder in (work.root, work.root / "figures"):
+            sweep(folder)
         write_tables(work.setup, work.root)
         build(work.root)
 

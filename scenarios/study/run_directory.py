@@ -18,6 +18,7 @@ from scenarios.study.spec import Study
 from scenarios.study.store import Store, quarantine_notes
 
 _DESCRIPTION = "study.json"
+_LOCK = "lock"  # of whoever uses the directory; there before anything else is
 _FREE = {"name", "report"}  # what of a study can change no measurement
 
 
@@ -29,7 +30,7 @@ def refuse_foreign(root: Path) -> None:
         return
     except OSError as error:
         raise InputError(f"cannot use {root} ({error.strerror}): choose another --out") from None
-    if entries and not entries & {_DESCRIPTION, "jobs"}:
+    if entries - {_LOCK} and not entries & {_DESCRIPTION, "jobs"}:
         raise InputError(f"{root} is not empty and holds no study: choose another --out")
     if "format" in _described(root):
         raise InputError(

@@ -118,7 +118,8 @@ def _to_the_end(
 def _write_results(work: Work) -> None:
     """Bring tables and figures up to date: what was read last is what is written last."""
     with lock(work.root, wait=True):
-        sweep(work.root)
+        for folder in (work.root, work.root / "figures"):
+            sweep(folder)
         # Another process may have described its own study there since this one began.
         describe(work.root, work.setup)
         write_tables(work.setup, work.root)

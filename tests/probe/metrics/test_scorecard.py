@@ -97,18 +97,11 @@ cells = st.one_of(st.just(np.nan), st.floats(0, 1))
 def test_a_number_is_null_exactly_where_a_reason_is_given(table):
     card = scorecard(AccuracyMatrix(table), ideal=0.5)
     read = json.loads(card.to_json(), parse_constant=pytest.fail)
+    assert list(read) == ["gem", "diaz_rodriguez", "chaudhry", "kemker", "not_measured"]
     assert read == {**card.values, "not_measured": card.not_measured}
     gaps = [f"{paper}.{name}" for paper, name, value in card.rows() if value is None]
     assert sorted(gaps) == sorted(card.not_measured)
     assert all(card.not_measured.values())
-
-
-def test_the_json_has_the_papers_and_the_reasons_and_plain_numbers():
-    read = json.loads(scorecard(R).to_json())
-    assert list(read) == ["gem", "diaz_rodriguez", "chaudhry", "kemker", "not_measured"]
-    assert read["gem"]["acc"] == gem.acc(R)
-    assert read["chaudhry"]["forgetting"][0] is None
-    assert read["chaudhry"]["forgetting"][2] == chaudhry.forgetting(R, 3)
 
 
 def test_rows_name_each_k():

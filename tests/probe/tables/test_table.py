@@ -82,12 +82,7 @@ ROWS = {
     ),
     # Multiply-adds of a whole training: past 2^53 a float would round them.
     CostRow: st.builds(
-        CostRow,
-        learner=text,
-        order=text,
-        seed=number,
-        step=number,
-        **dict.fromkeys(COSTS, count),
+        CostRow, learner=text, order=text, seed=number, step=number, **dict.fromkeys(COSTS, count)
     ),
     TimeRow: st.builds(TimeRow, learner=text, order=text, seed=number, step=number, seconds=spread),
 }

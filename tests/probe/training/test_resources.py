@@ -42,11 +42,7 @@ def conv() -> nn.Sequential:
 # takes as much again, and the first layer's is not asked for.
 NETS: dict[str, tuple[Callable[[], nn.Sequential], tuple[int, ...], int]] = {
     "mlp": (mlp, (D,), 2 * D * H + 3 * H * H + 3 * H * K),
-    "conv": (
-        conv,
-        IMAGES,
-        2 * (5 * 5 * 4 * 2 * 9) + 3 * (3 * 5 * 6 * 4 * 3) + 3 * (6 * 3 * 5 * K),
-    ),
+    "conv": (conv, IMAGES, 2 * (5 * 5 * 4 * 2 * 9) + 3 * (3 * 5 * 6 * 4 * 3) + 3 * (6 * 3 * 5 * K)),
 }
 
 

@@ -25,14 +25,15 @@ NETWORK = 'name = "mlp"'
 LEARNER = "[learners.finetune]"
 
 
-def study(text=LEAST):
-    return check_study(tomllib.loads(text), "tiny.toml")
+def study(written=LEAST):
+    raw = tomllib.loads(written) if isinstance(written, str) else written
+    return check_study(raw, "tiny.toml")
 
 
-def problems(text):
+def problems(written):
     """Return the problems of a study, by path."""
     with pytest.raises(InputError) as error:
-        study(text)
+        study(written)
     source, _, rest = str(error.value).partition(": ")
     assert source == "tiny.toml"
     return dict(problem.split(": ", 1) for problem in rest.split("; "))
@@ -126,37 +127,16 @@ def test_a_mistake_is_named_by_its_path(was, becomes, path, message):
 
 def test_all_problems_are_named_at_once():
     """But whether features are known, which can be asked of a study alone that has no other."""
-    text = """
-    seeds = 0
-    orders = "rotat"
-    color = "red"
-    [scenario]
-    data = "digit"
-    classes_per_task = "2"
-    [network]
-    name = "mlp"
-    features = ["hiden1"]
-    width = 9
-    [training]
-    epochs = "5"
-    lr = 1
-    [learners.ewd]
-    [learners.er]
-    memory = 1
-    """
-    assert problems(text).keys() == {
-        "name",
-        "seeds",
-        "orders",
-        "color",
-        "scenario.data",
-        "scenario.classes_per_task",
-        "network.width",
-        "training.epochs",
-        "training.lr",
-        "learners.ewd",
-        "learners.er.memory",
+    raw = {
+        **{"seeds": 0, "orders": "rotat", "color": "red"},
+        "scenario": {"data": "digit", "classes_per_task": "2"},
+        "network": {"name": "mlp", "features": ["hiden1"], "width": 9},
+        "training": {"epochs": "5", "lr": 1},
+        "learners": {"ewd": {}, "er": {"memory": 1}},
     }
+    expected = "name seeds orders color scenario.data scenario.classes_per_task network.width "
+    expected += "training.epochs training.lr learners.ewd learners.er.memory"
+    assert problems(raw).keys() == set(expected.split())
 
 
 def test_a_file_is_called_after_its_path_unless_it_says_otherwise(tmp_path):

@@ -45,12 +45,12 @@ def test_of_our_networks(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "layer"),
-    [("resnet18", "fc"), ("vgg11", "classifier.6"), ("mobilenet_v2", "classifier.1")],
+    [("resnet18", "fc"), ("alexnet", "classifier.6"), ("mobilenet_v2", "classifier.1")],
 )
 def test_of_torchvision_s(name: str, layer: str) -> None:
     with torch.random.fork_rng():
         model = torchvision.models.get_model(name, weights=None, num_classes=7)
-    check(model, images(3, 32, 32)[:2], layer)
+    check(model, images(3, 64, 64)[:2], layer)
 
 
 def test_of_a_convolution_that_classifies() -> None:

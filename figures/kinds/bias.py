@@ -1,4 +1,9 @@
-"""Per-task F1 against the task's place in the executed order: whom each feature favours."""
+"""Per-task F1 against the task's place in the executed order: whom each feature favours.
+
+A learner that forgets is good at the tasks of the last places: its line rises. If it still rises
+where only the first layers were held fixed and the rest was retrained, then these layers, too,
+serve the last tasks best.
+"""
 
 from __future__ import annotations
 
@@ -57,6 +62,7 @@ def _columns(counts: Sequence[int], most: int) -> int:
 
 
 def _rows(counts: Sequence[int], columns: int) -> list[int]:
+    """Return the number of rows that each network takes."""
     return [math.ceil(count / columns) for count in counts]
 
 
@@ -66,6 +72,7 @@ def _blocks(counts: Sequence[int], columns: int) -> tuple[Figure, list[list[Axes
     figure, grid = layout.panels(sum(rows) * columns, columns, wide=columns > 1)
     starts = [columns * sum(rows[:k]) for k in range(len(rows))]
     blocks = [grid[start : start + count] for start, count in zip(starts, counts, strict=True)]
+    # What is left of a network's last row.
     for unused in set(grid).difference(*blocks):
         unused.remove()
     return figure, blocks
@@ -74,6 +81,8 @@ def _blocks(counts: Sequence[int], columns: int) -> tuple[Figure, list[list[Axes
 def _plot_network(
     block: Sequence[Axes], appearances: Appearances, network: Network, f1: Sequence[SummaryRow]
 ) -> None:
+    """Draw a panel for each feature of a network, in order of depth."""
+    # Learners of another network have features of other names at the same depths.
     for axes, (depth, feature) in zip(block, network.features.items(), strict=True):
         own = [row for row in f1 if row.learner in network.learners and row.depth == depth]
         _plot_feature(axes, appearances, network.learners, own)
@@ -84,6 +93,7 @@ def _plot_network(
 def _plot_feature(
     axes: Axes, appearances: Appearances, learners: Sequence[str], f1: Sequence[SummaryRow]
 ) -> None:
+    """Draw one line per learner over the places. f1: the rows of one feature."""
     last = max(row.place or 1 for row in f1)
     for name, offset in zip(learners, lines.dodges(len(learners)), strict=True):
         points = {row.place: row for row in f1 if row.learner == name and row.place}

@@ -1,4 +1,8 @@
-"""What accuracy costs: Omega_all against the size of the model and the time of training."""
+"""What accuracy costs: Omega_all against the size of the model and the time of training.
+
+The best learners are at the top left of both panels: accurate, small and quick. Those to the right
+of a learner that is as good pay more for the same.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ def draw(tables: Tables) -> Figure | None:
     of all tasks; both are means. Bars are one standard deviation over seeds either way, of the
     accuracy. Returns None unless two learners have all three.
     """
-    label, scale, accuracy = _accuracy(tables)
+    label, scale, accuracy = _accuracy(tables)  # scale: Omega is a ratio, accuracy in percent
     sizes = tables.metric("kemker", "model_size_mb")
     spent = {
         "Model size (MB)": {name: row.mean for name, row in sizes.items()},
@@ -58,6 +62,7 @@ def _accuracy(tables: Tables) -> tuple[str, float, dict[str, MetricRow]]:
 
 def _make_logarithmic(axes: Axes, costs: Sequence[float]) -> None:
     """Make the x axis logarithmic, a little wider than the costs, with plain numbers on it."""
+    # matplotlib would mark powers of ten alone, of which a narrow axis may have none.
     low, high = min(costs), max(costs)
     axes.set_xscale("log")
     axes.set_xlim(low / 1.4, 1.4 * high)

@@ -1,4 +1,8 @@
-"""Accuracy of each task, and their average, as tasks are learned."""
+"""Accuracy of each task, and their average, as tasks are learned.
+
+Each line is a column of R. From its dot on it shows how a task is forgotten, or improves, while
+others are learned; before the dot what the network could do without having learned it.
+"""
 
 from __future__ import annotations
 
@@ -49,6 +53,8 @@ def colors(tasks: int) -> NDArray[np.float64]:
 
 
 def _plot_tasks(axes: Axes, R: AccuracyMatrix, palette: NDArray[np.float64]) -> None:
+    """Draw the columns of R, (T+1, T), and their average; palette: colors by place, (T, 4)."""
+    # Two lines for each task, as one line has one transparency.
     steps, percent = np.arange(R.tasks + 1), 100 * R.values
     for place in steps[1:]:
         accuracy, color = percent[:, place - 1], palette[place - 1]
@@ -70,25 +76,18 @@ def seen_average(R: AccuracyMatrix) -> NDArray[np.float64]:
 def _name_places(figure: Figure, grid: list[Axes], palette: NDArray[np.float64]) -> None:
     """Say which color stands for which place; palette: (T, 4)."""
     average = Line2D([], [], color="black", lw=2, label="average so far")
-    tasks = len(palette)
+    tasks, title = len(palette), "Place of the task"
+    # Beside the panels: places stand below each other in the order in which tasks are learned.
     if tasks <= MOST_NAMED:
         places = [
             Line2D([], [], color=color, marker="o", ms=3.4, label=str(place))
             for place, color in enumerate(palette, start=1)
         ]
-        figure.legend(
-            handles=[*places, average], loc="outside right upper", title="Place of the task"
-        )
+        figure.legend(handles=[*places, average], loc="outside right upper", title=title)
     else:
         scale = ScalarMappable(Normalize(0.5, tasks + 0.5), ListedColormap(palette))
-        bar = figure.colorbar(
-            scale,
-            ax=grid,
-            fraction=0.05,
-            pad=0.02,
-            aspect=25,
-            label="Place of the task",
-            ticks=layout.ticks(1, tasks),
-        )
+        bar = figure.colorbar(scale, ax=grid, fraction=0.05, pad=0.02, aspect=25)
+        bar.set_label(title)
+        bar.set_ticks(layout.ticks(1, tasks))
         bar.outline.set_visible(False)
         lines.legend_above(figure, [average])

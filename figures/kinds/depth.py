@@ -1,4 +1,9 @@
-"""PRA against feature: how well all tasks can still be learned on what each layer kept."""
+"""PRA against feature: how well all tasks can still be learned on what each layer kept.
+
+From the left, where little is held fixed and almost all is retrained, to the right, where the
+model is as it was trained. Where a learner's line leaves Offline's level its layers begin to lack
+what the tasks need; how far it is below at the last feature is what it lacks in all.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +36,7 @@ def draw(tables: Tables) -> Figure | None:
         return None
     learners = [name for name in continual(pra) if any(name in n.learners for n in drawn)]
     appearances = learner_appearances(row.learner for row in pra)
+    # It has one row, at the output; should there be others, the deepest is the model as it is.
     offline = max((r for r in pra if r.learner == OFFLINE), key=attrgetter("depth"), default=None)
     wide = max(len(each.features) for each in drawn) > 8 or len(learners) > style.MANY
     alone = len(drawn) == 1
@@ -55,6 +61,7 @@ def draw(tables: Tables) -> Figure | None:
 def _plot_network(
     axes: Axes, appearances: Appearances, network: Network, pra: Sequence[SummaryRow]
 ) -> None:
+    """Draw a line for each learner of a network, slightly beside each other."""
     offsets = lines.dodges(len(network.learners))
     for name, offset in zip(network.learners, offsets, strict=True):
         points = sorted((row for row in pra if row.learner == name), key=attrgetter("depth"))

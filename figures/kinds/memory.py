@@ -1,4 +1,8 @@
-"""Final accuracy against the number of stored samples."""
+"""Final accuracy against the number of stored samples.
+
+A line that rises steeply is a learner that lives on what it stores; one that starts high at 0 has
+other means against forgetting.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +38,7 @@ def draw(tables: Tables) -> Figure | None:
     Returns None if no kind has two budgets.
     """
     T, accuracy = tables.after_last_task("average_accuracy")
+    # Three samples of each of ten classes are not thirty in all: classes come in over time.
     found = {unit: sweeps(tables.learners, accuracy, unit) for unit in UNITS}
     swept = {unit: each for unit, each in found.items() if each}
     if not swept:
@@ -113,6 +118,7 @@ def _plot_sweeps(
     appearances: Mapping[_Sweep, Appearance],
     drawn: Mapping[_Sweep, Mapping[int, MetricRow]],
 ) -> None:
+    """Draw a line for each sweep of one unit. drawn: as from `sweeps`."""
     at = positions([budget for points in drawn.values() for budget in points])
     # Lines dodge by a share of the smallest step, so that no point comes near the next budget.
     closest = min(after - before for before, after in pairwise(at.values()))
@@ -133,6 +139,7 @@ def _appearances(drawn: Sequence[_Sweep]) -> dict[_Sweep, Appearance]:
     names = {sweep: sweep[0] if kinds.count(sweep[0]) == 1 else ", ".join(sweep) for sweep in drawn}
     found, of_kinds = learner_appearances(names.values()), learner_appearances(kinds)
     appearances = {sweep: found[name] for sweep, name in names.items()}
+    # A spare appearance has the key as its name in print: it is put in words.
     for kind, sampling in drawn:
         if kinds.count(kind) > 1:
             strategy = strategy_appearances([sampling])[sampling].label.lower()

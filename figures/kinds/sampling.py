@@ -1,4 +1,7 @@
-"""Which stored samples serve best: the strategies that choose them, learner by learner."""
+"""Which stored samples serve best: the strategies that choose them, learner by learner.
+
+Within a group only the strategy differs: kind of learner and number of samples are the same.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ def draw(tables: Tables) -> Figure | None:
         return None
     appearances = strategy_appearances(name for group in groups.values() for name in group)
     figure, (axes,) = layout.panels(1, wide=len(groups) * len(appearances) > 16)
-    lines.plot_groups(axes, appearances, list(groups.values()), most=0.2, span=0.6)
+    lines.plot_groups(axes, appearances, list(groups.values()), most=0.2, span=0.6, scale=100)
     drawn = [row for group in groups.values() for row in group.values()]
     lines.legend_above(figure, appearances.values(), labels.over_seeds(drawn), joined=False)
     x_label, names = _named(list(groups))
@@ -64,6 +67,7 @@ def _named(groups: Sequence[_Group]) -> tuple[str, list[str]]:
     ('Learner, with stored samples', ['ER, 10 per class', 'ER, 20 per class'])
     """
     kinds = learner_appearances(kind for kind, _, _ in groups)
+    # Of one budget the label tells, of several the names of the groups.
     budgets = {f"{budget} {unit}": f"{budget} stored samples {unit}" for _, budget, unit in groups}
     if len(budgets) == 1:
         return f"Learner, with {min(budgets.values())}", [

@@ -1,4 +1,8 @@
-"""CLscore and CLstability under each weighting of the criteria."""
+"""CLscore and CLstability under each weighting of the criteria.
+
+Both sum up the seven criteria that `spider` shows one by one. Where the order of the learners
+changes from one weighting to the next, which of them is best is a matter of what is asked for.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,7 @@ def draw(tables: Tables) -> Figure | None:
     scores = tables.by_bracket("diaz_rodriguez", "cl_score")
     if tables.crowded or not scores:
         return None
+    # A deviation over seeds, which one seed has not.
     found = tables.by_bracket("diaz_rodriguez", "cl_stability")
     stability = {
         weighting: {name: row for name, row in found.get(weighting, {}).items() if row.seeds > 1}
@@ -32,6 +37,7 @@ def draw(tables: Tables) -> Figure | None:
     learners = continual(rows)
     appearances = learner_appearances(learners)
     drawn_as = {name: appearances[name] for name in learners}
+    # Below each other, a panel has twice the width.
     crowded = len(learners) * len(scores) > 24
     wide = crowded or len(shown) > 1
     figure, grid = layout.panels(len(shown), 1 if crowded else 2, wide=wide, share_y=False)

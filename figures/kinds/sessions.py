@@ -1,4 +1,8 @@
-"""Accuracy over the sessions: on all of them so far, on the base set and on the newest."""
+"""Accuracy over the sessions: on all of them so far, on the base set and on the newest.
+
+The base set, which is learned first, shows what is retained; the newest session what can still be
+learned. A learner may be good at the one at the expense of the other.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +28,7 @@ def draw(tables: Tables) -> Figure | None:
     and seeds. Returns None unless there are two learners and two sessions to compare.
     """
     alphas = {name: tables.by_number("kemker", name) for name in PANELS}
+    # The same sessions in all panels: each alpha is measured after every session.
     T = len(alphas["alpha_all"])
     learners = list(dict.fromkeys(name for each in alphas["alpha_all"].values() for name in each))
     if tables.crowded or len(learners) < 2 or T < 2:

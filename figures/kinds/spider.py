@@ -1,4 +1,9 @@
-"""The seven criteria of Diaz-Rodriguez 2018 as a spider chart: learners, and what bounds them."""
+"""The seven criteria of Diaz-Rodriguez 2018 as a spider chart: learners, and what bounds them.
+
+A: accuracy; MS: model size; SSS: samples storage size; CE: computational efficiency; REM:
+remembering; BWT+ and FWT: positive backward, and forward transfer. The wider a learner's polygon
+the better; a dent is what it lacks.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +30,7 @@ CRITERIA = {
 }
 """The metric of each criterion, in the order in which the paper lists weights."""
 
+# The spokes, clockwise from the top; to close a polygon the first comes again at its end.
 _STEP = 2 * math.pi / len(CRITERIA)
 _ANGLES = _STEP * np.arange(len(CRITERIA))
 _CLOSED = [*range(len(CRITERIA)), 0]
@@ -48,6 +54,7 @@ def draw(tables: Tables) -> Figure | None:
     appearances = learner_appearances(names)
     values = {name: np.array([row[name].mean for row in rows.values()]) for name in names}
     bounds = [row.learner for row in tables.learners if row.learner in values and _bounds(row)]
+    # Without a bound there is nothing for a small panel to compare with.
     between = [name for name in names if name not in bounds] if bounds else []
     drawn = [row[name] for row in rows.values() for name in names]
     figure, large, small = _grid(len(between))
@@ -68,12 +75,16 @@ def draw(tables: Tables) -> Figure | None:
 
 
 def _bounds(row: LearnerRow) -> bool:
+    """Whether a learner bounds the others: it does nothing against forgetting, or keeps all."""
     plain = row.per_class is None and row.total is None
     return row.kind == "cumulative" or (row.kind == "finetune" and plain)
 
 
 def _grid(small: int) -> tuple[Figure, Axes, list[Axes]]:
-    """Return a figure, its large panel (two by two cells, top left), and the small ones around."""
+    """Return a figure, its large panel and the small ones around it.
+
+    The large one takes two by two cells at the top left; without small ones there is one cell.
+    """
     columns = (4 if small > 2 else 3) if small else 1
     rows = max(2, math.ceil((small + 4) / columns)) if small else 1
     figure = layout.blank(rows, wide=small > 0)

@@ -1,4 +1,8 @@
-"""Accuracy on each task from the moment it was learned, with all learners in one panel."""
+"""Accuracy on each task from the moment it was learned, with all learners in one panel.
+
+The same numbers as in `curves`, laid out to compare learners: who begins a panel higher has learned
+the task better, who falls less has forgotten less of it.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +30,7 @@ def draw(tables: Tables) -> Figure | None:
         return None
     appearances = learner_appearances(matrices)
     T = max(R.tasks for R in matrices.values())
+    # Of many tasks every panel would be too small to be read.
     places = list(range(1, T + 1)) if T <= MOST_PANELS else layout.ticks(1, T)
     figure, (*grid, last) = layout.panels(len(places) + 1, most=4 if len(places) < 12 else 5)
     for name, R in matrices.items():

@@ -1,4 +1,8 @@
-"""Forgetting against intransigence: what each learner gives up for what."""
+"""Forgetting against intransigence: what each learner gives up for what.
+
+Who holds on to the old tasks may fail to learn the new ones. The best are at the bottom left: they
+forget little, and learn each task as well as a model that is trained on all data up to there.
+"""
 
 from __future__ import annotations
 
@@ -62,6 +66,7 @@ def _name_quadrants(axes: Axes, F: Sequence[MetricRow], I_T: Sequence[MetricRow]
     axes.axvline(0, color="0.4", linewidth=0.7, zorder=1)
     axes.set_xlim(_limits(F, margin=0.05, least=_NAME_WIDE))
     axes.set_ylim(_limits(I_T, margin=_NAME_HIGH, least=0))
+    # In the corners of the panel: the limits have made room for them there.
     for (ha, va), name in QUADRANTS.items():
         x, y = 0.985 if ha == "right" else 0.015, 0.985 if va == "top" else 0.015
         axes.text(x, y, name, transform=axes.transAxes, ha=ha, va=va, color="0.4")
@@ -75,6 +80,7 @@ def _limits(rows: Sequence[MetricRow], margin: float, least: float) -> tuple[flo
     """
     means, reach = np.array([row.mean for row in rows]), np.nan_to_num([row.std for row in rows])
     low, high = min(0.0, *(means - reach)), max(0.0, *(means + reach))
+    # With so much room at either end, `margin` of the whole axis is free there.
     room = margin / (1 - 2 * margin) * ((high - low) or 0.1)
     low, high = low - room, high + room
     ratio = least / (1 - least)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from figures.build import build
+from scenarios.commands.terminal import printable
 from scenarios.study.run_directory import read_setup, remarks, survey
-from scenarios.terminal import printable
 
 
 def draw_figures(directory: Path) -> None:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from probe.tables.rows import MetricRow, SummaryRow, TimeRow, read_table
 from probe.tables.summary import training_seconds
-from scenarios.terminal import printable
+from scenarios.commands.terminal import printable
 
 _Value = tuple[float, float]  # mean and standard deviation
 

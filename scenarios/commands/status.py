@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from scenarios.commands.terminal import printable
 from scenarios.execution.locks import is_locked
 from scenarios.study.run_directory import JobState, read_setup, remarks, survey
-from scenarios.terminal import printable
 
 
 def show_status(root: Path) -> None:

@@ -1,1 +1,4 @@
-"""Figures: they draw tables and compute nothing."""
+"""Figures: they draw the tables of a study and compute nothing."""
+
+FORMATS = ("png", "svg")
+"""The formats in which every figure is written."""

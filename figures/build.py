@@ -1,137 +1,115 @@
-"""From a run directory's tables to its figures."""
+"""From the tables of a run directory to its figures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
-from operator import attrgetter
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.figure import Figure
+from figures import FORMATS
+from figures.kinds import KINDS
+from figures.tables import Tables
+from probe.files import discard, replacing
 
-from figures import appearance as looks
-from figures import heads, style
-from figures.accuracies import Accuracies
-from figures.kinds import (
-    bias,
-    costs,
-    curves,
-    depth,
-    matrix,
-    memory,
-    omegas,
-    sampling,
-    scores,
-    sessions,
-    spider,
-    tasks,
-    tradeoff,
-)
-from probe.files import refuse_link
-from probe.tables.rows import (
-    AnyRow,
-    Cells,
-    LearnerRow,
-    MetricRow,
-    Row,
-    SummaryRow,
-    TimeRow,
-    read_table,
-)
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+VERSION = 1
+"""Of our drawing: one more whenever the same tables give another picture."""
+
+RECORD = "drawn.json"
+"""The file beside the figures that says of each what it was drawn from."""
 
 
-def build(run_directory: Path) -> list[Path]:
-    """Draw the tables of a run directory into its folder `figures`; return the paths written.
+def build(run_directory: Path, changed_only: bool = False) -> list[Path]:
+    """Draw the tables of a run directory into its folder `figures`; return the figures' paths.
 
-    Each of `draw` as .png and .svg and each file whole or not at all; the same tables give the same
-    bytes. A figure with nothing to draw is left out, and an older one of that name is removed:
-    so are all in a study of Offline alone; `sessions`, `omegas` and `costs` compare learners and
-    need two, over two tasks or more, and of them `omegas` needs Offline, `costs` times.csv, which
-    older directories lack. Raises InputError, before anything is written, if another table is
-    missing or one is unreadable.
+    Each of `KINDS` as .png and .svg, each file whole or not at all; the same tables give the same
+    bytes. A figure with nothing to draw is left out, and an older one of that name is removed: all
+    of them in a study of Offline alone. Where more learners than there are appearances have names
+    of their own, as in a sweep, so are those in which a legend tells the learners apart.
+
+    changed_only: leave a figure as it is if its files are there and were drawn from the same
+    tables; its paths are returned with the others. Raises InputError, before anything is written,
+    if a table is missing or cannot be read; `times.csv` may be missing.
     """
-    times = run_directory / "times.csv"
-    figures = draw(
-        _rows(run_directory / "rows.csv"),
-        _read(run_directory / "summary.csv", SummaryRow),
-        _read(run_directory / "metrics.csv", MetricRow),
-        _read(run_directory / "learners.csv", LearnerRow),
-        _read(times, TimeRow) if times.exists() else [],
-    )
     folder = run_directory / "figures"
-    refuse_link(folder)
-    written: list[Path] = []
-    for name, figure in figures.items():
-        if figure is None:
-            style.discard(folder, name)
-        else:
-            written += style.save(figure, folder, name)
-    return written
+    # Before the tables are read: one that is replaced meanwhile is drawn again the next time.
+    sources = _sources(run_directory)
+    record = _read_record(folder) if changed_only else {}
+    stale = [name for name in KINDS if not _is_drawn(folder, name, record, sources[name])]
+    if stale:
+        figures = draw(Tables.read(run_directory), stale)
+        # Who is stopped while files are replaced must not leave a record of what was there.
+        discard(folder / RECORD)
+        for name, figure in figures.items():
+            record[name] = {"from": sources[name], "files": _write(folder, name, figure)}
+        _write_record(folder, {name: record[name] for name in KINDS})
+    return [folder / file for name in KINDS for file in record[name]["files"]]
 
 
-def draw(
-    rows: Sequence[Row],
-    summary: Sequence[SummaryRow],
-    metrics: Sequence[MetricRow],
-    learners: Sequence[LearnerRow],
-    times: Sequence[TimeRow] = (),
-) -> dict[str, Figure | None]:
-    """Draw a study's tables; return the figures by name, None where there is nothing to draw.
+def draw(tables: Tables, names: Iterable[str] = KINDS) -> dict[str, Figure | None]:
+    """Draw a study's figures of these names; None where there is nothing to draw."""
+    return {name: import_module(f"figures.kinds.{name}").draw(tables) for name in names}
 
-    Of the rows that differ in the head only those of the study's main head are drawn: the one that
-    comes first. Where more learners than there are looks have names of their own, as in a sweep,
-    those figures are left out in which a legend tells the learners apart.
-    """
-    head = heads.main_head([*rows, *metrics])
-    metrics = heads.of_head(metrics, head)
-    accuracies = Accuracies.of(heads.of_head(rows, head))
-    alike = not looks.distinct(row.learner for row in learners)
-    figures: dict[str, Callable[[], Figure | None]] = {
-        "depth": lambda: depth.draw(summary),
-        "bias": lambda: bias.draw(summary),
-        "matrix": lambda: matrix.draw(accuracies),
-        "curves": lambda: curves.draw(accuracies),
-        "tasks": lambda: tasks.draw(accuracies),
-        "sessions": lambda: sessions.draw(metrics),
-        "omegas": lambda: omegas.draw(metrics),
-        "costs": lambda: costs.draw(metrics, times),
-        "tradeoff": lambda: tradeoff.draw(metrics),
-        "memory": lambda: memory.draw(metrics, learners),
-        "sampling": lambda: sampling.draw(metrics, learners),
-        "spider": lambda: spider.draw(metrics, learners),
-        "scores": lambda: scores.draw(metrics),
-    }
+
+def _write(folder: Path, name: str, figure: Figure | None) -> list[str]:
+    """Write a figure, or remove an earlier one of that name; return the names of its files."""
+    # matplotlib takes half a second to import: only where something is drawn.
+    from figures import style
+
+    if figure is not None:
+        return [path.name for path in style.save(figure, folder, name)]
+    for file in _files(name):
+        discard(folder / file)
+    return []
+
+
+def _sources(run_directory: Path) -> dict[str, dict[str, Any]]:
+    """Return what each figure is drawn from: our drawing's version, and its tables' hashes."""
+    names = [field.name for field in fields(Tables)]
+    hashes = {name: _hash(run_directory / f"{name}.csv") for name in names}
     return {
-        name: None if alike and name not in _WITHOUT_LOOKS else figure()
-        for name, figure in figures.items()
+        kind: {"version": VERSION, **{name: hashes[name] for name in tables}}
+        for kind, tables in KINDS.items()
     }
 
 
-def _rows(path: Path) -> list[Row]:
-    """Read the accuracies under the main head, see `draw`: nothing else in it is drawn."""
-    head = ""
-
-    def wanted(cells: Cells) -> bool:
-        nonlocal head
-        head = head or cells["head"]
-        return cells["measure"] == "accuracy" and cells["head"] in ("", head)
-
-    return _read(path, Row, wanted)
+def _hash(path: Path) -> str | None:
+    """Return the SHA-256 of a table, None if there is none: who reads it says what is wrong."""
+    with suppress(OSError):
+        if path.is_file():
+            return hashlib.sha256(path.read_bytes()).hexdigest()
+    return None
 
 
-def _read(
-    path: Path, kind: type[AnyRow], wanted: Callable[[Cells], bool] = lambda _: True
-) -> list[AnyRow]:
-    """Read a table such that names in it are drawn as they are: $...$ would be a formula."""
-    texts = [field.name for field in fields(kind) if field.type == "str"]
-    named = attrgetter(*texts)
-    return [
-        replace(row, **{name: getattr(row, name).replace("$", r"\$") for name in texts})
-        if "$" in "".join(named(row))
-        else row
-        for row in read_table(path, kind, wanted)
-    ]
+def _is_drawn(folder: Path, name: str, record: Mapping[str, Any], source: object) -> bool:
+    """Whether a figure of that source is there, or is known to have nothing to draw."""
+    there = record.get(name)
+    known = [{"from": source, "files": files} for files in ([], _files(name))]
+    return there in known and all((folder / file).is_file() for file in there["files"])
 
 
-# A panel, a place or a kind for each learner.
-_WITHOUT_LOOKS = {"matrix", "curves", "omegas", "memory", "sampling"}
+def _files(name: str) -> list[str]:
+    return [f"{name}.{kind}" for kind in FORMATS]
+
+
+def _read_record(folder: Path) -> dict[str, Any]:
+    """Return what figures were drawn from; nothing if that is not known."""
+    try:
+        found = json.loads((folder / RECORD).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _write_record(folder: Path, record: Mapping[str, Any]) -> None:
+    """Write down what figures were drawn from, unless none was: then there is no folder."""
+    if folder.is_dir():
+        with replacing(folder / RECORD) as partial:
+            partial.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

@@ -1,8 +1,8 @@
-"""The house style: settings for print, and how a figure reaches the disk."""
+"""The house style: settings for print, widths of columns, and how a figure reaches the disk."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,35 +10,25 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
+from figures import FORMATS
 from probe.files import make_folder, replacing
-from probe.tables.rows import MetricRow, Row, SummaryRow
 
 SINGLE = 3.4
-"""Width of a single-column figure, in inches."""
+"""Width of a figure of one column of a page, in inches."""
 
 DOUBLE = 7.0
-"""Width of a double-column figure, in inches."""
+"""Width of a figure of two columns of a page, in inches."""
 
 MANY = 8
-"""With more learners than this a figure of one panel or a few gives them more room."""
-
-OFFLINE = "offline"
-"""The learner that sees all tasks at once: a level to compare with, not a continual learner."""
-
-FORMATS = ("png", "svg")
-"""The formats that `save` writes."""
-
-
-def continual(rows: Iterable[Row | SummaryRow | MetricRow]) -> list[str]:
-    """Return the learners of a table without Offline, in order of first appearance."""
-    return [name for name in dict.fromkeys(row.learner for row in rows) if name != OFFLINE]
+"""More learners than this need more room: wider figures, fewer panels side by side."""
 
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Draw and save in the house style within a `with`; matplotlib's settings are then put back.
+    """Draw and save in the house style, within a `with` or in a function that it decorates.
 
-    Starts from matplotlib's own defaults, so that a user's matplotlibrc changes no figure.
+    Starts from matplotlib's own defaults, so that a user's matplotlibrc changes no figure, and
+    puts the settings back at the end.
     """
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
@@ -46,35 +36,27 @@ def house_style() -> Iterator[None]:
         yield
 
 
+@house_style()
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Write folder/name.png and folder/name.svg, each whole or not at all; return their paths.
 
     The same figure gives the same bytes. Raises InputError if the folder cannot be written.
     """
-    paths = [folder / f"{name}.{kind}" for kind in FORMATS]
     make_folder(folder)
-    for path in paths:
-        _write(figure, path)
-    return paths
-
-
-def discard(folder: Path, name: str) -> None:
-    """Remove an earlier figure of that name, which the tables no longer give."""
-    for kind in FORMATS:
-        (folder / f"{name}.{kind}").unlink(missing_ok=True)
-
-
-def _write(figure: Figure, path: Path) -> None:
-    kind = path.suffix[1:]
-    with replacing(path) as partial, house_style():
-        figure.savefig(partial, format=kind, metadata={"Date": None} if kind == "svg" else None)
+    paths = {kind: folder / f"{name}.{kind}" for kind in FORMATS}
+    for kind, path in paths.items():
+        # matplotlib would write today's date into an SVG.
+        metadata = {"Date": None} if kind == "svg" else None
+        with replacing(path) as partial:
+            figure.savefig(partial, format=kind, metadata=metadata)
+    return list(paths.values())
 
 
 _SETTINGS: dict[Any, Any] = {
     "font.size": 7.5,
     "axes.labelsize": 8,
     "axes.titlesize": 8,
-    "axes.titley": 1.0,  # else its place is sought anew with every layout
+    "axes.titley": 1.0,  # else every layout looks for its position anew
     "figure.labelsize": 8,
     "legend.fontsize": 7.5,
     "legend.title_fontsize": 7.5,
@@ -86,7 +68,7 @@ _SETTINGS: dict[Any, Any] = {
     "axes.grid": True,
     "axes.grid.axis": "y",
     "axes.axisbelow": True,
-    "axes.formatter.useoffset": False,
+    "axes.formatter.useoffset": False,  # an offset beside an axis is easily overlooked
     "grid.color": "0.9",
     "grid.linewidth": 0.6,
     "xtick.major.width": 0.7,
@@ -100,5 +82,5 @@ _SETTINGS: dict[Any, Any] = {
     "legend.handlelength": 2.7,
     "legend.columnspacing": 1.2,
     "figure.dpi": 300,
-    "svg.hashsalt": "forgetting-probe",
+    "svg.hashsalt": "forgetting-probe",  # else the names of an SVG's parts are random
 }

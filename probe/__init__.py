@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from probe.metrics.counts import Counts
     from probe.metrics.matrix import AccuracyMatrix
     from probe.retrain import cache_plan, partial_retrain
-    from probe.training.loop import Recipe
+    from probe.training.recipe import Recipe
     from probe.values.allocation import CacheSettings
 
 __all__ = [
@@ -34,7 +34,7 @@ _HOMES = {
     "CacheSettings": "probe.values.allocation",
     "Counts": "probe.metrics.counts",
     "Examples": "probe.examples",
-    "Recipe": "probe.training.loop",
+    "Recipe": "probe.training.recipe",
     "cache_plan": "probe.retrain",
     "candidates": "probe.cut.candidates",
     "partial_retrain": "probe.retrain",
@@ -43,6 +43,10 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("forgetting-probe")
     if name not in _HOMES:
         raise AttributeError(f"module 'probe' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -1,4 +1,4 @@
-"""Labelled examples: in memory as tensors, or as anything that gives rows by number."""
+"""Labelled examples: in memory as tensors, or as anything that gives rows by their index."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Value = Tensor | tuple[Tensor, ...]
 
 
 class Rows(Protocol):
-    """N rows, one for each example, asked for by number; a tensor (N, ...) is such rows."""
+    """N rows, one for each example, asked for by index; a tensor (N, ...) is such rows."""
 
     def __len__(self) -> int: ...
 
@@ -42,7 +42,7 @@ class Labelled(Protocol):
 
 
 def gather(rows: Rows, indices: Tensor) -> Value:
-    """Return the rows at `indices` (B,), int64 from 0, in memory of their own.
+    """Return the rows at `indices` (B,), int64 from 0, as a copy that may be written into.
 
     >>> gather(torch.tensor([[1], [2], [3]]), torch.tensor([2, 0])).tolist()
     [[3], [1]]
@@ -52,7 +52,7 @@ def gather(rows: Rows, indices: Tensor) -> Value:
 
 
 def tensors(value: Value) -> tuple[Tensor, ...]:
-    """Return the tensors of a value, each (B, ...)."""
+    """Return the tensors of a value, each (B, ...): one, or those of a tuple."""
     return (value,) if isinstance(value, Tensor) else value
 
 
@@ -88,7 +88,7 @@ class Examples:
         return len(self.y)
 
     def take(self, indices: Tensor) -> Examples:
-        """Return the examples at `indices` (n,), in that order."""
+        """Return the n examples at `indices` (n,), int64 from 0, in that order."""
         return Examples(self.x.index_select(0, indices), self.y.index_select(0, indices))
 
     def of_classes(self, classes: Iterable[int]) -> Examples:
@@ -102,12 +102,19 @@ class Examples:
 
 
 def join(parts: Sequence[Examples]) -> Examples:
-    """Return the examples of all parts, one after the other."""
+    """Return the examples of all parts, one after the other.
+
+    >>> len(join([Examples(torch.zeros(n, 8), torch.zeros(n).long()) for n in (2, 3)]))
+    5
+    """
     return Examples(torch.cat([part.x for part in parts]), torch.cat([part.y for part in parts]))
 
 
 def check_examples(examples: Examples, classes: Iterable[int], name: str) -> None:
-    """Raise InputError unless there are examples, all finite, with labels among `classes` only."""
+    """Raise InputError unless there are examples, all finite, with labels among `classes` only.
+
+    examples: x (N, ...), y (N,); name: what the message calls them.
+    """
     if not len(examples):
         raise InputError(f"{name} holds no examples")
     if examples.x.is_floating_point():
@@ -124,7 +131,10 @@ def check_examples(examples: Examples, classes: Iterable[int], name: str) -> Non
 
 
 def check_tasks(tasks: Sequence[Sequence[int]], classes: int) -> None:
-    """Raise InputError unless every class of 0..K-1 is in exactly one task, K = classes."""
+    """Raise InputError unless every class of 0..K-1 is in exactly one task, K = classes.
+
+    tasks: the classes of each of the T tasks.
+    """
     listed = [c for task in tasks for c in task]
     outside = sorted({c for c in listed if not 0 <= c < classes})
     if outside:

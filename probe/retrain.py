@@ -16,7 +16,8 @@ from probe.metrics.murata import pra, task_f1
 from probe.modules import mode
 from probe.seeding import stream
 from probe.training.evaluation import predict_each
-from probe.training.loop import Recipe, fit
+from probe.training.loop import fit
+from probe.training.recipe import Recipe
 from probe.values.allocation import Allocation, CacheSettings
 from probe.values.cache import LabelledRows, ValueCache
 

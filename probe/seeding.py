@@ -1,4 +1,8 @@
-"""Explicit randomness: every use of chance has its own stream, from a seed and a purpose."""
+"""Explicit randomness: every use of chance has its own stream, from a seed and a purpose.
+
+Global generators are drawn from only inside the `with` blocks below, which give them back as they
+were, so that a run continued from a checkpoint draws what it would have drawn without the break.
+"""
 
 import hashlib
 import random
@@ -18,6 +22,7 @@ def stream(seed: int, *purpose: str | int) -> torch.Generator:
     ...     torch.randint(9, (), generator=stream(0, "tail", "conv1")))
     True
     """
+    # repr tells ("a", 1) from ("a1",) and from ("a", "1"); 63 bits, as torch's seeds are signed.
     digest = hashlib.blake2b(repr((seed, *purpose)).encode(), digest_size=8).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest, "big") >> 1)
 
@@ -47,7 +52,9 @@ def python_generators() -> Iterator[None]:
 
 
 def global_states() -> list[torch.Tensor]:
-    """Return the states of torch's global generators: they differ after anything was drawn.
+    """Return the states of torch's global generators, uint8 vectors, of the CPU and every GPU.
+
+    They differ after anything was drawn.
 
     >>> before = global_states()
     >>> _ = torch.zeros(3).mul(2)

@@ -1,4 +1,4 @@
-"""The environment of this process, of which libraries and new processes take their orders."""
+"""Environment variables, lent: libraries and new processes read them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from contextlib import contextmanager
 
 @contextmanager
 def variable(name: str, value: str) -> Iterator[None]:
-    """Lend an environment variable a value within the block."""
+    """Give an environment variable a value within the block; afterwards it is as it was.
+
+    >>> with variable("PROBE_EXAMPLE", "1"):
+    ...     os.environ["PROBE_EXAMPLE"]
+    '1'
+    >>> "PROBE_EXAMPLE" in os.environ
+    False
+    """
     before = os.environ.get(name)
     os.environ[name] = value
     try:

@@ -19,7 +19,8 @@ from probe.seeding import global_stream, stream
 class Architecture:
     """How to build a network, and its features in order of depth (the last is the output).
 
-    build: from the input's shape (C, H, W) and the number of classes K to a chain of stages.
+    build: from the shape of one input, (C, H, W) or any other, and the number of classes K to a
+    chain of stages, which maps inputs (B, ...) to scores (B, K).
     """
 
     build: Callable[[Sequence[int], int], nn.Sequential]
@@ -34,7 +35,14 @@ def architecture(name: str) -> Architecture:
 
 
 def build_network(name: str, shape: Sequence[int], classes: int) -> nn.Sequential:
-    """Build the network of that name; `initialize` gives it the weights of a rule."""
+    """Build the network of that name; `initialize` gives it the weights of a rule.
+
+    shape: of one input, without the batch; classes: K. It maps inputs (B, *shape) to scores (B, K).
+    Raises InputError for an unknown name, and for inputs that the network cannot take.
+
+    >>> build_network("cnn3", (1, 28, 28), classes=10)(torch.zeros(2, 1, 28, 28)).shape
+    torch.Size([2, 10])
+    """
     # torch's modules draw their first weights from the global generator: it is only lent.
     with global_stream(stream(0, "build")):
         return architecture(name).build(shape, classes)
@@ -43,7 +51,8 @@ def build_network(name: str, shape: Sequence[int], classes: int) -> nn.Sequentia
 def mlp(shape: Sequence[int], classes: int, width: int = 256) -> nn.Sequential:
     """Build a multi-layer perceptron with two hidden ReLU layers.
 
-    Of 256 units each in Chaudhry 2018, of 400 in Kemker 2018 (`mlp400`).
+    It flattens inputs (B, ...). width: the units of each, 256 in Chaudhry 2018, 400 in Kemker 2018
+    (`mlp400`).
     """
     inputs = int(torch.Size(shape).numel())
     return _chain(
@@ -61,11 +70,12 @@ def cnn3(
     """Build Murata 2020's MNIST network: three conv layers with ReLU, then one dense layer.
 
     The paper gives neither widths, kernels nor strides; ours are 3 x 3 kernels, stride 2 in place
-    of pooling (none is mentioned there), 32, 64 and 128 channels.
+    of pooling (none is mentioned there), 32, 64 and 128 channels. shape: (C, H, W).
     """
     channels, height, breadth = _image(shape)
     stages: dict[str, nn.Module] = {}
     for depth, width in enumerate(widths, 1):
+        # Padded by 1 with stride 2, a side is halved and rounded up.
         convolution = nn.Conv2d(channels, width, kernel_size=3, stride=2, padding=1)
         stages[f"conv{depth}"] = nn.Sequential(convolution, nn.ReLU())
         channels, height, breadth = width, -(-height // 2), -(-breadth // 2)
@@ -78,7 +88,8 @@ def cnn4(shape: Sequence[int], classes: int, hidden: int | None = None) -> nn.Se
 
     Its layers are those of Zenke et al. 2017, appendix A, to which the paper refers: two 3 x 3
     convolutions of 32 channels, two of 64, each pair with max-pooling and dropout of 0.25 behind
-    it. The paper does not give widths. hidden: units of a further dense layer before the last.
+    it. The paper does not give widths. shape: (C, H, W) of 4 x 4 pixels or more, InputError for any
+    other; hidden: units of a further dense layer before the last, None for no such layer.
     """
     channels, height, breadth = _image(shape)
     stages: dict[str, nn.Module] = {}
@@ -102,7 +113,7 @@ def cnn6(shape: Sequence[int], classes: int) -> nn.Sequential:
     """Build Diaz-Rodriguez 2018's network: four conv layers, then two dense ones.
 
     It is Zenke et al. 2017's, appendix A: `cnn4` with a dense layer of 512 ReLU units and dropout
-    of 0.5 before the last.
+    of 0.5 before the last. shape: (C, H, W).
     """
     return cnn4(shape, classes, hidden=512)
 
@@ -111,7 +122,8 @@ def reduced_resnet18(shape: Sequence[int], classes: int, base: int = 20) -> nn.S
     """Build the reduced ResNet18 of the GEM paper: a 3 x 3 stem, 20 base channels, no max-pool.
 
     Six stages (Murata 2020): stem, four pairs of residual blocks, average pool of 4 x 4 and dense
-    layer (160 features on 32 x 32 images).
+    layer (160 features on 32 x 32 images). shape: (C, H, W) of 25 x 25 pixels or more, InputError
+    for any other; base: the channels of the stem.
     """
     channels, height, breadth = _image(shape)
     stem = nn.Conv2d(channels, base, kernel_size=3, padding=1, bias=False)
@@ -121,6 +133,7 @@ def reduced_resnet18(shape: Sequence[int], classes: int, base: int = 20) -> nn.S
         out, stride = base * 2 ** (depth - 1), 1 if depth == 1 else 2
         stages[f"layer{depth}"] = nn.Sequential(_Block(width, out, stride), _Block(out, out, 1))
         width = out
+    # Three pairs with stride 2 halve the sides, rounded up; then the pooling.
     side = [-(-s // 8) // 4 for s in (height, breadth)]
     if 0 in side:
         raise InputError(

@@ -13,7 +13,7 @@ from torch.nn.utils import parameters_to_vector
 
 from probe.examples import Examples
 from probe.training.loop import Recipe
-from scenarios.learners.penalties.penalized import RegularisedSettings
+from scenarios.learners.penalties.quadratic import PenalizedSettings
 from tests.laws.reference import Shuffled
 
 
@@ -24,7 +24,7 @@ def weights(model: nn.Module) -> Tensor:
 class Plain:
     """Each method by its formulas, after one another."""
 
-    def __init__(self, chosen: RegularisedSettings, model: nn.Module) -> None:
+    def __init__(self, chosen: PenalizedSettings, model: nn.Module) -> None:
         self.chosen, self.model = chosen, model
         self.terms: list[tuple[Tensor, Tensor]] = []
         zero = torch.zeros_like(weights(model))

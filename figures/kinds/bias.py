@@ -4,49 +4,51 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import islice
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from figures import appearance as looks
-from figures import lettering, networks, parts, style
+from figures import labels, layout, lines, style
+from figures.appearance import Appearances, learner_appearances
+from figures.networks import Network, networks
+from figures.tables import OFFLINE, Tables, continual
 from probe.tables.rows import SummaryRow
 
 
-def draw(summary: Sequence[SummaryRow]) -> Figure | None:
+@style.house_style()
+def draw(tables: Tables) -> Figure | None:
     """Draw one panel per feature and in it one line per continual learner over the T places.
 
     The last panel is the deepest feature, the trained model as it is; in the others everything
     after the feature was retrained. Bars are one standard deviation over seeds either way. A line
     that rises is a bias toward the tasks learned last (Murata 2020, figures 2 and 3). Where
-    learners have networks of their own, each network has a row of panels. Returns None without a
-    continual learner.
+    learners have networks of their own, each network has rows of panels of its own. Returns None
+    without a continual learner.
     """
-    f1 = [row for row in summary if row.measure == "f1" and row.learner != style.OFFLINE]
-    if not f1:
+    f1 = [row for row in tables.summary if row.measure == "f1" and row.learner != OFFLINE]
+    if tables.crowded or not f1:
         return None
-    learners = style.continual(f1)
-    look = looks.of_learners(learners)
-    drawn = networks.networks(f1)
+    learners = continual(f1)
+    appearances = learner_appearances(learners)
+    drawn = networks(f1)
     counts = [len(each.features) for each in drawn]
     columns = _columns(counts, most=4 if len(learners) <= style.MANY else 2)
-    with style.house_style():
-        width = style.DOUBLE if columns > 1 else style.SINGLE
-        figure, blocks = _blocks(counts, columns, width)
-        for each, block in zip(drawn, blocks, strict=True):
-            _network(block, look, each, f1)
-            if len(drawn) > 1:
-                block[0].set_ylabel(lettering.folded(networks.named(look, each.learners), width=16))
-        keys = [parts.learner_key(look[name]) for name in learners]
-        parts.legend_above(figure, keys, parts.seeds_note(f1))
-        labels = ("Place of the task in the executed order", "F1 of the task (%)")
-        parts.fit(figure, [axes for block in blocks for axes in block], labels, height=1.3)
+    figure, blocks = _blocks(counts, columns)
+    for each, block in zip(drawn, blocks, strict=True):
+        _plot_network(block, appearances, each, f1)
+        if len(drawn) > 1:
+            names = (appearances[name].label for name in each.learners)
+            block[0].set_ylabel(labels.folded(labels.listed(names), width=16))
+    lines.legend_above(figure, [appearances[name] for name in learners], labels.over_seeds(f1))
+    sides = ("Place of the task in the executed order", "F1 of the task (%)")
+    layout.fit(figure, [axes for block in blocks for axes in block], sides, height=1.3)
     return figure
 
 
 def _columns(counts: Sequence[int], most: int) -> int:
     """Return the fewest columns, at most `most`, with which all networks take the fewest rows.
+
+    counts: the number of panels of each network.
 
     >>> _columns([5], most=4), _columns([6, 4, 2], most=4)
     (3, 4)
@@ -58,40 +60,35 @@ def _rows(counts: Sequence[int], columns: int) -> list[int]:
     return [math.ceil(count / columns) for count in counts]
 
 
-def _blocks(counts: Sequence[int], columns: int, width: float) -> tuple[Figure, list[list[Axes]]]:
+def _blocks(counts: Sequence[int], columns: int) -> tuple[Figure, list[list[Axes]]]:
     """Return a figure and so many panels for each network, each beginning with a row of its own."""
     rows = _rows(counts, columns)
-    figure, grid = parts.panels(sum(rows) * columns, columns, width)
-    cells, blocks = iter(grid), []
-    for count, high in zip(counts, rows, strict=True):
-        block = list(islice(cells, high * columns))
-        for unused in block[count:]:
-            unused.remove()
-        blocks.append(block[:count])
+    figure, grid = layout.panels(sum(rows) * columns, columns, wide=columns > 1)
+    starts = [columns * sum(rows[:k]) for k in range(len(rows))]
+    blocks = [grid[start : start + count] for start, count in zip(starts, counts, strict=True)]
+    for unused in set(grid).difference(*blocks):
+        unused.remove()
     return figure, blocks
 
 
-def _network(
-    block: Sequence[Axes],
-    look: dict[str, looks.Look],
-    network: networks.Network,
-    f1: Sequence[SummaryRow],
+def _plot_network(
+    block: Sequence[Axes], appearances: Appearances, network: Network, f1: Sequence[SummaryRow]
 ) -> None:
-    own = [row for row in f1 if row.learner in network.learners]
     for axes, (depth, feature) in zip(block, network.features.items(), strict=True):
-        _panel(axes, look, network.learners, [row for row in own if row.depth == depth])
+        own = [row for row in f1 if row.learner in network.learners and row.depth == depth]
+        _plot_feature(axes, appearances, network.learners, own)
         as_trained = " (as\N{NO-BREAK SPACE}trained)" if depth == max(network.features) else ""
-        axes.set_title(lettering.folded(feature + as_trained))
+        axes.set_title(labels.folded(feature + as_trained))
 
 
-def _panel(
-    axes: Axes, look: dict[str, looks.Look], learners: Sequence[str], f1: Sequence[SummaryRow]
+def _plot_feature(
+    axes: Axes, appearances: Appearances, learners: Sequence[str], f1: Sequence[SummaryRow]
 ) -> None:
     last = max(row.place or 1 for row in f1)
-    for name, dodge in zip(learners, parts.dodges(len(learners)), strict=True):
+    for name, offset in zip(learners, lines.dodges(len(learners)), strict=True):
         points = {row.place: row for row in f1 if row.learner == name and row.place}
         places = sorted(points)
-        x = [place + dodge for place in places]
-        parts.plot_means(axes, look[name], x, [points[place] for place in places])
-    axes.set_xticks(parts.ticks(1, last))
+        x = [place + offset for place in places]
+        lines.plot_means(axes, appearances[name], x, [points[place] for place in places])
+    axes.set_xticks(layout.ticks(1, last))
     axes.set_xlim(0.5, last + 0.5)

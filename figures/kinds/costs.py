@@ -8,14 +8,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from figures import appearance as looks
-from figures import heads, parts, style
-from figures import metric_table as metrics
-from probe.tables.rows import MetricRow, TimeRow
+from figures import labels, layout, lines, style
+from figures.appearance import learner_appearances
+from figures.tables import Tables
+from probe.tables.rows import MetricRow
 from probe.tables.summary import training_seconds
 
 
-def draw(table: Sequence[MetricRow], times: Sequence[TimeRow]) -> Figure | None:
+@style.house_style()
+def draw(tables: Tables) -> Figure | None:
     """Draw one marker per continual learner, against its size in one panel, its time in another.
 
     Omega_all, or in a study without Offline, which has none, A_T (Chaudhry 2018). Both x axes are
@@ -23,43 +24,39 @@ def draw(table: Sequence[MetricRow], times: Sequence[TimeRow]) -> Figure | None:
     of all tasks; both are means. Bars are one standard deviation over seeds either way, of the
     accuracy. Returns None unless two learners have all three.
     """
-    label, scale, accuracy = _accuracy(table)
-    size = metrics.by_learner(table, "kemker", "model_size_mb")
+    label, scale, accuracy = _accuracy(tables)
+    sizes = tables.metric("kemker", "model_size_mb")
     spent = {
-        "Model size (MB)": {name: row.mean for name, row in size.items()},
-        "Training time (s)": training_seconds(times),
+        "Model size (MB)": {name: row.mean for name, row in sizes.items()},
+        "Training time (s)": training_seconds(tables.times),
     }
     learners = [name for name in accuracy if all(name in costs for costs in spent.values())]
-    if len(learners) < 2:
+    if tables.crowded or len(learners) < 2:
         return None
-    look = looks.of_learners(learners)
+    appearances = learner_appearances(learners)
     drawn = [accuracy[name] for name in learners]
-    with style.house_style():
-        figure, grid = parts.panels(2, 2, style.DOUBLE)
-        for axes, (name, costs) in zip(grid, spent.items(), strict=True):
-            for learner in learners:
-                x, y, reach = costs[learner], accuracy[learner].mean, accuracy[learner].std
-                parts.plot_bars(
-                    axes, look[learner], [x], [scale * y], y_bars=[scale * reach], joined=False
-                )
-            _logarithmic(axes, [costs[learner] for learner in learners])
-            axes.set_xlabel(name)
-        keys = [parts.learner_key(look[name], joined=False) for name in learners]
-        parts.legend_above(figure, keys, parts.seeds_note(drawn))
-        parts.fit(figure, grid, ("", heads.noted(label, drawn)), height=1.9)
+    figure, grid = layout.panels(len(spent), most=2)
+    for axes, (name, costs) in zip(grid, spent.items(), strict=True):
+        for learner in learners:
+            point, own = [costs[learner]], appearances[learner]
+            lines.plot_means(axes, own, point, [accuracy[learner]], scale=scale, joined=False)
+        _make_logarithmic(axes, [costs[learner] for learner in learners])
+        axes.set_xlabel(name)
+    entries = [appearances[name] for name in learners]
+    lines.legend_above(figure, entries, labels.over_seeds(drawn), joined=False)
+    layout.fit(figure, grid, ("", labels.with_head(label, drawn)), height=1.9)
     return figure
 
 
-def _accuracy(table: Sequence[MetricRow]) -> tuple[str, float, dict[str, MetricRow]]:
-    """Return what is drawn against the costs: its label, scale and rows by learner."""
-    omega = metrics.by_learner(table, "kemker", "omega_all")
-    if omega:
+def _accuracy(tables: Tables) -> tuple[str, float, dict[str, MetricRow]]:
+    """Return what is drawn against the costs: its label, its scale and its rows by learner."""
+    if omega := tables.metric("kemker", "omega_all"):
         return r"$\Omega_{\mathrm{all}}$", 1, omega
-    T, average = metrics.final(table, "average_accuracy")
+    T, average = tables.after_last_task("average_accuracy")
     return f"Average accuracy $A_{{{T}}}$ (%)", 100, average
 
 
-def _logarithmic(axes: Axes, costs: Sequence[float]) -> None:
+def _make_logarithmic(axes: Axes, costs: Sequence[float]) -> None:
     """Make the x axis logarithmic, a little wider than the costs, with plain numbers on it."""
     low, high = min(costs), max(costs)
     axes.set_xscale("log")

@@ -11,58 +11,62 @@ from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from figures import appearance as looks
-from figures import lettering, parts, style
-from figures.accuracies import Accuracies
+from figures import labels, layout, lines, style
+from figures.appearance import learner_appearances
+from figures.tables import Tables
 from probe.metrics.matrix import AccuracyMatrix
 
 MOST_ANNOTATED = 10
 """Up to this many tasks each cell shows its value."""
 
 
-def draw(accuracies: Accuracies) -> Figure | None:
+@style.house_style()
+def draw(tables: Tables) -> Figure | None:
     """Draw each continual learner's R, averaged over orders and seeds, with one color bar.
 
     Row = tasks learned so far, from none ("before") to T; column = place of the evaluated task in
-    the executed order. The steps part the tasks learned so far, below, from those to come. Cells
-    that were not measured are hatched. Returns None without a continual learner.
+    the executed order. The steps separate the tasks learned so far, below, from those to come.
+    Cells that were not measured are hatched. Returns None without a continual learner.
     """
-    matrices = accuracies.matrices
+    matrices = tables.matrices
     if not matrices:
         return None
-    look = looks.of_learners(list(matrices))
-    columns, wide, high = _cells(len(matrices), max(R.tasks for R in matrices.values()))
-    with style.house_style():
-        figure, grid = parts.panels(len(matrices), columns, style.DOUBLE)
-        for axes, (name, R) in zip(grid, matrices.items(), strict=True):
-            mesh = _heat_map(axes, R)
-            axes.set_title(lettering.folded(look[name].label))
-        grid[0].invert_yaxis()
-        size = (columns * wide, len(grid) / columns * high)
-        parts.color_bar(figure, grid, mesh, accuracies.label, range(0, 101, 25), size)
-        labels = ("Place of the evaluated task", "Tasks learned so far")
-        parts.fit(figure, grid, labels, height=high, width=wide)
+    appearances = learner_appearances(matrices)
+    columns, wide, high = _sizes(len(matrices), max(R.tasks for R in matrices.values()))
+    figure, grid = layout.panels(len(matrices), columns, wide=True)
+    for axes, (name, R) in zip(grid, matrices.items(), strict=True):
+        mesh = _heat_map(axes, R)
+        axes.set_title(labels.folded(appearances[name].label))
+    grid[0].invert_yaxis()
+    size = (columns * wide, len(grid) / columns * high)
+    label = labels.with_head("Accuracy (%)", tables.rows)
+    lines.color_bar(figure, grid, mesh, label, range(0, 101, 25), size)
+    sides = ("Place of the evaluated task", "Tasks learned so far")
+    layout.fit(figure, grid, sides, height=high, width=wide)
     return figure
 
 
 def ink(background: Sequence[float]) -> str:
-    """Return black or white, whichever has the higher contrast (WCAG 2.1) on an sRGB color.
+    """Return black or white, whichever has the higher contrast (WCAG 2.1) on a color.
+
+    background: sRGB in [0, 1], red, green and blue first.
 
     >>> ink((1.0, 1.0, 0.0)), ink((0.0, 0.0, 0.5))
     ('black', 'white')
     """
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in background[:3]]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    # Contrast is (lighter + 0.05) / (darker + 0.05): black's and white's are equal at this level.
     return "black" if (luminance + 0.05) ** 2 > 0.05 * 1.05 else "white"
 
 
-def _cells(count: int, tasks: int) -> tuple[int, float, float]:
+def _sizes(count: int, tasks: int) -> tuple[int, float, float]:
     """Return the columns of the grid and a panel's width and height, in inches, fit for a page."""
     across = min(tasks, MOST_ANNOTATED)
     high, beside, gap, page = max(1.2, 0.2 * (across + 1)), 0.65, 0.06, 8.8
     for cell in (0.255, 0.2):
         most = max(1, int((style.DOUBLE - beside) / (across * cell + gap)))
-        columns = parts.balanced(count, most)
+        columns = layout.balanced(count, most)
         if -(-count // columns) * (high + 0.4) < page:
             break
     return columns, max(across * cell, 1.8 / columns), high
@@ -70,6 +74,7 @@ def _cells(count: int, tasks: int) -> tuple[int, float, float]:
 
 def _heat_map(axes: Axes, R: AccuracyMatrix) -> QuadMesh:
     T, legible = R.tasks, R.tasks <= MOST_ANNOTATED
+    # The hatched ground shows through cells that the mesh leaves out.
     axes.patch.set(facecolor="0.92", hatch="//////", edgecolor="0.7")
     mesh = axes.pcolormesh(
         np.arange(T + 1) + 0.5,
@@ -83,8 +88,8 @@ def _heat_map(axes: Axes, R: AccuracyMatrix) -> QuadMesh:
     )
     corners = np.arange(T + 1) + 0.5
     axes.step(corners, corners, where="post", color="white", linewidth=1.8 if legible else 1)
-    axes.set_xticks(parts.ticks(1, T))
-    axes.set_yticks(parts.ticks(0, T), ["before", *map(str, parts.ticks(0, T)[1:])])
+    axes.set_xticks(layout.ticks(1, T))
+    axes.set_yticks(layout.ticks(0, T), ["before", *map(str, layout.ticks(0, T)[1:])])
     axes.tick_params(length=0)
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
@@ -94,10 +99,11 @@ def _heat_map(axes: Axes, R: AccuracyMatrix) -> QuadMesh:
 
 
 def _annotate(axes: Axes, values: NDArray[np.float64]) -> None:
+    """Write each measured cell of R, (T+1, T), in whole percent."""
     shade = matplotlib.colormaps["viridis"]
     for (row, column), value in np.ndenumerate(values):
         if not np.isnan(value):
             color = ink(shade(float(value)))
             text = f"{100 * value:.0f}"
             cell = axes.text(column + 1, row, text, color=color, size=7, ha="center", va="center")
-            cell.set_in_layout(False)
+            cell.set_in_layout(False)  # it lies within the panel, which is much to find out

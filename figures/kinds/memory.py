@@ -5,70 +5,64 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from statistics import median
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from figures import appearance as looks
-from figures import heads, parts, style
-from figures import metric_table as metrics
+from figures import labels, layout, lines, style
+from figures.appearance import Appearance, learner_appearances, strategy_appearances
+from figures.tables import Tables
 from probe.tables.rows import LearnerRow, MetricRow
 
 UNITS = {"per_class": "per class", "total": "in total"}
 """What a budget counts, by its column in the table of learners."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sweep:
-    """Learners of one kind and sampling strategy by the number of samples that they store."""
-
-    kind: str
-    sampling: str
-    points: dict[int, MetricRow]
+_Sweep = tuple[str, str]  # a kind of learner and the strategy that chooses what it stores
 
 
-def draw(table: Sequence[MetricRow], learners: Sequence[LearnerRow]) -> Figure | None:
-    """Draw A_T against the number of stored samples, one line per `Sweep` (Chaudhry 2018, fig. 4).
+@style.house_style()
+def draw(tables: Tables) -> Figure | None:
+    """Draw A_T against the number of stored samples (Chaudhry 2018, figure 4).
 
-    Budgets per class and in total have a panel each. The x axis is logarithmic; a learner of the
-    kind that stores nothing stands at 0, beside the axis's smallest number. Bars are one standard
-    deviation over seeds either way. Returns None if no kind has two budgets.
+    One line for each kind of learner and sampling strategy; budgets per class and in total have a
+    panel each. The x axis is logarithmic; a learner of the kind that stores nothing stands at 0,
+    beside the axis's smallest number. Bars are one standard deviation over seeds either way.
+    Returns None if no kind has two budgets.
     """
-    T, accuracy = metrics.final(table, "average_accuracy")
-    swept = {unit: sweeps(learners, accuracy, unit) for unit in UNITS}
-    units = [unit for unit in UNITS if swept[unit]]
-    if not units:
+    T, accuracy = tables.after_last_task("average_accuracy")
+    found = {unit: sweeps(tables.learners, accuracy, unit) for unit in UNITS}
+    swept = {unit: each for unit, each in found.items() if each}
+    if not swept:
         return None
-    look = _looks([sweep for unit in units for sweep in swept[unit]])
-    with style.house_style():
-        width = style.SINGLE if len(units) == 1 else style.DOUBLE
-        figure, grid = parts.panels(len(units), len(units), width)
-        for axes, unit in zip(grid, units, strict=True):
-            _panel(figure, axes, look, swept[unit])
-            if len(units) > 1:
-                axes.set_title(UNITS[unit].capitalize())
-        rows = [row for unit in units for sweep in swept[unit] for row in sweep.points.values()]
-        keys = [parts.learner_key(each) for each in look.values()]
-        parts.legend_above(figure, keys, parts.seeds_note(rows))
-        unit = f" {UNITS[units[0]]}" if len(units) == 1 else ""
-        labels = (f"Stored samples{unit}", heads.noted(f"Average accuracy $A_{{{T}}}$ (%)", rows))
-        parts.fit(figure, grid, labels, height=2.0)
+    appearances = _appearances(list(dict.fromkeys(key for each in swept.values() for key in each)))
+    figure, grid = layout.panels(len(swept), most=2)
+    for axes, (unit, each) in zip(grid, swept.items(), strict=True):
+        _plot_sweeps(figure, axes, appearances, each)
+        if len(swept) > 1:
+            axes.set_title(UNITS[unit].capitalize())
+    rows = [row for each in swept.values() for points in each.values() for row in points.values()]
+    lines.legend_above(figure, appearances.values(), labels.over_seeds(rows))
+    x_label = " ".join(["Stored samples", *(UNITS[unit] for unit in swept if len(swept) == 1)])
+    sides = (x_label, labels.with_head(f"Average accuracy $A_{{{T}}}$ (%)", rows))
+    layout.fit(figure, grid, sides, height=2.0)
     return figure
 
 
 def sweeps(
     learners: Sequence[LearnerRow], accuracy: Mapping[str, MetricRow], unit: str
-) -> list[Sweep]:
-    """Return the kinds and strategies with two budgets or more of that unit, in table order.
+) -> dict[_Sweep, dict[int, MetricRow]]:
+    """Return kinds and strategies with two budgets or more of that unit: the rows by budget.
 
-    `points` holds a learner of the kind that stores nothing at 0. Of learners that differ in
-    neither kind, strategy nor budget the first counts.
+    accuracy: what is drawn, by learner; unit: one of UNITS. A learner of the kind that stores
+    nothing is there as budget 0. Of learners that differ in neither kind, strategy nor budget the
+    first counts.
     """
     plain: dict[str, MetricRow] = {}
-    budgets: defaultdict[tuple[str, str], dict[int, MetricRow]] = defaultdict(dict)
+    budgets: defaultdict[_Sweep, dict[int, MetricRow]] = defaultdict(dict)
     for row in learners:
         budget: int | None = getattr(row, unit)
         if row.learner not in accuracy:
@@ -77,21 +71,17 @@ def sweeps(
             budgets[row.kind, row.sampling].setdefault(budget, accuracy[row.learner])
         elif row.per_class is None and row.total is None:
             plain.setdefault(row.kind, accuracy[row.learner])
-    return [
-        Sweep(
-            kind=kind,
-            sampling=sampling,
-            points={**({0: plain[kind]} if kind in plain else {}), **dict(sorted(points.items()))},
-        )
+    return {
+        (kind, sampling): {0: plain[kind]} | ordered if kind in plain else ordered
         for (kind, sampling), points in budgets.items()
-        if len(points) > 1
-    ]
+        if len(ordered := dict(sorted(points.items()))) > 1
+    }
 
 
-def places(budgets: Sequence[int]) -> dict[int, float]:
+def positions(budgets: Sequence[int]) -> dict[int, float]:
     """Return where each budget stands on the x axis: at its log10; 0 the median step before all.
 
-    >>> places([0, 1, 10, 100])
+    >>> positions([0, 1, 10, 100])
     {0: -1.0, 1: 0.0, 10: 1.0, 100: 2.0}
     """
     stored = {budget: math.log10(budget) for budget in sorted(set(budgets)) if budget}
@@ -101,51 +91,51 @@ def places(budgets: Sequence[int]) -> dict[int, float]:
     return {0: min(stored.values()) - step, **stored}
 
 
-def named(place: Mapping[int, float]) -> list[str]:
+def named(x: Mapping[int, float]) -> list[str]:
     """Return the budgets' names, "" for one that is too close to the last named before it.
+
+    x: their positions, in ascending order.
 
     >>> named({10: 0.0, 11: 0.01, 100: 1.0})
     ['10', '', '100']
     """
-    room = 0.075 * (max(place.values()) - min(place.values()))
+    room = 0.075 * (max(x.values()) - min(x.values()))
     names, last = [], -math.inf
-    for budget, at in place.items():
+    for budget, at in x.items():
         names.append(str(budget) if at - last >= room else "")
         last = at if names[-1] else last
     return names
 
 
-def _panel(
-    figure: Figure, axes: Axes, look: Mapping[tuple[str, str], looks.Look], drawn: Sequence[Sweep]
+def _plot_sweeps(
+    figure: Figure,
+    axes: Axes,
+    appearances: Mapping[_Sweep, Appearance],
+    drawn: Mapping[_Sweep, Mapping[int, MetricRow]],
 ) -> None:
-    place = places([budget for sweep in drawn for budget in sweep.points])
-    closest = min(after - before for before, after in pairwise(place.values()))
-    for sweep, dodge in zip(drawn, parts.dodges(len(drawn)), strict=True):
-        x = [place[budget] + closest * dodge for budget in sweep.points]
-        parts.plot_means(axes, look[sweep.kind, sweep.sampling], x, list(sweep.points.values()))
-    parts.name_places(figure, axes, list(place.values()), named(place))
-    if 0 in place:
-        _break_axis(axes, (place[0] + sorted(place.values())[1]) / 2)
+    at = positions([budget for points in drawn.values() for budget in points])
+    # Lines dodge by a share of the smallest step, so that no point comes near the next budget.
+    closest = min(after - before for before, after in pairwise(at.values()))
+    for (sweep, points), offset in zip(drawn.items(), lines.dodges(len(drawn)), strict=True):
+        x = [at[budget] + closest * offset for budget in points]
+        lines.plot_means(axes, appearances[sweep], x, list(points.values()))
+    layout.name_ticks(figure, axes, list(at.values()), named(at))
+    if 0 in at:
+        # A break in the axis: where it is logarithmic there is no 0.
+        middle, below = (at[0] + sorted(at.values())[1]) / 2, axes.get_xaxis_transform()
+        ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.2}
+        axes.text(middle, 0, "//", transform=below, ha="center", va="center", bbox=ground)
 
 
-def _break_axis(axes: Axes, x: float) -> None:
-    ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.2}
-    place = axes.get_xaxis_transform()
-    axes.text(x, 0, "//", transform=place, ha="center", va="center", bbox=ground)
-
-
-def _looks(drawn: Sequence[Sweep]) -> dict[tuple[str, str], looks.Look]:
-    """Return a look for each kind and strategy: the kind's own where it has one strategy alone."""
-    keys = list(dict.fromkeys((sweep.kind, sweep.sampling) for sweep in drawn))
-    kinds = [kind for kind, _ in keys]
-    names = {key: key[0] if kinds.count(key[0]) == 1 else ", ".join(key) for key in keys}
-    look, of_kind = looks.of_learners(names.values()), looks.of_learners(kinds)
-    strategies = looks.of_strategies(sampling for _, sampling in keys)
-    return {
-        (kind, sampling): look[name]
-        if name == kind
-        else replace(
-            look[name], label=f"{of_kind[kind].label}, {strategies[sampling].label.lower()}"
-        )
-        for (kind, sampling), name in names.items()
-    }
+def _appearances(drawn: Sequence[_Sweep]) -> dict[_Sweep, Appearance]:
+    """Return one for each kind and strategy: the kind's own where it has one strategy alone."""
+    kinds = [kind for kind, _ in drawn]
+    names = {sweep: sweep[0] if kinds.count(sweep[0]) == 1 else ", ".join(sweep) for sweep in drawn}
+    found, of_kinds = learner_appearances(names.values()), learner_appearances(kinds)
+    appearances = {sweep: found[name] for sweep, name in names.items()}
+    for kind, sampling in drawn:
+        if kinds.count(kind) > 1:
+            strategy = strategy_appearances([sampling])[sampling].label.lower()
+            both = f"{of_kinds[kind].label}, {strategy}"
+            appearances[kind, sampling] = replace(appearances[kind, sampling], label=both)
+    return appearances

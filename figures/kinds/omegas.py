@@ -9,46 +9,45 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from figures import appearance as looks
-from figures import heads, parts, style
-from figures import metric_table as metrics
+from figures import labels, layout, lines, style
+from figures.appearance import learner_appearances
+from figures.tables import Tables
 from probe.tables.rows import MetricRow
 
 SHADES = {"omega_base": "#DEEBF7", "omega_new": "#9ECAE1", "omega_all": "#3182BD"}
 """The color of each Omega's bars: Brewer's blues, which print as three greys."""
 
-_BAR, _INK, _THIN = 0.26, "0.2", 0.6
+_BAR, _INK, _THIN = 0.26, "0.2", 0.6  # width of a bar along x; color and width of its edge
 
 
-def draw(table: Sequence[MetricRow]) -> Figure | None:
+@style.house_style()
+def draw(tables: Tables) -> Figure | None:
     """Draw one group of bars per learner: its three Omegas (Kemker 2018, table 2).
 
-    The learners stand in the order of their looks, whatever the study's; error bars are one
+    The learners come in the order of their appearances, whatever the study's; error bars are one
     standard deviation over seeds either way; the line at 1 is the offline learner, or for Omega_new
     a perfect one. Returns None unless two learners have all three, for which Offline is needed.
     """
-    omegas = {name: metrics.by_learner(table, "kemker", name) for name in SHADES}
+    omegas = {name: tables.metric("kemker", name) for name in SHADES}
     whole = set.intersection(*(set(rows) for rows in omegas.values()))
     if len(whole) < 2:
         return None
-    look = looks.of_learners(whole)
-    drawn = [rows[learner] for rows in omegas.values() for learner in look]
-    with style.house_style():
-        width = style.SINGLE if len(look) <= style.MANY else style.DOUBLE
-        figure, (axes,) = parts.panels(1, 1, width)
-        for k, (name, rows) in enumerate(omegas.items()):
-            x = [place + (k - 1) * _BAR for place in range(len(look))]
-            _bars(axes, SHADES[name], x, [rows[learner] for learner in look])
-        axes.axhline(1, color="0.4", linewidth=0.8, linestyle="--", zorder=0.9)
-        axes.set_xlim(-0.6, len(look) - 0.4)
-        keys = [
-            Patch(facecolor=shade, edgecolor=_INK, linewidth=_THIN, label=_sign(name))
-            for name, shade in SHADES.items()
-        ]
-        parts.legend_above(figure, keys, heads.noted(parts.seeds_note(drawn), drawn))
-        names = [each.label for each in look.values()]
-        parts.name_places(figure, axes, range(len(look)), names)
-        parts.fit(figure, [axes], ("", r"$\Omega$"), height=1.8)
+    appearances = learner_appearances(whole)
+    drawn = [rows[learner] for rows in omegas.values() for learner in appearances]
+    figure, (axes,) = layout.panels(1, wide=len(appearances) > style.MANY)
+    for k, (name, rows) in enumerate(omegas.items()):
+        x = [group + (k - 1) * _BAR for group in range(len(appearances))]
+        _bars(axes, SHADES[name], x, [rows[learner] for learner in appearances])
+    axes.axhline(1, color="0.4", linewidth=0.8, linestyle="--", zorder=0.9)
+    axes.set_xlim(-0.6, len(appearances) - 0.4)
+    entries = [
+        Patch(facecolor=shade, edgecolor=_INK, linewidth=_THIN, label=_sign(name))
+        for name, shade in SHADES.items()
+    ]
+    lines.legend_above(figure, entries, labels.with_head(labels.over_seeds(drawn), drawn))
+    names = [each.label for each in appearances.values()]
+    layout.name_ticks(figure, axes, range(len(names)), names)
+    layout.fit(figure, [axes], ("", r"$\Omega$"), height=1.8)
     return figure
 
 

@@ -7,42 +7,34 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-from figures import appearance as looks
-from figures import heads, parts, style
-from figures import metric_table as metrics
+from figures import labels, layout, lines, style
+from figures.appearance import learner_appearances, strategy_appearances
+from figures.tables import Tables
 from probe.tables.rows import LearnerRow, MetricRow
 
 _Group = tuple[str, int, str]  # kind, number of samples, what they are counted by
 
 
-def draw(table: Sequence[MetricRow], learners: Sequence[LearnerRow]) -> Figure | None:
+@style.house_style()
+def draw(tables: Tables) -> Figure | None:
     """Draw A_T of every strategy, grouped by kind of learner and budget (Chaudhry 2018, figure 5).
 
     Bars are one standard deviation over seeds either way. Returns None if no kind has two
     strategies at one budget.
     """
-    T, accuracy = metrics.final(table, "average_accuracy")
-    groups = compared(learners, accuracy)
+    T, accuracy = tables.after_last_task("average_accuracy")
+    groups = compared(tables.learners, accuracy)
     if not groups:
         return None
-    look = looks.of_strategies(name for group in groups.values() for name in group)
-    offsets = parts.dodges(len(look), most=0.2, span=0.6)
-    with style.house_style():
-        width = style.SINGLE if len(groups) * len(look) <= 16 else style.DOUBLE
-        figure, (axes,) = parts.panels(1, 1, width)
-        for (name, each), offset in zip(look.items(), offsets, strict=True):
-            rows = {k: group[name] for k, group in enumerate(groups.values()) if name in group}
-            x, y = [k + offset for k in rows], [100 * row.mean for row in rows.values()]
-            bars = [100 * row.std for row in rows.values()]
-            parts.plot_bars(axes, each, x, y, y_bars=bars, joined=False)
-        parts.part_groups(axes, len(groups))
-        drawn = [row for group in groups.values() for row in group.values()]
-        keys = [parts.learner_key(each, joined=False) for each in look.values()]
-        parts.legend_above(figure, keys, parts.seeds_note(drawn))
-        x_label, names = _named(list(groups))
-        parts.name_places(figure, axes, range(len(groups)), names)
-        labels = (x_label, heads.noted(f"Average accuracy $A_{{{T}}}$ (%)", drawn))
-        parts.fit(figure, [axes], labels, height=2.0)
+    appearances = strategy_appearances(name for group in groups.values() for name in group)
+    figure, (axes,) = layout.panels(1, wide=len(groups) * len(appearances) > 16)
+    lines.plot_groups(axes, appearances, list(groups.values()), most=0.2, span=0.6)
+    drawn = [row for group in groups.values() for row in group.values()]
+    lines.legend_above(figure, appearances.values(), labels.over_seeds(drawn), joined=False)
+    x_label, names = _named(list(groups))
+    layout.name_ticks(figure, axes, range(len(groups)), names)
+    sides = (x_label, labels.with_head(f"Average accuracy $A_{{{T}}}$ (%)", drawn))
+    layout.fit(figure, [axes], sides, height=2.0)
     return figure
 
 
@@ -51,7 +43,8 @@ def compared(
 ) -> dict[_Group, dict[str, MetricRow]]:
     """Return by kind and budget the strategies, where there are two or more, in table order.
 
-    Of learners that differ in neither kind, strategy nor budget the first counts.
+    accuracy: what is drawn, by learner. Of learners that differ in neither kind, strategy nor
+    budget the first counts.
     """
     groups: defaultdict[_Group, dict[str, MetricRow]] = defaultdict(dict)
     for row in learners:
@@ -70,9 +63,11 @@ def _named(groups: Sequence[_Group]) -> tuple[str, list[str]]:
     >>> _named([("er", 10, "per class"), ("er", 20, "per class")])
     ('Learner, with stored samples', ['ER, 10 per class', 'ER, 20 per class'])
     """
-    look = looks.of_learners(kind for kind, _, _ in groups)
+    kinds = learner_appearances(kind for kind, _, _ in groups)
     budgets = {f"{budget} {unit}": f"{budget} stored samples {unit}" for _, budget, unit in groups}
     if len(budgets) == 1:
-        return f"Learner, with {min(budgets.values())}", [look[kind].label for kind, _, _ in groups]
-    names = [f"{look[kind].label}, {budget} {unit}" for kind, budget, unit in groups]
+        return f"Learner, with {min(budgets.values())}", [
+            kinds[kind].label for kind, _, _ in groups
+        ]
+    names = [f"{kinds[kind].label}, {budget} {unit}" for kind, budget, unit in groups]
     return "Learner, with stored samples", names

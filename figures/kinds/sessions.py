@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from matplotlib.figure import Figure
 
-from figures import appearance as looks
-from figures import heads, parts, style
-from figures import metric_table as metrics
-from probe.tables.rows import MetricRow
+from figures import labels, layout, lines, style
+from figures.appearance import learner_appearances
+from figures.tables import Tables
 
 PANELS = {
     "alpha_all": r"All sessions so far, $\alpha_{\mathrm{all},i}$",
@@ -19,38 +16,30 @@ PANELS = {
 """What each panel shows, by the name of its metric."""
 
 
-def draw(table: Sequence[MetricRow]) -> Figure | None:
+@style.house_style()
+def draw(tables: Tables) -> Figure | None:
     """Draw alpha_all, alpha_base and alpha_new, a panel each, against the session i = 1..T.
 
     One line per continual learner (Kemker 2018, figures 2, S2 and S3); all are means over orders
     and seeds. Returns None unless there are two learners and two sessions to compare.
     """
-    alphas = {name: _courses(table, name) for name in PANELS}
-    learners = list(alphas["alpha_all"])
-    T = max(map(len, alphas["alpha_all"].values()), default=0)
-    if len(learners) < 2 or T < 2:
+    alphas = {name: tables.by_number("kemker", name) for name in PANELS}
+    T = len(alphas["alpha_all"])
+    learners = list(dict.fromkeys(name for each in alphas["alpha_all"].values() for name in each))
+    if tables.crowded or len(learners) < 2 or T < 2:
         return None
-    look = looks.of_learners(learners)
-    drawn = [row for courses in alphas.values() for name in learners for row in courses[name]]
-    with style.house_style():
-        figure, grid = parts.panels(len(PANELS), len(PANELS), style.DOUBLE)
-        for axes, (name, title) in zip(grid, PANELS.items(), strict=True):
-            for learner in learners:
-                course = [row.mean for row in alphas[name][learner]]
-                parts.plot_course(axes, look[learner], range(1, len(course) + 1), course)
-            axes.set_title(title)
-            axes.set_xlim(0.5, T + 0.5)
-            axes.set_xticks(parts.ticks(1, T))
-        keys = [parts.learner_key(look[name]) for name in learners]
-        parts.legend_above(figure, keys, parts.seeds_note(drawn, bars=False))
-        parts.fit(figure, grid, ("Session $i$", heads.noted("Accuracy (%)", drawn)), height=1.7)
+    appearances = learner_appearances(learners)
+    figure, grid = layout.panels(len(PANELS), most=3)
+    for axes, (name, title) in zip(grid, PANELS.items(), strict=True):
+        for learner in learners:
+            course = [rows[learner].mean for rows in alphas[name].values() if learner in rows]
+            lines.plot_course(axes, appearances[learner], range(1, len(course) + 1), course)
+        axes.set_title(title)
+        axes.set_xlim(0.5, T + 0.5)
+        axes.set_xticks(layout.ticks(1, T))
+    drawn = [row for each in alphas.values() for rows in each.values() for row in rows.values()]
+    note = labels.over_seeds(drawn, bars=False)
+    lines.legend_above(figure, [appearances[name] for name in learners], note)
+    sides = ("Session $i$", labels.with_head("Accuracy (%)", drawn))
+    layout.fit(figure, grid, sides, height=1.7)
     return figure
-
-
-def _courses(table: Sequence[MetricRow], name: str) -> dict[str, list[MetricRow]]:
-    """Return the rows name[1], name[2], ... of each learner."""
-    courses: dict[str, list[MetricRow]] = {}
-    for i in metrics.numbered(table, "kemker", name):
-        for learner, row in metrics.by_learner(table, "kemker", f"{name}[{i}]").items():
-            courses.setdefault(learner, []).append(row)
-    return courses

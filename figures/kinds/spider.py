@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from figures import appearance as looks
-from figures import heads, lettering, parts, style
-from figures import metric_table as metrics
-from probe.tables.rows import LearnerRow, MetricRow
+from figures import labels, layout, lines, style
+from figures.appearance import Appearance, learner_appearances
+from figures.tables import Tables
+from probe.tables.rows import LearnerRow
 
 CRITERIA = {
     "A": "accuracy",
@@ -33,7 +32,8 @@ _RINGS = {0.25: "", 0.5: "0.5", 0.75: "", 1.0: "1"}
 _ABOVE = 18  # points between a panel and its title, for the name of the first criterion
 
 
-def draw(table: Sequence[MetricRow], learners: Sequence[LearnerRow]) -> Figure | None:
+@style.house_style()
+def draw(tables: Tables) -> Figure | None:
     """Draw all learners in one large panel, then each between its bounds in a small one.
 
     A spoke is a criterion, in [0, 1], larger is better (Diaz-Rodriguez 2018, figure 1a). The lower
@@ -41,32 +41,29 @@ def draw(table: Sequence[MetricRow], learners: Sequence[LearnerRow]) -> Figure |
     `cumulative` (figure 2); without either there are no small panels. Learners that lack a
     criterion are left out; returns None if none is left.
     """
-    rows = {name: metrics.by_learner(table, "diaz_rodriguez", m) for name, m in CRITERIA.items()}
+    rows = {name: tables.metric("diaz_rodriguez", metric) for name, metric in CRITERIA.items()}
     names = [name for name in rows["A"] if all(name in row for row in rows.values())]
-    if not names:
+    if tables.crowded or not names:
         return None
-    look = looks.of_learners(names)
+    appearances = learner_appearances(names)
     values = {name: np.array([row[name].mean for row in rows.values()]) for name in names}
-    bounds = [row.learner for row in learners if row.learner in values and _bounds(row)]
+    bounds = [row.learner for row in tables.learners if row.learner in values and _bounds(row)]
     between = [name for name in names if name not in bounds] if bounds else []
     drawn = [row[name] for row in rows.values() for name in names]
-    with style.house_style():
-        figure, large, small = _grid(len(between))
-        for name in names:
-            _polygon(large, look[name], values[name])
-        for axes, name in zip(small, between, strict=True):
-            for bound in bounds:
-                _polygon(axes, look[bound], values[bound])
-            _polygon(axes, look[name], values[name])
-            axes.fill(_ANGLES, values[name], color=look[name].color, alpha=0.25, linewidth=0)
-            axes.set_title(lettering.folded(look[name].label), pad=_ABOVE)
-        if small:
-            large.set_title("All learners", pad=_ABOVE)
-        keys = [parts.learner_key(look[name]) for name in names]
-        note = parts.seeds_note(drawn, bars=False)
-        parts.legend_above(figure, keys, heads.noted(note, drawn))
-        side = 1.0 if small else 2.3
-        parts.fit(figure, [*small, large], ("", ""), height=side, width=side)
+    figure, large, small = _grid(len(between))
+    for name in names:
+        _polygon(large, appearances[name], values[name])
+    for axes, name in zip(small, between, strict=True):
+        for each in (*bounds, name):
+            _polygon(axes, appearances[each], values[each])
+        axes.fill(_ANGLES, values[name], color=appearances[name].color, alpha=0.25, linewidth=0)
+        axes.set_title(labels.folded(appearances[name].label), pad=_ABOVE)
+    if small:
+        large.set_title("All learners", pad=_ABOVE)
+    note = labels.with_head(labels.over_seeds(drawn, bars=False), drawn)
+    lines.legend_above(figure, [appearances[name] for name in names], note)
+    side = 1.0 if small else 2.3
+    layout.fit(figure, [*small, large], ("", ""), height=side, width=side)
     return figure
 
 
@@ -77,12 +74,9 @@ def _bounds(row: LearnerRow) -> bool:
 
 def _grid(small: int) -> tuple[Figure, Axes, list[Axes]]:
     """Return a figure, its large panel (two by two cells, top left), and the small ones around."""
-    if not small:
-        figure = parts.blank(1, style.SINGLE)
-        return figure, _web(figure.add_subplot(projection="polar"), scale=True), []
-    columns = 4 if small > 2 else 3
-    rows = max(2, math.ceil((small + 4) / columns))
-    figure = parts.blank(rows, style.DOUBLE)
+    columns = (4 if small > 2 else 3) if small else 1
+    rows = max(2, math.ceil((small + 4) / columns)) if small else 1
+    figure = layout.blank(rows, wide=small > 0)
     spec = figure.add_gridspec(rows, columns)
     cells = [(row, k) for row in range(rows) for k in range(columns) if row > 1 or k > 1]
     large = _web(figure.add_subplot(spec[:2, :2], projection="polar"), scale=True)
@@ -91,18 +85,22 @@ def _grid(small: int) -> tuple[Figure, Axes, list[Axes]]:
 
 
 def _web(axes: Axes, *, scale: bool) -> Axes:
-    """Draw the spokes and rings of a polar panel, with the criteria clockwise from the top."""
+    """Draw the spokes and rings of a polar panel, with the criteria clockwise from the top.
+
+    scale: whether the rings have numbers.
+    """
     axes.set(theta_offset=math.pi / 2, theta_direction=-1, ylim=(0, 1), xticks=[], yticks=[])
     axes.set_anchor("N")
     axes.spines["polar"].set_visible(False)
     axes.grid(visible=False)
-    for ring, value in _RINGS.items():
+    for ring, number in _RINGS.items():
+        # Straight from spoke to spoke, as the learners' lines are: no circle.
         rim = [ring] * len(_ANGLES)
         axes.fill(_ANGLES, rim, fill=False, edgecolor="0.85", linewidth=0.6, zorder=0)
-        if scale and value:
+        if scale and number:
             ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-            place = (5.5 * _STEP, ring * math.cos(_STEP / 2))
-            axes.text(*place, value, color="0.4", ha="center", va="center", bbox=ground)
+            middle = (5.5 * _STEP, ring * math.cos(_STEP / 2))  # of the rim between two spokes
+            axes.text(*middle, number, color="0.4", ha="center", va="center", bbox=ground)
     axes.vlines(_ANGLES, 0, 1, color="0.85", linewidth=0.6, zorder=0)
     for angle, name in zip(_ANGLES, CRITERIA, strict=True):
         right, up = math.sin(angle), math.cos(angle)
@@ -117,7 +115,7 @@ def _web(axes: Axes, *, scale: bool) -> Axes:
     return axes
 
 
-def _polygon(axes: Axes, look: looks.Look, values: NDArray[np.float64]) -> None:
+def _polygon(axes: Axes, appearance: Appearance, values: NDArray[np.float64]) -> None:
+    """Draw a learner's criteria, (7,), as a closed line."""
     (line,) = axes.plot(_ANGLES[_CLOSED], values[_CLOSED], clip_on=False)
-    parts.dress(line, look, size=3.6)
-    line.set_linewidth(1)
+    lines.dress(line, appearance, size=3.6).set_linewidth(1)

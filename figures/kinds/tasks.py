@@ -4,42 +4,41 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from figures import appearance as looks
-from figures import parts, style
-from figures.accuracies import Accuracies
-from figures.kinds import curves
+from figures import labels, layout, lines, style
+from figures.appearance import learner_appearances
+from figures.kinds.curves import seen_average
+from figures.tables import Tables
 
 MOST_PANELS = 20
 """Up to this many tasks each has its panel; beyond, only those whose place an axis would mark."""
 
 
-def draw(accuracies: Accuracies) -> Figure | None:
+@style.house_style()
+def draw(tables: Tables) -> Figure | None:
     """Draw one panel per place j in the executed order: R[k, j] against k = j..T.
 
     One line per continual learner; the last panel is A_k, the average over the k tasks learned so
     far (Chaudhry 2018, figure 2). All are means over orders and seeds. Returns None without a
     continual learner.
     """
-    matrices = accuracies.matrices
-    if not matrices:
+    matrices = tables.matrices
+    if tables.crowded or not matrices:
         return None
-    look = looks.of_learners(list(matrices))
+    appearances = learner_appearances(matrices)
     T = max(R.tasks for R in matrices.values())
-    places = list(range(1, T + 1)) if T <= MOST_PANELS else parts.ticks(1, T)
-    columns = parts.balanced(len(places) + 1, most=4 if len(places) < 12 else 5)
-    with style.house_style():
-        figure, (*grid, last) = parts.panels(len(places) + 1, columns, style.DOUBLE)
-        for name, R in matrices.items():
-            for axes, j in zip(grid, places, strict=True):
-                parts.plot_course(axes, look[name], range(j, T + 1), R.values[j:, j - 1])
-            parts.plot_course(last, look[name], range(1, T + 1), curves.seen_average(R))
+    places = list(range(1, T + 1)) if T <= MOST_PANELS else layout.ticks(1, T)
+    figure, (*grid, last) = layout.panels(len(places) + 1, most=4 if len(places) < 12 else 5)
+    for name, R in matrices.items():
         for axes, j in zip(grid, places, strict=True):
-            axes.set_title(f"Task {j}")
-        last.set_title("Average of tasks so far")
-        for axes in (*grid, last):
-            axes.set_xlim(0.5, T + 0.5)
-            axes.set_xticks(parts.ticks(1, T))
-        parts.legend_above(figure, [parts.learner_key(look[name]) for name in matrices])
-        labels = ("Tasks learned so far", accuracies.label)
-        parts.fit(figure, [*grid, last], labels, height=1.15)
+            lines.plot_course(axes, appearances[name], range(j, T + 1), R.values[j:, j - 1])
+        lines.plot_course(last, appearances[name], range(1, T + 1), seen_average(R))
+    for axes, j in zip(grid, places, strict=True):
+        axes.set_title(f"Task {j}")
+    last.set_title("Average of tasks so far")
+    for axes in (*grid, last):
+        axes.set_xlim(0.5, T + 0.5)
+        axes.set_xticks(layout.ticks(1, T))
+    lines.legend_above(figure, [appearances[name] for name in matrices])
+    sides = ("Tasks learned so far", labels.with_head("Accuracy (%)", tables.rows))
+    layout.fit(figure, [*grid, last], sides, height=1.15)
     return figure

@@ -8,71 +8,71 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from figures import appearance as looks
-from figures import heads, parts, style
-from figures import metric_table as metrics
+from figures import labels, layout, lines, style
+from figures.appearance import learner_appearances
+from figures.tables import Tables
 from probe.tables.rows import MetricRow
 
-QUADRANTS = {(0, 0): "PBT, PFT", (1, 0): "NBT, PFT", (0, 1): "PBT, NFT", (1, 1): "NBT, NFT"}
-"""Their names by corner: (right, top)."""
+QUADRANTS = {
+    ("left", "bottom"): "PBT, PFT",
+    ("right", "bottom"): "NBT, PFT",
+    ("left", "top"): "PBT, NFT",
+    ("right", "top"): "NBT, NFT",
+}
+"""Their names by corner."""
 
-_HEIGHT = 2.5
 _NAME_WIDE, _NAME_HIGH = 0.25, 0.11  # shares of the panel that a quadrant's name needs, with room
 
 
-def draw(table: Sequence[MetricRow]) -> Figure | None:
+@style.house_style()
+def draw(tables: Tables) -> Figure | None:
     """Draw one marker per learner at (F_T, I_T), with bars of one std over seeds either way.
 
-    Lower is better in both. The lines at 0 part positive from negative transfer: backward (PBT,
+    Lower is better in both. The lines at 0 separate positive from negative transfer: backward (PBT,
     NBT) along x, forward (PFT, NFT) along y (Chaudhry 2018, figure 3). Returns None if no learner
     has both.
     """
-    T, forgetting = metrics.final(table, "forgetting")
-    _, intransigence = metrics.final(table, "intransigence")
+    T, forgetting = tables.after_last_task("forgetting")
+    _, intransigence = tables.after_last_task("intransigence")
     learners = [name for name in forgetting if name in intransigence]
-    if not learners:
+    if tables.crowded or not learners:
         return None
-    look = looks.of_learners(learners)
+    appearances = learner_appearances(learners)
     F, I_T = ([rows[name] for name in learners] for rows in (forgetting, intransigence))
-    with style.house_style():
-        width = style.SINGLE if len(learners) <= 2 * style.MANY else style.DOUBLE
-        figure, (axes,) = parts.panels(1, 1, width)
-        _quadrants(axes, F, I_T)
-        for name, x, y in zip(learners, F, I_T, strict=True):
-            parts.plot_bars(
-                axes, look[name], [x.mean], [y.mean], x_bars=[x.std], y_bars=[y.std], joined=False
-            )
-        keys = [parts.learner_key(look[name], joined=False) for name in learners]
-        parts.legend_above(figure, keys, heads.noted(parts.seeds_note([*F, *I_T]), F))
-        labels = (
-            f"Forgetting $F_{{{T}}}$\n(below 0: positive backward transfer, PBT)",
-            f"Intransigence $I_{{{T}}}$\n(below 0: positive forward transfer, PFT)",
-        )
-        parts.fit(figure, [axes], labels, height=_HEIGHT)
+    figure, (axes,) = layout.panels(1, wide=len(learners) > 2 * style.MANY)
+    _name_quadrants(axes, F, I_T)
+    for name, x, y in zip(learners, F, I_T, strict=True):
+        at, bars, appearance = [x.mean], [x.std], appearances[name]
+        lines.plot_means(axes, appearance, at, [y], x_bars=bars, scale=1, joined=False)
+    entries = [appearances[name] for name in learners]
+    note = labels.with_head(labels.over_seeds([*F, *I_T]), F)
+    lines.legend_above(figure, entries, note, joined=False)
+    sides = (
+        f"Forgetting $F_{{{T}}}$\n(below 0: positive backward transfer, PBT)",
+        f"Intransigence $I_{{{T}}}$\n(below 0: positive forward transfer, PFT)",
+    )
+    layout.fit(figure, [axes], sides, height=2.5)
     return figure
 
 
-def _quadrants(axes: Axes, F: Sequence[MetricRow], I_T: Sequence[MetricRow]) -> None:
-    """Draw the lines at 0 and name what they part, beyond the reach of every marker and bar."""
+def _name_quadrants(axes: Axes, F: Sequence[MetricRow], I_T: Sequence[MetricRow]) -> None:
+    """Draw the lines at 0 and name what they separate, beyond the reach of all markers and bars."""
     axes.grid(visible=False)
     axes.axhline(0, color="0.4", linewidth=0.7, zorder=1)
     axes.axvline(0, color="0.4", linewidth=0.7, zorder=1)
     axes.set_xlim(_limits(F, margin=0.05, least=_NAME_WIDE))
     axes.set_ylim(_limits(I_T, margin=_NAME_HIGH, least=0))
-    for (right, top), name in QUADRANTS.items():
-        axes.text(
-            0.985 if right else 0.015,
-            0.985 if top else 0.015,
-            name,
-            transform=axes.transAxes,
-            ha="right" if right else "left",
-            va="top" if top else "bottom",
-            color="0.4",
-        )
+    for (ha, va), name in QUADRANTS.items():
+        x, y = 0.985 if ha == "right" else 0.015, 0.985 if va == "top" else 0.015
+        axes.text(x, y, name, transform=axes.transAxes, ha=ha, va=va, color="0.4")
 
 
 def _limits(rows: Sequence[MetricRow], margin: float, least: float) -> tuple[float, float]:
-    """Return limits around 0 and all bars; the margins and either side of 0 are shares of them."""
+    """Return limits of an axis around 0 and all bars.
+
+    margin: what is left free at either end; least: what either side of 0 has at least; both are
+    shares of the axis.
+    """
     means, reach = np.array([row.mean for row in rows]), np.nan_to_num([row.std for row in rows])
     low, high = min(0.0, *(means - reach)), max(0.0, *(means + reach))
     room = margin / (1 - 2 * margin) * ((high - low) or 0.1)

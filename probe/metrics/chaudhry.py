@@ -23,7 +23,6 @@ def average_accuracy(R: AccuracyMatrix, k: int) -> float:
     >>> average_accuracy(AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]]), k=2)
     0.625
     """
-    _check(R, k)
     return float(R.seen(k).sum() / k)
 
 
@@ -48,9 +47,10 @@ def task_forgetting(R: AccuracyMatrix, k: int) -> NDArray[np.float64]:
     that f_j^k < 0 where task k improved task j. Raises NotMeasured for a missing cell and k = 1.
     Source: Chaudhry 2018, eq. 3 (whose worked example writes a_{j,k} transposed).
     """
-    _check(R, k)
+    R.check_task(k)
     if k == 1:
         raise NotMeasured("forgetting F_k needs k >= 2: there is no task before the first")
+    # Rows 1..k-1: row 0 is no knowledge that training gave, row k is what is compared with.
     past = np.arange(1, k)
     best = R.measured(past[:, None], past).max(axis=0)
     return np.asarray(best - R.measured(k, past))
@@ -68,7 +68,7 @@ def intransigence(R: AccuracyMatrix, reference: AccuracyMatrix | ArrayLike, k: i
     >>> intransigence(AccuracyMatrix.square([[0.75, 0.0], [0.25, 0.5]]), [0.75, 1.0], k=2)
     0.5
     """
-    _check(R, k)
+    R.check_task(k)
     best = float(_diagonal(reference, R.tasks)[k - 1])
     if np.isnan(best):
         raise NotMeasured(f"the reference's accuracy on task {k} after task {k} was not measured")
@@ -76,6 +76,7 @@ def intransigence(R: AccuracyMatrix, reference: AccuracyMatrix | ArrayLike, k: i
 
 
 def _diagonal(reference: AccuracyMatrix | ArrayLike, tasks: int) -> NDArray[np.float64]:
+    """Return a*, (T,): the accuracy on each task right after the reference learned it."""
     if isinstance(reference, AccuracyMatrix):
         diagonal = np.asarray(reference.values[1:].diagonal())
     else:
@@ -87,8 +88,3 @@ def _diagonal(reference: AccuracyMatrix | ArrayLike, tasks: int) -> NDArray[np.f
             f"the reference has shape {diagonal.shape}, expected {tasks} tasks as in R"
         )
     return diagonal
-
-
-def _check(R: AccuracyMatrix, k: int) -> None:
-    if not 1 <= k <= R.tasks:
-        raise InputError(f"k = {k} is not the number of a task: R has tasks 1..{R.tasks}")

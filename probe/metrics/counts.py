@@ -1,4 +1,4 @@
-"""Confusion counts: what a measurement keeps, so that a new metric needs no retraining."""
+"""The confusion matrix: what a measurement keeps, so that a new metric needs no retraining."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from probe.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Confusion counts of one evaluation, over the whole test set.
+    """The confusion matrix of one evaluation, over the whole test set.
 
-    table: (K, K) int64, true class x predicted class; its sum is the number of test examples.
+    table: (K, K) int64, true class x predicted class; its sum is the number of test examples. It is
+    kept as a copy that cannot be written. Raises InputError for another shape and for anything but
+    whole numbers from 0.
 
     >>> Counts.of([0, 0, 1], [0, 1, 1], classes=2).accuracy()
     0.6666666666666666
@@ -28,25 +30,27 @@ class Counts:
         given = np.asarray(self.table)
         if given.ndim != 2 or given.shape[0] != given.shape[1]:
             raise InputError(f"counts must be a square (K, K) table, got shape {given.shape}")
-        object.__setattr__(self, "table", _kept(given))
+        object.__setattr__(self, "table", _read_only(given))
 
     @classmethod
     def each(cls, tables: ArrayLike) -> tuple[Counts, ...]:
-        """Return the counts in each of n tables, (n, K, K), sooner than one by one."""
+        """Return the counts in each of n tables, (n, K, K), all checked and copied at once."""
         given = np.asarray(tables)
         if given.ndim != 3 or given.shape[1] != given.shape[2]:
             raise InputError(f"counts must be square (n, K, K) tables, got shape {given.shape}")
-        return tuple(map(cls._of_kept, _kept(given)))
-
-    @classmethod
-    def _of_kept(cls, table: NDArray[np.int64]) -> Counts:
-        counts = object.__new__(cls)  # all that the constructor does has been done
-        object.__setattr__(counts, "table", table)
-        return counts
+        # Large studies read thousands of them: a constructor's checks for each would take longer
+        # than all else.
+        each = tuple(object.__new__(cls) for _ in given)
+        for counts, table in zip(each, _read_only(given), strict=True):
+            object.__setattr__(counts, "table", table)
+        return each
 
     @classmethod
     def of(cls, true: ArrayLike, predicted: ArrayLike, classes: int) -> Counts:
-        """Count N (true, predicted) pairs of labels in 0..K-1, K = classes."""
+        """Count N pairs of labels in 0..K-1, K = classes.
+
+        true, predicted: (N,) whole numbers. Raises InputError for anything else.
+        """
         y, p = (np.asarray(labels) for labels in (true, predicted))
         if y.shape != p.shape or y.ndim != 1:
             raise InputError(f"expected two label vectors of one length, got {y.shape}, {p.shape}")
@@ -55,6 +59,7 @@ class Counts:
         y, p = y.astype(np.int64), p.astype(np.int64)
         if y.size and (min(y.min(), p.min()) < 0 or max(y.max(), p.max()) >= classes):
             raise InputError(f"labels must lie in 0..{classes - 1}, the {classes} classes counted")
+        # Each pair is the number of its cell, counted row by row.
         cells = np.bincount(y * classes + p, minlength=classes * classes)
         return cls(cells.reshape(classes, classes))
 
@@ -75,12 +80,16 @@ class Counts:
         number of examples; see `mean_per_class` for the average that does not.
         """
         rows = self._rows(classes)
+        # Whole numbers until the one division: the fraction is the nearest float there is.
         seen = int(self.table[rows].sum())
         right = int(self.table.diagonal()[rows].sum())
         return right / seen if seen else float("nan")
 
     def mean_per_class(self, classes: Sequence[int] | None = None) -> float:
-        """Mean, over the classes with test examples, of each class's own accuracy, in [0, 1]."""
+        """Mean of each class's own accuracy over the classes with test examples, in [0, 1].
+
+        classes: those to average, all by default; NaN if none has test examples.
+        """
         each = [self.accuracy([c]) for c in self._rows(classes) if self.table[c].sum()]
         return float(np.mean(each)) if each else float("nan")
 
@@ -104,10 +113,11 @@ class Counts:
         return rows
 
 
-def _kept(given: NDArray[Any]) -> NDArray[np.int64]:
-    """Return a copy that cannot be written."""
+def _read_only(given: NDArray[Any]) -> NDArray[np.int64]:
+    """Return a copy of counts, of any shape, that cannot be written."""
     if given.dtype.kind not in "iu" or (given.dtype.kind == "i" and (given < 0).any()):
         raise InputError("counts must be whole numbers, none below 0")
+    # A copy: what is measured once must not change with the array that it was given in.
     copy = given.astype(np.int64)
     copy.flags.writeable = False
     return copy

@@ -22,20 +22,27 @@ from probe.metrics.matrix import AccuracyMatrix
 CRITERIA = ("A", "MS", "SSS", "CE", "REM", "BWT+", "FWT")
 """The criteria in the order in which the paper lists weights."""
 
+# From the caption of Table 3. The body text has another W2, (.4, .1, .1, .1, .2, .05, .05), which
+# does not give the table's CLscores.
 W1 = (1 / 7,) * 7
 W2 = (0.4, 0.05, 0.2, 0.1, 0.15, 0.05, 0.05)
 W3 = (0.4, 0.05, 0.2, 0.2, 0.05, 0.05, 0.05)
-"""The weights of Table 3, from its caption; the W2 in the body text does not give the table."""
+"""The weights of Table 3, in the order of CRITERIA."""
 
 Weights = Mapping[str, float] | Sequence[float]
-Places = NDArray[np.intp]
+"""Weights of the seven criteria: by key, or in the order of CRITERIA."""
+
+Indices = NDArray[np.intp]
 
 
 def accuracy(R: AccuracyMatrix) -> float:
     """Accuracy over the whole training: A = sum_{i>=j} R_{i,j} / (T(T+1)/2).
 
-    In [0, 1]; higher is better. Raises NotMeasured for a missing cell.
+    R: (T+1, T). In [0, 1]; higher is better. Raises NotMeasured for a missing cell.
     Source: Diaz-Rodriguez 2018, eq. 2.
+
+    >>> accuracy(AccuracyMatrix.square([[0.75, 0.0], [0.5, 1.0]]))
+    0.75
     """
     return R.mean(*_triangle(np.tril_indices, R.tasks, 0))
 
@@ -43,12 +50,13 @@ def accuracy(R: AccuracyMatrix) -> float:
 def bwt(R: AccuracyMatrix) -> float:
     """Backward transfer after every task: BWT = sum_{j<i} (R_{i,j} - R_{j,j}) / (T(T-1)/2).
 
-    In [-1, 1]; higher is better, below 0 is forgetting. Raises NotMeasured for a missing cell and
-    for T = 1. Source: Diaz-Rodriguez 2018, eq. 3.
+    R: (T+1, T). In [-1, 1]; higher is better, below 0 is forgetting. Raises NotMeasured for a
+    missing cell and for T = 1. Source: Diaz-Rodriguez 2018, eq. 3.
 
     >>> bwt(AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]]))
     -0.5
     """
+    # Below the diagonal: every task j at every later task i.
     i, j = _triangle(np.tril_indices, R.tasks, -1)
     return R.mean(i, j) - R.mean(j, j)
 
@@ -56,8 +64,8 @@ def bwt(R: AccuracyMatrix) -> float:
 def rem(R: AccuracyMatrix) -> float:
     """Remembering, the part of BWT below 0: REM = 1 - |min(BWT, 0)|.
 
-    In [0, 1]; higher is better, 1 is no forgetting on average. Raises NotMeasured as `bwt`.
-    Source: Diaz-Rodriguez 2018, Section 2 (poster eq. 4).
+    R: (T+1, T). In [0, 1]; higher is better, 1 is no forgetting on average. Raises NotMeasured as
+    `bwt`. Source: Diaz-Rodriguez 2018, Section 2 (poster eq. 4).
     """
     return 1 - abs(min(bwt(R), 0.0))
 
@@ -65,7 +73,7 @@ def rem(R: AccuracyMatrix) -> float:
 def bwt_plus(R: AccuracyMatrix) -> float:
     """Positive backward transfer, the part of BWT above 0: BWT+ = max(BWT, 0).
 
-    In [0, 1]; higher is better. Raises NotMeasured as `bwt`.
+    R: (T+1, T). In [0, 1]; higher is better. Raises NotMeasured as `bwt`.
     Source: Diaz-Rodriguez 2018, Section 2 (poster eq. 5).
     """
     return max(bwt(R), 0.0)
@@ -74,8 +82,8 @@ def bwt_plus(R: AccuracyMatrix) -> float:
 def fwt(R: AccuracyMatrix) -> float:
     """Forward transfer, accuracy on tasks still to come: FWT = sum_{i<j} R_{i,j} / (T(T-1)/2).
 
-    In [0, 1]; higher is better. Rows start at 1, and no random baseline is subtracted, unlike in
-    the GEM paper's FWT. Raises NotMeasured for a missing cell and for T = 1.
+    R: (T+1, T). In [0, 1]; higher is better. Rows start at 1, and no random baseline is subtracted,
+    unlike in the GEM paper's FWT. Raises NotMeasured for a missing cell and for T = 1.
     Source: Diaz-Rodriguez 2018, eq. 4.
     """
     return R.mean(*_triangle(np.triu_indices, R.tasks, 1))
@@ -138,6 +146,7 @@ def ce(
         raise InputError(f"epsilon must be a number >= 1, got {epsilon:g}")
     if form not in ("paper", "poster"):
         raise unknown("form", form, ("paper", "poster"))
+    # The poster's 1 keeps the quotient finite where nothing was spent.
     divisor = spent + 1 if form == "poster" else spent
     return min(1.0, float((one_pass * epsilon / divisor).mean()))
 
@@ -167,21 +176,29 @@ def cl_stability(deviations: Mapping[str, float], weights: Weights | None = None
     return 1 - _weighted_sum(deviations, "deviation of criterion", weights)
 
 
-def shares(weights: Weights) -> Mapping[str, float]:
-    """Return weights by criterion; raises InputError unless they are seven, >= 0 and sum to 1."""
+def weights_by_criterion(weights: Weights) -> Mapping[str, float]:
+    """Return the weight w_k of each of the seven criteria, by its key.
+
+    weights: by key or in the order of CRITERIA. Raises InputError unless they are seven, at least 0
+    and of sum 1.
+
+    >>> weights_by_criterion(W2)["SSS"]
+    0.2
+    """
     if not isinstance(weights, Mapping):
         if len(weights) != len(CRITERIA):
             raise InputError(f"got {len(weights)} weights, expected 7: {', '.join(CRITERIA)}")
         weights = dict(zip(CRITERIA, weights, strict=True))
     total = math.fsum(_checked(weights, "weight of criterion").values())
+    # Weights typed with a few decimals, as thirds, sum to 1 only nearly.
     if not math.isclose(total, 1, abs_tol=1e-6):
         raise InputError(f"weights must sum to 1, got {total:g}: divide each by their sum")
     return weights
 
 
 def _weighted_sum(values: Mapping[str, float], kind: str, weights: Weights | None) -> float:
-    checked, share = _checked(values, kind), shares(W1 if weights is None else weights)
-    return math.fsum(share[name] * checked[name] for name in CRITERIA)
+    checked, w = _checked(values, kind), weights_by_criterion(W1 if weights is None else weights)
+    return math.fsum(w[name] * checked[name] for name in CRITERIA)
 
 
 def _checked(values: Mapping[str, float], kind: str) -> Mapping[str, float]:
@@ -197,10 +214,11 @@ def _checked(values: Mapping[str, float], kind: str) -> Mapping[str, float]:
     return values
 
 
+# A study asks for the same few triangles once for each of its runs.
 @lru_cache(maxsize=64)
 def _triangle(
-    indices: Callable[[int, int], tuple[Places, Places]], tasks: int, k: int
-) -> tuple[Places, Places]:
+    indices: Callable[[int, int], tuple[Indices, Indices]], tasks: int, k: int
+) -> tuple[Indices, Indices]:
     """Return the rows and columns of a triangle of a (T, T) matrix, from 1."""
     i, j = indices(tasks, k)
     return i + 1, j + 1

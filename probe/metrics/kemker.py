@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from probe.errors import InputError, NotMeasured
 from probe.metrics.matrix import AccuracyMatrix
 
+MOST_EXAMPLES = 10**15
+"""The most test examples of a task: float64, in which they are weighted, has every number to it."""
+
 
 def alpha_base(R: AccuracyMatrix, i: int) -> float:
     """Accuracy on the base set after session i: alpha_{base,i} = R_{i,1}.
@@ -25,7 +28,7 @@ def alpha_base(R: AccuracyMatrix, i: int) -> float:
     R: (T+1, T); i in 1..T. In [0, 1]; higher is better. Raises NotMeasured for a missing cell.
     Source: Kemker 2018, eq. 2.
     """
-    _check_session(R, i)
+    R.check_task(i, "i")
     return R.cell(i, 1)
 
 
@@ -35,7 +38,7 @@ def alpha_new(R: AccuracyMatrix, i: int) -> float:
     R: (T+1, T); i in 1..T. In [0, 1]; higher is better. Raises NotMeasured for a missing cell.
     Source: Kemker 2018, eq. 3.
     """
-    _check_session(R, i)
+    R.check_task(i, "i")
     return R.cell(i, i)
 
 
@@ -51,7 +54,7 @@ def alpha_all(R: AccuracyMatrix, i: int, test_sizes: Sequence[int] | None = None
     >>> alpha_all(R, i=2), alpha_all(R, i=2, test_sizes=[30, 10])
     (0.625, 0.4375)
     """
-    _check_session(R, i)
+    R.check_task(i, "i")
     n = task_sizes(R, test_sizes)[:i]
     return float((n * R.seen(i)).sum() / n.sum())
 
@@ -95,30 +98,36 @@ def omega_all(R: AccuracyMatrix, ideal: float, test_sizes: Sequence[int] | None 
 
 
 def task_sizes(R: AccuracyMatrix, test_sizes: Sequence[int] | None) -> NDArray[np.float64]:
-    """Return the weight n_j of each task, (T,); all 1 by default. Raises InputError if unfit."""
+    """Return the weight n_j of each task of R, (T,); all 1 by default.
+
+    test_sizes: (T,) numbers of test examples. Raises InputError for another number of them and for
+    one that is not above 0 and at most MOST_EXAMPLES.
+    """
     return _checked_sizes(R.tasks, None if test_sizes is None else tuple(test_sizes))
 
 
+# The same few sizes are asked for after every session of every run; a tuple cannot change.
 @lru_cache(maxsize=64)
 def _checked_sizes(tasks: int, test_sizes: tuple[int, ...] | None) -> NDArray[np.float64]:
-    sizes = np.ones(tasks) if test_sizes is None else np.array(test_sizes, dtype=np.float64)
-    if sizes.shape != (tasks,):
-        raise InputError(f"got {sizes.size} test sizes, expected one for each of {tasks} tasks")
-    if not (np.isfinite(sizes) & (sizes > 0)).all():
-        raise InputError(f"test sizes must be above 0, got {list(sizes)}")
-    sizes.flags.writeable = False
-    return sizes
+    sizes = (1,) * tasks if test_sizes is None else test_sizes
+    if len(sizes) != tasks:
+        raise InputError(f"got {len(sizes)} test sizes, expected one for each of {tasks} tasks")
+    for task, size in enumerate(sizes, 1):
+        if not 0 < size <= MOST_EXAMPLES:
+            raise InputError(
+                f"test sizes must be above 0 and at most {MOST_EXAMPLES}: correct that of task "
+                f"{task}"
+            )
+    weights = np.array(sizes, dtype=np.float64)
+    weights.flags.writeable = False
+    return weights
 
 
 def _later(R: AccuracyMatrix) -> range:
+    """Return the sessions 2..T, over which every Omega is a mean."""
     if R.tasks == 1:
         raise NotMeasured("Omega needs at least 2 sessions: its sum starts at the second")
     return range(2, R.tasks + 1)
-
-
-def _check_session(R: AccuracyMatrix, i: int) -> None:
-    if not 1 <= i <= R.tasks:
-        raise InputError(f"i = {i} is not the number of a session: R has sessions 1..{R.tasks}")
 
 
 def _check_ideal(ideal: float) -> None:

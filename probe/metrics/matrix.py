@@ -19,7 +19,8 @@ class AccuracyMatrix:
     """R[i, j] = test accuracy on task j after training through task i, as fractions in [0, 1].
 
     values: (T+1, T); row i = tasks learned so far (row 0: before any training, the b_j of the
-    GEM paper), column j - 1 = task j in executed order; NaN = not measured.
+    GEM paper), column j - 1 = task j in executed order; NaN = not measured. It is kept as a copy
+    that cannot be written. Raises InputError for another shape and for values outside [0, 1].
 
     >>> R = AccuracyMatrix.square([[0.9, 0.1], [0.5, 0.8]])
     >>> R.tasks, R.measured(2, 1)
@@ -35,18 +36,23 @@ class AccuracyMatrix:
                 f"an accuracy matrix of T tasks has shape (T+1, T) with row 0 before any training, "
                 f"got {values.shape}; use AccuracyMatrix.square for a T x T matrix"
             )
+        # NaN is neither: a cell that was not measured passes.
         bad = np.argwhere((values < 0) | (values > 1))
         if len(bad):
             i, j = (int(k) for k in bad[0])
             raise InputError(
                 f"R[{i},{j + 1}] = {values[i, j]} is outside [0, 1]: give fractions, not percent"
             )
+        # A frozen dataclass lets nobody set `values`; this keeps its cells from being set, too.
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
 
     @classmethod
     def square(cls, values: ArrayLike) -> AccuracyMatrix:
-        """Build R from a (T, T) matrix without the row before any training, which stays NaN."""
+        """Build R from a (T, T) matrix without the row before any training, which stays NaN.
+
+        Raises InputError for another shape and for values outside [0, 1].
+        """
         table = np.array(values, dtype=np.float64)
         if table.ndim != 2 or table.shape[0] != table.shape[1]:
             raise InputError(f"expected a square (T, T) matrix, got shape {table.shape}")
@@ -57,7 +63,7 @@ class AccuracyMatrix:
         """Build R from the T+1 evaluations of one run, tasks in executed order.
 
         mean: over a task's test examples, or over its classes' own accuracies, as Kemker 2018 has
-        it where classes are unbalanced.
+        it where classes are unbalanced. A task without test examples is a column of NaN.
         """
         return cls(np.stack([run.accuracies(mean) for run in runs]))
 
@@ -72,20 +78,22 @@ class AccuracyMatrix:
         Raises NotMeasured, naming the first missing cell, if any of them is NaN, and InputError
         for a cell outside the matrix.
         """
+        # By flat indices, as plain indexing would count a negative i or j from the end.
         try:
             cell = (np.asarray(i), np.subtract(j, 1))
-            places = np.asarray(np.ravel_multi_index(cell, self.values.shape))
+            flat = np.asarray(np.ravel_multi_index(cell, self.values.shape))
         except ValueError:
             raise InputError(f"R[i,j] has i in 0..{self.tasks} and j in 1..{self.tasks}") from None
-        cells = np.asarray(self.values.reshape(-1)[places])
+        cells = np.asarray(self.values.reshape(-1)[flat])
         if self._has_gaps and (missing := np.isnan(cells)).any():
-            row, place = divmod(int(places[missing][0]), self.tasks)
+            row, column = divmod(int(flat[missing][0]), self.tasks)
             when = f"after task {row}" if row else "before any training"
-            raise NotMeasured(f"R[{row},{place + 1}] (task {place + 1} {when}) was not measured")
+            raise NotMeasured(f"R[{row},{column + 1}] (task {column + 1} {when}) was not measured")
         return cells
 
     def cell(self, i: int, j: int) -> float:
         """Return R[i, j]; raises as `measured` does, which takes many times as long for one."""
+        # What is in order is read at once; what is not, `measured` explains.
         if 0 <= i <= self.tasks and 1 <= j <= self.tasks:
             value = float(self.values[i, j - 1])
             if not math.isnan(value):
@@ -94,9 +102,15 @@ class AccuracyMatrix:
 
     def seen(self, k: int) -> NDArray[np.float64]:
         """Return R[k, 1..k], (k,), after k in 1..T tasks; raises as `measured` does."""
-        if not 1 <= k <= self.tasks:
-            raise InputError(f"R[k,1..k] has k in 1..{self.tasks}, got {k}")
+        self.check_task(k)
         return self.measured(k, np.arange(1, k + 1)) if self._has_gaps else self.values[k, :k]
+
+    def check_task(self, k: int, name: str = "k") -> None:
+        """Raise InputError unless k is in 1..T; name: what the caller calls it."""
+        if not 1 <= k <= self.tasks:
+            raise InputError(
+                f"{name} = {k} is not the number of a task: R has tasks 1..{self.tasks}"
+            )
 
     def mean(self, i: ArrayLike, j: ArrayLike) -> float:
         """Return the mean of R[i, j] over index arrays that broadcast, as `measured` reads them.

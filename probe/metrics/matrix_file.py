@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from io import TextIOWrapper
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,6 @@ from numpy.typing import NDArray
 
 from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
-from probe.regular import regular_file
 
 
 def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
@@ -41,16 +39,18 @@ def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
     _check_shape(path, values)
     _check_range(path, values, percent)
     fractions = values / 100 if percent else values
+    # One row more than columns: the first is that before any training.
     whole = len(values) > values.shape[1]
     return AccuracyMatrix(fractions) if whole else AccuracyMatrix.square(fractions)
 
 
 def _read_csv(path: Path) -> NDArray[np.float64]:
     try:
-        with regular_file(path) as file:
-            text = TextIOWrapper(file, encoding="utf-8-sig").read()
+        # Spreadsheets begin their UTF-8 with a byte order mark.
+        text = path.read_text("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8 text: save it as comma-separated UTF-8") from None
+    # Blank lines at the end say nothing; one in between is a row without cells, which is an error.
     lines = [line.split(",") for line in text.rstrip().split("\n")] if text.strip() else []
     for number, cells in enumerate(lines, 1):
         if len(cells) != len(lines[0]):
@@ -76,7 +76,7 @@ def _number(path: Path, line: int, column: int, cell: str) -> float:
 
 
 def _read_npy(path: Path) -> NDArray[np.float64]:
-    with regular_file(path) as file:
+    with path.open("rb") as file:
         # A corrupt header makes numpy raise anything from ValueError to tokenize.TokenError.
         try:
             values = np.lib.format.read_array(file, allow_pickle=False)
@@ -104,10 +104,12 @@ def _check_range(path: Path, values: NDArray[np.float64], percent: bool) -> None
     if np.isnan(values).all():
         raise InputError(f"{path} holds no number: fill in the cells that were measured")
     top = 100 if percent else 1
+    # Compared with NaN everything is False: what was not measured is not out of range.
     outside = np.argwhere((values < 0) | (values > top))
     if not len(outside):
         return
     row, column = (int(k) for k in outside[0])
+    # Percentages are suggested only where all cells could be some.
     percentages = not percent and np.nanmin(values) >= 0 and np.nanmax(values) <= 100
     remedy = "pass --percent if these are percentages" if percentages else "correct this cell"
     raise InputError(

@@ -1,24 +1,86 @@
-"""Every matrix metric of the literature at once, and the reason for each that cannot be had."""
+"""Every matrix metric of the literature at once, and the reason for each that cannot be had.
+
+To add a metric, write it as a function of R in the module of its paper, with a docstring that says
+what it is, and give it one line in METRICS: the scorecard, `probe metrics`, the tables of studies
+and `probe list` then have it.
+"""
 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from typing import TypeVar
+from dataclasses import dataclass
 
 from probe.errors import NotMeasured
 from probe.metrics import chaudhry, diaz_rodriguez, gem, kemker
 from probe.metrics.matrix import AccuracyMatrix
 
 Number = float | None
-Metric = Callable[[AccuracyMatrix], float]
-MetricAfter = Callable[[AccuracyMatrix, int], float]
-Given = TypeVar("Given")
 
-NO_IDEAL = "needs the ideal accuracy: offline, on the first task's test data (--ideal)"
-NO_REFERENCE = "needs a reference, the accuracy matrix of the cumulative learner (--reference)"
+# What to say where an input is left out; test sizes are not missed: tasks then weigh the same.
+_MISSING = {
+    "ideal": "needs the ideal accuracy: offline, on the first task's test data (--ideal)",
+    "reference": "needs a reference, the accuracy matrix of the cumulative learner (--reference)",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """A function of R, (T+1, T), and of what else is known; its paper and name are its own.
+
+    after: what the function calls the number k of tasks learned, if it is defined after each task;
+    needs: the inputs of `scorecard` that it takes beside R, as keywords of the same names.
+    """
+
+    function: Callable[..., float]
+    after: str | None = None
+    needs: Sequence[str] = ()
+
+    @property
+    def paper(self) -> str:
+        """The module of the function, such as `gem`."""
+        return self.function.__module__.rpartition(".")[2]
+
+    @property
+    def name(self) -> str:
+        """The name of the function, such as `bwt`."""
+        return self.function.__name__
+
+    def of(self, R: AccuracyMatrix, inputs: Mapping[str, object], k: int | None = None) -> float:
+        """Return the metric of R, (T+1, T), after k tasks if it is defined after each.
+
+        inputs: by name, those of `scorecard`. Raises NotMeasured for a missing input or cell.
+        """
+        given = {name: inputs[name] for name in self.needs}
+        for name, value in given.items():
+            if value is None and name in _MISSING:
+                raise NotMeasured(_MISSING[name])
+        if self.after:
+            given[self.after] = k
+        return self.function(R, **given)
+
+
+METRICS = (
+    Metric(function=gem.acc),
+    Metric(function=gem.bwt),
+    Metric(function=gem.fwt),
+    Metric(function=diaz_rodriguez.accuracy),
+    Metric(function=diaz_rodriguez.bwt),
+    Metric(function=diaz_rodriguez.rem),
+    Metric(function=diaz_rodriguez.bwt_plus),
+    Metric(function=diaz_rodriguez.fwt),
+    Metric(function=chaudhry.average_accuracy, after="k"),
+    Metric(function=chaudhry.forgetting, after="k"),
+    Metric(function=chaudhry.intransigence, after="k", needs=["reference"]),
+    Metric(function=kemker.alpha_base, after="i"),
+    Metric(function=kemker.alpha_new, after="i"),
+    Metric(function=kemker.alpha_all, after="i", needs=["test_sizes"]),
+    Metric(function=kemker.omega_base, needs=["ideal"]),
+    Metric(function=kemker.omega_new),
+    Metric(function=kemker.omega_all, needs=["ideal", "test_sizes"]),
+)
+"""All metrics of a matrix, paper by paper, in the order in which they are shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,91 +130,21 @@ def scorecard(
     >>> card.not_measured["gem.fwt"]
     'R[0,2] (task 2 before any training) was not measured'
     """
+    # Checked once here: wrong sizes are the caller's mistake, and no reason for a gap.
     kemker.task_sizes(R, test_sizes)
-    tried = _Attempts(R)
-    values: dict[str, Mapping[str, Number | list[Number]]] = {
-        "gem": tried.once("gem", _GEM),
-        "diaz_rodriguez": tried.once("diaz_rodriguez", _DIAZ_RODRIGUEZ),
-        "chaudhry": tried.after_each_task("chaudhry", _chaudhry(reference)),
-        "kemker": {
-            **tried.after_each_task("kemker", _alphas(test_sizes)),
-            **tried.once("kemker", _omegas(ideal, test_sizes)),
-        },
-    }
-    return Scorecard(values=values, not_measured=tried.reasons)
+    inputs = {"reference": reference, "ideal": ideal, "test_sizes": test_sizes}
+    values: defaultdict[str, dict[str, Number | list[Number]]] = defaultdict(dict)
+    reasons: dict[str, str] = {}
 
-
-_GEM: dict[str, Metric] = {"acc": gem.acc, "bwt": gem.bwt, "fwt": gem.fwt}
-
-_DIAZ_RODRIGUEZ: dict[str, Metric] = {
-    "accuracy": diaz_rodriguez.accuracy,
-    "bwt": diaz_rodriguez.bwt,
-    "rem": diaz_rodriguez.rem,
-    "bwt_plus": diaz_rodriguez.bwt_plus,
-    "fwt": diaz_rodriguez.fwt,
-}
-
-
-def _chaudhry(reference: AccuracyMatrix | None) -> dict[str, MetricAfter]:
-    def intransigence(R: AccuracyMatrix, k: int) -> float:
-        return chaudhry.intransigence(R, _given(reference, NO_REFERENCE), k)
-
-    return {
-        "average_accuracy": chaudhry.average_accuracy,
-        "forgetting": chaudhry.forgetting,
-        "intransigence": intransigence,
-    }
-
-
-def _alphas(test_sizes: Sequence[int] | None) -> dict[str, MetricAfter]:
-    return {
-        "alpha_base": kemker.alpha_base,
-        "alpha_new": kemker.alpha_new,
-        "alpha_all": lambda R, i: kemker.alpha_all(R, i, test_sizes),
-    }
-
-
-def _omegas(ideal: float | None, test_sizes: Sequence[int] | None) -> dict[str, Metric]:
-    return {
-        "omega_base": lambda R: kemker.omega_base(R, _given(ideal, NO_IDEAL)),
-        "omega_new": kemker.omega_new,
-        "omega_all": lambda R: kemker.omega_all(R, _given(ideal, NO_IDEAL), test_sizes),
-    }
-
-
-def _given(value: Given | None, reason: str) -> Given:
-    if value is None:
-        raise NotMeasured(reason)
-    return value
-
-
-@dataclass(frozen=True)
-class _Attempts:
-    """Metrics of R tried one by one; `reasons` collects why some could not be had."""
-
-    R: AccuracyMatrix
-    reasons: dict[str, str] = field(default_factory=dict)
-
-    def once(self, paper: str, metrics: Mapping[str, Metric]) -> dict[str, Number]:
-        return {
-            name: self._number(f"{paper}.{name}", partial(metric, self.R))
-            for name, metric in metrics.items()
-        }
-
-    def after_each_task(
-        self, paper: str, metrics: Mapping[str, MetricAfter]
-    ) -> dict[str, list[Number]]:
-        return {
-            name: [
-                self._number(f"{paper}.{name}[{k}]", partial(metric, self.R, k))
-                for k in range(1, self.R.tasks + 1)
-            ]
-            for name, metric in metrics.items()
-        }
-
-    def _number(self, name: str, metric: Callable[[], float]) -> Number:
+    def tried(metric: Metric, k: int | None = None) -> Number:
         try:
-            return metric()
+            return metric.of(R, inputs, k)
         except NotMeasured as reason:
-            self.reasons[name] = str(reason)
+            after = "" if k is None else f"[{k}]"
+            reasons[f"{metric.paper}.{metric.name}{after}"] = str(reason)
             return None
+
+    for metric in METRICS:
+        each = [tried(metric, k) for k in range(1, R.tasks + 1)] if metric.after else tried(metric)
+        values[metric.paper][metric.name] = each
+    return Scorecard(values=values, not_measured=reasons)

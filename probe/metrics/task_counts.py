@@ -1,4 +1,4 @@
-"""Confusion counts of the test data of several tasks, from which each task's own can be told."""
+"""Confusion matrices of the test data of several tasks, from which each task's own can be told."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class TaskCounts:
     """One evaluation on the test data of T tasks.
 
     tasks: the classes of each; tables: where no two tasks share a class, one (K, K) table of all
-    test data, as an example's class tells its task; otherwise one table per task. Places of tasks
-    count from 1.
+    test data, as an example's class tells its task; otherwise one table per task. Raises
+    InputError for more or fewer tables.
     """
 
     tasks: tuple[tuple[int, ...], ...]
     tables: tuple[Counts, ...]
 
     def __post_init__(self) -> None:
-        expected = len(self.tasks) if shared(self.tasks) else 1
+        expected = len(self.tasks) if share_classes(self.tasks) else 1
         if len(self.tables) != expected:
             raise InputError(f"got {len(self.tables)} tables of counts, expected {expected}")
 
@@ -46,11 +46,12 @@ class TaskCounts:
     ) -> TaskCounts:
         """Count N labels and predictions, (N,) in 0..K-1, K = classes.
 
-        The test data of the tasks lie one after the other, sizes: how many each task has.
+        The test data of the tasks lie one after the other; sizes: (T,), how many each task has;
+        tasks: the classes of each. Raises InputError if these do not fit together.
 
         >>> both = TaskCounts.of([0, 1, 0, 1], [0, 1, 0, 0], [2, 2], [[0, 1], [0, 1]], classes=2)
-        >>> both.accuracy(1), both.accuracy(2)
-        (1.0, 0.5)
+        >>> both.accuracies().tolist(), both.test_sizes().tolist()
+        ([1.0, 0.5], [2, 2])
         """
         y, p = np.asarray(true), np.asarray(predicted)
         groups = tuple(tuple(task) for task in tasks)
@@ -58,24 +59,22 @@ class TaskCounts:
             raise InputError(
                 f"sizes {list(sizes)} do not fit {len(y)} examples, {len(groups)} tasks"
             )
-        ends: list[int] = np.cumsum(sizes)[:-1].tolist() if shared(groups) else []
+        # Where no class is shared one table holds all: the class of an example tells its task.
+        ends: list[int] = np.cumsum(sizes)[:-1].tolist() if share_classes(groups) else []
         parts = zip(np.split(y, ends), np.split(p, ends), strict=True)
         return cls(tasks=groups, tables=tuple(Counts.of(a, b, classes) for a, b in parts))
 
     @property
     def total(self) -> Counts:
-        """The counts of all test data together."""
+        """The counts (K, K) of all test data together."""
         return Counts(np.sum([counts.table for counts in self.tables], axis=0))
 
-    def accuracy(self, place: int, mean: Mean = "examples") -> float:
-        """Return the accuracy on a task's test data, in [0, 1]; NaN if it has none."""
-        self._own(place)
-        return float(self.accuracies(mean)[place - 1])
-
     def accuracies(self, mean: Mean = "examples") -> NDArray[np.float64]:
-        """Return the accuracy on each task's test data, (T,), in [0, 1]; NaN where it has none."""
-        tables = np.array([counts.table for counts in self.tables])
-        true, right = tables.sum(axis=2), tables.diagonal(axis1=1, axis2=2)
+        """Return the accuracy on each task's test data, (T,), in [0, 1]; NaN where it has none.
+
+        mean: over the test examples, or over the classes' own accuracies.
+        """
+        true, right = self._per_class()
         own = _members(self.tasks, true.shape[1])
         if mean == "examples":
             return _ratio((right * own).sum(axis=1), (true * own).sum(axis=1))
@@ -83,10 +82,10 @@ class TaskCounts:
         each = zip(np.broadcast_to(by_class, own.shape), self.tasks, strict=True)
         return np.array([_mean(row[list(classes)]) for row, classes in each])
 
-    def test_size(self, place: int) -> int:
-        """Return the number of test examples of a task."""
-        table, classes = self._own(place)
-        return int(table.table[list(classes)].sum())
+    def test_sizes(self) -> NDArray[np.int64]:
+        """Return the number of test examples of each task, (T,)."""
+        true, _ = self._per_class()
+        return np.asarray((true * _members(self.tasks, true.shape[1])).sum(axis=1))
 
     def f1(self) -> NDArray[np.float64]:
         """Return each task's micro-F1, (T,), see `probe.metrics.murata.task_f1`.
@@ -96,6 +95,7 @@ class TaskCounts:
         """
         if len(self.tables) == 1:
             return task_f1(self.tables[0], self.tasks)
+        # All tasks at once, to the bit what `task_f1` gives of each table.
         tables = np.array([counts.table for counts in self.tables])
         own = _members(self.tasks, tables.shape[1])
         true, predicted = ((tables.sum(axis=axis) * own).sum(axis=1) for axis in (2, 1))
@@ -105,14 +105,15 @@ class TaskCounts:
         right = (tables.diagonal(axis1=1, axis2=2) * own).sum(axis=1)
         return np.asarray(2 * right / (true + predicted))
 
-    def _own(self, place: int) -> tuple[Counts, tuple[int, ...]]:
-        if not 1 <= place <= len(self.tasks):
-            raise InputError(f"there is no task {place}: places count from 1 to {len(self.tasks)}")
-        return self.tables[place - 1 if len(self.tables) > 1 else 0], self.tasks[place - 1]
+    def _per_class(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return how often each class is true, and is right: (1, K) for all tasks, or (T, K)."""
+        tables = np.array([counts.table for counts in self.tables])
+        return tables.sum(axis=2), tables.diagonal(axis1=1, axis2=2)
 
 
+# Both are asked for each evaluation of a study, always with the same few tasks.
 @lru_cache(maxsize=64)
-def shared(tasks: tuple[tuple[int, ...], ...]) -> bool:
+def share_classes(tasks: tuple[tuple[int, ...], ...]) -> bool:
     """Whether some class is in more than one task."""
     listed = [c for task in tasks for c in task]
     return len(set(listed)) < len(listed)
@@ -130,6 +131,7 @@ def _members(tasks: tuple[tuple[int, ...], ...], classes: int) -> NDArray[np.int
 
 
 def _ratio(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return part / whole, elementwise, NaN where the whole is 0."""
     ratio = np.full(whole.shape, np.nan)
     np.divide(part, whole, out=ratio, where=whole > 0)
     return ratio

@@ -35,13 +35,14 @@ def equal_width(x: NDArray[np.floating[Any]], bins: int) -> Codes:
         raise InputError(f"features can be put into 2 to {MOST_BINS} bins, not {bins}")
     if x.ndim != 2 or not x.size or not np.isfinite(x).all():
         raise InputError(f"expected finite features (N, D) to put into bins, got shape {x.shape}")
+    # Feature by feature in memory, as all that uses them takes a feature at a time.
     codes = np.zeros(x.shape, dtype=np.uint8, order="F")
     for feature in range(x.shape[1]):
         values = x[:, feature].astype(np.float64)
         low, high = values.min(), values.max()
         if low < high:
-            share = (values - low) / (high - low)
-            codes[:, feature] = np.minimum(share * bins, bins - 1)
+            position = (values - low) / (high - low)
+            codes[:, feature] = np.minimum(position * bins, bins - 1)
     return codes
 
 
@@ -62,6 +63,7 @@ def minimum_description(x: NDArray[np.floating[Any]], labels: NDArray[np.integer
         got = f"{labels.dtype} of shape {labels.shape}"
         raise InputError(f"expected a class number from 0 for each of {len(x)} examples, got {got}")
     classes = int(labels.max()) + 1
+    # In place: a level's bin is the number of cuts at or below it.
     for level in levels.T:
         table = np.bincount(level * np.intp(classes) + labels, minlength=MOST_BINS * classes)
         cuts = list(_cuts(table.reshape(MOST_BINS, classes)))
@@ -79,11 +81,15 @@ def _cuts(table: NDArray[np.int64], first: int = 0) -> Iterator[int]:
 
 
 def _best_cut(table: NDArray[np.int64]) -> int | None:
-    """Return the row that begins the second part of the best cut, or None if none is worth it."""
+    """Return the row that begins the second part of the best cut, or None if none is worth it.
+
+    table: (levels, K) numbers of examples; N, k, k1, k2 and delta are those of Fayyad & Irani.
+    """
     whole, left = table.sum(0), table.cumsum(0)[:-1]
     parts = np.stack([left, whole - left])
     sizes, entropies, N = parts.sum(2), _entropy(parts), whole.sum()
     within = (sizes * entropies).sum(0) / N
+    # A cut that leaves a part without examples is none.
     within[(sizes == 0).any(0)] = np.inf
     if not np.isfinite(within).any():
         return None
@@ -99,5 +105,5 @@ def _best_cut(table: NDArray[np.int64]) -> int | None:
 
 def _entropy(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the entropy in bits of the counts along the last axis; of none at all, 0."""
-    shares = counts / np.maximum(counts.sum(-1, keepdims=True), 1)
-    return np.asarray(entr(shares).sum(-1) / np.log(2))
+    p = counts / np.maximum(counts.sum(-1, keepdims=True), 1)
+    return np.asarray(entr(p).sum(-1) / np.log(2))

@@ -43,6 +43,7 @@ def symmetric_uncertainty(codes: Codes) -> NDArray[np.float64]:
     joint = np.zeros((len(bins), len(bins)))
     for first, last in _blocks(bins):
         joint[first:last, first:] = rows(codes[:, first:], bins[first:], last - first)
+    # The upper half is copied to the lower one, which makes SU symmetric to the last bit.
     joint = np.triu(joint) + np.triu(joint, 1).T
     H = joint.diagonal()
     return _uncertainty(H[:, None], H, joint)
@@ -147,11 +148,13 @@ def _with_each(x: Codes, codes: Codes, features: Sequence[int] | Codes) -> NDArr
 
 
 def _joint_counts(x: Codes, y: Codes) -> NDArray[np.intp]:
+    """Return how many of N examples are in each bin of x, (N,), and of y, (N,): (bins, bins)."""
     rows, columns = int(x.max()) + 1, int(y.max()) + 1
     return np.bincount(x * np.intp(columns) + y, minlength=rows * columns).reshape(rows, columns)
 
 
 def _entropy(counts: NDArray[np.intp]) -> float:
+    """Return the entropy in bits of counts of any shape."""
     # Sorted: other names for the bins give the same bits, as FCBF needs to see what is equal.
     p = np.sort(counts[counts > 0]) / counts.sum()
     return float(-(p * np.log2(p)).sum())
@@ -160,6 +163,7 @@ def _entropy(counts: NDArray[np.intp]) -> float:
 def _uncertainty(
     H_x: NDArray[np.float64], H_y: NDArray[np.float64], H_xy: NDArray[np.float64]
 ) -> NDArray[np.float64]:
+    """Return SU from the entropies of each variable and of both together."""
     total = H_x + H_y
     shared = np.divide(2 * (total - H_xy), total, out=np.zeros_like(H_xy), where=total > 0)
     return np.clip(shared, 0, 1).round(12)

@@ -36,34 +36,37 @@ class Redundancy:
 def write_redundancy(folder: Path, found: Redundancy) -> Path:
     """Write folder/DATA.csv, whole or not at all, and return its path.
 
-    A row per feature: its number of bins, its place in FCBF's selection (from 1; empty if it is
+    A row per feature: its number of bins, its rank in FCBF's selection (from 1; empty if it is
     redundant or irrelevant), its SU with the class and with each feature up to itself, rounded to 4
     decimals. The matrix is symmetric: its upper half is left empty. Raises InputError if the file
     cannot be written.
     """
     path = folder / f"{found.data}.csv"
-    place = {feature: str(k) for k, feature in enumerate(found.selected, start=1)}
+    rank = {feature: str(k) for k, feature in enumerate(found.selected, start=1)}
     D = len(found.bins)
     with replacing(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([*_COLUMNS, *range(D)])
         for k in range(D):
             numbers = [_text(found.with_class[k]), *map(_text, found.between[k, : k + 1])]
-            row = [found.discretization, k, found.bins[k], place.get(k, ""), *numbers]
+            row = [found.discretization, k, found.bins[k], rank.get(k, ""), *numbers]
             writer.writerow([*row, *[""] * (D - 1 - k)])
     return path
 
 
 def read_redundancy(path: Path) -> Redundancy:
-    """Read what `write_redundancy` wrote; raises InputError if the file is not of this kind."""
+    """Read what `write_redundancy` wrote, the upper half of the matrix from its lower one.
+
+    Raises InputError if the file cannot be read or is not of this kind.
+    """
     try:
         with path.open(newline="", encoding="utf-8") as file:
             header, *rows = csv.reader(file)
         if header != [*_COLUMNS, *map(str, range(len(rows)))] or not rows:
             raise ValueError("other columns")
-        words, _, bins, places, with_class, *between = zip(*rows, strict=True)
+        words, _, bins, ranks, with_class, *between = zip(*rows, strict=True)
         lower = np.array([[float(cell or 0) for cell in row] for row in zip(*between, strict=True)])
-        chosen = sorted((int(place), k) for k, place in enumerate(places) if place)
+        chosen = sorted((int(rank), k) for k, rank in enumerate(ranks) if rank)
         return Redundancy(
             data=path.stem,
             discretization=words[0],

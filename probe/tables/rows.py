@@ -1,18 +1,64 @@
-"""Tidy tables: the rows that a study writes and that figures read, in and out of CSV."""
+"""Tidy tables: the rows that a study writes and that figures read, in and out of CSV.
+
+A kind of row is a dataclass whose annotations say what each column can hold; every cell is checked
+against them when a table is written and again when it is read.
+"""
 
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
-from io import TextIOWrapper
+from dataclasses import dataclass
 from operator import attrgetter, getitem
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from types import GenericAlias
+from typing import Annotated, Any, Literal, TextIO, TypeVar, get_type_hints
+
+import numpy as np
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, WrapValidator
+from pydantic_core import ErrorDetails
 
 from probe.errors import InputError
-from probe.regular import regular_file
-from probe.tables.cells import Known, column
+from probe.validation import expected, problems, shown
+
+MOST = 100_000
+"""The largest step, place, depth or seed, and the most seeds: in a file, more is damage."""
+
+LARGEST = 1e15
+"""The largest number that is not whole, either way: beyond it figures have no axis."""
+
+Measure = Literal["accuracy", "pra", "f1"]
+"""What a row can be a measurement of."""
+
+
+def _plain(value: object) -> object:
+    """Return the Python number that a NumPy scalar is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _or_none(cell: object) -> object:
+    """Return None for an empty cell of a file."""
+    return None if cell == "" else cell
+
+
+def _or_nan(cell: Any, bounded: Callable[[Any], float]) -> float:
+    """Return NaN for an empty cell and for NaN itself, which lies within no bounds."""
+    # NaN alone differs from itself.
+    return math.nan if cell == "" or cell != cell else bounded(cell)
+
+
+_MOST_KNOWN = 100_000  # texts; where more differ, remembering them costs more than it saves
+
+_Text = Annotated[str, Field(max_length=csv.field_size_limit())]
+_From0 = Annotated[int, Field(ge=0, le=MOST)]
+_From1 = Annotated[int, Field(ge=1, le=MOST)]
+_Amount = Annotated[int, Field(ge=0, lt=2**63)]
+_Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST), WrapValidator(_or_nan)]
+_Positive = Annotated[float, Field(ge=0, le=LARGEST), WrapValidator(_or_nan)]
+_From0OrNone = Annotated[_From0 | None, BeforeValidator(_or_none)]
+_From1OrNone = Annotated[_From1 | None, BeforeValidator(_or_none)]
+_AmountOrNone = Annotated[_Amount | None, BeforeValidator(_or_none)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,15 +76,15 @@ class Row:
     network: str
     learner: str
     order: str
-    seed: int
-    step: int | None = None
+    seed: _From0
+    step: _From0OrNone = None
     head: str = ""
     feature: str = ""
-    depth: int | None = None
-    measure: str
-    place: int | None = None
+    depth: _From1OrNone = None
+    measure: Measure
+    place: _From1OrNone = None
     task: str = ""
-    value: float
+    value: _Number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,28 +96,28 @@ class SummaryRow:
 
     learner: str
     feature: str
-    depth: int
-    measure: str
-    place: int | None
-    mean: float
-    std: float
-    seeds: int
+    depth: _From1
+    measure: Measure
+    place: _From1OrNone
+    mean: _Number
+    std: _Positive
+    seeds: _From1
 
 
 @dataclass(frozen=True, kw_only=True)
 class MetricRow:
     """One metric of one paper for one learner: mean and sample standard deviation over seeds.
 
-    `head` as in `Row`; empty where it makes no difference.
+    `head` as in `Row`; empty where it makes no difference. `std` is NaN for a single seed.
     """
 
     learner: str
     paper: str
     metric: str
     head: str
-    mean: float
-    std: float
-    seeds: int
+    mean: _Number
+    std: _Positive
+    seeds: _From1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,40 +130,45 @@ class LearnerRow:
 
     learner: str
     kind: str
-    per_class: int | None
-    total: int | None
+    per_class: _AmountOrNone
+    total: _AmountOrNone
     sampling: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class CostRow:
-    """What learning a task cost in one run, see `Cost`; step: its place, from 1."""
+    """What learning a task cost in one run, in bytes and multiply-adds.
 
-    learner: str
-    order: str
-    seed: int
-    step: int
-    parameter_bytes: int
-    carried_bytes: int
-    stored_bytes: int
-    train_bytes: int
-    ops_one_pass: int
-    ops: int
-    kept_bytes: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class TimeRow:
-    """How long a task took to learn in one run; step: its place, from 1.
-
-    seconds: of the processor on a CPU, where one thread works; of the clock elsewhere.
+    step: the task's position in the executed order, from 1; all else as in
+    `probe.training.costs.Cost`.
     """
 
     learner: str
     order: str
-    seed: int
-    step: int
-    seconds: float
+    seed: _From0
+    step: _From0
+    parameter_bytes: _Amount
+    carried_bytes: _Amount
+    stored_bytes: _Amount
+    train_bytes: _Amount
+    ops_one_pass: _Amount
+    ops: _Amount
+    kept_bytes: _Amount
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeRow:
+    """How long a task took to learn in one run.
+
+    step: the task's position in the executed order, from 1; seconds: of the processor on a CPU,
+    where one thread works; of the clock elsewhere.
+    """
+
+    learner: str
+    order: str
+    seed: _From0
+    step: _From0
+    seconds: _Positive
 
 
 AnyRow = TypeVar("AnyRow", Row, SummaryRow, MetricRow, LearnerRow, CostRow, TimeRow)
@@ -129,22 +180,35 @@ Cells = Mapping[str, Any]
 def write_table(path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> None:
     """Write rows of one kind as CSV that reads back bit for bit, lines ending with a line feed.
 
-    Raises InputError for a cell that would not: it is not of its column's type or in its range (see
-    `probe.tables.cells`), or no Unicode.
+    rows may be a generator: they are written as they come, and a large table is never in memory as
+    a whole. None and NaN are empty cells; NumPy's scalars are the numbers that they are. Raises
+    InputError for a cell that would not read back: it is not of its column's type, not in its
+    range, or no Unicode.
     """
-    names = [field.name for field in fields(kind)]
-    writers = [column(field.name, str(field.type)).write for field in fields(kind)]
-    cells = attrgetter(*names)
+    types = _types(kind)
+    cells = attrgetter(*types)
+    line: Any = GenericAlias(tuple, tuple(types.values()))
+    check = TypeAdapter(line).validate_python
+
+    # A line is checked as one tuple, which takes a third of the time of checking cell by cell; and
+    # strictly: from a file "3" is a number, in a row it is a mistake.
+    def checked(row: AnyRow) -> list[Any]:
+        # NumPy's scalars are rare, and looking for them in every row would take longer.
+        try:
+            line = check(cells(row), strict=True)
+        except ValidationError:
+            line = check(tuple(map(_plain, cells(row))), strict=True)
+        return [None if cell != cell else cell for cell in line]
+
     try:
         with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(_Lines(file), lineterminator="\r\n")
-            writer.writerow(names)
-            writer.writerows(
-                [write(cell) for write, cell in zip(writers, cells(row), strict=True)]
-                for row in rows
-            )
-    except UnicodeEncodeError as error:
-        raise InputError(f"{path} cannot hold {error.object[:40]!r}: it is not Unicode") from None
+            writer = csv.writer(_LineFeeds(file), lineterminator="\r\n")
+            writer.writerow(types)
+            writer.writerows(map(checked, rows))
+    except ValidationError as error:
+        detail = next(problems(error))
+        column = list(types)[int(detail["loc"][0])]
+        raise InputError(f"{path} cannot be written: {_problem(column, detail)}") from None
 
 
 def read_table(
@@ -152,37 +216,71 @@ def read_table(
 ) -> list[AnyRow]:
     """Read a CSV that `write_table` wrote; raises InputError naming the file, line and column.
 
-    It does so for every cell that `write_table` refuses. wanted: whether the cells of a line become
-    a row, of which a large table has too many to make them for nothing.
+    It does so for every cell that `write_table` refuses, also in lines that are not wanted. wanted:
+    whether the cells of a line, checked, become a row, of which a large table has too many to make
+    them for nothing. Lines may end as any system ends them.
     """
-    names = {field.name: str(field.type) for field in fields(kind)}
-    known = {name: Known(column(name, of)) for name, of in names.items()}
+    types = _types(kind)
+    known = [_Known(column, of) for column, of in types.items()]
+    rows = []
     try:
-        with regular_file(path) as file, TextIOWrapper(file, encoding="utf-8", newline="") as text:
-            reader = csv.reader(text)
-            if next(reader, []) != list(names):
-                raise InputError(f"{path}: expected the columns {','.join(names)}")
-            each = (_cells(path, reader.line_num, line, known) for line in reader)
-            return [kind(**cells) for cells in each if wanted(cells)]
+        with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.reader(file)
+            if next(reader, []) != list(types):
+                raise InputError(f"{path}: expected the columns {','.join(types)}")
+            for line in reader:
+                if len(line) != len(types):
+                    raise InputError(
+                        f"{path}, line {reader.line_num} has {len(line)} cells, expected "
+                        f"{len(types)}"
+                    )
+                cells = dict(zip(types, map(getitem, known, line), strict=True))
+                if wanted(cells):
+                    rows.append(kind(**cells))
+    except _WrongCell as error:
+        raise InputError(
+            f"{path}, line {reader.line_num}: {error}: write the tables again with `probe run`"
+        ) from None
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): run the study first") from None
     except (csv.Error, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not a table of this study ({error})") from None
+    return rows
 
 
-def _cells(path: Path, number: int, line: list[str], known: Mapping[str, Known]) -> dict[str, Any]:
-    if len(line) != len(known):
-        raise InputError(f"{path}, line {number} has {len(line)} cells, expected {len(known)}")
-    try:
-        return dict(zip(known, map(getitem, known.values(), line), strict=True))
-    except InputError as error:
-        raise InputError(
-            f"{path}, line {number}: {error}: write the tables again with `probe run`"
-        ) from None
+class _WrongCell(Exception):
+    """A cell is not what its column can hold; the message says why."""
+
+
+class _Known(dict[str, Any]):
+    """What the texts of a column stand for: checked but once each, as most come again and again."""
+
+    def __init__(self, column: str, of: Any) -> None:
+        self._column = column
+        self._check = TypeAdapter[Any](of).validate_python
+
+    def __missing__(self, text: str) -> Any:
+        try:
+            value = self._check(text)
+        except ValidationError as error:
+            raise _WrongCell(_problem(self._column, next(problems(error)))) from None
+        if len(self) < _MOST_KNOWN:
+            self[text] = value
+        return value
+
+
+def _types(kind: type) -> dict[str, Any]:
+    """Return the type of the cells of each column, as `TypeAdapter` takes it."""
+    types = get_type_hints(kind, include_extras=True)
+    return {column: _Text if of is str else of for column, of in types.items()}
+
+
+def _problem(column: str, detail: ErrorDetails) -> str:
+    return f"{shown(detail['input'])} cannot be the value of {column}, {expected(detail)}"
 
 
 @dataclass(frozen=True)
-class _Lines:
+class _LineFeeds:
     """Lets lines end with a line feed alone.
 
     csv quotes a cell that holds what its own lines end with: it has to be both, or a carriage

@@ -1,4 +1,4 @@
-"""What the rows of a study say in all: orders averaged within a seed, then seeds."""
+"""What the rows of a study say as a whole: means over the orders of a seed, then over seeds."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 
 from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.over_seeds import over_seeds
-from probe.tables.rows import Row, SummaryRow, TimeRow
+from probe.metrics.mean_over_seeds import mean_over_seeds
+from probe.tables.rows import Measure, Row, SummaryRow, TimeRow
 
-MEASURES = ("pra", "f1")
+MEASURES: tuple[Measure, ...] = ("pra", "f1")
 """The measures that `summarize` keeps, in the order in which it lists them."""
 
 _Cells = defaultdict[tuple[int, int], list[tuple[int, float]]]  # by step, place: seed, value
@@ -23,7 +23,7 @@ class Group(NamedTuple):
     """What a line of the summary is the mean of, see `Row`; place: None for `pra`."""
 
     learner: str
-    measure: str
+    measure: Measure
     depth: int
     feature: str
     place: int | None
@@ -42,6 +42,7 @@ def summarize(rows: Iterable[Row]) -> list[SummaryRow]:
     learners = list(dict.fromkeys(row.learner for row in table))
     groups: defaultdict[Group, list[tuple[int, float]]] = defaultdict(list)
     for row in table:
+        # Accuracies are cells of R, which `mean_accuracies` averages.
         if row.measure in MEASURES:
             groups[_group(row)].append((row.seed, row.value))
     return summarize_groups(groups, learners)
@@ -52,28 +53,16 @@ def summarize_groups(
 ) -> list[SummaryRow]:
     """Return what `summarize` returns, from the (seed, value) pairs of each group.
 
-    learners: in the order in which they are listed.
+    learners: in the order in which they are listed. The same groups give the same rows, to the last
+    bit, in whatever order they and their pairs come.
     """
 
     def rank(group: Group) -> tuple[int, int, int, int]:
         measure = MEASURES.index(group.measure)
         return learners.index(group.learner), measure, group.depth, group.place or 0
 
-    summary = []
-    for group in sorted(groups, key=rank):
-        if spread := over_seeds(groups[group]):
-            row = SummaryRow(
-                learner=group.learner,
-                feature=group.feature,
-                depth=group.depth,
-                measure=group.measure,
-                place=group.place,
-                mean=spread.mean,
-                std=spread.std,
-                seeds=spread.seeds,
-            )
-            summary.append(row)
-    return summary
+    means = ((group, mean_over_seeds(groups[group])) for group in sorted(groups, key=rank))
+    return [SummaryRow(**group._asdict(), **vars(found)) for group, found in means if found]
 
 
 def mean_accuracies(rows: Iterable[Row]) -> dict[str, AccuracyMatrix]:
@@ -93,9 +82,10 @@ def mean_accuracies(rows: Iterable[Row]) -> dict[str, AccuracyMatrix]:
 
 
 def training_seconds(times: Iterable[TimeRow]) -> dict[str, float]:
-    """Return how long each learner trained in all: the mean over seeds of means over orders.
+    """Return how many seconds each learner trained in all: the mean over seeds of means of orders.
 
-    A run counts once it has learned as many tasks as any other has.
+    A run counts once it has learned as many tasks as any other has; learners are in the order in
+    which such a run first appears.
 
     >>> row = TimeRow(learner="er", order="0", seed=0, step=1, seconds=1.5)
     >>> training_seconds([row, TimeRow(learner="er", order="0", seed=0, step=2, seconds=2.5)])
@@ -104,13 +94,14 @@ def training_seconds(times: Iterable[TimeRow]) -> dict[str, float]:
     runs: defaultdict[tuple[str, str, int], dict[int, float]] = defaultdict(dict)
     for row in times:
         runs[row.learner, row.order, row.seed][row.step] = row.seconds
+    # A run that is not finished took less time because it did less.
     last = max((max(run) for run in runs.values()), default=0)
     whole: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
     for (learner, _, seed), run in runs.items():
         if last in run:
             whole[learner].append((seed, sum(run.values())))
-    spreads = {learner: over_seeds(sums) for learner, sums in whole.items()}
-    return {learner: spread.mean for learner, spread in spreads.items() if spread}
+    means = {learner: mean_over_seeds(sums) for learner, sums in whole.items()}
+    return {learner: found.mean for learner, found in means.items() if found}
 
 
 def _group(row: Row) -> Group:
@@ -120,6 +111,7 @@ def _group(row: Row) -> Group:
 
 def _mean_matrix(learner: str, cells: _Cells) -> AccuracyMatrix:
     tasks = max(map(max, cells))
+    # A damaged step or place could ask for a matrix of any size.
     if len(cells) < tasks:
         raise InputError(
             f"the accuracies of {learner!r} name {tasks} tasks, but have {len(cells)} cells of R: "
@@ -127,12 +119,13 @@ def _mean_matrix(learner: str, cells: _Cells) -> AccuracyMatrix:
         )
     values = np.full((tasks + 1, tasks), np.nan)
     for (step, place), measured in cells.items():
-        if spread := over_seeds(measured):
-            values[step, place - 1] = spread.mean
+        if found := mean_over_seeds(measured):
+            values[step, place - 1] = found.mean
     return AccuracyMatrix(values)
 
 
 def _cell(row: Row, column: str, least: int) -> int:
+    """Return a whole number that a row of its measure has to have."""
     value = getattr(row, column)
     if not isinstance(value, int) or value < least:
         raise InputError(
@@ -143,6 +136,8 @@ def _cell(row: Row, column: str, least: int) -> int:
 
 
 def _of_one_study(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows; raises InputError unless one scenario and network gave them all."""
+    # A generator can be gone through only once, and it is needed twice.
     table = list(rows)
     studied = sorted({f"{row.network} on {row.scenario}" for row in table})
     if len(studied) > 1:

@@ -1,10 +1,15 @@
-"""What learning a task cost: bytes of parameters and samples, and multiply-adds as spent."""
+"""What learning a task cost: bytes of parameters and samples, and multiply-adds as spent.
+
+Diaz-Rodriguez 2018 and Kemker 2018 compare learners by these, see `probe.metrics.diaz_rodriguez`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -37,14 +42,13 @@ class Cost:
     kept_bytes: int
 
     def to_tensor(self) -> Tensor:
-        """Return the seven numbers as an int64 vector, in the order of the fields."""
+        """Return the seven numbers, (7,) int64, in the order of the fields."""
         return torch.tensor(astuple(self), dtype=torch.int64)
 
     @classmethod
     def of_tensor(cls, numbers: Tensor) -> Cost:
-        """Return the cost that `to_tensor` wrote."""
-        names = cls.__dataclass_fields__
-        return cls(**dict(zip(names, map(int, numbers.tolist()), strict=True)))
+        """Return the cost of which `to_tensor` gave these numbers, (7,) int64."""
+        return cls(**dict(zip(cls.__dataclass_fields__, map(int, numbers.tolist()), strict=True)))
 
 
 class OpsMeter:
@@ -69,10 +73,11 @@ class OpsMeter:
     @contextmanager
     def step(self, size: int) -> Iterator[None]:
         """Count a training step on a batch of that size."""
+        # Counting slows a step down: each size is counted once.
         if size in self._known:
             yield
         else:
-            with self._counting() as counter:
+            with _counting() as counter:
                 yield
             self._known[size] = counter.get_total_flops() // 2
         self.total += self._known[size]
@@ -81,7 +86,7 @@ class OpsMeter:
     @contextmanager
     def once(self) -> Iterator[None]:
         """Count whatever runs within the block."""
-        with self._counting() as counter:
+        with _counting() as counter:
             yield
         self.total += counter.get_total_flops() // 2
 
@@ -89,44 +94,29 @@ class OpsMeter:
         """Add multiply-adds known by formula."""
         self.total += ops
 
-    @staticmethod
-    def _counting() -> FlopCounterMode:
-        return FlopCounterMode(display=False, custom_mapping=_FORMULAS)
 
-
-def _convolution_backward(
-    grad_output: Shape,
-    x: Shape,
-    weight: Shape,
-    bias: object,
-    stride: object,
-    padding: object,
-    dilation: object,
-    transposed: bool,
-    output_padding: object,
-    groups: int,
-    output_mask: Sequence[bool],
-    out_shape: object,
-) -> int:
+def _convolution_backward(*inputs: Any, out_shape: object) -> int:
     """Return the operations of a convolution's two gradients, each as many as of the forward pass.
 
     torch's own formula forgets that a group sees its own channels alone, so that per-example
     gradients, which are one grouped convolution, would count as many times as there are examples.
     """
+    grad_output, x, weight, *_, transposed, _, _, output_mask = inputs  # tensors as their shapes
     forward = int(conv_flop_count(list(x), list(weight), list(grad_output), transposed))
-    return forward * sum(output_mask[:2])
+    return forward * sum(map(bool, output_mask[:2]))
 
 
-Shape = Sequence[int]
-
+# In place of one of torch's formulas; all others stay torch's.
 _FORMULAS = {torch.ops.aten.convolution_backward: _convolution_backward}
+_counting = partial(FlopCounterMode, display=False, custom_mapping=_FORMULAS)
 
 
 def one_pass_ops(model: nn.Module, examples: Examples, batch_size: int) -> int:
     """Return the multiply-adds of one forward and backward pass of the model over N examples.
 
-    Counted on one batch and scaled: each example takes as many. A copy of the model runs, and what
-    it draws at random comes from a generator of its own.
+    examples: x (N, ...) and y (N,), on the model's device. Counted on one batch and scaled: each
+    example takes as many. A copy of the model runs, and what it draws at random comes from a
+    generator of its own.
     """
     size = min(batch_size, len(examples))
     meter, twin = OpsMeter(), copied(model).eval()

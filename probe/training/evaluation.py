@@ -1,4 +1,7 @@
-"""Evaluation in batches: from a function that gives logits to confusion counts."""
+"""Evaluation in batches: from a function that gives logits to confusion counts.
+
+Logits are (B, K) scores of K classes for a batch of B examples; the largest is the prediction.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +11,29 @@ import torch
 from torch import Tensor
 
 from probe.errors import InputError
-from probe.examples import Labelled, Value, gather
+from probe.examples import Labelled, gather
 from probe.metrics.counts import Counts
-from probe.training.memory_format import channels_last, indifferent
+from probe.training.memory_format import channels_last, same_in_both_layouts
 
 Logits = Callable[..., Tensor]
+"""A network, or any function of a batch: (B, ...) -> (B, K)."""
 
 
 def evaluate(
     logits: Logits, examples: Labelled, classes: int, batch_size: int | None = None
 ) -> Counts:
-    """Count predictions, the largest of the K = classes logits, over all examples.
+    """Count predictions, the largest of the K = classes logits, over all N examples.
 
-    logits: maps a batch (B, ...) to (B, K); a module must be in eval mode already; batch_size: what
-    is fast on the device, unless given. Always in fp32, whatever the precision of the training:
-    bf16 logits have ties, all of which would go to the lowest class. Raises InputError if a logit
-    is NaN, which no largest one can be told from.
+    logits: maps a batch (B, ...) to (B, K); a module must be in eval mode already; examples: x
+    (N, ...) and y (N,) int64, on the model's device; batch_size: what is fast on the device, unless
+    given. Always in fp32, whatever the precision of the training: bf16 logits have ties, all of
+    which would go to the lowest class. Returns counts (K, K). Raises InputError if the logits have
+    another shape or one is NaN, which no largest one can be told from.
+
+    >>> from probe.examples import Examples
+    >>> evaluate(torch.nn.Identity(), Examples(torch.eye(2), torch.tensor([0, 0])), 2).table
+    array([[1, 1],
+           [0, 0]])
     """
     predicted = predict_each(logits, examples, classes, {"": None}, batch_size)[""]
     return Counts.of(examples.y.cpu().numpy(), predicted.cpu().numpy(), classes)
@@ -36,21 +46,22 @@ def predict_each(
     barred: Mapping[str, Tensor | None],
     batch_size: int | None = None,
 ) -> dict[str, Tensor]:
-    """Return the predictions (N,) for all examples, for several sets of classes that compete.
+    """Return the predictions (N,) int64 for N examples, for several sets of classes that compete.
 
     barred: by name, a (K, K) bool table whose row y says which outputs do not compete for an
-    example of class y, or None where all do. Returns the predictions by those names; for the rest
-    see `evaluate`.
+    example of class y, or None where all do. Returns the predictions by those names, all from one
+    pass over the examples; for the rest see `evaluate`.
     """
     device = examples.y.device
     predicted: dict[str, list[Tensor]] = {name: [] for name in barred}
     # Whoever calls may be under autocast.
     with torch.no_grad(), torch.autocast(device.type, enabled=False):
-        arrange = channels_last if indifferent(logits, examples) else _as_it_is
+        any_layout = same_in_both_layouts(logits, examples)
         every = torch.arange(len(examples), device=device)
         for indices in every.split(batch_size or batch_size_on(device)):
             # A copy: a model may write into its input.
-            scores = logits(arrange(gather(examples.x, indices)))
+            x = gather(examples.x, indices)
+            scores = logits(channels_last(x) if any_layout else x)
             _check(scores, (len(indices), classes))
             for name, table in barred.items():
                 left = scores if table is None else _without(scores, table, examples.y[indices])
@@ -59,6 +70,7 @@ def predict_each(
 
 
 def _without(scores: Tensor, barred: Tensor, y: Tensor) -> Tensor:
+    """Return scores (B, K) with -inf for the outputs that do not compete, by labels y (B,)."""
     # Where all that compete are -inf, one of them is to be predicted all the same.
     lowest = torch.finfo(scores.dtype).min
     return scores.clamp(min=lowest).masked_fill(barred[y], -torch.inf)
@@ -69,10 +81,6 @@ def batch_size_on(device: torch.device) -> int:
     # On a CPU the activations of larger batches leave the caches and come from fresh pages of the
     # system: at 500 an example took 1.5 times as long. A GPU wants to be filled.
     return 128 if device.type == "cpu" else 2048
-
-
-def _as_it_is(x: Value) -> Value:
-    return x
 
 
 def _check(scores: Tensor, expected: tuple[int, int]) -> None:

@@ -1,6 +1,6 @@
-"""Initialization rules: fresh weights for a network or for what is left of it behind a feature."""
+"""Initialization rules: fresh weights for a network, or for the tail of one behind a feature."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Literal
 
 import torch
@@ -11,8 +11,9 @@ from probe.modules import named_state
 from probe.seeding import global_stream
 
 Rule = Literal["murata", "torch"]
+"""The rules by name, see `initialize`."""
 
-_CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+_CONVOLUTIONS = nn.Conv1d | nn.Conv2d | nn.Conv3d
 
 
 def initialize(
@@ -23,10 +24,18 @@ def initialize(
     rule: `murata` = He initialization for convolutions, N(0, 0.01^2) for dense weights, zero
     biases, and each other module's own `reset_parameters` (Murata 2020, section 3; the paper does
     not say what normalization layers get); `torch` = each module's own `reset_parameters`.
-    Buffers, such as running statistics, get what `reset_parameters` gives them. Raises InputError
-    for a parameter that neither a rule nor its module's `reset_parameters` writes.
+    Buffers, such as running statistics, get what `reset_parameters` gives them. keep: names of
+    parameters and buffers, as in the model's `state_dict`, which keep their values bit for bit.
+    Raises InputError for a parameter that neither a rule nor its module's `reset_parameters`
+    writes.
+
+    >>> layer = nn.Linear(3, 2)
+    >>> initialize(layer, "murata", torch.Generator(), keep=["weight"])
+    >>> layer.bias.tolist()
+    [0.0, 0.0]
     """
     state = named_state(model)
+    # By identity: a parameter that two modules share is kept under either name.
     kept = {id(state[name]): state[name] for name in keep}
     saved = [(tensor, tensor.detach().clone()) for tensor in kept.values()]
     fresh = {n: p for n, p in model.named_parameters() if id(p) not in kept}
@@ -37,7 +46,7 @@ def initialize(
         for module in model.modules():
             own = [*module.parameters(recurse=False), *module.buffers(recurse=False)]
             if not all(id(tensor) in kept for tensor in own):
-                _rule_for(module, rule)(module, generator)
+                _fill(module, rule, generator)
         # A rule writes a module as a whole, or its children too; what is kept gets its value back.
         for tensor, value in saved:
             tensor.copy_(value)
@@ -49,40 +58,20 @@ def initialize(
             )
 
 
-def _rule_for(module: nn.Module, rule: Rule) -> Callable[[nn.Module, torch.Generator], None]:
-    # A parametrized layer computes its weight from other parameters, which these cannot write.
-    weighted = rule == "murata" and "weight" in dict(module.named_parameters(recurse=False))
-    if weighted and isinstance(module, _CONVOLUTIONS):
-        return _he
-    if weighted and isinstance(module, nn.Linear):
-        return _dense
-    return _own
-
-
-def _he(module: nn.Module, generator: torch.Generator) -> None:
-    weight = module.get_parameter("weight")
-    fan_in = weight[0].numel()
-    _normal(weight, (2 / fan_in) ** 0.5, generator)
-    _zero_bias(module)
-
-
-def _dense(module: nn.Module, generator: torch.Generator) -> None:
-    _normal(module.get_parameter("weight"), 0.01, generator)
-    _zero_bias(module)
-
-
-def _own(module: nn.Module, generator: torch.Generator) -> None:
+def _fill(module: nn.Module, rule: Rule, generator: torch.Generator) -> None:
+    """Give the module's own parameters fresh values by a rule, or by its own where that says so."""
+    # A parametrized layer computes its weight from other parameters, which only it can fill.
+    weighted = "weight" in dict(module.named_parameters(recurse=False))
+    if rule == "murata" and weighted and isinstance(module, _CONVOLUTIONS | nn.Linear):
+        weight = module.get_parameter("weight")
+        # He et al. 2015: variance 2 over the inputs of a unit; weight: (out, in, ...).
+        std = 0.01 if isinstance(module, nn.Linear) else (2 / weight[0].numel()) ** 0.5
+        weight.copy_(torch.randn(weight.shape, generator=generator) * std)
+        if isinstance(module.bias, Tensor):
+            module.bias.zero_()
+        return
     # nn.MultiheadAttention alone spells it with an underscore.
     reset = getattr(module, "reset_parameters", None) or getattr(module, "_reset_parameters", None)
     if reset is not None:
         with global_stream(generator):
             reset()
-
-
-def _normal(weight: Tensor, std: float, generator: torch.Generator) -> None:
-    weight.copy_(torch.randn(weight.shape, generator=generator) * std)
-
-
-def _zero_bias(module: nn.Module) -> None:
-    if isinstance(module.bias, Tensor):
-        module.bias.zero_()

@@ -1,78 +1,40 @@
-"""How a network is trained: the recipe and the one loop that learners, tails and probes share."""
+"""How a network is trained: the one loop that learners, tails and probes share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, cast, get_args
+from functools import partial
+from typing import cast
 
 import torch
-from pydantic import ConfigDict, Strict
 from torch import Tensor, nn
 from torch.nn import functional
 
-from probe.errors import InputError, unknown
+from probe.errors import InputError
 from probe.examples import Labelled, gather
 from probe.modules import mode
 from probe.seeding import global_stream
 from probe.training.costs import OpsMeter
-from probe.training.fresh_weights import Rule
 from probe.training.memory_format import faster_layout
-
-Optimizer = Literal["adam", "nadam", "sgd"]
-_Precision = Literal["fp32", "bf16"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recipe:
-    """How one training runs; the defaults are Murata 2020's on MNIST (section 3).
-
-    The batch size is not given there; 64 is ours. `init` names the rule for the fresh weights at
-    the start (see `fresh_weights`). precision: `bf16` computes the loss under torch's autocast,
-    which runs matrix products and convolutions in bfloat16 (also in the frozen part of a model that
-    can only be cut the slow way); weights, their updates and every evaluation stay in fp32. In fp32
-    a training repeats bit for bit on the same machine.
-    """
-
-    # For recipes that pydantic reads from a file: no unknown key, and below no "5" for 5.
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
-
-    epochs: Annotated[int, Strict()] = 5
-    batch_size: Annotated[int, Strict()] = 64
-    optimizer: Optimizer = "adam"
-    learning_rate: Annotated[float, Strict()] = 1e-3
-    init: Rule = "murata"
-    precision: _Precision = "fp32"
-
-    def __post_init__(self) -> None:
-        for name, value in (("epochs", self.epochs), ("batch_size", self.batch_size)):
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise InputError(f"{name} must be a whole number, got {value!r}")
-            if value < 1:
-                raise InputError(f"{name} must be 1 or more, got {value}")
-        if self.optimizer not in get_args(Optimizer):
-            raise unknown("optimizer", self.optimizer, get_args(Optimizer))
-        if self.init not in get_args(Rule):
-            raise unknown("initialization rule", self.init, get_args(Rule))
-        if self.precision not in get_args(_Precision):
-            raise unknown("precision", self.precision, get_args(_Precision))
-        if not 0 < self.learning_rate < float("inf"):
-            raise InputError(f"learning_rate must be above 0 and finite, got {self.learning_rate}")
+from probe.training.recipe import Optimizer, Recipe
 
 
 class Objective:
     """What one step minimizes, and what happens around it; plain cross-entropy unless overridden.
 
-    The four steps are called in this order for every batch. x: (B, ...), y: (B,) labels.
+    For every batch of B examples the four methods are called once each, in this order.
     """
 
     def batch(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the batch to learn from: the new examples, with any replayed ones appended."""
+        """Return the batch to learn from: the new examples, with any replayed ones appended.
+
+        x: (B, ...) and y: (B,) int64 labels of the new examples; returns the same, of B' >= B.
+        """
         return x, y
 
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
-        """Return the scalar loss of `model` on the batch."""
+        """Return the scalar loss of `model` on the batch x (B, ...), y (B,) int64 labels."""
         return functional.cross_entropy(model(x), y)
 
     def after_backward(self, model: nn.Module) -> None:
@@ -90,16 +52,25 @@ def fit(
     objective: Objective | None = None,
     meter: OpsMeter | None = None,
 ) -> None:
-    """Train `model` in place on `data` (N examples on the model's device) with a fresh optimizer.
+    """Train `model` in place on N examples with a fresh optimizer.
 
-    Every epoch visits each example once in an order drawn from `generator`; randomness inside the
-    model (dropout) follows from it too. Only parameters that require gradients move. A meter is
-    shown every step and changes nothing. Raises InputError if the loss is no longer finite, saying
-    in which epoch.
+    data: x (N, ...) and y (N,) int64, on the model's device. Every epoch visits each example once,
+    in an order drawn from `generator`; randomness inside the model (dropout) follows from it too.
+    Only parameters that require gradients move; modes and torch's global generators are as before
+    afterwards. A meter is shown every step and changes nothing. Raises InputError if the loss is no
+    longer finite, saying in which epoch.
+
+    >>> from probe.examples import Examples
+    >>> model, data = nn.Linear(2, 2), Examples(torch.eye(2), torch.tensor([0, 1]))
+    >>> fit(model, data, Recipe(epochs=20, learning_rate=0.1), torch.Generator())
+    >>> model(data.x).argmax(1).tolist()
+    [0, 1]
     """
     steps = objective or Objective()
     metered = meter.step if meter else nullcontext
-    optimizer = _optimizer(model, recipe)
+    # Adam's moments start at 0 with each training: none are carried over from another task.
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    optimizer = _OPTIMIZERS[recipe.optimizer](trained, lr=recipe.learning_rate)
     device = data.y.device
     with (
         torch.enable_grad(),
@@ -130,8 +101,9 @@ def _step(
     optimizer: torch.optim.Optimizer,
     steps: Objective,
 ) -> Tensor:
-    """Take one step and return the loss before it."""
+    """Take one step on x (B, ...), y (B,) and return the loss before it, a scalar."""
     x, y = batch
+    # Only the loss is under autocast: gradients and updates are those of the fp32 weights.
     with torch.autocast(y.device.type, torch.bfloat16, enabled=recipe.precision == "bf16"):
         loss = steps.loss(model, x, y)
     optimizer.zero_grad()
@@ -142,13 +114,12 @@ def _step(
     return loss.detach()
 
 
-def _optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
-    parameters = [p for p in model.parameters() if p.requires_grad]
-    if recipe.optimizer == "adam":
-        return torch.optim.Adam(parameters, lr=recipe.learning_rate, fused=True)
-    if recipe.optimizer == "nadam":
-        return torch.optim.NAdam(parameters, lr=recipe.learning_rate, foreach=True)
-    return torch.optim.SGD(parameters, lr=recipe.learning_rate, fused=True)
+# Fused, one kernel updates all parameters; of Nadam torch has none.
+_OPTIMIZERS: dict[Optimizer, Callable[..., torch.optim.Optimizer]] = {
+    "adam": partial(torch.optim.Adam, fused=True),
+    "nadam": partial(torch.optim.NAdam, foreach=True),
+    "sgd": partial(torch.optim.SGD, fused=True),
+}
 
 
 def optimizer_ops(recipe: Recipe) -> int:
@@ -164,6 +135,8 @@ def optimizer_ops(recipe: Recipe) -> int:
 def _batches(
     n: int, size: int, generator: torch.Generator, device: torch.device
 ) -> Iterator[Tensor]:
+    """Yield the indices (B,) of the batches of one epoch over n examples."""
+    # Drawn on the CPU, so that the order is the same on every device.
     order = torch.randperm(n, generator=generator).to(device)
     # A last batch of one example would stop batch norm: it joins the batch before it.
     cut = n - 1 if n > size > 1 and n % size == 1 else n

@@ -17,16 +17,24 @@ _FEW = 8  # examples on which a network is seen to give the same in both layouts
 
 
 def channels_last(x: Value) -> Value:
-    """Return the same values with every tensor of images (B, C, H, W) pixel by pixel in memory."""
+    """Return the same values with every tensor of images (B, C, H, W) pixel by pixel in memory.
+
+    x: a tensor (B, ...) or a tuple of them; shapes stay as they are, and so do tensors that are not
+    of four dimensions.
+
+    >>> channels_last(torch.zeros(1, 3, 2, 2)).stride()
+    (12, 1, 6, 3)
+    """
     return tuple(map(_pixelwise, x)) if isinstance(x, tuple) else _pixelwise(x)
 
 
 @torch.no_grad()
-def indifferent(function: Callable[..., Tensor], data: Labelled) -> bool:
-    """Whether `function` gives the same for some of the data in both layouts; False if no images.
+def same_in_both_layouts(function: Callable[..., Tensor], data: Labelled) -> bool:
+    """Whether a function of batches (B, ...) gives the same for some of the data in both layouts.
 
-    A `view` that joins channels and pixels fails on channels-last images, and `as_strided` would
-    read something else. Equal means up to rounding, which depends on the layout.
+    data: N examples; False if they are no images, which have one layout only. A `view` that joins
+    channels and pixels fails on channels-last images, and `as_strided` would read something else.
+    Equal means up to rounding, which depends on the layout.
     """
     few = torch.arange(min(_FEW, len(data)), device=data.y.device)
     # Gathered twice: the function may write into its input.
@@ -46,9 +54,10 @@ def faster_layout(model: nn.Module, data: Labelled) -> Iterator[None]:
 
     It does where there are convolutions to train and nothing is drawn at random: on one CPU core
     (an AMD EPYC) a step takes 0.55 to 0.95 of the time. The parameters stay as they are: the
-    kernels follow the layout of the activations.
+    kernels follow the layout of the activations. data: N examples on the model's device; the
+    model's buffers and mode are as before afterwards, and it has no gradients.
     """
-    if not (_gains(model) and _model_is_indifferent(model, data)):
+    if not (_gains(model) and _keeps_its_results(model, data)):
         yield
         return
     hook = model.register_forward_pre_hook(
@@ -63,6 +72,7 @@ def faster_layout(model: nn.Module, data: Labelled) -> Iterator[None]:
 
 
 def _gains(model: nn.Module) -> bool:
+    """Whether channels-last takes less time; measured, see the comments."""
     leaves = [module for module in model.modules() if not list(module.children())]
     if not any(isinstance(leaf, nn.Conv2d) and leaf.weight.requires_grad for leaf in leaves):
         return False
@@ -74,10 +84,11 @@ def _gains(model: nn.Module) -> bool:
     )
 
 
-def _model_is_indifferent(model: nn.Module, data: Labelled) -> bool:
+def _keeps_its_results(model: nn.Module, data: Labelled) -> bool:
+    """Whether the model gives the same in both layouts, in eval mode, and trains in the other."""
     with kept_buffers(model), global_stream(stream(0, "layout")):
         with mode(model, training=False):
-            same = indifferent(model, data)
+            same = same_in_both_layouts(model, data)
         return same and _trains_pixelwise(model, data)
 
 
@@ -103,6 +114,7 @@ def _pixelwise(x: Tensor) -> Tensor:
 
 
 def _near(a: Tensor, b: Tensor) -> bool:
+    """Whether logits (B, K) are equal up to rounding."""
     # Logits of classes that do not compete are -inf.
     largest = float(a[a.isfinite()].abs().max())
     return torch.allclose(a, b, rtol=1e-3, atol=1e-3 * largest)

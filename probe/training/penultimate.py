@@ -1,4 +1,4 @@
-"""What a network's last dense layer sees: the features phi(x) in which classes are told apart."""
+"""Penultimate features phi(x): what a network's last dense layer tells the classes apart by."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def penultimate(model: nn.Module, x: Tensor) -> Tensor:
     >>> penultimate(model, torch.tensor([[[1.0, -1.0], [-2.0, 3.0]]])).tolist()
     [[1.0, 0.0, 0.0, 3.0]]
     """
-    # Weak: a value that is gone must not lend its place to another, nor outlive its use.
+    # By tensor: the features that it was computed from by layers without weights. Weak, as the id
+    # of a tensor that is gone may be that of another, and none is to outlive its use.
     before = WeakTensorKeyDictionary()
 
     def note(module: nn.Module, inputs: tuple[object, ...], output: object) -> None:
@@ -49,12 +50,11 @@ def penultimate(model: nn.Module, x: Tensor) -> Tensor:
             "the model's output is not that of one of its layers, so that there are no features "
             "before it: let the model return what its last layer (such as nn.Linear) gives"
         )
-    flat: Tensor = features.flatten(1)
-    return flat
+    return torch.flatten(features, 1)
 
 
 def penultimate_of(model: nn.Module, examples: Examples) -> Tensor:
-    """Return phi(x) (N, D) of N examples, in eval mode and without gradients."""
+    """Return phi(x) (N, D) of N examples x (N, ...), in eval mode and without gradients."""
     return in_batches(partial(penultimate, model), model, examples)
 
 
@@ -63,8 +63,8 @@ def in_batches(
 ) -> Tensor:
     """Return what `function` gives for N examples (N, ...), the model in eval mode meanwhile.
 
-    Buffers get their values back, and what the model draws at random comes from a generator of its
-    own.
+    function: maps a batch (B, ...) to (B, ...). Buffers get their values back, and what the model
+    draws at random comes from a generator of its own.
     """
     own = global_stream(stream(0, "features"))
     with torch.no_grad(), mode(model, training=False), kept_buffers(model), own:
@@ -79,4 +79,5 @@ def _is_layer(module: nn.Module) -> bool:
 
 
 def _is_matrix(module: nn.Module) -> bool:
+    # Norms have weights too, but vectors: they tell no classes apart.
     return any(p.ndim > 1 for p in module.parameters())

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from probe.errors import NotWritten
-from probe.files import suffix
 
 # Rows read before their pages are let go: the kernel maps up to 2 MB of a file for each.
 _PIECE = 32
@@ -47,11 +46,8 @@ class MappedRows:
 
 
 def _mapped(folder: Path, size: int) -> Any:
-    # The name is one that `probe.files.sweep` knows: where a file must have one for a moment, a
-    # process may be killed in it.
-    end = f".bin{suffix()}"
     try:
-        with _nameless(folder, end) as file:
+        with _nameless(folder) as file:
             _reserve(file.fileno(), size)
             return mmap.mmap(file.fileno(), size)
     except OSError as error:
@@ -61,15 +57,15 @@ def _mapped(folder: Path, size: int) -> Any:
         ) from None
 
 
-def _nameless(folder: Path, end: str) -> IO[bytes]:
+def _nameless(folder: Path) -> IO[bytes]:
     for _ in range(_TRIES):
         # Not with those above it: a run directory that was moved away is not made anew.
         with suppress(FileExistsError):
             folder.mkdir()
         # Another process may have removed the empty folder in between.
         with suppress(FileNotFoundError):
-            return tempfile.TemporaryFile(dir=folder, prefix="values.", suffix=end)
-    return tempfile.TemporaryFile(dir=folder, prefix="values.", suffix=end)
+            return tempfile.TemporaryFile(dir=folder, prefix="values.")
+    return tempfile.TemporaryFile(dir=folder, prefix="values.")
 
 
 def _reserve(file: int, size: int) -> None:

@@ -19,7 +19,7 @@ from probe.cut.feature import Feature
 from probe.errors import InputError
 from probe.seeding import stream
 from probe.values.byte_sizes import show_size
-from scenarios.commands.user_model import current_folder, load_model, said
+from scenarios.commands.user_model import current_folder, described, load_model
 from scenarios.networks import ARCHITECTURES, build_network
 
 _EXAMPLES, _CLASSES = 3, 10
@@ -30,36 +30,37 @@ _WIDE = 200  # columns: what goes into a file or a pipe is not cut off
 def show_layers(target: str, shape: str, output: str | None, integers: bool) -> None:
     """Print every module of a model that can be a feature, and a good set of them.
 
-    target: MODULE:FACTORY or the name of a network of ours; shape: of one input, as 3x32x32;
-    output: key, attribute or position of the logits in what the model returns. Raises InputError
-    for whatever of it cannot be used.
+    target: MODULE:FACTORY, or the name of a network of this package; shape: of one input, as
+    3x32x32; output: key, attribute or position of the logits in what the model returns; integers:
+    whether inputs are whole numbers, as of words. Raises InputError for whatever of it cannot be
+    used.
     """
     sample = _sample(shape, integers)
     with current_folder():
         model = _model(target, sample.shape[1:])
         where = int(output) if output and re.fullmatch(r"-?\d+", output) else output
         try:
-            found = candidates(model, sample, where, _watched)
+            found = candidates(model, sample, where, _with_progress)
         except (InputError, KeyboardInterrupt):
             raise
+        # The user's model runs in it, and may raise anything.
         except BaseException as error:
             raise InputError(
-                f"the model raised {said(error)} on a batch of shape {_written(sample.shape)}: "
-                f"check --input, and --integers where it reads words"
+                f"the model raised {described(error)} on a batch of shape "
+                f"{_joined(sample.shape)}: check --input, and --integers where it reads words"
             ) from error
     _print(found)
 
 
 def _model(target: str, shape: Sequence[int]) -> nn.Module:
-    if ":" in target:
+    # A dotted name is no network of ours: it lacks its factory, which is for `load_model` to say.
+    if ":" in target or (target not in ARCHITECTURES and "." in target):
         return load_model(target)
-    if target not in ARCHITECTURES and "." in target:
-        raise InputError(f"expected MODULE:FACTORY, got {target!r}: name what builds the model")
     return build_network(target, shape, _CLASSES)
 
 
 def _sample(shape: str, integers: bool) -> Tensor:
-    """Return inputs of any values: normal ones, or the numbers 0 and 1, which any table holds."""
+    """Return (3, *shape) inputs: normal values, or the numbers 0 and 1, which any table holds."""
     if not re.fullmatch(r"[1-9]\d{0,9}(x[1-9]\d{0,9})*", shape):
         raise InputError(f"--input expects the shape of one input as 3x32x32, got {shape!r}")
     sizes = (_EXAMPLES, *map(int, shape.split("x")))
@@ -67,19 +68,18 @@ def _sample(shape: str, integers: bool) -> Tensor:
         raise InputError(
             f"--input expects a shape of at most {_LARGEST // _EXAMPLES:,} values, got {shape!r}"
         )
-    generator = stream(0, "sample")
-    if integers:
-        return torch.randint(2, sizes, generator=generator)
-    return torch.randn(sizes, generator=generator)
+    own = stream(0, "sample")
+    return torch.randint(2, sizes, generator=own) if integers else torch.randn(sizes, generator=own)
 
 
-def _watched(features: Sequence[Feature]) -> Iterable[Feature]:
+def _with_progress(features: Sequence[Feature]) -> Iterable[Feature]:
     console = Console(stderr=True)
-    quiet = not console.is_terminal
-    return track(features, "cutting", console=console, transient=True, disable=quiet)
+    hidden = not console.is_terminal
+    return track(features, "cutting", console=console, transient=True, disable=hidden)
 
 
 def _print(found: Sequence[Candidate]) -> None:
+    """Print a table of the features, why some cannot be cached, and the features to choose."""
     console = Console()
     if not console.is_terminal:
         console = Console(width=_WIDE)
@@ -93,7 +93,7 @@ def _print(found: Sequence[Candidate]) -> None:
             "*" if one.suggested else "",
             escape(one.feature),
             escape(one.kind),
-            _written(one.shape) + (f", 1 of {one.tensors}" if one.tensors > 1 else ""),
+            _joined(one.shape) + (f", 1 of {one.tensors}" if one.tensors > 1 else ""),
             "the slow way" if one.slow else show_size(one.bytes),
             f"{one.frozen:,}",
             f"{one.left:,}",
@@ -101,14 +101,14 @@ def _print(found: Sequence[Candidate]) -> None:
     console.print(table)
     for reason in dict.fromkeys(one.slow for one in found if one.slow):
         names = ", ".join(one.feature for one in found if one.slow == reason)
-        _say(console, f"the slow way, as {reason}: {names}")
+        _print_line(console, f"the slow way, as {reason}: {names}")
     chosen = ", ".join(f'"{one.feature}"' for one in found if one.suggested)
-    _say(console, f"* features = [{chosen}]" if chosen else "no features to suggest")
+    _print_line(console, f"* features = [{chosen}]" if chosen else "no features to suggest")
 
 
-def _say(console: Console, line: str) -> None:
+def _print_line(console: Console, line: str) -> None:
     console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _written(shape: Sequence[int]) -> str:
+def _joined(shape: Sequence[int]) -> str:
     return "x".join(map(str, shape)) or "one number"

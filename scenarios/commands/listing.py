@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import groupby
 
 from rich.console import Console
 from rich.table import Table
 
-from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.scorecard import scorecard
+from probe.metrics.scorecard import METRICS
 from scenarios.data.datasets import BUNDLED, LOADERS
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.networks import ARCHITECTURES
-from scenarios.study.reading import check_study
-from scenarios.study.source import preset_names, read_study
+from scenarios.study.source import check_study, preset_names, read_study
 from scenarios.study.spec import Study
 
 
@@ -24,8 +23,10 @@ def show_known() -> None:
     data.append(("NAME.npz", "a feature file: your own data, or made by probe features"))
     networks = [(name, "features: " + ", ".join(a.features)) for name, a in ARCHITECTURES.items()]
     learners = [(name, (kind.__doc__ or "").partition("\n")[0]) for name, kind in LEARNERS.items()]
-    metrics = scorecard(AccuracyMatrix.square([[1.0]])).values
-    papers = [(paper, ", ".join(names)) for paper, names in metrics.items()]
+    papers = [
+        (paper, ", ".join(metric.name for metric in metrics))
+        for paper, metrics in groupby(METRICS, key=lambda metric: metric.paper)
+    ]
     papers.append(("murata", "pra, f1, forgetting_strength (by feature, from a study)"))
     papers.append(("diaz_rodriguez", "ms, sss, ce, cl_score, cl_stability (from a study)"))
     for title, entries in (

@@ -8,8 +8,12 @@ from rich.console import Console
 from rich.table import Table
 
 from probe.errors import InputError
+from probe.metrics.kemker import MOST_EXAMPLES
 from probe.metrics.matrix_file import read_matrix
 from probe.metrics.scorecard import Scorecard, scorecard
+from probe.validation import shown
+
+_DIGITS = len(str(MOST_EXAMPLES))
 
 
 def score_file(
@@ -45,9 +49,14 @@ def _sizes(text: str | None) -> list[int] | None:
     if text is None:
         return None
     cells = [cell.strip() for cell in text.split(",")]
-    if not all(cell.isdecimal() and int(cell) for cell in cells):
-        raise InputError(f"--test-sizes expects whole numbers from 1, as 10,20,..., got {text!r}")
-    return [int(cell) for cell in cells]
+    # Python refuses to read a number of thousands of digits.
+    sizes = [int(cell) if cell.isdecimal() and len(cell) <= _DIGITS else 0 for cell in cells]
+    if not all(1 <= size <= MOST_EXAMPLES for size in sizes):
+        raise InputError(
+            f"--test-sizes expects whole numbers from 1 to {MOST_EXAMPLES}, as 10,20,..., got "
+            f"{shown(text)}"
+        )
+    return sizes
 
 
 def _print_table(card: Scorecard) -> None:

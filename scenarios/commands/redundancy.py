@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from figures import style
-from figures.kinds.redundancy import draw
+from figures.redundancy import draw
 from probe.errors import InputError
 from probe.files import make_folder
 from probe.redundancy.bins import equal_width, minimum_description

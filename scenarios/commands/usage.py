@@ -9,19 +9,19 @@ import typer
 
 from probe.errors import InputError
 
-# What typer raises for all of them; it gives the class itself no name of its own.
+# What typer raises for all mistakes of usage; it gives the class itself no public name.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
-_KINDS = {"integer": "whole number", "number": "number"}  # as pydantic calls them, and as we do
+_KINDS = {"integer": "whole number", "number": "number"}  # pydantic's words, and ours
 
 
 def call(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
-    """Run the command of a command line and return the exit code that typer ends it with.
+    """Run the command of a command line; return the exit code that typer ends it with.
 
-    arguments: None = those of this process. Raises InputError for an unknown command or flag, a
-    missing or superfluous argument and a value of the wrong kind, BrokenPipeError if the reader of
-    what is printed is gone; whatever else the command raises goes through. Without any argument the
-    help is shown, and the code is 2.
+    arguments: None = those of this process; with none at all the help is shown, and the code is 2.
+    Raises InputError for an unknown command or flag, a missing or superfluous argument and a value
+    of the wrong kind, BrokenPipeError if the reader of what is printed is gone; whatever else the
+    command raises goes through.
     """
     try:
         return int(app(arguments, prog_name="probe", standalone_mode=False) or 0)
@@ -30,22 +30,22 @@ def call(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
             return 2
         raise InputError(_sentence(error)) from None
     except SystemExit as stop:
-        # Both rich and typer make it the exit code that here says that a job has failed.
+        # rich and typer both turn it into exit code 1, which here says that a job has failed.
         if isinstance(stop.__context__, BrokenPipeError):
             raise stop.__context__ from None
         raise
 
 
 def _sentence(error: Exception) -> str:
-    """Return what was wrong, lower case and without its full stop, and where the usage is shown."""
-    said = _message(error).strip().rstrip(".")
+    """Return what was wrong, in lower case and without its full stop, and where to read on."""
+    message = _message(error).strip().rstrip(".")
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "probe"
-    return f"{said[:1].lower()}{said[1:]}: see `{command} --help`"
+    return f"{message[:1].lower()}{message[1:]}: see `{command} --help`"
 
 
 def _message(error: Exception) -> str:
-    # Of a value typer tells pydantic's words, which do not say what was got.
+    """Return typer's message in our words; of a value it tells pydantic's, and not what was got."""
     whole = str(error.format_message()) if hasattr(error, "format_message") else str(error)
     whole = whole.replace("argument(s)", "argument")
     for kind in _KINDS:

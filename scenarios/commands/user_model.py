@@ -1,4 +1,4 @@
-"""A user's own model, by the name of what builds it."""
+"""A user's own model, imported by the name of what builds it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from torch import nn
 from probe.errors import InputError, unknown
 from probe.seeding import global_stream, stream
 
-_FEW = 12  # names to choose from
+_FEW = 12  # names that are all worth listing in an error
 
 
 def load_model(target: str) -> nn.Module:
-    """Return the model that MODULE:FACTORY names: a module, or what a callable gives for nothing.
+    """Return the model that MODULE:FACTORY names.
 
-    Raises InputError if it cannot be imported, does not exist, fails or gives something else.
+    FACTORY is a callable that gives the model when called without arguments, or the model itself.
+    A model that is built has the same weights every time. Raises InputError if it cannot be
+    imported, does not exist, fails or gives something else.
     """
     name, _, attribute = target.partition(":")
     if not name or not attribute:
@@ -31,29 +33,9 @@ def load_model(target: str) -> nn.Module:
     return factory if isinstance(factory, nn.Module) else _built(target, factory)
 
 
-def _built(target: str, factory: object) -> nn.Module:
-    if not callable(factory):
-        kind = type(factory).__name__
-        raise InputError(f"{target} is of type {kind}, expected a callable that returns a model")
-    try:
-        # The modules draw their first weights from the global generator: it is only lent.
-        with global_stream(stream(0, "build")):
-            model = factory()
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise InputError(
-            f"{target}() raised {said(error)}: give a callable that needs no arguments"
-        ) from error
-    if not isinstance(model, nn.Module):
-        kind = type(model).__name__
-        raise InputError(f"{target}() returned {kind}, expected a torch.nn.Module")
-    return model
-
-
 @contextmanager
 def current_folder() -> Iterator[None]:
-    """Within the block, import from the current directory too, as `python -m` does."""
+    """Import from the current folder, too, within the block, as `python -m` does."""
     sys.path.insert(0, "")
     try:
         yield
@@ -61,44 +43,71 @@ def current_folder() -> Iterator[None]:
         sys.path.remove("")
 
 
+def described(error: BaseException) -> str:
+    """Return an error's type and message, as far as it has one.
+
+    >>> described(KeyError("x")), described(ValueError())
+    ("KeyError: 'x'", 'ValueError')
+    """
+    # A class of the user's may fail at this, too.
+    try:
+        message = str(error)
+    except Exception:
+        message = ""
+    return f"{type(error).__name__}: {message}".removesuffix(": ")
+
+
 def _imported(name: str) -> object:
+    """Import a module; raises InputError that tells whether it is absent or fails itself."""
     absent = InputError(
         f"there is no module {name!r}, neither in the current directory nor installed: give it as "
         f"package.module, without .py"
     )
     if not all(part.isidentifier() for part in name.split(".")):
         raise absent
+    reason: BaseException
     try:
         with global_stream(stream(0, "import")):
             return import_module(name)
     except ModuleNotFoundError as error:
+        # Absent itself, or one of the packages that it lies in; or something that it imports.
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
             raise absent from error
-        raise InputError(
-            f"importing {name} raised {said(error)}: install or correct what it imports"
-        ) from error
+        reason, remedy = error, "install or correct what it imports"
+    except KeyboardInterrupt:
+        raise
+    # Whatever the user's code raises, SystemExit among it, is the user's to correct.
+    except BaseException as error:
+        reason, remedy = error, f"correct it until `import {name}` works"
+    raise InputError(f"importing {name} raised {described(reason)}: {remedy}") from reason
+
+
+def _built(target: str, factory: object) -> nn.Module:
+    """Return what a callable gives; raises InputError if it is none, fails or gives no model."""
+    if not callable(factory):
+        kind = type(factory).__name__
+        raise InputError(f"{target} is of type {kind}, expected a callable that returns a model")
+    try:
+        # Modules draw their first weights from the global generator: its state is put back.
+        with global_stream(stream(0, "build")):
+            model = factory()
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         raise InputError(
-            f"importing {name} raised {said(error)}: correct it until `import {name}` works"
+            f"{target}() raised {described(error)}: give a callable that needs no arguments"
         ) from error
+    if not isinstance(model, nn.Module):
+        kind = type(model).__name__
+        raise InputError(f"{target}() returned {kind}, expected a torch.nn.Module")
+    return model
 
 
 def _near(attribute: str, contents: Mapping[str, object]) -> list[str]:
-    """Return what may build a model, of many only what has a name like it."""
+    """Return the names of what may build a model; of many only those that are spelled alike."""
     names = [
         name
         for name, value in contents.items()
         if not name.startswith("_") and (callable(value) or isinstance(value, nn.Module))
     ]
     return names if len(names) <= _FEW else get_close_matches(attribute, names, _FEW, cutoff=0.5)
-
-
-def said(error: BaseException) -> str:
-    """Return an error's type and message, as far as it has one."""
-    try:
-        message = str(error)
-    except Exception:
-        message = ""
-    return f"{type(error).__name__}: {message}".removesuffix(": ")

@@ -1,4 +1,4 @@
-"""Data sets as tensors in memory: bundled, in torchvision's folder layout, or feature files."""
+"""Data sets by name: bundled with scikit-learn, in files of a data folder, or feature files."""
 
 from __future__ import annotations
 
@@ -7,25 +7,27 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
 
 from probe.errors import InputError, unknown
 from probe.examples import Examples, check_examples
-from scenarios.data.bundled import breast_cancer, digits
-from scenarios.data.feature_files import SUFFIX, find, places, read_features
-from scenarios.data.published import PUBLISHED, read_published
+from scenarios.data.feature_files import SUFFIX, find, read_features
+from scenarios.data.image_sets import IMAGE_SETS, read_image_set
+from scenarios.data.npz import Array
 
 _SPOKEN = "fsdd.npz"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dataset:
-    """A classification data set: inputs (N, ...) float32, labels 0..K-1.
+    """A classification data set: inputs (N, ...) float32, labels (N,) 0..K-1.
 
     Inputs are images (N, C, H, W) or vectors (N, D); those of all data sets known by name are in
-    [0, 1], those of a feature file as they are there. Raises InputError for labels outside the K
-    classes, and for NaN or Inf.
+    [0, 1], those of a feature file as they are there. classes: K. Raises InputError for labels
+    outside the K classes, and for NaN or Inf.
     """
 
     name: str
@@ -58,23 +60,15 @@ def load(name: str, location: Location | None = None) -> Dataset:
     Those in BUNDLED need no folder. A feature file's data set is called by the file's name without
     its ending. Raises InputError for an unknown name, and for files that are missing, incomplete or
     corrupt, saying which were looked for and how to get them.
+
+    >>> load("digits").train.x.shape
+    torch.Size([1437, 1, 8, 8])
     """
     if name.endswith(SUFFIX):
         return _feature_file(name, location or Location())
     if name not in LOADERS:
         raise unknown("data set", name, LOADERS)
     return LOADERS[name](location or Location())
-
-
-def files_of(name: str, location: Location) -> list[Path]:
-    """Return the files that `load` reads or, of those not there, would read; none if bundled."""
-    if name.endswith(SUFFIX):
-        return places(name, location.folder)
-    if name in BUNDLED or location.folder is None:
-        return []
-    if name in PUBLISHED:
-        return [location.folder / file for own in PUBLISHED[name].files.values() for file in own]
-    return [location.folder / _SPOKEN]
 
 
 def held_out(data: Dataset, count: int) -> Dataset:
@@ -87,30 +81,58 @@ def held_out(data: Dataset, count: int) -> Dataset:
         raise InputError(f"hold out 1 or more training examples per class, not {count}")
     train, test = [], []
     for label in range(data.classes):
-        places = (data.train.y == label).nonzero().squeeze(1)
-        if len(places) <= count:
+        own = (data.train.y == label).nonzero().squeeze(1)
+        if len(own) <= count:
             raise InputError(
-                f"{data.name} has {len(places)} training examples of class {label}: hold out fewer "
+                f"{data.name} has {len(own)} training examples of class {label}: hold out fewer "
                 f"than that for validation, not {count}"
             )
-        train.append(places[:-count])
-        test.append(places[-count:])
+        train.append(own[:-count])
+        test.append(own[-count:])
     halves = (data.train.take(torch.cat(part).sort().values) for part in (train, test))
     return Dataset(name=data.name, classes=data.classes, train=next(halves), test=next(halves))
 
 
-def _bundled(
-    name: str, classes: int, halves: Callable[[], tuple[Examples, Examples]], _: Location
-) -> Dataset:
-    train, test = halves()
-    return Dataset(name=name, classes=classes, train=train, test=test)
+def _digits(_: Location) -> Dataset:
+    """1,797 handwritten digits: images (N, 1, 8, 8) in [0, 1].
+
+    A fixed 80/20 split, stratified by class.
+    """
+    from sklearn.datasets import load_digits
+
+    x_train, x_test, y_train, y_test = _split(*load_digits(return_X_y=True))
+    images = [x.reshape(-1, 1, 8, 8) / 16 for x in (x_train, x_test)]
+    train, test = _examples(images[0], y_train), _examples(images[1], y_test)
+    return Dataset(name="digits", classes=10, train=train, test=test)
 
 
-def _feature_file(name: str, location: Location) -> Dataset:
-    path = find(name, location.folder)
-    found = read_features(path)
-    classes = len(found.class_names)
-    return Dataset(name=path.stem, classes=classes, train=found.train, test=found.test)
+def _breast_cancer(_: Location) -> Dataset:
+    """569 tumours: vectors (N, 30) in [0, 1]; malignant is class 0, benign 1.
+
+    The Wisconsin diagnostic data: measurements of cell nuclei. Each feature is scaled by its range
+    in the training data, test values beyond which are cut off. A fixed 80/20 split, stratified by
+    class.
+    """
+    from sklearn.datasets import load_breast_cancer
+    from sklearn.preprocessing import MinMaxScaler
+
+    x_train, x_test, y_train, y_test = _split(*load_breast_cancer(return_X_y=True))
+    scaler = MinMaxScaler(clip=True).fit(x_train)
+    train = _examples(scaler.transform(x_train), y_train)
+    test = _examples(scaler.transform(x_test), y_test)
+    return Dataset(name="breast_cancer", classes=2, train=train, test=test)
+
+
+def _split(x: Array, y: Array) -> list[Array]:
+    from sklearn.model_selection import train_test_split
+
+    split = train_test_split(x, y, test_size=0.2, stratify=y, random_state=0)
+    return list(map(np.asarray, split))
+
+
+def _examples(x: Any, y: Any) -> Examples:
+    inputs = np.ascontiguousarray(x, dtype=np.float32)
+    return Examples(torch.from_numpy(inputs), torch.as_tensor(y, dtype=torch.int64))
 
 
 def _spoken_digits(location: Location) -> Dataset:
@@ -126,18 +148,27 @@ def _spoken_digits(location: Location) -> Dataset:
     return Dataset(name="spoken_digits", classes=10, train=train, test=test)
 
 
-def _published(name: str, location: Location) -> Dataset:
-    halves = read_published(name, location.folder, location.download)
-    return Dataset(name=name, classes=PUBLISHED[name].classes, **halves)
+def _image_set(name: str, location: Location) -> Dataset:
+    halves = read_image_set(name, location.folder, location.download)
+    return Dataset(name=name, classes=IMAGE_SETS[name].classes, **halves)
+
+
+def _feature_file(name: str, location: Location) -> Dataset:
+    path = find(name, location.folder)
+    found = read_features(path)
+    classes = len(found.class_names)
+    return Dataset(name=path.stem, classes=classes, train=found.train, test=found.test)
 
 
 BUNDLED: dict[str, Callable[[Location], Dataset]] = {
-    "digits": partial(_bundled, "digits", 10, digits),
-    "breast_cancer": partial(_bundled, "breast_cancer", 2, breast_cancer),
+    "digits": _digits,
+    "breast_cancer": _breast_cancer,
 }
+"""Data sets that scikit-learn brings along: they need no folder."""
 
 LOADERS: dict[str, Callable[[Location], Dataset]] = {
     **BUNDLED,
     "spoken_digits": _spoken_digits,
-    **{name: partial(_published, name) for name in PUBLISHED},
+    **{name: partial(_image_set, name) for name in IMAGE_SETS},
 }
+"""All data sets that are known by name."""

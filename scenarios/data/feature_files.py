@@ -26,14 +26,17 @@ import torch
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.files import replacing
-from scenarios.data.arrays import Array, read_arrays
+from scenarios.data.npz import Array, read_arrays
 
 SUFFIX = ".npz"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Features:
-    """What a feature file holds: both halves, and the names of the K classes, in their order."""
+    """What is in a feature file: both halves, and the names of the K classes, in their order.
+
+    train, test: inputs (N, ...) float32, labels (N,) 0..K-1.
+    """
 
     train: Examples
     test: Examples
@@ -41,24 +44,27 @@ class Features:
 
 
 def find(name: str, folder: Path | None) -> Path:
-    """Return the first of the `places` of the feature file of that name where a file is.
+    """Return the first of the `candidates` for the feature file of that name that is a file.
 
     Raises InputError if there is none, saying where was looked.
     """
-    looked = places(name, folder)
-    for place in looked:
-        if place.is_file():
-            return place
-    shown = " or ".join(str(place.absolute()) for place in looked)
+    looked = candidates(name, folder)
+    for path in looked:
+        if path.is_file():
+            return path
+    shown = " or ".join(str(path.absolute()) for path in looked)
     raise InputError(
         f"there is no feature file {shown}: give its path, or point --data at its folder"
     )
 
 
-def places(name: str, folder: Path | None) -> list[Path]:
-    """Return where the feature file of that name can be.
+def candidates(name: str, folder: Path | None) -> list[Path]:
+    """Return where the feature file of that name can be, the likeliest first.
 
     name: an absolute path, or one relative to the current directory or else to the data folder.
+
+    >>> [str(path) for path in candidates("birds.npz", Path("data"))]
+    ['birds.npz', 'data/birds.npz']
     """
     try:
         # Not Path's own, which raises where there is no such user.
@@ -79,7 +85,8 @@ def write_features(
 ) -> None:
     """Write a feature file, whole or not at all.
 
-    Raises InputError if it cannot be written, or `read_features` would refuse it.
+    train, test: inputs (N, ...), labels (N,); class_names: K of them, None for the numbers. Raises
+    InputError if it cannot be written, or `read_features` would refuse it.
 
     >>> from tempfile import TemporaryDirectory
     >>> half = Examples(torch.eye(2), torch.tensor([0, 1]))

@@ -10,7 +10,7 @@ from scipy import fft, signal
 
 from probe.errors import InputError
 from probe.examples import Examples
-from scenarios.data.arrays import Array, read_arrays
+from scenarios.data.npz import Array, read_arrays
 
 RATE = 8000  # samples per second
 WINDOW, HOP = 256, 80  # samples: 32 ms, and 10 ms from one frame to the next
@@ -18,7 +18,7 @@ BANDS, PARTS = 24, 24
 RANGE = 60  # dB below the loudest
 TEST_TAKES = 5
 
-_AT_ONCE = 4096  # frames: what stays in a processor's cache is fast
+_AT_ONCE = 4096  # frames that are transformed at a time: what stays in the cache is fast
 
 
 def spoken_digits(path: Path) -> tuple[Examples, Examples]:
@@ -86,7 +86,10 @@ def mel_bank() -> Array:
 
 
 def _powers(audio: Array, starts: Array) -> Array:
-    """Return the power of each band in the frames that start there, (frames, 24)."""
+    """Return the power of each band in the F frames that start there, (F, 24).
+
+    audio: samples; starts: (F,) int64.
+    """
     frames = np.lib.stride_tricks.sliding_window_view(audio, WINDOW)
     window = signal.get_window("hann", WINDOW).astype(np.float32)
     bank = mel_bank().astype(np.float32)
@@ -95,12 +98,15 @@ def _powers(audio: Array, starts: Array) -> Array:
 
 
 def _averaged(values: Array, firsts: Array, counts: Array) -> Array:
-    """Return the mean of each recording's frames (F, 24) over its parts, (N, 24 parts, 24)."""
-    # The integral over time up to any place, between two frames too, is read off the running sum.
+    """Return the mean of each recording's frames (F, 24) over its parts, (N, 24 parts, 24).
+
+    firsts, counts: (N,) where the frames of each recording start, and how many they are.
+    """
+    # The integral over time up to any moment, between two frames too, is read off the running sum.
     sums = np.concatenate([np.zeros((1, BANDS)), np.cumsum(values, 0, dtype=np.float64)])
-    places = firsts[:, None] + np.linspace(0, counts, PARTS + 1, axis=1)
-    before = np.minimum(places.astype(np.int64), len(values) - 1)
-    share = (places - before)[:, :, None]
+    moments = firsts[:, None] + np.linspace(0, counts, PARTS + 1, axis=1)
+    before = np.minimum(moments.astype(np.int64), len(values) - 1)
+    share = (moments - before)[:, :, None]
     integral = (1 - share) * sums[before] + share * sums[before + 1]
     averages: Array = np.diff(integral, axis=1) * (PARTS / counts)[:, None, None]
     return averages

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from probe.errors import InputError, NotWritten
-from scenarios.execution.executor import Take
-from scenarios.execution.following import Following
-from scenarios.execution.work import Attempt, Ended, Event, Work, carried_out
+from scenarios.execution.executor import Finished, Take
+from scenarios.execution.work import Ended, Event, Work, carried_out
+from scenarios.study.jobs import Job
 
 _POLL = 1.0  # seconds between two looks at what the workers have finished
 _AHEAD = 2  # jobs asked for at once for each of the cluster's processors: a cluster may grow
@@ -60,16 +60,16 @@ class Cluster:
     def events(self, work: Work, take: Take) -> Generator[Event]:
         """See `Executor.events`; raises InputError if there is no GPU for the jobs to share."""
         work = replace(work, root=work.root.absolute())
-        seen = Following(work)
+        seen = Finished(work)
         with _connected(self._address, self._workers) as ray:
             _refuse_without_gpu(ray, self._gpus)
             remote = ray.remote(num_cpus=1, num_gpus=self._gpus, max_retries=0)(_on_node)
             shared = ray.put(work)
-            running: dict[Any, Attempt] = {}
+            running: dict[Any, Job] = {}
             while True:
-                while len(running) < self._room(ray) and (attempt := take()):
-                    running[remote.remote(shared, attempt, Path.cwd())] = attempt
-                    seen.add(attempt.job)
+                while len(running) < self._room(ray) and (job := take()):
+                    running[remote.remote(shared, job, Path.cwd())] = job
+                    seen.follow(job)
                 if not running:
                     return
                 done, _ = ray.wait(list(running), num_returns=1, timeout=_POLL)
@@ -83,11 +83,11 @@ class Cluster:
         return self._workers or max(1, _AHEAD * int(ray.cluster_resources().get("CPU", 1)))
 
 
-def _on_node(work: Work, attempt: Attempt, folder: Path) -> Ended:
+def _on_node(work: Work, job: Job, folder: Path) -> Ended:
     # What the user named, as a file of features, is named from where the command was given.
     here = chdir(folder) if folder.is_dir() else nullcontext()
     with _gone_with(os.getppid()), here:
-        return carried_out(work, attempt)
+        return carried_out(work, job)
 
 
 @contextmanager
@@ -110,18 +110,18 @@ def _gone_with(parent: int) -> Iterator[None]:
         done.set()
 
 
-def _ended(ray: Any, reference: Any, attempt: Attempt) -> Ended:
+def _ended(ray: Any, reference: Any, job: Job) -> Ended:
     try:
         ended = ray.get(reference)
     except ray.exceptions.RayTaskError as error:
         if isinstance(error.cause, NotWritten):
             raise error.cause from None
         *_, reason = str(error).splitlines()
-        return Ended(job=attempt.job, how="failed", reason=reason, trace=str(error))
+        return Ended(job=job, how="failed", reason=reason, trace=str(error))
     except ray.exceptions.RayError as error:
         reason = f"its worker is gone ({type(error).__name__})"
-        return Ended(job=attempt.job, how="killed", reason=reason)
-    return ended if isinstance(ended, Ended) else Ended(job=attempt.job, how="killed")
+        return Ended(job=job, how="killed", reason=reason)
+    return ended if isinstance(ended, Ended) else Ended(job=job, how="killed")
 
 
 @contextmanager

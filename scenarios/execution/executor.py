@@ -1,18 +1,19 @@
-"""What an executor is: the place where jobs are done."""
+"""What an executor is: where jobs are done; and the simplest one, this process."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from typing import Protocol
 
-from scenarios.execution.work import Attempt, Event, Work
+from scenarios.execution.work import Event, Part, Work, carry_out
+from scenarios.study.jobs import Job
 
-Take = Callable[[], Attempt | None]
+Take = Callable[[], Job | None]
 """Gives the next job to be done, None if there is none now."""
 
 
 class Executor(Protocol):
-    """A place where jobs are done, some of them side by side.
+    """A way to do jobs, some of them side by side.
 
     Whatever it is, the results are the same bit for bit on a CPU.
     """
@@ -20,7 +21,40 @@ class Executor(Protocol):
     def events(self, work: Work, take: Take) -> Generator[Event]:
         """Do the jobs that `take` gives and yield what happens to them, until all have ended.
 
-        Every attempt ends with one `Ended`; after it `take` may give again. When it is closed,
-        nothing it has started goes on. Raises NotWritten as `carry_out` does.
+        Every job ends with one `Ended`; after it `take` may give again. When it is closed, nothing
+        it has started goes on. Raises NotWritten as `carry_out` does.
         """
         ...
+
+
+class Inline:
+    """This process, one job after the other."""
+
+    def events(self, work: Work, take: Take) -> Generator[Event]:
+        """See `Executor.events`."""
+        while job := take():
+            yield from carry_out(work, job)
+
+
+class Finished:
+    """Which parts of jobs other processes have finished, as seen in the run directory."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._known: dict[Job, set[str]] = {}
+
+    def follow(self, job: Job) -> None:
+        """Follow a job from now on; what is finished of it already is no news."""
+        self._known[job] = self._work.finished(job)
+
+    def new_parts(self) -> Iterator[Part]:
+        """Yield the parts that were finished since the last look."""
+        for job, known in self._known.items():
+            new = self._work.finished(job) - known
+            known |= new
+            yield from (Part(job, part) for part in sorted(new))
+
+    def last_parts(self, job: Job) -> Iterator[Part]:
+        """Yield what is new of a job, and follow it no longer."""
+        new = self._work.finished(job) - self._known.pop(job)
+        yield from (Part(job, part) for part in sorted(new))

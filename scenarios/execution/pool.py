@@ -6,19 +6,24 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from multiprocessing.context import BaseContext
 
+from probe.errors import InputError
 from scenarios.environment import variable
-from scenarios.execution.executor import Take
-from scenarios.execution.following import Following
-from scenarios.execution.stopping import ctrl_c_held_back
-from scenarios.execution.work import Attempt, Ended, Event, Work, carried_out
+from scenarios.execution.executor import Finished, Take
+from scenarios.execution.work import Ended, Event, Work, carried_out
+from scenarios.study.jobs import Job
 
 _POLL = 0.2  # seconds between two looks at what the workers have finished
+
+# Torch loads its compiler with the first optimizer, and a study its small data sets with
+# scikit-learn: together that takes a worker longer than a small job.
+_PRELOADED = ("scenarios.execution.work", "torch._dynamo", "sklearn.datasets")
 
 
 class Pool:
@@ -32,16 +37,16 @@ class Pool:
         self._devices = devices
 
     def events(self, work: Work, take: Take) -> Generator[Event]:
-        """See `Executor.events`."""
+        """See `Executor.events`; raises InputError if there are too many workers to start."""
         workers = [_Worker(replace(work, device=device)) for device in self._devices]
-        seen = Following(work)
+        seen = Finished(work)
         try:
             while True:
                 for worker in workers:
-                    attempt = None if worker.future else take()
-                    if attempt:
-                        worker.start(attempt)
-                        seen.add(attempt.job)
+                    job = None if worker.future else take()
+                    if job:
+                        worker.start(job)
+                        seen.follow(job)
                 running = {worker.future: worker for worker in workers if worker.future}
                 if not running:
                     return
@@ -62,27 +67,32 @@ class _Worker:
     def __init__(self, work: Work) -> None:
         self._work = work
         self._pool: ProcessPoolExecutor | None = None
-        self._attempt: Attempt | None = None
+        self._job: Job | None = None
         self.future: Future[Ended] | None = None
 
-    def start(self, attempt: Attempt) -> None:
-        self._attempt = attempt
+    def start(self, job: Job) -> None:
+        self._job = job
         try:
-            self.future = self._submit(attempt)
+            self.future = self._submit(job)
         except BrokenProcessPool:
             # It was killed while it had nothing to do.
             self.stop()
-            self.future = self._submit(attempt)
+            self.future = self._submit(job)
+        except OSError as error:
+            raise InputError(
+                f"cannot start another worker ({error.strerror}): run the same command again with "
+                f"fewer --workers"
+            ) from None
 
     def end(self) -> Ended:
-        future, attempt, self.future = self.future, self._attempt, None
-        if future is None or attempt is None:
+        future, job, self.future = self.future, self._job, None
+        if future is None or job is None:
             raise RuntimeError("a worker that was not started cannot end")
         try:
             return future.result()
         except BrokenProcessPool:
             self.stop()
-            return Ended(job=attempt.job, how="killed", reason="its worker was killed")
+            return Ended(job=job, how="killed", reason="its worker was killed")
 
     def stop(self) -> None:
         """End the process at once: what it has finished is kept, and the rest can be done again."""
@@ -93,14 +103,25 @@ class _Worker:
             process.kill()
         pool.shutdown(wait=True, cancel_futures=True)
 
-    def _submit(self, attempt: Attempt) -> Future[Ended]:
+    def _submit(self, job: Job) -> Future[Ended]:
         # It is started by `python -c`, which else imports what the current folder has: a pickle.py.
         with variable("PYTHONSAFEPATH", "1"):
             if self._pool is None:
-                context = multiprocessing.get_context("spawn")
-                self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=_prepare)
-            with ctrl_c_held_back():
-                return self._pool.submit(carried_out, self._work, attempt)
+                self._pool = ProcessPoolExecutor(1, mp_context=_context(), initializer=_prepare)
+            with _ctrl_c_held_back():
+                return self._pool.submit(carried_out, self._work, job)
+
+
+def _context() -> BaseContext:
+    """Return how processes are started: forked from one that has loaded what a job needs.
+
+    So each after the first starts at once. Spawned where there is no such server.
+    """
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(_PRELOADED))
+    return context
 
 
 def _prepare() -> None:
@@ -117,3 +138,20 @@ def _follow(sentinel: int) -> None:
     with suppress(OSError):
         multiprocessing.connection.wait([sentinel])
     os._exit(1)
+
+
+@contextmanager
+def _ctrl_c_held_back() -> Iterator[None]:
+    """Let processes that are started within the block be deaf to Ctrl-C from their first moment.
+
+    A terminal sends it to all of them, and what they would say of it is of no use. For this process
+    it only comes later.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,14 +14,14 @@ from typing import Literal
 import torch
 
 from probe.errors import InputError, NotWritten
-from probe.files import sweep_all
 from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
-from scenarios.execution.claims import LEASE, Claims, Held, Lost
-from scenarios.execution.lock_file import Lock
+from scenarios.execution.locks import Locked, is_locked, lock
 from scenarios.streams.task import Scenario
-from scenarios.study.identity import Identity, data_hash
-from scenarios.study.job import Job, on_device, parts_of, run_job
+from scenarios.study.fingerprint import Setup, data_hash
+from scenarios.study.job import on_device, run_job
+from scenarios.study.jobs import Job, parts_of
+from scenarios.study.run_directory import store_of
 from scenarios.study.scenario_spec import ScenarioSpec
 from scenarios.study.store import Store
 
@@ -30,50 +30,54 @@ from scenarios.study.store import Store
 class Work:
     """What a process needs to do any job of a study: all of it plain data.
 
-    cache: memory and disk for features' values; sharing: how many workers of a machine divide them
-    among themselves, None = it is one worker's share already; lease: see
-    `scenarios.execution.claims`.
+    root: the run directory; cache: memory and disk for features' values; sharing: how many workers
+    of a machine divide them among themselves, None = it is one worker's share already; recompute:
+    whether jobs are done again whose results other code has made.
     """
 
-    identity: Identity
+    setup: Setup
     location: Location
     device: str
     root: Path
     cache: CacheSettings
     sharing: int | None = None
-    lease: float = LEASE
+    recompute: bool = False
 
-    @property
-    def claims(self) -> Claims:
-        """The locks of the run directory: one for each job, and `tables`."""
-        return Claims(self.root / "locks", self.lease)
-
-    def store(self, job: Job, allowed: Callable[[], object] = lambda: None) -> Store:
+    def store(self, job: Job) -> Store:
         """Where the job's results are."""
-        return Store(self.root, self.identity.of(job), allowed)
+        return store_of(self.setup, self.root, job)
+
+    def parts(self, job: Job) -> list[str]:
+        """The names of the job's parts."""
+        return parts_of(self.setup.study, job)
 
     def finished(self, job: Job) -> set[str]:
-        """The parts of the job for which there is a file."""
-        return self.store(job).finished(job.name) & set(parts_of(self.identity.study, job))
+        """The parts of the job for which there is a file; none if they are to be made again."""
+        store = self.store(job)
+        if self.recompute and store.made_by_other_code(store.contents()):
+            return set()
+        return store.finished() & set(self.parts(job))
 
     def retraining_left(self, jobs: Iterable[Job]) -> bool:
         """Whether a model has yet to be retrained behind some feature."""
-        study = self.identity.study
-        left = (part for job in jobs for part in set(parts_of(study, job)) - self.finished(job))
+        left = (part for job in jobs for part in set(self.parts(job)) - self.finished(job))
         return any(part.startswith("feature-") for part in left)
 
     def is_finished(self, job: Job) -> bool:
-        """Whether every part of the job is there and can be trusted; changes nothing."""
+        """Whether every part of the job is there, not corrupt and not to be made again."""
         store = self.store(job)
-        return all(store.holds(job.name, part) for part in parts_of(self.identity.study, job))
+        contents = store.contents()
+        if self.recompute and store.made_by_other_code(contents):
+            return False
+        return contents.finished >= set(self.parts(job))
 
+    def is_locked(self, job: Job) -> bool:
+        """Whether another process does the job now."""
+        return is_locked(self.folder(job))
 
-@dataclass(frozen=True)
-class Attempt:
-    """A job to be done; stale: how its lock looked that need not be respected any more."""
-
-    job: Job
-    stale: Lock | None = None
+    def folder(self, job: Job) -> Path:
+        """The folder of the job and of its lock."""
+        return self.root / "jobs" / job.name
 
 
 @dataclass(frozen=True)
@@ -86,15 +90,15 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """An attempt has ended.
+    """An attempt to do a job has ended.
 
-    how: `finished`; `held`: another process has the job; `killed`: the process that did it is gone,
-    or was out of memory: it may be tried again; `failed`: it would end so every time. reason: a
-    sentence; trace: where an error of a kind that nobody foresaw came from.
+    how: `finished`; `locked`: another process does the job; `killed`: the process that did it is
+    gone, or was out of memory: it may be tried again; `failed`: it would end so every time. reason:
+    a sentence; trace: where an error of a kind that nobody foresaw came from.
     """
 
     job: Job
-    how: Literal["finished", "held", "killed", "failed"]
+    how: Literal["finished", "locked", "killed", "failed"]
     reason: str = ""
     trace: str = ""
 
@@ -102,18 +106,17 @@ class Ended:
 Event = Part | Ended
 
 
-def carry_out(work: Work, attempt: Attempt) -> Iterator[Event]:
+def carry_out(work: Work, job: Job) -> Iterator[Event]:
     """Do what is left of a job; yield each part as it is finished, and last how it ended.
 
     torch has one thread for it: with one, results are the same bit for bit on any number of cores.
     Raises NotWritten if the run directory cannot be written to: then no job can go on.
     """
-    job = attempt.job
     try:
-        for part in _do(work, attempt):
+        for part in _do(work, job):
             yield Part(job, part)
-    except (Held, Lost) as error:
-        yield Ended(job=job, how="held", reason=str(error))
+    except Locked as error:
+        yield Ended(job=job, how="locked", reason=str(error))
     except NotWritten:
         raise
     except InputError as error:
@@ -127,34 +130,33 @@ def carry_out(work: Work, attempt: Attempt) -> Iterator[Event]:
         yield Ended(job=job, how="finished")
 
 
-def carried_out(work: Work, attempt: Attempt) -> Ended:
+def carried_out(work: Work, job: Job) -> Ended:
     """Do what is left of a job, as `carry_out` does, and return how it ended.
 
     A worker in another process can be told to do this.
     """
-    *_, ended = carry_out(work, attempt)
+    *_, ended = carry_out(work, job)
     if not isinstance(ended, Ended):
-        raise TypeError(f"expected how {attempt.job.name} ended, got {ended}")
+        raise TypeError(f"expected how {job.name} ended, got {ended}")
     return ended
 
 
-def _do(work: Work, attempt: Attempt) -> Iterator[str]:
-    job, device = attempt.job, torch.device(work.device)
-    with _one_thread(), work.claims.held(job.name, attempt.stale) as allowed:
-        # Who holds the job is the only one who writes here.
-        sweep_all(work.root / "jobs" / job.name)
+def _do(work: Work, job: Job) -> Iterator[str]:
+    device = torch.device(work.device)
+    if not work.root.is_dir():
+        raise NotWritten(f"{work.root} is gone: name the folder where it is now, and run again")
+    with _one_thread(), lock(work.folder(job)):
+        store = work.store(job)
+        store.sweep()
+        if work.recompute and store.made_by_other_code(store.contents()):
+            store.clear()
         if not work.is_finished(job):
-            study = work.identity.study
-            scenario = _loaded(study.scenario, work.location, work.device, work.identity.data)
-            store, cache = work.store(job, allowed), work.cache
+            study = work.setup.study
+            scenario = _loaded(study.scenario, work.location, work.device, work.setup.data)
+            cache = work.cache
             if work.sharing is not None:
                 cache = cache.settled(device, work.sharing)
-            try:
-                yield from run_job(study, job, scenario, store, device, cache)
-            except NotWritten:
-                # The next holder sweeps away what this one was writing.
-                allowed()
-                raise
+            yield from run_job(study, job, scenario, store, device, cache)
 
 
 @contextmanager

@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 from torch import Tensor, nn
 
 from probe.examples import Examples
 from probe.seeding import stream
 from probe.training.costs import Cost, OpsMeter, bytes_of, one_pass_ops
-from probe.training.loop import Objective, Optimizer, Recipe, fit, optimizer_ops
+from probe.training.loop import Objective, fit, optimizer_ops
+from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners.exemplars import ExemplarSettings
 from scenarios.streams.task import Scenario, Task
-
-
-class RecipeChanges(BaseModel):
-    """What a learner trains by in place of the study's recipe; None = as the study says."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    epochs: int | None = Field(default=None, ge=1)
-    batch_size: int | None = Field(default=None, ge=1)
-    optimizer: Optimizer | None = None
-    learning_rate: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-
-    def instead_of(self, recipe: Recipe) -> Recipe:
-        """Return the recipe with these changes."""
-        return replace(recipe, **self.model_dump(exclude_none=True))
 
 
 class Settings(BaseModel):
@@ -61,13 +46,15 @@ class Learner(Objective):
     purpose and the number of tasks learned, so that a run continued from a checkpoint equals one
     that never stopped. The optimizer starts anew with each task.
 
-    elementwise: the multiply-adds per trained parameter and step of the learner's own elementwise
-    work, such as a penalty's gradient; its matrix products are counted as they run.
-    own_features: the features of the learner's own network in order of depth, the last `output`;
-    none: it learns the study's network. task_aware: it must be told the task of what it classifies,
-    so that it can be measured multi-head alone.
+    settings_class: of the learner's settings, which checks its table in a study. offline: it learns
+    all tasks at once. elementwise: the multiply-adds per trained parameter and step of the
+    learner's own elementwise work, such as a penalty's gradient; its matrix products are counted as
+    they run. own_features: the features of the learner's own network in order of depth, the last
+    `output`; none: it learns the study's network. task_aware: it must be told the task of what it
+    classifies, so that it can be measured multi-head alone.
     """
 
+    settings_class: ClassVar[type[Settings]] = Settings
     offline: ClassVar[bool] = False
     elementwise: ClassVar[int] = 0
     own_features: ClassVar[tuple[str, ...]] = ()
@@ -79,7 +66,7 @@ class Learner(Objective):
     ) -> nn.Module:
         """Build the learner's own network, uninitialized; asked for only where it has one.
 
-        shape: of one input as `view` gives it; classes: K; tasks: T.
+        shape: of one input as `view` gives it, without the batch; classes: K; tasks: T.
         """
         raise NotImplementedError
 
@@ -99,6 +86,7 @@ class Learner(Objective):
     def learn(self, task: Task) -> Cost:
         """Learn one task, whose data must lie on the model's device; return what it cost."""
         meter = OpsMeter()
+        # What is carried and stored into the task, before the task changes it.
         carried, stored = bytes_of(self.carried().values()), self.stored_bytes()
         with meter.once():
             self.begin(task)
@@ -123,12 +111,15 @@ class Learner(Objective):
         )
 
     def scores(self, x: Tensor) -> Tensor:
-        """Return (B, K) scores for a batch, the largest for the likeliest class; none is barred."""
+        """Return the scores (B, K) of all classes for inputs (B, ...), the largest the likeliest.
+
+        No class is barred: see `logits`.
+        """
         scores: Tensor = self.model(x)
         return scores
 
     def logits(self, x: Tensor, task: Task | None = None) -> Tensor:
-        """Return (B, K) scores for a batch, -inf for the classes that do not compete.
+        """Return scores (B, K) for inputs (B, ...), -inf for the classes that do not compete.
 
         Single-head by default: the classes seen so far compete (all of them before any task was
         learned). With a task, multi-head: the task's classes alone (Chaudhry 2018, section 2.1).
@@ -145,7 +136,7 @@ class Learner(Objective):
         """Prepare for a task before its first batch."""
 
     def examples(self, task: Task) -> Examples:
-        """Return the examples to train on, each visited once per epoch."""
+        """Return the N examples to train on, each visited once per epoch."""
         return task.train
 
     def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
@@ -156,7 +147,11 @@ class Learner(Objective):
         """Keep what later tasks need; `seen` and `learned` count this task already."""
 
     def carried(self) -> dict[str, Tensor]:
-        """Return what later tasks need beside the model and stored samples, by name."""
+        """Return what later tasks need beside the model and stored samples, by name.
+
+        A tensor that belongs to one parameter has its shape and is called KIND.PARAMETER, such as
+        `importance.output.weight`: so a checkpoint can be checked against the model.
+        """
         return {}
 
     def stored_bytes(self) -> int:
@@ -176,5 +171,24 @@ class Learner(Objective):
         self.seen = tuple(dict.fromkeys(c for task in past for c in task.classes))
 
     def stream(self, purpose: str) -> torch.Generator:
-        """Return the learner's generator for a purpose in the task at hand."""
+        """Return the learner's CPU generator for a purpose in the task at hand."""
         return stream(self.seed, purpose, self.learned)
+
+
+def by_kind(**kinds: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return tensors that belong to parameters, of several kinds, by KIND.PARAMETER.
+
+    >>> by_kind(anchor={"weight": torch.ones(1)}, score={"weight": torch.zeros(1)})
+    {'anchor.weight': tensor([1.]), 'score.weight': tensor([0.])}
+    """
+    return {f"{kind}.{n}": each for kind, part in kinds.items() for n, each in part.items()}
+
+
+def of_kind(tensors: Mapping[str, Tensor], kind: str) -> dict[str, Tensor]:
+    """Return those of one kind that `by_kind` named, by the names of their parameters.
+
+    >>> of_kind({"anchor.weight": torch.ones(1), "score.weight": torch.zeros(1)}, "anchor")
+    {'weight': tensor([1.])}
+    """
+    start = f"{kind}."
+    return {n.removeprefix(start): each for n, each in tensors.items() if n.startswith(start)}

@@ -1,65 +1,90 @@
-"""All learners by name, and the union of their settings."""
+"""All learners by name, one line each; the module of one is imported when it is asked for."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from types import MappingProxyType
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import PlainValidator, SerializeAsAny
 
-from scenarios.learners.base import Learner
-from scenarios.learners.distillation.icarl import (
-    Icarl,
-    IcarlHybrid1,
-    IcarlHybrid1Settings,
-    IcarlSettings,
+from probe.errors import unknown
+from scenarios.learners.base import Learner, Settings
+
+MODULES = MappingProxyType(
+    {
+        "finetune": "finetune:Finetune",
+        "offline": "joint:Offline",
+        "cumulative": "joint:Cumulative",
+        "er": "replay.er:ExperienceReplay",
+        "ewc": "penalties.ewc:Ewc",
+        "ewc_online": "penalties.ewc_online:EwcOnline",
+        "si": "penalties.si:SynapticIntelligence",
+        "rwalk": "penalties.rwalk:RWalk",
+        "lwf": "distillation.lwf:LearningWithoutForgetting",
+        "gem": "replay.gem:GradientEpisodicMemory",
+        "icarl": "distillation.icarl:Icarl",
+        "icarl_hybrid1": "distillation.icarl:IcarlHybrid1",
+        "pathnet": "kemker.pathnet:PathNet",
+        "geppnet": "kemker.geppnet:Geppnet",
+        "geppnet_stm": "kemker.geppnet_stm:GeppnetStm",
+        "fel": "kemker.fel:FixedExpansion",
+    }
 )
-from scenarios.learners.distillation.lwf import LearningWithoutForgetting, LwfSettings
-from scenarios.learners.finetune import Finetune, FinetuneSettings
-from scenarios.learners.joint import Cumulative, CumulativeSettings, Offline, OfflineSettings
-from scenarios.learners.kemker.fel import FelSettings, FixedExpansion
-from scenarios.learners.kemker.geppnet import Geppnet, GeppnetSettings
-from scenarios.learners.kemker.geppnet_stm import GeppnetStm, GeppnetStmSettings
-from scenarios.learners.kemker.pathnet import PathNet, PathNetSettings
-from scenarios.learners.penalties.ewc import Ewc, EwcSettings
-from scenarios.learners.penalties.ewc_online import EwcOnline, EwcOnlineSettings
-from scenarios.learners.penalties.rwalk import RWalk, RWalkSettings
-from scenarios.learners.penalties.si import SiSettings, SynapticIntelligence
-from scenarios.learners.replay.er import ErSettings, ExperienceReplay
-from scenarios.learners.replay.gem import GemSettings, GradientEpisodicMemory
+"""Where each learner's class is, as MODULE:CLASS below `scenarios.learners`."""
 
-AnySettings = Annotated[
-    FinetuneSettings
-    | OfflineSettings
-    | CumulativeSettings
-    | ErSettings
-    | EwcSettings
-    | EwcOnlineSettings
-    | SiSettings
-    | RWalkSettings
-    | LwfSettings
-    | GemSettings
-    | IcarlSettings
-    | IcarlHybrid1Settings
-    | PathNetSettings
-    | GeppnetSettings
-    | GeppnetStmSettings
-    | FelSettings,
-    Field(discriminator="kind"),
-]
 
-LEARNERS: dict[str, type[Learner]] = {
-    "finetune": Finetune,
-    "offline": Offline,
-    "cumulative": Cumulative,
-    "er": ExperienceReplay,
-    "ewc": Ewc,
-    "ewc_online": EwcOnline,
-    "si": SynapticIntelligence,
-    "rwalk": RWalk,
-    "lwf": LearningWithoutForgetting,
-    "gem": GradientEpisodicMemory,
-    "icarl": Icarl,
-    "icarl_hybrid1": IcarlHybrid1,
-    "pathnet": PathNet,
-    "geppnet": Geppnet,
-    "geppnet_stm": GeppnetStm,
-    "fel": FixedExpansion,
-}
+class Catalogue(Mapping[str, type[Learner]]):
+    """Learner classes by the name that studies use for them.
+
+    Names are known without importing a learner; asking for a class imports its module.
+
+    >>> "er" in LEARNERS, LEARNERS["er"].__name__
+    (True, 'ExperienceReplay')
+    """
+
+    def __init__(self, modules: Mapping[str, str]) -> None:
+        self._modules = modules
+
+    def __getitem__(self, kind: str) -> type[Learner]:
+        module, _, name = self._modules[kind].partition(":")
+        learner: type[Learner] = getattr(import_module(f"scenarios.learners.{module}"), name)
+        return learner
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __contains__(self, kind: object) -> bool:
+        # Mapping's own would import the learner's module.
+        return kind in self._modules
+
+
+LEARNERS = Catalogue(MODULES)
+
+
+def settings_of(table: object) -> Settings:
+    """Return the settings that a table describes, checked by the class of its learner.
+
+    table: maps `kind` to a name of `LEARNERS` and other keys to that learner's settings; settings
+    that are checked already are returned as they are. Raises InputError for an unknown kind, and
+    pydantic's ValidationError, with a path within the table, for anything else that is wrong.
+
+    >>> settings_of({"kind": "er", "memory_per_class": 20}).budget.per_class
+    20
+    """
+    if isinstance(table, Settings):
+        return table
+    if not isinstance(table, Mapping) or "kind" not in table:
+        return Settings.model_validate(table)  # which says what is wrong with it
+    kind = str(table["kind"])
+    if kind not in LEARNERS:
+        raise unknown("learner", kind, LEARNERS)
+    return LEARNERS[kind].settings_class.model_validate(table)
+
+
+AnySettings = Annotated[SerializeAsAny[Settings], PlainValidator(settings_of)]
+"""A field of a pydantic model that holds the settings of any learner."""

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from functools import cached_property
+from typing import ClassVar, Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
 from probe.examples import Examples, join
 from probe.training.costs import bytes_of
-from probe.training.loop import Recipe
 from scenarios.learners import base
-from scenarios.learners.competing import barred_but, own_task
 from scenarios.learners.exemplars import Exemplars, ExemplarSettings
+from scenarios.learners.heads import barred_but, own_task
 from scenarios.streams.task import Task
 
 Competing = Literal["all", "seen", "task"]
@@ -37,36 +38,54 @@ class ContinualSettings(base.Settings):
         return self.exemplars
 
 
+class ClassMemorySettings(ContinualSettings):
+    """What a learner can be given that stores as many examples of each class.
+
+    memory_per_class: examples of each class (Murata 2020: 128 on MNIST and SVHN), in place of
+    `exemplars`, for which there is no choice.
+    """
+
+    exemplars: None = None
+    memory_per_class: int = Field(default=128, ge=1)
+
+    @property
+    def budget(self) -> ExemplarSettings:
+        return ExemplarSettings(per_class=self.memory_per_class)
+
+
 class ContinualLearner(base.Learner):
     """A learner of one task after another that may store exemplars; alone, it fine-tunes.
 
     Learners that do more override its steps, and `carried` and `take_over` for what they carry from
     task to task beside the model. `classification` is the loss of the batch, replayed examples
     included, for a learner to add to.
+
+    replays: the exemplars of the settings' budget are stored and replayed here; a learner that uses
+    the budget in another way says no.
     """
 
+    replays: ClassVar[bool] = True
     settings: ContinualSettings
+    # The classes of each task begun; then, while one is learned, what it began with.
+    _tasks: tuple[tuple[int, ...], ...] = ()
+    _stored: Examples | None = None
+    _barred: Tensor | None = None
 
-    def __init__(
-        self, model: nn.Module, recipe: Recipe, settings: base.Settings, seed: int
-    ) -> None:
-        super().__init__(model, recipe, settings, seed)
+    @cached_property
+    def exemplars(self) -> Exemplars | None:
+        """The exemplars of earlier tasks, None for a learner that stores none."""
         budget = self.settings.budget
-        self.exemplars = Exemplars(budget) if budget else None
-        self._tasks: list[tuple[int, ...]] = []
-        self._stored: Examples | None = None
-        self._barred: Tensor | None = None
-        self._replay = self.stream("replay")
+        return Exemplars(budget) if budget and self.replays else None
 
     @property
     def stored(self) -> Examples | None:
-        """The samples of earlier tasks that are stored now, None if there are none."""
+        """The M samples of earlier tasks that are stored now, None if there are none."""
         return self.exemplars.examples if self.exemplars else None
 
     def begin(self, task: Task) -> None:
         self._replay = self.stream("replay")
         self._stored = self.stored
-        self._tasks.append(task.classes)
+        self._tasks += (task.classes,)
         self._barred = None
 
     def examples(self, task: Task) -> Examples:
@@ -83,7 +102,10 @@ class ContinualLearner(base.Learner):
         return self.classification(model(x), y)
 
     def classification(self, scores: Tensor, y: Tensor) -> Tensor:
-        """Return the mean cross-entropy of scores (B, K), among the outputs that compete."""
+        """Return the scalar mean cross-entropy among the outputs that compete.
+
+        scores: (B, K), y: (B,) labels.
+        """
         if self.settings.competing != "all":
             if self._barred is None:
                 self._barred = self._outputs_barred(scores)
@@ -106,7 +128,7 @@ class ContinualLearner(base.Learner):
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
         super().restore(state, past)
-        self._tasks = [task.classes for task in past]
+        self._tasks = tuple(task.classes for task in past)
         if self.exemplars:
             self.exemplars.restore(state)
         self.take_over({k: v for k, v in state.items() if not k.startswith("memory.")})

@@ -17,4 +17,4 @@ class Finetune(ContinualLearner):
     With exemplars it is Chaudhry 2018's Vanilla-S.
     """
 
-    settings: FinetuneSettings
+    settings_class = FinetuneSettings

@@ -8,7 +8,7 @@ from probe.examples import Examples, join
 from probe.seeding import stream
 from probe.training.fresh_weights import initialize
 from scenarios.learners import base
-from scenarios.learners.storing import StoringLearner
+from scenarios.learners.full_rehearsal import FullRehearsalLearner
 from scenarios.streams.task import Task
 
 
@@ -21,6 +21,7 @@ class OfflineSettings(base.Settings):
 class Offline(base.Learner):
     """Train once on all tasks together (Murata 2020, section 3); knows no task order."""
 
+    settings_class = OfflineSettings
     offline = True
 
 
@@ -30,13 +31,15 @@ class CumulativeSettings(base.Settings):
     kind: Literal["cumulative"] = "cumulative"
 
 
-class Cumulative(StoringLearner):
+class Cumulative(FullRehearsalLearner):
     """At every task, train from scratch on all tasks so far (Diaz-Rodriguez 2018, appendix A).
 
     Each start has the same fresh weights, those before the first task. The diagonal of its R is
     the reference of Chaudhry 2018's intransigence, under every head: all outputs compete in its
     training, whichever compete in that of the learner it is compared with.
     """
+
+    settings_class = CumulativeSettings
 
     def begin(self, task: Task) -> None:
         initialize(self.model, self.recipe.init, stream(self.seed, "init"))

@@ -1,4 +1,4 @@
-"""The data-permutation stream of Kemker 2018: the same data, its input elements in other places."""
+"""The data-permutation stream of Kemker 2018: the same data, the input elements reordered."""
 
 from __future__ import annotations
 
@@ -37,28 +37,33 @@ def permuted(
             f"permute data of 2 or more"
         )
     data = limited(data, train_limit, test_limit)
-    tasks = [_session(data, 1, data.train, data.test)]
-    for index in range(2, sessions + 1):
-        order = permutation(size, index, seed)
-        tasks.append(
-            _session(data, index, _reordered(data.train, order), _reordered(data.test, order))
-        )
-    return Scenario(name=data.name, kind="permutation", tasks=tuple(tasks))
+    tasks = tuple(_session(data, index, seed) for index in range(1, sessions + 1))
+    return Scenario(name=data.name, kind="permutation", tasks=tasks)
 
 
 def permutation(size: int, session: int, seed: int) -> Tensor:
-    """Return the places (D,) from which session t > 1 takes its D = size elements, int64.
+    """Return in which order session t > 1 has its D = size input elements, (D,) int64.
 
-    It depends on nothing else, the number of sessions included, and is the same on every machine.
+    Element i of the session is element order[i] of the data. It depends on nothing else, the number
+    of sessions included, and is the same on every machine.
+
+    >>> sorted(permutation(4, session=2, seed=0).tolist())
+    [0, 1, 2, 3]
     """
     return torch.randperm(size, generator=stream(seed, "permutation", session))
 
 
-def _session(data: Dataset, index: int, train: Examples, test: Examples) -> Task:
+def _session(data: Dataset, index: int, seed: int) -> Task:
+    train, test = data.train, data.test
+    # The first is not copied: to permute it by nothing would.
+    if index > 1:
+        order = permutation(train.x[0].numel(), index, seed)
+        train, test = _permuted(train, order), _permuted(test, order)
     classes = tuple(range(data.classes))
     return Task(index=index, name=str(index), classes=classes, train=train, test=test)
 
 
-def _reordered(examples: Examples, order: Tensor) -> Examples:
+def _permuted(examples: Examples, order: Tensor) -> Examples:
+    """Return the examples (N, ...) with their D input elements in that order (D,)."""
     x = examples.x.flatten(1).index_select(1, order.to(examples.x.device))
     return Examples(x.view_as(examples.x), examples.y)

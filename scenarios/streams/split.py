@@ -1,21 +1,16 @@
-"""Streams: a data set cut into tasks, and the orders in which the tasks are executed."""
+"""Streams of disjoint classes: equal tasks, or a base session and then class by class."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import torch
 
 from probe.errors import InputError
 from probe.examples import Examples
-from probe.seeding import stream
 from scenarios.data.datasets import Dataset
 from scenarios.streams.task import Scenario, Task
-
-MOST = 10_000
-"""Sessions, orders or seeds of a study: more is a slip of the pen."""
 
 
 def split_by_class(
@@ -26,8 +21,9 @@ def split_by_class(
 ) -> Scenario:
     """Cut a data set into tasks of consecutive, disjoint classes (Murata 2020, section 3).
 
-    train_limit, test_limit: keep at most that many examples per class, the first in the data.
-    Raises InputError if the classes cannot be shared out equally.
+    classes_per_task: C, so that there are T = K / C tasks, named after their classes. train_limit,
+    test_limit: keep at most that many examples per class, the first in the data. Raises InputError
+    if the classes cannot be shared out equally.
     """
     if classes_per_task < 1 or data.classes % classes_per_task:
         raise InputError(
@@ -40,7 +36,10 @@ def split_by_class(
 
 
 def cut(data: Dataset, kind: str, groups: Iterable[Sequence[int]]) -> Scenario:
-    """Return a scenario of that kind with a task of each group of classes, in the data's order."""
+    """Return a scenario of that kind with a task of each group of classes, in the data's order.
+
+    groups: the classes of each task, neighbours of each other, of which its name is made.
+    """
     tasks = [
         Task(
             index=index,
@@ -65,45 +64,43 @@ def limited(data: Dataset, train_limit: int | None, test_limit: int | None) -> D
 
 
 def first_of_each(examples: Examples, limit: int) -> Examples:
-    """Return the first `limit` examples of every class, in their present order."""
+    """Return the first `limit` examples of every class, in their present order.
+
+    Raises InputError for a limit below 1.
+
+    >>> data = Examples(torch.arange(5), torch.tensor([0, 0, 1, 0, 1]))
+    >>> first_of_each(data, 2).x.tolist()
+    [0, 1, 2, 4]
+    """
     if limit < 1:
         raise InputError(f"a limit must be 1 or more examples per class, got {limit}")
     kept = [(examples.y == c).nonzero().squeeze(1)[:limit] for c in torch.unique(examples.y)]
     return examples.take(torch.cat(kept).sort().values)
 
 
-def orders(rule: str | Mapping[str, Sequence[int]], tasks: int) -> dict[str, tuple[int, ...]]:
-    """Return the task orders of a study by name: each lists places in the base order, from 0.
-
-    rule: `rotate` (all T rotations, named by their number), `none` (the base order alone),
-    `shuffle:N` (N shuffles, the same on every machine), or explicit orders, name -> places from 1.
-
-    >>> orders("rotate", 3)
-    {'0': (0, 1, 2), '1': (1, 2, 0), '2': (2, 0, 1)}
-    >>> orders({"back": [3, 2, 1]}, 3)
-    {'back': (2, 1, 0)}
-    """
-    base = tuple(range(tasks))
-    if not isinstance(rule, str):
-        return {name: _explicit(name, places, tasks) for name, places in rule.items()}
-    if rule == "none":
-        return {"0": base}
-    if rule == "rotate":
-        return {str(k): base[k:] + base[:k] for k in base}
-    count = re.fullmatch("shuffle:([0-9]{1,9})", rule)
-    if count is None or not 1 <= int(count[1]) <= MOST:
-        raise InputError(
-            f"unknown orders {rule!r}: expected rotate, none or shuffle:N, N from 1 to {MOST}"
-        )
-    shuffles = (torch.randperm(tasks, generator=stream(k, "order")) for k in range(int(count[1])))
-    return {str(k): tuple(order.tolist()) for k, order in enumerate(shuffles)}
-
-
-def _explicit(name: str, places: Sequence[int], tasks: int) -> tuple[int, ...]:
-    if sorted(places) != list(range(1, tasks + 1)):
-        raise InputError(f"order {name!r} must name each task from 1 to {tasks} once: {places}")
-    return tuple(place - 1 for place in places)
-
-
 def _name(classes: Sequence[int]) -> str:
     return str(classes[0]) if len(classes) == 1 else f"{classes[0]}-{classes[-1]}"
+
+
+def incremental(
+    data: Dataset,
+    base: int | None = None,
+    train_limit: int | None = None,
+    test_limit: int | None = None,
+) -> Scenario:
+    """Cut K classes into a base session of the first half and sessions of one class each.
+
+    base: classes of the base session; None = K // 2 (Kemker 2018: "half of the classes" of 10, 100
+    and 200). There are 1 + K - base sessions. train_limit, test_limit: keep at most that many
+    examples per class, the first in the data. Raises InputError where the base session would hold
+    no class, or leave none.
+    """
+    base = data.classes // 2 if base is None else base
+    if not 1 <= base < data.classes:
+        raise InputError(
+            f"a base session of {base} of the {data.classes} classes of {data.name} leaves nothing "
+            f"to learn before or after it: choose from 1 to {data.classes - 1}, of 2 classes or "
+            f"more"
+        )
+    groups = [range(base), *(range(label, label + 1) for label in range(base, data.classes))]
+    return cut(limited(data, train_limit, test_limit), "incremental", groups)

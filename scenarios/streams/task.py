@@ -14,8 +14,9 @@ from probe.examples import Examples, check_examples, join
 class Task:
     """One task: its classes and the examples to learn and to test them.
 
-    index: its number in the base order, from 1; classes: the labels that occur in it.
-    Raises InputError for labels outside the classes, and for NaN or Inf.
+    index: its number in the base order, from 1; classes: the labels that occur in it; train, test:
+    inputs (N, ...), labels (N,) among the classes. The study's scenarios number classes 0..K-1 over
+    all tasks. Raises InputError for labels outside the classes, and for NaN or Inf.
     """
 
     index: int
@@ -31,7 +32,7 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Scenario:
-    """T tasks in the order in which they are learned.
+    """T tasks in the order in which they are learned, over K classes in all.
 
     kind: how the stream was made: `split` (disjoint classes, equally many per task), `incremental`
     (a base session of several classes, then one class per session), `permutation` (the same classes
@@ -48,7 +49,11 @@ class Scenario:
         return len({c for task in self.tasks for c in task.classes})
 
     def reordered(self, order: Sequence[int]) -> Scenario:
-        """Return the scenario with its tasks in another order: places in this one, from 0."""
+        """Return the scenario with its tasks in another order.
+
+        order: the T tasks as they are to be learned, each by its number in this one, from 0. Raises
+        InputError unless it names each once.
+        """
         if sorted(order) != list(range(len(self.tasks))):
             raise InputError(
                 f"a task order names each of 0..{len(self.tasks) - 1} once, got {list(order)}"
@@ -58,7 +63,7 @@ class Scenario:
 
     @cached_property
     def test(self) -> Examples:
-        """The test data of all tasks, one after the other."""
+        """The test data of all tasks, one after the other in the order of the tasks."""
         return join([task.test for task in self.tasks])
 
     @cached_property

@@ -1,11 +1,11 @@
-"""One job of a study: a learner, an order, a seed; its training and all its retrainings."""
+"""Doing one job of a study: a learner's training on a stream, and all its retrainings."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -18,80 +18,14 @@ from probe.training.fresh_weights import initialize
 from probe.values.allocation import CacheSettings
 from scenarios.learners.base import Learner
 from scenarios.learners.catalogue import LEARNERS
+from scenarios.learners.heads import count, counts_by_head
 from scenarios.networks import build_network
-from scenarios.streams.split import orders
 from scenarios.streams.task import Scenario, Task
-from scenarios.study.heads import count, counts_by_head
+from scenarios.study.jobs import Job, parts_of
+from scenarios.study.measurement import Measurement, Spent
 from scenarios.study.resuming import keep, kept, resumed
 from scenarios.study.spec import Study
-from scenarios.study.store import Measurement, Spent, Store
-
-MOST_JOBS = 100_000
-"""Jobs of a study: more is a slip of the pen."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """One cell of a study's grid.
-
-    learner: its name in the study; kind: which learner that is; order: the order's name, empty for
-    offline training; places: the tasks in executed order, as places in the base order, from 0.
-    """
-
-    learner: str
-    kind: str
-    order: str
-    places: tuple[int, ...]
-    seed: int
-
-    @property
-    def offline(self) -> bool:
-        """Whether the learner learns all tasks at once."""
-        return LEARNERS[self.kind].offline
-
-    @property
-    def name(self) -> str:
-        """A name that no other job of the study has; also that of its folder."""
-        order = f"order-{self.order}." if self.order else ""
-        return f"{self.learner}.{order}seed-{self.seed}"
-
-
-def jobs_of(study: Study, tasks: int) -> list[Job]:
-    """Return the study's jobs: every learner, order and seed; offline once per seed.
-
-    Raises InputError for more than MOST_JOBS.
-    """
-    named = orders(study.orders, tasks)
-    base = {"": tuple(range(tasks))}
-    own = {
-        learner: base if LEARNERS[settings.kind].offline else named
-        for learner, settings in study.learners.items()
-    }
-    count = study.seeds * sum(map(len, own.values()))
-    if count > MOST_JOBS:
-        raise InputError(
-            f"{study.name} has {count} jobs, one for each learner, order and seed, expected no "
-            f"more than {MOST_JOBS}: lower seeds or the number of orders"
-        )
-    return [
-        Job(learner=learner, kind=study.learners[learner].kind, order=order, places=p, seed=seed)
-        for seed in range(study.seeds)
-        for learner, executed in own.items()
-        for order, p in executed.items()
-    ]
-
-
-def parts_of(study: Study, job: Job) -> list[str]:
-    """Return the names of a job's parts, in the order in which they are finished.
-
-    `step-i`: the evaluation after i tasks (offline: only before and after all);
-    `feature-NAME`: that of the model retrained behind a feature (not for offline).
-    """
-    tasks = len(job.places)
-    if job.offline:
-        return ["step-0", f"step-{tasks}"]
-    steps = [f"step-{i}" for i in range(tasks + 1)]
-    return steps + [f"feature-{feature}" for feature in study.features_of(job.learner)[:-1]]
+from scenarios.study.store import Store
 
 
 def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
@@ -126,7 +60,7 @@ def run_job(
     """
     order = f", order {job.order}" if job.order else ""
     with _named(f"learner {job.learner}{order}, seed {job.seed}"):
-        stream_of_tasks = LEARNERS[job.kind].view(scenario.reordered(job.places))
+        stream_of_tasks = LEARNERS[job.kind].view(scenario.reordered(job.tasks))
         fresh = partial(_learner, study, job, stream_of_tasks, device)
         learner = yield from _train(study, job, stream_of_tasks, fresh, store)
         settings = replace(cache or CacheSettings(), storage=study.storage)
@@ -142,22 +76,22 @@ def _train(
     """
     tasks = (scenario.merged,) if job.offline else scenario.tasks
     steps = [part for part in parts_of(study, job) if part.startswith("step-")]
-    begun = resumed(fresh, job.name, steps, tasks, store)
+    begun = resumed(fresh, steps, tasks, store)
     learner, spent = begun.learner, begun.spent
     for done, part in enumerate(steps):
         if done > begun.done:
             # Where an evaluation alone is lost, what was learned later is whole.
-            if later := kept(fresh, job.name, part, tasks[:done], store):
+            if later := kept(fresh, part, tasks[:done], store):
                 learner, spent = later.learner, later.spent
             else:
-                with _named(_place(tasks, done)):
+                with _named(_task(tasks, done)):
                     spent = _learn(learner, tasks[done - 1])
-                keep(store, job.name, part, learner, spent)
-        if store.read(job.name, part) is None and done >= begun.done:
-            with _named(f"after {_place(tasks, done)}"):
+                keep(store, part, learner, spent)
+        if store.read(part) is None and done >= begun.done:
+            with _named(f"after {_task(tasks, done)}"):
                 evaluated = counts_by_head(learner, scenario)
             counts = {head: counted.tables for head, counted in evaluated.items()}
-            store.write(job.name, part, Measurement(counts=counts, spent=spent))
+            store.write(part, Measurement(counts=counts, spent=spent))
             yield part
     return learner
 
@@ -183,7 +117,7 @@ def _retrain(
 ) -> Iterator[str]:
     """Retrain behind every feature that has no result yet; the output needs none."""
     parts = [part for part in parts_of(study, job) if part.startswith("feature-")]
-    missing = [part for part in parts if store.read(job.name, part) is None]
+    missing = [part for part in parts if store.read(part) is None]
     if not missing:
         return
     features = [part.removeprefix("feature-") for part in missing]
@@ -199,7 +133,7 @@ def _retrain(
     ):
         part = f"feature-{feature}"
         counts = {"single": count(scenario, predicted).tables}
-        store.write(job.name, part, Measurement(counts=counts))
+        store.write(part, Measurement(counts=counts))
         yield part
 
 
@@ -212,17 +146,17 @@ def _learner(study: Study, job: Job, scenario: Scenario, device: torch.device) -
 
 
 @contextmanager
-def _named(place: str) -> Iterator[None]:
+def _named(what: str) -> Iterator[None]:
     """Let an InputError say where it happened."""
     try:
         yield
     except NotWritten:
         raise
     except InputError as error:
-        raise InputError(f"{place}: {error}") from None
+        raise InputError(f"{what}: {error}") from None
 
 
-def _place(tasks: Sequence[Task], done: int) -> str:
+def _task(tasks: Sequence[Task], done: int) -> str:
     return f"task {tasks[done - 1].name} ({done} of {len(tasks)})" if done else "no task"
 
 

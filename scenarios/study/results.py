@@ -13,10 +13,10 @@ from probe.metrics.murata import pra
 from probe.metrics.task_counts import TaskCounts
 from probe.training.costs import Cost
 from scenarios.learners.catalogue import LEARNERS
-from scenarios.study.heads import Head
-from scenarios.study.job import Job
-from scenarios.study.report import ReportSpec
-from scenarios.study.store import Measurement
+from scenarios.learners.heads import Head
+from scenarios.study.jobs import Job
+from scenarios.study.measurement import Measurement
+from scenarios.study.spec import ReportSpec
 
 Tasks = tuple[tuple[str, tuple[int, ...]], ...]
 """The name and the classes of each task, in executed order."""
@@ -24,7 +24,7 @@ Tasks = tuple[tuple[str, tuple[int, ...]], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """The finished parts of a job of T tasks, places in executed order; without what is not.
+    """What the finished parts of a job of T tasks say; tasks are in executed order.
 
     The counts themselves are not kept: those of a large study do not fit into memory.
 
@@ -33,8 +33,8 @@ class Result:
     learned, (T,) fractions; final: by head, the overall accuracy after all tasks; pra, f1: by
     feature, those of its partial retrained model, at the output of the model itself under its own
     head, f1 (T,); test_sizes: the numbers of test examples, (T,), empty if that evaluation is not
-    finished; costs, seconds: what each task cost and how long it took to learn, by its place from
-    1.
+    finished; costs, seconds: what each task cost and how long it took to learn, by its position in
+    the executed order, from 1.
     """
 
     job: Job
@@ -55,7 +55,7 @@ class Result:
         return tuple(name for name, _ in self.tasks)
 
     def matrix(self, head: Head) -> AccuracyMatrix | None:
-        """The job's R under a head of the report, None unless every row of it is finished."""
+        """The job's R, (T+1, T), under a head of the report; None unless all of it is finished."""
         steps = self.accuracy[head]
         if len(steps) <= len(self.tasks):
             return None
@@ -77,7 +77,12 @@ def result_of(
     parts: Mapping[str, Measurement],
     report: ReportSpec,
 ) -> Result:
-    """Return what the finished parts of a job, by name, say."""
+    """Return what the finished parts of a job say.
+
+    tasks: see `Tasks`; features: those of the job's network by depth, the last is its output;
+    parts: by name, see `scenarios.study.jobs.parts_of`. Raises InputError for counts that are of
+    other tasks.
+    """
     classes = tuple(own for _, own in tasks)
 
     def counts(part: str, head: str) -> TaskCounts | None:
@@ -87,6 +92,7 @@ def result_of(
     steps = [f"step-{step}" for step in range(len(tasks) + 1)]
     after_all = {head: counts(steps[-1], head) for head in ("single", "multi", "all")}
     models = {feature: counts(f"feature-{feature}", "single") for feature in features[:-1]}
+    # At the output nothing is left to retrain: it is the continually trained model itself.
     models[features[-1]] = final = after_all.get(own_head(job))
     probed = {feature: model for feature, model in models.items() if model}
     spent = {step: parts[part].spent for step, part in enumerate(steps) if part in parts}
@@ -106,7 +112,7 @@ def result_of(
         final={head: pra(evaluated.total) for head, evaluated in after_all.items() if evaluated},
         pra={feature: pra(model.total) for feature, model in probed.items()},
         f1={feature: model.f1() for feature, model in probed.items()},
-        test_sizes=tuple(map(final.test_size, range(1, len(tasks) + 1))) if final else (),
+        test_sizes=tuple(final.test_sizes().tolist()) if final else (),
         costs={step: each.cost for step, each in spent.items() if step and each},
         seconds={step: each.seconds for step, each in spent.items() if step and each},
     )

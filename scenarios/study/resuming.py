@@ -9,13 +9,19 @@ import torch
 from torch import Tensor
 
 from probe.training.costs import Cost
-from scenarios.learners.base import Learner
-from scenarios.learners.penalties.quadratic import named
+from scenarios.learners.base import Learner, of_kind
 from scenarios.streams.task import Task
-from scenarios.study.store import Checkpoint, Spent, Store
+from scenarios.study.measurement import Spent
+from scenarios.study.store import Checkpoint, Store
 
 # Beside the learner's own state in a checkpoint: what its last task cost, and how long it took.
 _COST, _SECONDS = "cost", "seconds"
+
+# What a device says that fails; the second is a RuntimeError without a name in older torch.
+_DEVICE_FAILED = (
+    torch.OutOfMemoryError,
+    getattr(torch, "AcceleratorError", torch.OutOfMemoryError),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,16 +33,15 @@ class Resumed:
     spent: Spent | None
 
 
-def keep(store: Store, job: str, part: str, learner: Learner, spent: Spent) -> None:
+def keep(store: Store, step: str, learner: Learner, spent: Spent) -> None:
     """Keep what a learner is after a task, and what was spent on it."""
     seconds = torch.tensor(spent.seconds, dtype=torch.float64)
     state = {**learner.state(), _COST: spent.cost.to_tensor(), _SECONDS: seconds}
-    store.save_checkpoint(job, part, learner.model.state_dict(), state)
+    store.save_checkpoint(step, learner.model.state_dict(), state)
 
 
 def resumed(
     fresh: Callable[[], Learner],
-    job: str,
     steps: Sequence[str],
     tasks: Sequence[Task],
     store: Store,
@@ -46,34 +51,36 @@ def resumed(
     fresh: makes a learner that has learned nothing. A checkpoint that it cannot be restored from is
     set aside and an earlier one taken; without any it starts from the beginning.
     """
-    measured = [store.read(job, part) is not None for part in steps]
+    measured = [store.read(part) is not None for part in steps]
     last = measured.index(False) if False in measured else len(steps) - 1
     for done in range(last, 0, -1):
-        if found := kept(fresh, job, steps[done], tasks[:done], store):
+        if found := kept(fresh, steps[done], tasks[:done], store):
             return found
     return Resumed(learner=fresh(), done=0, spent=None)
 
 
 def kept(
-    fresh: Callable[[], Learner], job: str, step: str, past: Sequence[Task], store: Store
+    fresh: Callable[[], Learner], step: str, past: Sequence[Task], store: Store
 ) -> Resumed | None:
     """Return a learner restored from the checkpoint of a step, None without one.
 
     past: the tasks learned until then. One that it cannot be restored from is set aside.
     """
-    saved = store.load_checkpoint(job, step)
+    saved = store.load_checkpoint(step)
     if saved is None:
         return None
+    # Moved before it is tried: a device that fails says nothing about the checkpoint.
+    device = past[0].train.y.device
+    here = Checkpoint(*({n: x.to(device) for n, x in s.items()} for s in vars(saved).values()))
     # Each has its own: one that was restored in part is not used.
     learner = fresh()
     try:
-        spent = _restore(learner, saved, past)
-    except (torch.OutOfMemoryError, torch.AcceleratorError):
-        # They say nothing about the checkpoint.
+        spent = _restore(learner, here, past)
+    except _DEVICE_FAILED:
         raise
     except (RuntimeError, LookupError, ValueError, TypeError, OverflowError) as error:
         reason = f"the learner cannot be restored from it ({type(error).__name__})"
-        store.set_checkpoint_aside(job, step, reason)
+        store.set_checkpoint_aside(step, reason)
         return None
     return Resumed(learner=learner, done=len(past), spent=spent)
 
@@ -88,8 +95,6 @@ def _restore(learner: Learner, saved: Checkpoint, past: Sequence[Task]) -> Spent
         cost=Cost.of_tensor(state.pop(_COST)), seconds=float(state.pop(_SECONDS).double())
     )
     learner.model.load_state_dict(saved.model)
-    device = past[0].train.y.device
-    state = {name: tensor.to(device) for name, tensor in state.items()}
     learner.restore(state, past)
     if learner.state().keys() != state.keys():
         raise ValueError("it holds what the learner does not keep")
@@ -103,7 +108,7 @@ def _check_shapes(learner: Learner, state: Mapping[str, Tensor], past: Sequence[
     # What belongs to a parameter is called after it, as `importance.output.weight`.
     kinds = {name.partition(".")[0] for name in state if name.partition(".")[2] in trained}
     for kind in kinds:
-        if {name: tensor.shape for name, tensor in named(state, f"{kind}.").items()} != trained:
+        if {name: tensor.shape for name, tensor in of_kind(state, kind).items()} != trained:
             raise ValueError(f"it does not hold {kind} for the model's parameters")
     if "memory.x" in state:
         x, y = state["memory.x"], state["memory.y"]

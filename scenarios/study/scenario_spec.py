@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, StrictInt, Tag
 
 from probe.errors import unknown
-from scenarios.data.datasets import LOADERS, Dataset, Location, files_of, held_out, load
-from scenarios.streams.incremental import incremental
+from scenarios.data.datasets import LOADERS, Dataset, Location, held_out, load
 from scenarios.streams.multimodal import multimodal
+from scenarios.streams.orders import MOST
 from scenarios.streams.permuted import permuted
-from scenarios.streams.split import MOST, split_by_class
+from scenarios.streams.split import incremental, split_by_class
 from scenarios.streams.task import Scenario
 
 
@@ -40,11 +39,6 @@ class _Spec(BaseModel):
     validation: StrictInt | None = Field(default=None, ge=1)
 
     data: str | tuple[str, str]
-
-    def files(self, location: Location) -> list[Path]:
-        """Return the files of its data, see `scenarios.data.datasets.files_of`."""
-        names = (self.data,) if isinstance(self.data, str) else self.data
-        return [path for name in names for path in files_of(name, location)]
 
     def _loaded(self, name: str, location: Location) -> Dataset:
         data = load(name, location)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from probe.metrics.diaz_rodriguez import ce, ms, sss
+from probe.metrics.diaz_rodriguez import CRITERIA, ce, cl_score, cl_stability, ms, sss
+from probe.metrics.mean_over_seeds import SeedMean, mean_over_seeds
 from probe.metrics.murata import forgetting_strength
-from probe.metrics.over_seeds import Spread, over_seeds
 from probe.metrics.scorecard import scorecard
 from probe.tables.rows import MetricRow
-from scenarios.study.clscore import cl_scores
-from scenarios.study.heads import Head
-from scenarios.study.report import ReportSpec
+from scenarios.learners.heads import Head
 from scenarios.study.results import Result, own_head
+from scenarios.study.spec import ReportSpec
+
+CRITERIA_NAMES = dict(
+    zip(CRITERIA, ("accuracy", "ms", "sss", "ce", "rem", "bwt_plus", "fwt"), strict=True)
+)
+"""The names that the criteria of CLscore have in metrics.csv, by their names in the paper."""
 
 _Name = tuple[str, str, str]  # head, paper, metric
 _Scores = defaultdict[_Name, list[tuple[int, float]]]  # seed, value
@@ -42,9 +47,32 @@ def metric_rows(
                 own[head, paper, f"{metric}[{result.names[0]} first]"].append((seed, value))
     rows = []
     for learner, own in scores.items():
-        spreads = {name: spread for name, values in own.items() if (spread := over_seeds(values))}
-        rows += [_row(learner, *each) for each in [*spreads.items(), *_cl(spreads, report)]]
+        means = {name: found for name, values in own.items() if (found := mean_over_seeds(values))}
+        rows += [_row(learner, *each) for each in [*means.items(), *_cl(means, report)]]
     return rows
+
+
+def cl_scores(
+    criteria: Mapping[str, SeedMean], report: ReportSpec
+) -> Iterator[tuple[str, SeedMean]]:
+    """Yield (metric, score) for CLscore and CLstability under every weighting of the report.
+
+    criteria: one learner's seven, by name in metrics.csv; nothing comes out unless all are there.
+    The mean is the score (Diaz-Rodriguez 2018, eq. 8 and 9, of means and deviations over the
+    seeds); it has no deviation of its own. CLstability needs two seeds.
+    """
+    if not set(CRITERIA_NAMES.values()) <= set(criteria):
+        return
+    measured = {name: criteria[key] for name, key in CRITERIA_NAMES.items()}
+    means = {name: each.mean for name, each in measured.items()}
+    stds = {name: each.std for name, each in measured.items()}
+    seeds = min(each.seeds for each in measured.values())
+    for name, weights in report.weightings.items():
+        score = cl_score(means, weights)
+        yield f"cl_score[{name}]", SeedMean(mean=score, std=math.nan, seeds=seeds)
+        if seeds > 1:
+            stability = cl_stability(stds, weights)
+            yield f"cl_stability[{name}]", SeedMean(mean=stability, std=math.nan, seeds=seeds)
 
 
 def _scores(result: Result, peers: _Peers, report: ReportSpec) -> Iterator[tuple[_Name, float]]:
@@ -55,6 +83,7 @@ def _scores(result: Result, peers: _Peers, report: ReportSpec) -> Iterator[tuple
 
 
 def _murata(result: Result, offline: Result | None) -> Iterator[tuple[_Name, float]]:
+    """Yield PRA and the strength of forgetting by feature; offline: the level of the same seed."""
     level = None
     if offline is not None and offline is not result:
         # A learner that is told the task is compared with a level that is told it, too.
@@ -69,6 +98,7 @@ def _murata(result: Result, offline: Result | None) -> Iterator[tuple[_Name, flo
 def _of_outputs(
     result: Result, peers: _Peers, head: Head, report: ReportSpec
 ) -> Iterator[tuple[_Name, float]]:
+    """Yield all metrics of the job's R under a head, see `probe.metrics.scorecard`."""
     R = result.matrix(head)
     if R is None or not result.test_sizes:
         return
@@ -109,28 +139,21 @@ def _ideal(result: Result, offline: Result | None, head: Head) -> float | None:
     """Return alpha_ideal: offline accuracy on the first session's test data, None without any."""
     final = offline.accuracy[head].get(len(result.tasks)) if offline else None
     # Offline has the tasks in base order.
-    return (float(final[result.job.places[0]]) or None) if final is not None else None
+    return (float(final[result.job.tasks[0]]) or None) if final is not None else None
 
 
-def _cl(own: Mapping[_Name, Spread], report: ReportSpec) -> Iterator[tuple[_Name, Spread]]:
+def _cl(own: Mapping[_Name, SeedMean], report: ReportSpec) -> Iterator[tuple[_Name, SeedMean]]:
     for head in report.heads:
+        # What a task cost has no head: it is the same criterion under each.
         criteria = {
-            metric: spread
-            for (where, paper, metric), spread in own.items()
-            if paper == "diaz_rodriguez" and where in ("", head)
+            metric: found
+            for (of_head, paper, metric), found in own.items()
+            if paper == "diaz_rodriguez" and of_head in ("", head)
         }
-        for metric, spread in cl_scores(criteria, report):
-            yield (head, "diaz_rodriguez", metric), spread
+        for metric, score in cl_scores(criteria, report):
+            yield (head, "diaz_rodriguez", metric), score
 
 
-def _row(learner: str, name: _Name, spread: Spread) -> MetricRow:
+def _row(learner: str, name: _Name, found: SeedMean) -> MetricRow:
     head, paper, metric = name
-    return MetricRow(
-        learner=learner,
-        paper=paper,
-        metric=metric,
-        head=head,
-        mean=spread.mean,
-        std=spread.std,
-        seeds=spread.seeds,
-    )
+    return MetricRow(learner=learner, paper=paper, metric=metric, head=head, **vars(found))

@@ -1,16 +1,22 @@
-"""Where a study comes from: a preset of the package, or a TOML file."""
+"""A study as it is written: read from a preset or TOML file, changed by flags, and checked."""
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from probe.errors import InputError, unknown
-from probe.regular import regular_file
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
-_LARGEST = 10_000_000  # bytes of a study's file
+from probe.errors import InputError, unknown
+from probe.validation import message, problems, shown
+from scenarios.learners.catalogue import LEARNERS
+from scenarios.options import RunOptions, names
+from scenarios.study.scenario_spec import KINDS
+from scenarios.study.spec import Study
 
 
 def read_study(source: str) -> dict[str, Any]:
@@ -19,9 +25,7 @@ def read_study(source: str) -> dict[str, Any]:
     if path.suffix != ".toml":
         return tomllib.loads(_preset(source))
     try:
-        return {"name": path.stem, **tomllib.loads(_text(path))}
-    except InputError:
-        raise
+        return {"name": path.stem, **tomllib.loads(path.read_text("utf-8"))}
     except OSError as error:
         raise InputError(
             f"cannot read the study {path} ({error.strerror}): give the path of a TOML file, or a "
@@ -41,17 +45,6 @@ def preset_names() -> list[str]:
     return sorted(_presets())
 
 
-def _text(path: Path) -> str:
-    with regular_file(path) as file:
-        content = file.read(_LARGEST + 1)
-    if len(content) > _LARGEST:
-        raise InputError(
-            f"{path} is larger than {_LARGEST // 10**6} MB, which no study is: give the path of "
-            f"its TOML file"
-        )
-    return content.decode("utf-8")
-
-
 def _preset(name: str) -> str:
     presets = _presets()
     if name in presets:
@@ -68,3 +61,116 @@ def _presets() -> dict[str, str]:
     folder = files("scenarios.study") / "presets"
     texts = {entry.name: entry for entry in folder.iterdir() if entry.name.endswith(".toml")}
     return {name.removesuffix(".toml"): e.read_text("utf-8") for name, e in texts.items()}
+
+
+_BITS = 63  # of TOML's whole numbers, beside the sign
+
+
+def check_study(raw: Mapping[str, Any], source: str) -> Study:
+    """Return the study that `raw` describes; raises one InputError with all problems, by path."""
+    for path, number in _whole_numbers(raw):
+        if number.bit_length() > _BITS:
+            raise InputError(f"{source}: {path}: expected a number of 64 bits, got {shown(number)}")
+    try:
+        return Study.model_validate(raw)
+    except ValidationError as error:
+        found = "; ".join(map(_problem, problems(error)))
+        raise InputError(f"{source}: {found}") from None
+
+
+def _whole_numbers(table: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Yield every whole number within tables and lists, each with its path."""
+    left: list[tuple[str, object]] = [("", table)]
+    while left:
+        path, value = left.pop()
+        if isinstance(value, Mapping):
+            left += [(f"{path}.{name}".removeprefix("."), entry) for name, entry in value.items()]
+        elif isinstance(value, list | tuple):
+            left += [(f"{path}.{index}", entry) for index, entry in enumerate(value)]
+        elif isinstance(value, int):
+            yield path, value
+
+
+def _problem(detail: ErrorDetails) -> str:
+    """Return one problem as `path: what is wrong`, in the words of a study's file."""
+    path = [str(part) for part in detail["loc"] if part != "[key]"]
+    # A union's tag is part of pydantic's path, and stands in no file.
+    where = path[0] if path else ""
+    if where in ("orders", "scenario") and len(path) > 1:
+        del path[1]
+    return f"{'.'.join(path)}: {_message(detail, where)}".removeprefix(": ")
+
+
+def _message(detail: ErrorDetails, where: str) -> str:
+    if detail["type"] == "union_tag_invalid":
+        return str(unknown("kind of scenario", str(detail["ctx"]["tag"]), KINDS))
+    if detail["type"] == "string_type" and where == "orders":
+        rules = "rotate, none, shuffle:N or a table of orders"
+        return f"expected {rules}, got {shown(detail['input'])}"
+    return message(detail)
+
+
+def overridden(study: Study, options: RunOptions) -> Study:
+    """Return the study as the flags change it; raises InputError if a change is not possible."""
+    raw = study.model_dump()
+    if options.learners is not None:
+        raw["learners"] = _learners(names(options.learners), raw["learners"])
+    if options.seeds is not None:
+        raw["seeds"] = options.seeds
+    if options.orders is not None:
+        raw["orders"] = options.orders
+    if options.train_limit is not None:
+        raw["scenario"]["train_limit"] = options.train_limit
+    if options.validation is not None:
+        raw["scenario"]["validation"] = options.validation
+    if options.sets is not None:
+        raw["scenario"]["data"] = _sets(names(options.sets), raw["scenario"]["kind"])
+    if options.heads is not None:
+        raw["report"]["heads"] = names(options.heads)
+    raw["report"]["weights"].update(_weightings(options.weights or ()))
+    if options.epochs is not None:
+        _set_epochs(raw, options.epochs)
+    return check_study(raw, "the flags given")
+
+
+def _learners(chosen: Sequence[str], settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the learners named: as the study sets them, or else with default settings."""
+    if "" in chosen or len(set(chosen)) < len(chosen):
+        raise InputError(f"--learners expects different names a,b,c, got {','.join(chosen)!r}")
+    known = {kind: {"kind": kind} for kind in LEARNERS} | settings
+    for name in chosen:
+        if name not in known:
+            raise unknown("learner", name, known)
+    return {name: known[name] for name in chosen}
+
+
+def _sets(chosen: Sequence[str], kind: str) -> str | list[str]:
+    wanted = 2 if kind == "multimodal" else 1
+    if "" in chosen:
+        raise InputError(f"--sets expects NAME or A.npz,B.npz, got {','.join(chosen)!r}")
+    if len(chosen) != wanted:
+        raise InputError(f"--sets names {wanted} for a scenario of kind {kind}, got {len(chosen)}")
+    return chosen[0] if wanted == 1 else list(chosen)
+
+
+def _set_epochs(raw: dict[str, Any], epochs: int) -> None:
+    """Set the epochs of every recipe that the study gives."""
+    for recipe in ("training", "retraining"):
+        raw[recipe] = raw[recipe] and {**raw[recipe], "epochs": epochs}
+    for settings in raw["learners"].values():
+        own = settings.get("training")
+        if own and own["epochs"]:
+            own["epochs"] = epochs
+
+
+def _weightings(texts: Sequence[str]) -> dict[str, list[float]]:
+    given: dict[str, list[float]] = {}
+    for text in texts:
+        name, _, numbers = (part.strip() for part in text.partition("="))
+        if name in given:
+            raise InputError(f"--weights names {name!r} twice: give each weighting its own name")
+        try:
+            given[name] = [float(number) for number in numbers.split(",")]
+        except ValueError:
+            raise InputError(f"--weights expects NAME=w1,...,w7, got {text!r}") from None
+    return given

@@ -12,6 +12,7 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
+    Strict,
     StrictInt,
     Tag,
     field_validator,
@@ -19,12 +20,14 @@ from pydantic import (
 )
 
 from probe.errors import InputError, unknown
-from probe.training.loop import Recipe
+from probe.metrics.diaz_rodriguez import CRITERIA, W1, W2, W3, weights_by_criterion
+from probe.metrics.task_counts import Mean
+from probe.training.recipe import Recipe
 from probe.values.allocation import Storage
 from scenarios.learners.catalogue import LEARNERS, AnySettings
+from scenarios.learners.heads import Head
 from scenarios.networks import architecture
-from scenarios.streams.split import MOST, orders
-from scenarios.study.report import ReportSpec
+from scenarios.streams.orders import MOST, orders
 from scenarios.study.scenario_spec import ScenarioSpec, has_single_classes
 
 
@@ -98,6 +101,51 @@ class NetworkSpec(_Strict):
     def _known(cls, name: str) -> str:
         architecture(name)
         return name
+
+
+WEIGHTS = {"W1": W1, "W2": W2, "W3": W3}
+"""The weightings of Diaz-Rodriguez 2018, which every study reports."""
+
+
+_Weight = Annotated[float, Strict()]
+
+
+def _heads(heads: tuple[Head, ...]) -> tuple[Head, ...]:
+    if len(set(heads)) < len(heads):
+        raise InputError(f"heads names each head once, got {', '.join(heads)}")
+    return heads
+
+
+def _weightings(weights: dict[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
+    for name, values in weights.items():
+        if name in WEIGHTS:
+            raise InputError(f"{name} is a weighting of the paper: choose another name")
+        if not re.fullmatch(r"[\w.+-]{1,80}", name):
+            raise InputError(
+                f"{name[:80]!r} is no name for a weighting: use letters, digits and .+-_, "
+                f"80 at most"
+            )
+        weights_by_criterion(values)
+    return weights
+
+
+class ReportSpec(_Strict):
+    """heads: the heads to report, the first of them in the figures; weights: see below.
+
+    mean: what accuracies are the mean over, test `examples` or `classes`; the latter is the
+    mean-per-class accuracy of Kemker 2018. weights: by name, weightings of CLscore beside W1, W2
+    and W3: seven numbers that sum to 1, in the order A, MS, SSS, CE, REM, BWT+, FWT.
+    """
+
+    heads: Annotated[tuple[Head, ...], Field(min_length=1), AfterValidator(_heads)] = ("single",)
+    mean: Mean = "examples"
+    weights: Annotated[dict[str, tuple[_Weight, ...]], AfterValidator(_weightings)] = {}
+
+    @property
+    def weightings(self) -> dict[str, dict[str, float]]:
+        """All weightings by name, the paper's first; each by criterion."""
+        everything = {**WEIGHTS, **self.weights}
+        return {name: dict(zip(CRITERIA, w, strict=True)) for name, w in everything.items()}
 
 
 class Study(_Strict):

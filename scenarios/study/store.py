@@ -2,63 +2,31 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import io
 import json
-import math
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from probe.files import make_within, replacing
-from probe.metrics.counts import Counts
-from probe.regular import regular_file
-from probe.training.costs import Cost
-from scenarios.study.quarantine import set_aside
-from scenarios.study.sealing import read_sealed, sealed
+from probe.errors import NotWritten
+from probe.files import discard, make_folder, not_written, replacing, sweep
+from scenarios.study.fingerprint import Record, differences, fingerprint
+from scenarios.study.measurement import Measurement
 
-FORMAT = 5
+QUARANTINE = "quarantine"
+"""The folder of a run directory for files that are not as they were written."""
 
-State = Mapping[str, Tensor]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Spent:
-    """What it took to learn a task; seconds: see `probe.tables.rows.TimeRow`.
-
-    Raises ValueError for a cost that is no whole number from 0 to 2^63 - 1, and for seconds that
-    are not a finite number from 0.
-    """
-
-    cost: Cost
-    seconds: float
-
-    def __post_init__(self) -> None:
-        whole = all(type(n) is int and 0 <= n < 2**63 for n in vars(self.cost).values())
-        seconds = self.seconds
-        if not whole or type(seconds) is bool or not (math.isfinite(seconds) and seconds >= 0):
-            raise ValueError(f"nothing can have cost that: {self}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Measurement:
-    """One finished part: tables of confusion counts by head, and what was spent on it.
-
-    counts: by head, the tables of a `TaskCounts`. A retrained model knows all
-    classes: it has the head `single` alone; a learner that must be told the task has `multi` alone,
-    any other all three heads. spent: None where no task was learned for the part.
-    """
-
-    counts: Mapping[str, tuple[Counts, ...]]
-    spent: Spent | None = None
+_RECORD = "fingerprint.json"
+_DESCRIPTION = ".checkpoint"
+_CHECKPOINT = {"model": ".pt", "learner": ".learner.pt"}
+_NOTE = ".txt"
 
 
 @dataclass(frozen=True)
@@ -69,218 +37,258 @@ class Checkpoint:
     learner: dict[str, Tensor]
 
 
-class Store:
-    """The results of one identity in a run directory.
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """What there is of a job, by the names of parts and of the descriptions of checkpoints.
 
-    `jobs/JOB/PART.json` holds one finished measurement, `jobs/JOB/PART.pt` and `PART.learner.pt`
-    the checkpoint of a step with `PART.checkpoint.json` beside them. Every file carries the
-    identity of its job (see `scenarios.study.identity`) and a hash of its content: one that does
-    not match is set aside under `quarantine/` and computed anew. Links are not followed.
-
-    allowed: called before every write; raises if this process must no longer write.
+    finished: the parts that are as they were written; corrupt: the names of files that are not;
+    codes: hashes of the code that made what is there.
     """
 
-    def __init__(
-        self, root: Path, identity: str, allowed: Callable[[], object] = lambda: None
-    ) -> None:
+    finished: frozenset[str]
+    corrupt: frozenset[str]
+    codes: frozenset[str]
+
+
+class Corrupt(Exception):
+    """A file is not as it was written; the message, the end of a sentence, says how."""
+
+
+class Store:
+    """The results of one job under one fingerprint: `jobs/JOB/FINGERPRINT/` in a run directory.
+
+    `PART.json` holds one finished measurement, `STEP.pt` and `STEP.learner.pt` the checkpoint of a
+    step with `STEP.checkpoint.json` beside them, `fingerprint.json` what the fingerprint is made
+    of. So results of other settings, data or versions lie beside these and are never mixed with
+    them. Every file carries a hash of its content: one that does not match is set aside under
+    `quarantine/` and its part computed again. Every result names the code that made it.
+
+    record: what can change the job's results, see `Setup.record`; code: see `code_hash`.
+    """
+
+    def __init__(self, root: Path, job: str, record: Record, code: str = "") -> None:
         self.root = root
-        self._identity = identity
-        self._allowed = allowed
+        self.job = job
+        self._record = record
+        self._code = code
+        self._fingerprint = fingerprint(record)
+        self.folder = root / "jobs" / job / self._fingerprint[:16]
 
-    def read(self, job: str, part: str) -> Measurement | None:
-        """Return a finished part, or None if there is none that can be trusted."""
-        path = self._path(job, f"{part}.json")
-        record = self._read_json(path)
-        if record is None:
-            return None
+    def read(self, part: str) -> Measurement | None:
+        """Return a finished part; None if there is none, or if it is corrupt and was set aside."""
+        path = self.folder / f"{part}.json"
         try:
-            return Measurement(
-                counts=_counts(part, record["counts"]), spent=_spent(record["spent"])
-            )
-        except (KeyError, ValueError, TypeError, OverflowError):
-            self._set_aside(path, "it holds no counts")
+            record = self._read_json(path, part)
+            return None if record is None else _measurement(part, record)
+        except Corrupt as error:
+            set_aside(self.root, path, str(error))
             return None
 
-    def holds(self, job: str, part: str) -> bool:
-        """Whether there is a finished part that can be trusted; nothing is set aside."""
-        try:
-            return Store(self.root, self._identity, _only_look).read(job, part) is not None
-        except _OnlyLooking:
-            return False
+    def contents(self) -> Contents:
+        """Return what there is of the job, every file read and checked once; changes nothing."""
+        finished, corrupt, codes = set(), set(), set()
+        for path in self.folder.glob("*.json"):
+            part = path.stem
+            if path.name == _RECORD:
+                continue
+            try:
+                record = self._read_json(path, part)
+                if record is not None and not part.endswith(_DESCRIPTION):
+                    _measurement(part, record)
+                    finished.add(part)
+            except Corrupt:
+                corrupt.add(part)
+            else:
+                codes |= {record["code"]} if record else set()
+        return Contents(
+            finished=frozenset(finished), corrupt=frozenset(corrupt), codes=frozenset(codes)
+        )
 
-    def write(self, job: str, part: str, measured: Measurement) -> None:
+    def write(self, part: str, measured: Measurement) -> None:
         """Keep a finished part."""
-        record = {
-            "job": job,
-            "part": part,
-            "counts": {head: _packed(tables) for head, tables in measured.counts.items()},
-            "spent": None if measured.spent is None else asdict(measured.spent),
-        }
-        self._write_json(self._path(job, f"{part}.json"), record)
+        self._write_json(self.folder / f"{part}.json", part, measured.to_record())
 
-    def finished(self, job: str) -> set[str]:
+    def finished(self) -> set[str]:
         """Return the names of the parts for which there is a file; `read` checks them."""
         try:
-            names = os.listdir(self.root / "jobs" / job)
-        except (FileNotFoundError, NotADirectoryError):
+            listed = {path.name for path in self.folder.iterdir()} - {_RECORD}
+        except OSError:
             return set()
-        parts = {name.removesuffix(".json") for name in names if name.endswith(".json")}
-        return {part for part in parts if not part.endswith(".checkpoint")}
+        parts = {name.removesuffix(".json") for name in listed if name.endswith(".json")}
+        return {part for part in parts if not part.endswith(_DESCRIPTION)}
 
-    def owners(self, job: str) -> set[str]:
-        """Return the identities that the files of the parts carry, without those damaged."""
-        found = set()
-        for part in self.finished(job):
-            with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
-                record = json.loads(read_sealed(self._path(job, f"{part}.json")))
-                found.add(str(record["identity"]))
-        return found
-
-    def save_checkpoint(self, job: str, part: str, model: State, learner: State) -> None:
+    def save_checkpoint(
+        self, step: str, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
+    ) -> None:
         """Keep a learner's state; the description is written last and makes it valid."""
-        record: dict[str, Any] = {"job": job, "part": f"{part}.checkpoint"}
+        record: dict[str, Any] = {}
         for name, state in (("model", model), ("learner", learner)):
             plain = {key: tensor.detach().cpu().contiguous() for key, tensor in state.items()}
             content = io.BytesIO()
             torch.save(plain, content)
-            record[name] = {"bytes": content.tell(), "sha256": _sha256(content)}
-            self._write(self._path(job, part + _SUFFIX[name]), content.getvalue())
-        self._write_json(self._path(job, f"{part}.checkpoint.json"), record)
+            record[name] = hashlib.sha256(content.getvalue()).hexdigest()
+            self._write(self.folder / (step + _CHECKPOINT[name]), content.getvalue())
+        self._write_json(self.folder / f"{step}{_DESCRIPTION}.json", step + _DESCRIPTION, record)
 
-    def load_checkpoint(self, job: str, part: str) -> Checkpoint | None:
-        """Return a learner's state, on the CPU, or None if there is none that can be trusted."""
-        sidecar = self._path(job, f"{part}.checkpoint.json")
-        record = self._read_json(sidecar)
-        if record is None:
-            return None
-        states = {}
-        for name, suffix in _SUFFIX.items():
-            path = self._path(job, part + suffix)
-            state = _load_tensors(path, record.get(name))
-            if state is None:
-                self._set_aside(sidecar, f"{path.name} does not match it")
-                self._set_aside(path, "it is not the checkpoint that was saved")
+    def load_checkpoint(self, step: str) -> Checkpoint | None:
+        """Return a learner's state, on the CPU; None without one, or if it was set aside."""
+        try:
+            record = self._read_json(self._description(step), step + _DESCRIPTION)
+            if record is None:
                 return None
-            states[name] = state
-        return Checkpoint(states["model"], states["learner"])
+            states = [
+                _load_tensors(self.folder / (step + suffix), record.get(name))
+                for name, suffix in _CHECKPOINT.items()
+            ]
+        except Corrupt as error:
+            self.set_checkpoint_aside(step, str(error))
+            return None
+        return Checkpoint(*states)
 
-    def set_checkpoint_aside(self, job: str, part: str, reason: str) -> None:
-        """Set a checkpoint aside that is as it was saved but that nothing can be restored from."""
-        for name in (f"{part}.checkpoint.json", *(part + suffix for suffix in _SUFFIX.values())):
-            self._set_aside(self._path(job, name), reason)
+    def set_checkpoint_aside(self, step: str, reason: str) -> None:
+        """Set a checkpoint aside that nothing can be restored from."""
+        # Its description last: without it the rest does not count.
+        for suffix in _CHECKPOINT.values():
+            set_aside(self.root, self.folder / (step + suffix), reason)
+        set_aside(self.root, self._description(step), reason)
 
-    def _path(self, job: str, name: str) -> Path:
-        return self.root.joinpath("jobs", job, name)
+    def made_by_other_code(self, contents: Contents) -> bool:
+        """Whether a result or a checkpoint was made by other code than today's."""
+        return not contents.codes <= {self._code}
+
+    def clear(self) -> None:
+        """Remove all results and checkpoints, to be computed again."""
+        # First what makes the others valid: a process that is killed here leaves no half result.
+        for path in sorted(self.folder.glob("*"), key=lambda path: path.suffix != ".json"):
+            if path.name != _RECORD:
+                discard(path)
+
+    def sweep(self) -> None:
+        """Remove what killed processes left unfinished; nobody else may be at work on the job."""
+        sweep(self.folder)
+
+    def others(self) -> list[str]:
+        """Return in what the job's results of other fingerprints differ, each difference once."""
+        here = json.loads(_json(self._record))
+        found: dict[str, None] = {}
+        for path in sorted(self.folder.parent.glob(f"*/{_RECORD}")):
+            if path.parent != self.folder and any(path.parent.glob("step-*.json")):
+                there = _read_record(path)
+                unknown = f"what they were made with is not known, as {_RECORD} is corrupt"
+                found |= dict.fromkeys(differences(there, here) if there else [unknown])
+        return list(found)
+
+    def _description(self, step: str) -> Path:
+        return self.folder / f"{step}{_DESCRIPTION}.json"
 
     def _write(self, path: Path, content: bytes) -> None:
-        self._allowed()
-        make_within(self.root, path.parent)
+        if not self.root.is_dir():
+            raise not_written(path, FileNotFoundError(2, os.strerror(2)))
+        make_folder(self.folder)
         with replacing(path) as partial:
             partial.write_bytes(content)
 
-    def _write_json(self, path: Path, record: Mapping[str, Any]) -> None:
-        whole = {"format": FORMAT, "identity": self._identity, **record}
-        self._write(path, sealed(json.dumps(whole).encode()))
+    def _write_json(self, path: Path, part: str, record: Record) -> None:
+        if not (self.folder / _RECORD).exists():
+            self._write(self.folder / _RECORD, _json(self._record))
+        own = {"fingerprint": self._fingerprint, "code": self._code, "part": part}
+        self._write(path, hashed(_json({**own, **record})))
 
-    def _read_json(self, path: Path) -> dict[str, Any] | None:
+    def _read_json(self, path: Path, part: str) -> dict[str, Any] | None:
         try:
-            record = json.loads(read_sealed(path))
+            record = json.loads(unhashed(path.read_bytes()))
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            self._set_aside(path, f"it cannot be read ({error.strerror})")
-            return None
+            raise Corrupt(f"it cannot be read ({error.strerror})") from None
         except (ValueError, RecursionError):
-            self._set_aside(path, "its content does not match its hash")
-            return None
-        own = {"format": FORMAT, "identity": self._identity, "job": path.parent.name}
-        part = path.name.removesuffix(".json")
-        if not isinstance(record, dict) or {**record, **own, "part": part} != record:
-            self._set_aside(path, "it belongs to another study, job or part")
-            return None
+            raise Corrupt("its content does not match its hash") from None
+        own = {"fingerprint": self._fingerprint, "part": part}
+        if not isinstance(record, dict) or {**record, **own} != record:
+            raise Corrupt("it is a result of another job, part or setting")
         return record
 
-    def _set_aside(self, path: Path, reason: str) -> None:
-        self._allowed()
-        set_aside(self.root, path, reason)
+
+def _measurement(part: str, record: Record) -> Measurement:
+    try:
+        return Measurement.of_record(part, record)
+    except (KeyError, ValueError, TypeError, OverflowError):
+        raise Corrupt("it holds no counts") from None
 
 
-class _OnlyLooking(Exception):
-    """Who only looks does not write: the file may be another process's, and just be mended."""
+def hashed(content: bytes) -> bytes:
+    """Return a JSON object with the SHA-256 of what it was as its last entry.
 
-
-def _only_look() -> None:
-    raise _OnlyLooking
-
-
-def tensor_hash(state: State) -> str:
-    """Return the SHA-256 of named tensors: names, types, shapes and every byte."""
-    digest = hashlib.sha256()
-    for name in sorted(state):
-        tensor = state[name].detach().cpu().contiguous()
-        digest.update(f"{name!r} {tensor.dtype} {tuple(tensor.shape)};".encode())
-        digest.update(tensor.flatten().view(torch.uint8).numpy().data)
-    return digest.hexdigest()
-
-
-def _sha256(file: io.BytesIO | io.BufferedReader) -> str:
-    file.seek(0)
-    digest = hashlib.file_digest(file, "sha256").hexdigest()
-    file.seek(0)
-    return digest
-
-
-_SUFFIX = {"model": ".pt", "learner": ".learner.pt"}
-_HEADS = ({"single", "multi", "all"}, {"multi"})  # of a step; the latter if told the task
-_KINDS = ("<u1", "<u2", "<u4", "<i8")  # of cells: the first that has room for all of them
-
-
-def _packed(tables: Sequence[Counts]) -> dict[str, Any]:
-    """Return n tables as JSON: their cells row by row, little-endian, in base64.
-
-    Written in digits they would take thirty times as long to read, and a study has many of them.
+    >>> hashed(b'{"a": 1}')[:20]
+    b'{"a": 1, "sha256": "'
+    >>> unhashed(hashed(b'{"a": 1}'))
+    b'{"a": 1}'
     """
-    cells = np.stack([counts.table for counts in tables])
-    kind = next(kind for kind in _KINDS if cells.max(initial=0) <= np.iinfo(kind).max)
-    text = base64.b64encode(cells.astype(kind).tobytes()).decode()
-    return {"shape": cells.shape, "kind": kind, "cells": text}
+    return content[:-1] + f', "sha256": "{hashlib.sha256(content).hexdigest()}"}}'.encode()
 
 
-def _counts(part: str, record: dict[str, Any]) -> dict[str, tuple[Counts, ...]]:
-    """Return a part's tables by head; raises ValueError if a head is missing."""
-    if set(record) not in (_HEADS if part.startswith("step-") else [{"single"}]):
-        raise ValueError(f"{part} has not the heads {', '.join(record)}")
-    if not isinstance(record, dict):
-        raise TypeError(f"the counts of {part} are in no table")
-    return {head: _unpacked(tables) for head, tables in record.items()}
+def unhashed(content: bytes) -> bytes:
+    """Return what `hashed` was given; raises ValueError unless every byte is still the same."""
+    # The bytes themselves are hashed: to read the JSON and write it again would take many times
+    # as long, and a study has ten thousands of such files.
+    body = content[:-_HASH_LENGTH] + b"}"
+    if hashed(body) != content:
+        raise ValueError("the content does not match its hash")
+    return body
 
 
-def _unpacked(record: dict[str, Any]) -> tuple[Counts, ...]:
-    if record["kind"] not in _KINDS:
-        raise ValueError(f"expected cells of one of the kinds {_KINDS}")
-    cells = np.frombuffer(base64.b64decode(record["cells"], validate=True), record["kind"])
-    if not cells.size:
-        raise ValueError("expected at least one table")
-    return Counts.each(cells.reshape(record["shape"]))
+def set_aside(root: Path, path: Path, reason: str) -> None:
+    """Move a corrupt file of a run directory to its `quarantine/`, with a note beside it.
+
+    What is not there any more needs nothing: another process may have set it aside. Raises
+    NotWritten if it cannot be done.
+    """
+    folder, own = root / QUARANTINE, path.relative_to(root)
+    name = ".".join(own.parts).removeprefix("jobs.")[-200:]
+    try:
+        folder.mkdir(exist_ok=True)
+        targets = (folder / (name if k == 1 else f"{name}.{k}") for k in count(1))
+        target = next(target for target in targets if not target.exists())
+        os.replace(path, target)
+        note = f"{own}: {reason}; set aside as {QUARANTINE}/{target.name}, computed again\n"
+        target.with_name(target.name + _NOTE).write_text(note, encoding="utf-8")
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise NotWritten(
+            f"cannot set the corrupt file {path} aside ({error.strerror}): make room or allow "
+            f"writing, and run the same command again"
+        ) from None
 
 
-def _spent(record: dict[str, Any] | None) -> Spent | None:
-    if record is None:
+def quarantine_notes(root: Path) -> list[str]:
+    """Return what was set aside in a run directory, and why, one sentence each."""
+    notes = sorted((root / QUARANTINE).glob(f"*{_NOTE}"))
+    return [line for path in notes for line in path.read_text("utf-8", "replace").splitlines()]
+
+
+def _read_record(path: Path) -> Record | None:
+    """Return what the fingerprint that a folder is called after is made of, None if corrupt."""
+    try:
+        record: Record = json.loads(path.read_bytes())
+        return record if fingerprint(record)[:16] == path.parent.name else None
+    except (OSError, ValueError, RecursionError):
         return None
-    return Spent(cost=Cost(**record["cost"]), seconds=record["seconds"])
 
 
-def _load_tensors(path: Path, expected: Any) -> dict[str, Tensor] | None:
+_HASH_LENGTH = len(', "sha256": ""}') + 64
+
+
+def _json(record: Record) -> bytes:
+    return json.dumps(record).encode()
+
+
+def _load_tensors(path: Path, expected: object) -> dict[str, Tensor]:
     """Return the tensors of a file if it is the expected one; executes no code in it."""
     try:
-        with regular_file(path, links=False) as file:
-            # Whatever else it is, however large, is neither read nor interpreted.
-            size = os.fstat(file.fileno()).st_size
-            if size != expected["bytes"] or _sha256(file) != expected["sha256"]:
-                return None
-            state = torch.load(file, map_location="cpu", weights_only=True)
-        plain = (isinstance(n, str) and x.layout == torch.strided for n, x in state.items())
-        return dict(state) if all(plain) else None
-    except Exception:
-        # A damaged or hostile file makes them raise almost anything; none of it is trusted.
-        return None
+        content = path.read_bytes()
+        if hashlib.sha256(content).hexdigest() != expected:
+            raise Corrupt(f"{path.name} does not match its hash")
+        return dict(torch.load(io.BytesIO(content), map_location="cpu", weights_only=True))
+    except OSError as error:
+        raise Corrupt(f"{path.name} cannot be read ({error.strerror})") from None

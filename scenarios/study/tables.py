@@ -23,28 +23,28 @@ from probe.tables.rows import (
     TimeRow,
     write_table,
 )
+from probe.tables.run_directory import TIMES
 from probe.tables.summary import Group, summarize_groups
-from scenarios.commands.outcome import TIMES
 from scenarios.learners.base import Settings
-from scenarios.study.identity import Identity
-from scenarios.study.job import jobs_of, parts_of
+from scenarios.study.fingerprint import Setup
+from scenarios.study.jobs import jobs_of, parts_of
 from scenarios.study.results import Result, result_of
+from scenarios.study.run_directory import store_of
 from scenarios.study.scores import metric_rows
 from scenarios.study.spec import Study
-from scenarios.study.store import Store
 
 
-def read_results(identity: Identity, root: Path) -> Iterator[Result]:
+def read_results(setup: Setup, root: Path) -> Iterator[Result]:
     """Read what is finished, job by job; raises InputError for counts that are of other tasks.
 
     They have been made so: what is damaged is set aside before.
     """
-    study = identity.study
-    for job in jobs_of(study, len(identity.tasks)):
-        store = Store(root, identity.of(job))
-        found = {part: store.read(job.name, part) for part in parts_of(study, job)}
+    study = setup.study
+    for job in jobs_of(study, len(setup.tasks)):
+        store = store_of(setup, root, job)
+        found = {part: store.read(part) for part in parts_of(study, job)}
         parts = {part: measured for part, measured in found.items() if measured is not None}
-        tasks = tuple(identity.tasks[k] for k in job.places)
+        tasks = tuple(setup.tasks[task] for task in job.tasks)
         try:
             yield result_of(job, tasks, study.features_of(job.learner), parts, study.report)
         except InputError as error:
@@ -55,25 +55,21 @@ def read_results(identity: Identity, root: Path) -> Iterator[Result]:
             ) from None
 
 
-def write_tables(
-    identity: Identity, root: Path, allowed: Callable[[], object] = lambda: None
-) -> bool:
-    """Write the tables of TABLES, and that of times; return whether no part was missing.
+def write_tables(setup: Setup, root: Path) -> None:
+    """Write the tables of TABLES, and that of times.
 
-    They are made of what is finished so far. allowed: called before each is put in its place;
-    raises if this process must no longer write.
+    They are made of what is finished so far. The same results give the same bytes, but for the
+    times.
     """
-    study, results = identity.study, list(read_results(identity, root))
-    write = partial(_replace, allowed)
-    write(root / "summary.csv", SummaryRow, summary_rows(results))
+    study, results = setup.study, list(read_results(setup, root))
+    _replace(root / "summary.csv", SummaryRow, summary_rows(results))
     by_first = study.scenario.kind == "multimodal"
-    write(root / "metrics.csv", MetricRow, metric_rows(results, study.report, by_first))
+    _replace(root / "metrics.csv", MetricRow, metric_rows(results, study.report, by_first))
     learners = [_learner(name, settings) for name, settings in study.learners.items()]
-    write(root / "learners.csv", LearnerRow, learners)
-    write(root / "costs.csv", CostRow, (c for result in results for c in _costs(result)))
-    write(root / TIMES, TimeRow, (t for result in results for t in _times(result)))
-    write(root / "rows.csv", Row, measured_rows(study, results))
-    return all(result.parts >= set(parts_of(study, result.job)) for result in results)
+    _replace(root / "learners.csv", LearnerRow, learners)
+    _replace(root / "costs.csv", CostRow, (c for result in results for c in _costs(result)))
+    _replace(root / TIMES, TimeRow, (t for result in results for t in _times(result)))
+    _replace(root / "rows.csv", Row, measured_rows(study, results))
 
 
 def summary_rows(results: Sequence[Result]) -> list[SummaryRow]:
@@ -141,13 +137,10 @@ def _times(result: Result) -> Iterator[TimeRow]:
         )
 
 
-def _replace(
-    allowed: Callable[[], object], path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]
-) -> None:
+def _replace(path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> None:
     """Replace a table in one go, so that no reader sees half of it."""
     with replacing(path) as unfinished:
         write_table(unfinished, kind, rows)
-        allowed()
 
 
 def _per_task(

@@ -1,4 +1,8 @@
-"""Bad inputs by what they are given as: each module has FILES and, by what is typed, MISTAKES."""
+"""Bad inputs by what they are given as.
+
+Each module has FILES, contents by path, and MISTAKES: what is typed, and the sentence that it must
+end in, in which `...` stands for any words.
+"""
 
 from tests.bad_input import (
     checkpoints,
@@ -6,24 +10,18 @@ from tests.bad_input import (
     data,
     features,
     flags_of_run,
-    huge,
     matrices,
     models,
     runs,
-    toml_learners,
-    toml_scenario,
+    toml_keys,
     toml_syntax,
-    toml_training,
 )
 
 MODULES = (
     command_line,
     flags_of_run,
     toml_syntax,
-    toml_scenario,
-    toml_training,
-    toml_learners,
-    huge,
+    toml_keys,
     data,
     matrices,
     features,

@@ -10,8 +10,10 @@ import torch
 from torch import nn
 
 from tests.bad_input.making import TRAP, Trap, gzipped, npy, picture, saved
+from tests.bad_input.refused import each
 
-NETWORK = "shufflenet_v2_x0_5"
+FEATURES = "features {} --network shufflenet_v2_x0_5 --out out.npz --weights random"
+WEIGHTS = "features ok --network shufflenet_v2_x0_5 --out out.npz --weights {}"
 
 
 class Mine(nn.Linear):
@@ -101,123 +103,55 @@ FILES = {
 BROKEN = ("text", "cut", "cut-png", "none", "pickle", "bomb", "wide")
 FILES |= {f"{n}/test/{c}/1.png": picture() for n in BROKEN for c in "ab"}
 
-UNREAD = "holds no state dict that can be read without running code of the file: write it with"
-OTHER = "holds no state dict, tensors by name, but"
-WEIGHTS = {
+NO_FILE = "there is no file of weights {}...give its path, or default or random"
+NO_IMAGE = "{}/train/a/1.{} cannot be read as an image (...replace or remove it"
+NO_FOLDER = "there is no folder {}...give one that holds train/CLASS/* and test/CLASS/*"
+NO_CLASSES = (
+    "{}/train is no folder of images by class (...put the images of each class into a folder"
+)
+HUB = "the file of torchvision's weights of {} in...remove it"
+
+MISTAKES = {
+    **each(
+        WEIGHTS,
+        "{} holds no state dict that can be read without running code of the file: write it with "
+        "torch.save(model.state_dict(), FILE)",
+        *("cut.pt", "half.pt", "empty.pt", "text.pt", "gzip.pt", "npy.pt", "zip.pt", "module.pt"),
+        *("own-module.pt", "trap.pt", "trap-torch.pt", "trap-zip.pt", "trap-entry.pt"),
+        "trap-legacy.pt",
+    ),
     **{
-        f"{name}.pt": [f"{name}.pt {UNREAD} torch.save(model.state_dict(), FILE)"]
-        for name in (
-            *("cut", "half", "empty", "text", "gzip", "npy", "zip", "module", "own-module"),
-            *("trap", "trap-torch", "trap-zip", "trap-entry", "trap-legacy"),
+        WEIGHTS.format(f"{name}.pt"): f"{name}.pt holds no state dict, tensors by name, but {kind}"
+        for name, kind in (
+            ("list", "list: write it with torch.save"),
+            ("none", "NoneType"),
+            ("tensor", "Tensor"),
+            ("nothing", "a table of nothing"),
+            ("nested", "a table of model, epoch"),
+            ("numbers", "a table of 0"),
+            ("ordered", "a table of a"),
+            ("scalar", "a table of w"),
+            ("rows", "a table of w"),
+            ("huge-rows", "a table of w"),
         )
     },
-    "folder.pt": ["there is no file of weights folder.pt", "give its path, or default or random"],
-    "keys.pt": ["the weights in keys.pt are not those of torchvision's", "name the network"],
+    WEIGHTS.format("keys.pt"): "the weights in keys.pt are not those of torchvision's...name the",
+    **each(WEIGHTS, NO_FILE, "folder.pt", "absent.pt", "Default"),
+    WEIGHTS.format(
+        "''"
+    ): "there is no file of weights . (Is a directory): give its path, or default or",
+    WEIGHTS.format("default"): HUB.format("shufflenet_v2_x0_5"),
+    "features ok --network mnasnet0_5 --out out.npz --weights default": HUB.format("mnasnet0_5"),
+    **each(FEATURES, NO_IMAGE.format("{}", "png"), *(name for name in BROKEN if name != "cut")),
+    FEATURES.format("cut"): NO_IMAGE.format("cut", "jpg"),
+    **each(FEATURES, NO_CLASSES, "no-classes", "no-images", "renamed"),
+    FEATURES.format("no-test"): NO_FOLDER.format("no-test/test"),
+    **each(FEATURES, NO_FOLDER.format("{}/train"), "no-train", "ok/train", "empty.pt"),
+    FEATURES.format("one-class"): "one-class has a single class, a, of which nothing can be...give",
     **{
-        f"{name}.pt": [f"{name}.pt {OTHER} {held}: write it with torch.save"]
-        for name, held in {
-            "list": "list",
-            "none": "NoneType",
-            "tensor": "Tensor",
-            "nothing": "a table of nothing",
-            "nested": "a table of model, epoch",
-            "numbers": "a table of 0",
-            "ordered": "a table of a",
-            "scalar": "a table of w",
-            "rows": "a table of w",
-            "huge-rows": "a table of w",
-        }.items()
+        FEATURES.format(
+            name
+        ): f"in {name} {name.replace('-', ' ')} has the classes b: give train and"
+        for name in ("only-train", "only-test")
     },
-}
-MISTAKES = {
-    f"features ok --network {NETWORK} --out out.npz --weights {name}": said
-    for name, said in WEIGHTS.items()
-} | {
-    "features ok --network shufflenet_v2_x0_5 --out out.npz --weights absent.pt": [
-        "there is no file of weights absent.pt (No such file or",
-        "give its path, or default or random",
-    ],
-    "features ok --network shufflenet_v2_x0_5 --out out.npz --weights ''": [
-        "there is no file of weights . (Is a directory)",
-        "give its path, or default or random",
-    ],
-    "features ok --network shufflenet_v2_x0_5 --out out.npz --weights Default": [
-        "there is no file of weights Default (No such file or",
-        "give its path, or default or random",
-    ],
-    "features ok --network shufflenet_v2_x0_5 --out out.npz": [
-        "the file of torchvision's weights of shufflenet_v2_x0_5 in",
-        "remove it",
-    ],
-    "features ok --network mnasnet0_5 --out out.npz --weights default": [
-        "the file of torchvision's weights of mnasnet0_5 in",
-        "remove it",
-    ],
-    "features bomb --network shufflenet_v2_x0_5 --out out.npz --weights random": [
-        "bomb/train/a/1.png cannot be read as an image (it is larger",
-        "replace or remove it",
-    ],
-    "features cut --network shufflenet_v2_x0_5 --out out.npz --weights random": [
-        "cut/train/a/1.jpg cannot be read as an image (image file is",
-        "replace or remove it",
-    ],
-    "features cut-png --network shufflenet_v2_x0_5 --out out.npz --weights random": [
-        "cut-png/train/a/1.png cannot be read as an image (image",
-        "replace or remove it",
-    ],
-    "features no-classes --network shufflenet_v2_x0_5 --out out.npz --weights random": [
-        "no-classes/train is no folder of images by class (Couldn't",
-        "put the images of each class into a folder of its own",
-    ],
-    "features no-images --network shufflenet_v2_x0_5 --out out.npz --weights random": [
-        "no-images/train is no folder of images by class (Found no",
-        "put the images of each class into a folder of its own",
-    ],
-    "features no-test --network shufflenet_v2_x0_5 --out out.npz --weights random": [
-        "there is no folder no-test/test",
-        "give one that holds train/CLASS/* and test/CLASS/*",
-    ],
-    "features no-train --network shufflenet_v2_x0_5 --out out.npz --weights random": [
-        "there is no folder no-train/train",
-        "give one that holds train/CLASS/* and test/CLASS/*",
-    ],
-    "features none --network shufflenet_v2_x0_5 --out out.npz --weights random": [
-        "none/train/a/1.png cannot be read as an image (it is of no",
-        "replace or remove it",
-    ],
-    "features one-class --network shufflenet_v2_x0_5 --out out.npz --weights random": [
-        "one-class has a single class, a, of which nothing can be",
-        "give two or more",
-    ],
-    "features only-test --network shufflenet_v2_x0_5 --out out.npz --weights random": [
-        "in only-test only test has the classes b: give train and test the same folders"
-    ],
-    "features only-train --network shufflenet_v2_x0_5 --out out.npz --weights random": [
-        "in only-train only train has the classes b",
-        "give train and test the same folders",
-    ],
-    "features pickle --network shufflenet_v2_x0_5 --out out.npz --weights random": [
-        "pickle/train/a/1.png cannot be read as an image (it is of",
-        "replace or remove it",
-    ],
-    "features renamed --network shufflenet_v2_x0_5 --out out.npz --weights random": [
-        "renamed/train is no folder of images by class (Found no",
-        "put the images of each class into a folder of its own",
-    ],
-    "features text --network shufflenet_v2_x0_5 --out out.npz --weights random": [
-        "text/train/a/1.png cannot be read as an image (it is of no",
-        "replace or remove it",
-    ],
-    "features wide --network shufflenet_v2_x0_5 --out out.npz --weights random": [
-        "wide/train/a/1.png cannot be read as an image (it is larger",
-        "replace or remove it",
-    ],
-    "features ok/train --network shufflenet_v2_x0_5 --out out.npz --weights random": [
-        "there is no folder ok/train/train",
-        "give one that holds train/CLASS/* and test/CLASS/*",
-    ],
-    "features empty.pt --network shufflenet_v2_x0_5 --out out.npz --weights random": [
-        "there is no folder empty.pt/train",
-        "give one that holds train/CLASS/* and test/CLASS/*",
-    ],
 }

@@ -5,6 +5,7 @@ import struct
 import numpy as np
 
 from tests.bad_input.making import TRAP, cifar_batch, gzipped, idx, mnist, npy, npz
+from tests.bad_input.refused import each
 
 IMAGES, LABELS = "train-images-idx3-ubyte", "t10k-labels-idx1-ubyte"
 PIXELS = np.zeros((20, 28, 28), np.uint8)
@@ -63,11 +64,7 @@ SPEECH = {
 FILES = {
     **{path: c for folder, changes in MNIST.items() for path, c in mnist(folder, changes).items()},
     **{f"{f}/cifar-10-batches-py/{name}": c for f, c in CIFAR.items() for name in CIFAR10},
-    **{
-        f"{f}/cifar-100-python/{name}": c
-        for f, c in CIFAR.items()
-        for name in ("train", "test", "meta")
-    },
+    **{f"cifar-hostile/cifar-100-python/{name}": TRAP for name in ("train", "test", "meta")},
     **{f"{folder}/fsdd.npz": content for folder, content in SPEECH.items()},
     "fashion/FashionMNIST/raw/train-images-idx3-ubyte": b"",
     "svhn/train_32x32.mat": b"MATLAB 5.0",
@@ -77,181 +74,52 @@ FILES = {
     "legacy/MNIST/processed/training.pt": TRAP,
     "legacy/MNIST/processed/test.pt": TRAP,
 }
+LACKS = "{} is not whole in {{}}, which lacks...point --data at a folder in torchvision's layout"
+DAMAGED = "{} cannot be read from {{}}...remove what is damaged and add --download"
+WRONG = "{} cannot be read from {{}} (...remove it and add --download"
+SPOKEN_DIGITS = "redundancy spoken_digits --data {}"
 MISTAKES = {
-    "redundancy mnist --data absent-labels": [
-        "mnist is not whole in absent-labels, which lacks",
-        "point --data at a folder in torchvision's layout, or add",
-    ],
-    "redundancy mnist --data empty": [
-        "mnist cannot be read from empty: train-images-idx3-ubyte",
-        "remove what is damaged and add --download",
-    ],
-    "redundancy mnist --data cut": [
-        "mnist cannot be read from cut: train-images-idx3-ubyte",
-        "remove what is damaged and add --download",
-    ],
-    "redundancy mnist --data cut-header": [
-        "mnist cannot be read from cut-header:",
-        "remove what is damaged and add --download",
-    ],
-    "redundancy mnist --data longer": [
-        "mnist cannot be read from longer: train-images-idx3-ubyte",
-        "remove what is damaged and add --download",
-    ],
-    "redundancy mnist --data magic": [
-        "mnist cannot be read from magic: train-images-idx3-ubyte",
-        "remove what is damaged and add --download",
-    ],
-    "redundancy mnist --data swapped": [
-        "mnist cannot be read from swapped: train-images-idx3-ubyte",
-        "remove what is damaged and add --download",
-    ],
-    "redundancy mnist --data halves": [
-        "mnist cannot be read from halves (5 images and 20 labels,",
-        "remove it and add --download",
-    ],
-    "redundancy mnist --data gzip": [
-        "mnist cannot be read from gzip: train-images-idx3-ubyte",
-        "remove what is damaged and add --download",
-    ],
-    "redundancy mnist --data pickle": [
-        "mnist cannot be read from pickle: train-images-idx3-ubyte",
-        "remove what is damaged and add --download",
-    ],
-    "redundancy mnist --data text": [
-        "mnist cannot be read from text: t10k-labels-idx1-ubyte does",
-        "remove what is damaged and add --download",
-    ],
-    "redundancy mnist --data huge": [
-        "mnist cannot be read from huge: t10k-labels-idx1-ubyte",
-        "remove what is damaged and add --download",
-    ],
-    "redundancy mnist --data none": [
-        "mnist cannot be read from none (0 images and 0 labels,",
-        "remove it and add --download",
-    ],
-    "redundancy mnist --data classes": [
-        "mnist cannot be read from classes (labels up to 77,",
-        "remove it and add --download",
-    ],
-    "redundancy mnist --data folder": [
-        "mnist is not whole in folder, which lacks",
-        "point --data at a folder in torchvision's layout, or add",
-    ],
-    "redundancy mnist --data legacy": [
-        "mnist is not whole in legacy, which lacks",
-        "point --data at a folder in torchvision's layout, or add",
-    ],
-    "redundancy cifar10 --data cifar-hostile": [
-        "cifar10 cannot be read from cifar-hostile:",
-        "remove what is damaged and add --download",
-    ],
-    "redundancy cifar10 --data cifar-cut": [
-        "cifar10 cannot be read from cifar-cut:",
-        "remove what is damaged and add --download",
-    ],
-    "redundancy cifar10 --data cifar-empty": [
-        "cifar10 cannot be read from cifar-empty:",
-        "remove what is damaged and add --download",
-    ],
-    "redundancy cifar10 --data cifar-other": [
-        "cifar10 cannot be read from cifar-other:",
-        "remove what is damaged and add --download",
-    ],
-    "redundancy cifar10 --data cifar-gzip": [
-        "cifar10 cannot be read from cifar-gzip:",
-        "remove what is damaged and add --download",
-    ],
-    "redundancy cifar100 --data cifar-hostile": [
-        "cifar100 cannot be read from cifar-hostile:",
-        "remove what is damaged and add --download",
-    ],
-    "redundancy spoken_digits --data speech-objects": [
-        "audio of speech-objects/fsdd.npz holds Python objects,",
-        "write numbers, or for names an array of strings",
-    ],
-    "redundancy spoken_digits --data speech-hostile": [
-        "label of speech-hostile/fsdd.npz holds Python objects,",
-        "write numbers, or for names an array of strings",
-    ],
-    "redundancy spoken_digits --data speech-pickle": [
-        "speech-pickle/fsdd.npz is no whole file of numpy's .npz",
-        "write it again with numpy.savez",
-    ],
-    "redundancy spoken_digits --data speech-cut": [
-        "speech-cut/fsdd.npz is no whole file of numpy's .npz format",
-        "write it again with numpy.savez",
-    ],
-    "redundancy spoken_digits --data speech-empty": [
-        "speech-empty/fsdd.npz is no whole file of numpy's .npz",
-        "write it again with numpy.savez",
-    ],
-    "redundancy spoken_digits --data speech-lacks": [
-        "speech-lacks/fsdd.npz lacks index (it holds audio, offsets,",
-        "write it again with audio, offsets, label, index,",
-    ],
-    "redundancy spoken_digits --data speech-floats": [
-        "speech-floats/fsdd.npz does not hold the Free Spoken Digit",
-        "put the right file there",
-    ],
-    "redundancy spoken_digits --data speech-rate": [
-        "speech-rate/fsdd.npz does not hold the Free Spoken Digit",
-        "put the right file there",
-    ],
-    "redundancy spoken_digits --data speech-rate-text": [
-        "speech-rate-text/fsdd.npz does not hold the Free Spoken",
-        "put the right file there",
-    ],
-    "redundancy spoken_digits --data speech-rate-nan": [
-        "speech-rate-nan/fsdd.npz does not hold the Free Spoken",
-        "put the right file there",
-    ],
-    "redundancy spoken_digits --data speech-labels": [
-        "speech-labels/fsdd.npz does not hold the Free Spoken Digit",
-        "put the right file there",
-    ],
-    "redundancy spoken_digits --data speech-order": [
-        "speech-order/fsdd.npz does not hold the Free Spoken Digit",
-        "put the right file there",
-    ],
-    "redundancy spoken_digits --data speech-short": [
-        "speech-short/fsdd.npz does not hold the Free Spoken Digit",
-        "put the right file there",
-    ],
-    "redundancy spoken_digits --data speech-one": [
-        "speech-one/fsdd.npz does not hold the Free Spoken Digit",
-        "put the right file there",
-    ],
-    "redundancy spoken_digits --data speech-wild": [
-        "speech-wild/fsdd.npz does not hold the Free Spoken Digit",
-        "put the right file there",
-    ],
-    "redundancy spoken_digits --data folder-fsdd": [
-        "spoken_digits needs folder-fsdd/fsdd.npz, which is not there",
-        "put the recordings of the Free Spoken Digit Dataset there,",
-    ],
-    "redundancy fashion_mnist --data fashion": [
-        "fashion_mnist is not whole in fashion, which lacks",
-        "point --data at a folder in torchvision's layout, or add",
-    ],
-    "redundancy fashion_mnist --data cut": [
-        "fashion_mnist is not whole in cut, which lacks",
-        "point --data at a folder in torchvision's layout, or add",
-    ],
-    "redundancy svhn --data svhn": [
-        "svhn cannot be read from svhn (Dataset not found or",
-        "remove it and add --download",
-    ],
-    "redundancy svhn --data cut": [
-        "svhn is not whole in cut, which lacks train_32x32.mat,",
-        "point --data at a folder in torchvision's layout, or add",
-    ],
-    "redundancy mnist --data cut/MNIST": [
-        "mnist is not whole in cut/MNIST, which lacks",
-        "point --data at a folder in torchvision's layout, or add",
-    ],
-    "redundancy mnist --data cut/MNIST/raw/train-images-idx3-ubyte": [
-        "mnist is not whole in",
-        "point --data at a folder in torchvision's layout, or add",
-    ],
+    **each(
+        "redundancy mnist --data {}",
+        LACKS.format("mnist"),
+        *("absent-labels", "folder", "legacy", "cut/MNIST", "absent"),
+    ),
+    **each(
+        "redundancy mnist --data {}",
+        DAMAGED.format("mnist"),
+        *("empty", "cut", "cut-header", "longer", "magic", "swapped", "gzip", "pickle", "text"),
+        "huge",
+    ),
+    **each("redundancy mnist --data {}", WRONG.format("mnist"), "halves", "none", "classes"),
+    **each("redundancy cifar10 --data {}", DAMAGED.format("cifar10"), *CIFAR),
+    **each("redundancy cifar100 --data {}", DAMAGED.format("cifar100"), "cifar-hostile"),
+    **each(
+        SPOKEN_DIGITS,
+        " of {}/fsdd.npz holds Python objects,...write numbers, or for names an array of strings",
+        *("speech-objects", "speech-hostile"),
+    ),
+    **each(
+        SPOKEN_DIGITS,
+        "{}/fsdd.npz is no whole file of numpy's .npz...write it again with numpy.savez",
+        *("speech-pickle", "speech-cut", "speech-empty"),
+    ),
+    **each(
+        SPOKEN_DIGITS,
+        "{}/fsdd.npz lacks index (it holds audio, offsets,...write it again with audio, offsets,",
+        "speech-lacks",
+    ),
+    **each(
+        SPOKEN_DIGITS,
+        "{}/fsdd.npz does not hold the Free Spoken...put the right file there",
+        *("speech-floats", "speech-rate", "speech-rate-text", "speech-rate-nan", "speech-labels"),
+        *("speech-order", "speech-short", "speech-one", "speech-wild"),
+    ),
+    **each(
+        SPOKEN_DIGITS,
+        "spoken_digits needs {}/fsdd.npz, which is not there...put the recordings of the Free",
+        "folder-fsdd",
+    ),
+    **each("redundancy fashion_mnist --data {}", LACKS.format("fashion_mnist"), "fashion", "cut"),
+    **each("redundancy svhn --data {}", LACKS.format("svhn"), "cut"),
+    **each("redundancy svhn --data {}", WRONG.format("svhn"), "svhn"),
 }

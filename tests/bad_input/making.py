@@ -16,26 +16,33 @@ from PIL import Image
 
 SPRUNG = "sprung"  # the file that a trap creates when its pickle is run
 
-TINY = """
-orders = "none"
-[scenario]
-data = "digits"
-train_limit = 5
-[network]
-name = "mlp"
-[training]
-epochs = 1
-[learners.finetune]
-[learners.offline]
-"""
-NAME = 'name = "mlp"'
-LEARNER = "[learners.finetune]"
+STUDY = {
+    "orders": '"none"',
+    "scenario.data": '"digits"',
+    "scenario.train_limit": "5",
+    "network.name": '"mlp"',
+    "training.epochs": "1",
+    "learners.finetune": "{}",
+    "learners.offline": "{}",
+}
 
 
-def changed(was: str, becomes: str) -> str:
-    """Return the tiny study with one thing changed."""
-    assert was in TINY
-    return TINY.replace(was, becomes)
+def study(changes: Mapping[str, str | None] | None = None) -> str:
+    """Return a tiny study as TOML, some keys changed or added; None leaves one out.
+
+    A key that is changed takes the place of those below it and above it.
+    """
+    changes = changes or {}
+    kept = {
+        key: value
+        for key, value in STUDY.items()
+        if not any(f"{key}.".startswith(f"{c}.") or c.startswith(f"{key}.") for c in changes)
+    }
+    lines = [f"{key} = {value}" for key, value in {**changes, **kept}.items() if value is not None]
+    return "\n".join([*lines, ""])
+
+
+TINY = study()
 
 
 class Trap:

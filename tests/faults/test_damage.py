@@ -10,15 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scenarios.study.identity import read_identity
+from scenarios.study.quarantine import notes
+from scenarios.study.sealing import sealed
 
 from probe.errors import InputError
 from probe.metrics.counts import Counts
 from scenarios.commands.status import show_status
 from scenarios.study import tables as writing
-from scenarios.study.identity import read_identity
 from scenarios.study.job import jobs_of
-from scenarios.study.quarantine import notes
-from scenarios.study.sealing import sealed
 from scenarios.study.store import FORMAT, Store
 from tests.faults.small import JOB, contents, copied, run, tables
 from tests.scenarios.study import toy_store

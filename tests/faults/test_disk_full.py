@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from scenarios.study.quarantine import notes
 
 from probe.errors import NotWritten
 from scenarios.commands.main import main
 from scenarios.commands.run import build
-from scenarios.study.quarantine import notes
 from tests.faults.small import FLAGS, JOB, contents, copied, run, tables, tmpfs
 
 FULL = r"cannot (write|set|keep values in) \S+ .*\(No space left on device\).*make room"

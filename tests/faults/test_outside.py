@@ -10,16 +10,15 @@ from pathlib import Path
 import pytest
 import torch
 from rich.console import Console
+from scenarios.study.identity import read_identity
+from scenarios.study.quarantine import notes, set_aside
 
-from figures.build import build
 from probe.errors import InputError, NotWritten
 from probe.files import create, make_within, replacing, suffix
-from scenarios.commands.failures import show_ends
+from scenarios.commands.progress import show_ends
 from scenarios.commands.status import show_status
 from scenarios.execution.work import Ended
-from scenarios.study.identity import read_identity
 from scenarios.study.job import jobs_of
-from scenarios.study.quarantine import notes, set_aside
 from tests.faults.small import JOB, contents, copied, run, tables
 from tests.scenarios.study import toy_store
 
@@ -53,10 +52,6 @@ def test_a_folder_that_is_a_link_is_refused(
             use(out)
     assert contents(outside) == before
     assert contents(out) == inside
-    if name == "figures":
-        with pytest.raises(InputError, match="figures is a link"):
-            build(out)
-        assert contents(outside) == before
 
 
 def test_a_folder_that_becomes_a_link_while_it_is_used(tmp_path: Path, outside: Path) -> None:

@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-
-from probe.errors import NotWritten
 from scenarios.study.quarantine import notes, set_aside
 from tests.scenarios.execution.turns import Turns, orders
+
+from probe.errors import NotWritten
 
 
 def damaged(root: Path, name: str) -> Path:

@@ -1,175 +1,204 @@
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from matplotlib.cbook import is_math_text
-from matplotlib.figure import Figure
-from matplotlib.text import Text
 
-from figures.build import build
+from figures import build as module
+from figures.build import RECORD, build
+from figures.kinds import KINDS
 from probe.errors import InputError
-from probe.tables.rows import LearnerRow, MetricRow, Row, SummaryRow, TimeRow, write_table
-from probe.tables.summary import summarize
+from tests.figures import invented
+from tests.figures.invented import write
 
-FIGURES = [
-    *("depth", "bias", "matrix", "curves", "tasks", "sessions", "omegas", "costs", "tradeoff"),
-    *("memory", "sampling", "spider", "scores"),
-]
-NAMES = [f"{name}.{kind}" for name in FIGURES for kind in ("png", "svg")]
-
-
-@pytest.fixture
-def write(storing, timed):
-    """Return a function that writes the tables of a study into a folder, and returns the folder."""
-
-    def write(folder: Path, rows: list[Row], metrics: Sequence[MetricRow] = ()) -> Path:
-        folder.mkdir(exist_ok=True)
-        write_table(folder / "rows.csv", Row, rows)
-        write_table(folder / "summary.csv", SummaryRow, summarize(rows))
-        write_table(folder / "metrics.csv", MetricRow, metrics)
-        learners = dict.fromkeys(row.learner for row in metrics)
-        stored = [
-            storing(name, "er", per_class=int(name[2:4]), sampling=name[5:]) for name in learners
-        ]
-        write_table(folder / "learners.csv", LearnerRow, stored)
-        write_table(folder / "times.csv", TimeRow, timed(learners, tasks=2))
-        return folder
-
-    return write
+NAMES = [f"{name}.{kind}" for name in KINDS for kind in ("png", "svg")]
+ROWS = invented.rows(["finetune", "offline"], ["conv1", "output"], tasks=2)
+METRICS = invented.metrics(["er10-uniform", "er20-uniform", "er10-entropy"], tasks=2)
+OTHER_ROWS = [replace(row, value=1 - row.value) for row in ROWS]
+OTHER_METRICS = [replace(row, mean=1 - row.mean) for row in METRICS]
 
 
-@pytest.fixture
-def rows(study):
-    return study(["finetune", "offline"], ["conv1", "output"], tasks=2)
-
-
-@pytest.fixture
-def metrics(scored):
-    return scored(["er10-uniform", "er20-uniform", "er10-entropy"], tasks=2)
-
-
-@pytest.mark.parametrize("name", [r"$\frac{$", r"\$x$", "a$b_c$"])
-def test_a_name_is_drawn_as_it_is_and_not_as_a_formula(
-    rows, metrics, write, tmp_path, monkeypatch, name
-):
-    drawn: list[Figure] = []
-    monkeypatch.setattr("figures.style.save", lambda figure, *_: drawn.append(figure) or [])
-    rows = [replace(row, learner=row.learner.replace("finetune", name)) for row in rows]
-    score = replace(metrics[0], paper="diaz_rodriguez", metric=f"cl_score[{name}]", mean=0.5)
-    build(write(tmp_path / "run", rows, [*metrics, score]))
-    texts = {text.get_text() for figure in drawn for text in figure.findobj(Text)}
-    named = [text for text in texts if text.replace(r"\$", "$") == name]
-    assert named
-    assert not any(is_math_text(text) for text in named)
-    assert any(is_math_text(text) for text in texts)
-
-
-def test_the_same_tables_give_the_same_bytes_and_others_do_not(rows, metrics, write, tmp_path):
-    one, two = (build(write(tmp_path / name, rows, metrics)) for name in ("one", "two"))
-    assert [path.name for path in one] == NAMES
-    assert [p.read_bytes() for p in one] == [p.read_bytes() for p in two]
-    changed = [replace(row, value=1 - row.value) for row in rows]
-    others = [replace(row, mean=1 - row.mean) for row in metrics]
-    other = build(write(tmp_path / "three", changed, others))
-    assert all(a.read_bytes() != b.read_bytes() for a, b in zip(one, other, strict=True))
-
-
-def test_of_a_table_with_several_heads_the_first_is_drawn_and_each_line_is_checked(
-    rows, metrics, write, tmp_path
-):
-    single = [row for row in rows if row.measure == "accuracy"]
-    others = [replace(row, head="multi", value=1 - row.value) for row in single]
-    alone, mixed = (
-        build(write(tmp_path / name, own, metrics))
-        for name, own in (("alone", rows), ("mixed", [*rows, *others]))
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run directory with every figure, drawn by a process of its own, and what it printed."""
+    run = write(tmp_path_factory.mktemp("whole"), ROWS, METRICS)
+    code = (
+        "import sys; from pathlib import Path; from figures.build import build; "
+        "print([path.name for path in build(Path(sys.argv[1]))]); "
+        "print(sorted({'torch', 'matplotlib.pyplot', 'scenarios'} & set(sys.modules)))"
     )
-    assert [p.read_bytes() for p in alone] == [p.read_bytes() for p in mixed]
-    turned = build(write(tmp_path / "turned", [*others, *rows], []))
-    drawn = {path.name: path.read_bytes() for path in alone}
-    for path in turned:
-        if path.stem in ("matrix", "curves", "tasks"):
-            assert path.read_bytes() != drawn[path.name]
-    table = tmp_path / "mixed" / "rows.csv"
-    table.write_text(table.read_text().replace("multi,,,accuracy,1,", "multi,,,accuracy,one,"))
-    with pytest.raises(
-        InputError, match=r"rows\.csv, line \d+: 'one' cannot be the value of place"
-    ):
-        build(tmp_path / "mixed")
+    done = subprocess.run([sys.executable, "-c", code, run], capture_output=True, text=True)
+    return run, (done.stdout, done.stderr)
 
 
-def test_pngs_are_for_print_and_svgs_carry_no_date(rows, write, tmp_path):
-    run = write(tmp_path / "run", [row for row in rows if row.measure == "pra"])
-    png, svg = (path.read_bytes() for path in build(run))
-    assert png[:8] == b"\x89PNG\r\n\x1a\n"
-    assert int.from_bytes(png[16:20]) >= 3.4 * 200
-    assert b"<svg" in svg
-    assert b"<dc:date>" not in svg
+def contents(run):
+    return {path.name: path.read_bytes() for path in (run / "figures").iterdir()}
 
 
-def test_a_figure_with_nothing_to_draw_is_skipped_and_its_old_picture_removed(
-    rows, write, tmp_path
-):
-    run = write(tmp_path / "run", [row for row in rows if row.measure == "pra"])
+def test_every_figure_is_drawn_without_torch_and_pyplot(whole):
+    run, printed = whole
+    assert printed == (f"{NAMES}\n[]\n", "")
+    assert sorted(contents(run)) == sorted([*NAMES, RECORD])
+
+
+@pytest.mark.slow
+def test_the_same_tables_give_the_same_bytes_and_others_do_not(whole, tmp_path):
+    build(write(tmp_path, ROWS, METRICS))
+    assert contents(tmp_path) == contents(whole[0])
+    build(write(tmp_path, OTHER_ROWS, OTHER_METRICS))
+    before = contents(whole[0])
+    assert all(content != before[name] for name, content in contents(tmp_path).items())
+
+
+def test_pngs_are_for_print_and_svgs_carry_no_date(whole):
+    for name, content in contents(whole[0]).items():
+        if name.endswith(".png"):
+            assert content[:8] == b"\x89PNG\r\n\x1a\n"
+            assert int.from_bytes(content[16:20]) >= 3.4 * 200
+        elif name.endswith(".svg"):
+            assert b"<svg" in content
+            assert b"<dc:date>" not in content
+
+
+@pytest.fixture
+def sketched(monkeypatch):
+    """Write the word `drawn` for every figure, which is quicker than to draw it."""
+
+    def save(figure, folder, name):
+        folder.mkdir(exist_ok=True)
+        paths = [folder / f"{name}.png", folder / f"{name}.svg"]
+        for path in paths:
+            path.write_text("drawn")
+        return paths
+
+    monkeypatch.setattr("figures.style.save", save)
+    monkeypatch.setattr("figures.layout.fit", lambda *_, **__: None)
+
+
+def test_a_figure_with_nothing_to_draw_is_skipped_and_its_old_picture_removed(sketched, tmp_path):
+    run = write(tmp_path, [row for row in ROWS if row.measure == "pra"])
     (run / "figures").mkdir()
     (run / "figures" / "bias.png").write_bytes(b"of an earlier table")
     assert [path.name for path in build(run)] == ["depth.png", "depth.svg"]
-    assert sorted(path.name for path in (run / "figures").iterdir()) == ["depth.png", "depth.svg"]
+    assert sorted(contents(run)) == ["depth.png", "depth.svg", RECORD]
 
 
-def test_a_study_of_offline_alone_writes_nothing(rows, write, tmp_path):
-    run = write(tmp_path / "run", [row for row in rows if row.learner == "offline"])
-    assert build(run) == []
+def test_a_study_of_offline_alone_writes_nothing(tmp_path):
+    run = write(tmp_path, [row for row in ROWS if row.learner == "offline"])
+    assert build(run) == build(run, changed_only=True) == []
     assert not (run / "figures").exists()
 
 
 @pytest.mark.parametrize("missing", ["rows.csv", "summary.csv", "metrics.csv", "learners.csv"])
-def test_a_missing_table_says_so_and_nothing_is_written(missing, rows, write, tmp_path):
-    run = write(tmp_path / "run", rows)
+@pytest.mark.parametrize("changed_only", [False, True])
+def test_a_missing_table_says_so_and_nothing_is_written(missing, changed_only, tmp_path):
+    run = write(tmp_path, ROWS)
     (run / missing).unlink()
     with pytest.raises(InputError, match=rf"{missing} cannot be read.*run the study first"):
-        build(run)
+        build(run, changed_only)
     assert not (run / "figures").exists()
 
 
-def test_an_older_directory_has_every_figure_but_those_of_what_it_lacks(
-    rows, metrics, write, tmp_path
-):
+def test_an_older_directory_has_every_figure_but_those_of_what_it_lacks(sketched, tmp_path):
     """Older runs have no times.csv, and no alphas among their metrics."""
-    old = [row for row in metrics if not row.metric.startswith("alpha_")]
-    run = write(tmp_path / "run", rows, old)
+    run = write(tmp_path, ROWS, [row for row in METRICS if not row.metric.startswith("alpha_")])
     (run / "times.csv").unlink()
-    lacking = [name for name in FIGURES if name not in ("sessions", "costs")]
+    lacking = [name for name in KINDS if name not in ("sessions", "costs")]
     assert [path.stem for path in build(run)][::2] == lacking
 
 
-def test_times_that_cannot_be_read_are_an_error_though_they_may_be_missing(rows, write, tmp_path):
-    run = write(tmp_path / "run", rows)
+def test_times_that_cannot_be_read_are_an_error_though_they_may_be_missing(tmp_path):
+    run = write(tmp_path, ROWS)
     (run / "times.csv").write_text("learner,seconds\n")
     with pytest.raises(InputError, match=r"times.csv: expected the columns"):
         build(run)
     assert not (run / "figures").exists()
 
 
-def test_drawing_loads_neither_torch_nor_pyplot(rows, metrics, write, tmp_path):
-    run = write(tmp_path / "run", rows, metrics)
-    code = (
-        "import sys; from pathlib import Path; from figures.build import build; "
-        "assert len(build(Path(sys.argv[1]))) == 26; "
-        "print(sorted({'torch', 'matplotlib.pyplot', 'scenarios'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code, run], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("[]\n", "")
+def test_of_more_learners_than_appearances_no_figure_has_a_legend(sketched, tmp_path):
+    sweep = invented.metrics([f"er{10 + k}-uniform" for k in range(15)], tasks=2)
+    names = [path.stem for path in build(write(tmp_path, ROWS, sweep))][::2]
+    assert names == ["matrix", "curves", "omegas", "memory"]
 
 
-@pytest.mark.parametrize(("count", "told_apart"), [(14, True), (15, False)])
-def test_a_sweep_of_more_learners_than_looks_has_no_figure_with_a_legend_of_them(
-    count, told_apart, scored, rows, write, tmp_path
+@pytest.fixture
+def run(sketched, monkeypatch, tmp_path):
+    """A run directory with two figures and one that has nothing to draw, which drawing changes."""
+    kinds = {name: KINDS[name] for name in ("omegas", "curves", "bias")}
+    monkeypatch.setattr(module, "KINDS", kinds)
+    build(tables(ROWS, METRICS)(tmp_path))
+    return marked(tmp_path)
+
+
+def marked(run):
+    for path in (run / "figures").glob("*.svg"):
+        path.write_text("as it was")
+    return run
+
+
+def drawn_again(run):
+    """Draw what has changed; return which figures were drawn, all of which are named."""
+    paths = build(run, changed_only=True)
+    names = ["omegas.png", "omegas.svg", "curves.png", "curves.svg"]
+    assert paths == [run / "figures" / name for name in names]
+    return [path.stem for path in paths[1::2] if path.read_text() == "drawn"]
+
+
+def tables(rows, metrics):
+    return lambda run: write(run, [row for row in rows if row.measure != "f1"], metrics)
+
+
+def without(name):
+    return lambda run: (run / "figures" / name).unlink()
+
+
+def record(text):
+    return lambda run: (run / "figures" / RECORD).write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("change", "drawn"),
+    [
+        (tables(ROWS, METRICS), []),
+        (tables(ROWS, OTHER_METRICS), ["omegas"]),
+        (tables(OTHER_ROWS, METRICS), ["curves"]),
+        (without("omegas.png"), ["omegas"]),
+        (without("omegas.svg"), ["omegas"]),
+        (without(RECORD), ["omegas", "curves"]),
+        *((record(text), ["omegas", "curves"]) for text in ("", "[]", "{}", '{"omegas": 1}')),
+    ],
+)
+def test_a_figure_is_drawn_again_if_a_table_has_changed_or_a_file_is_missing(run, change, drawn):
+    change(run)
+    assert drawn_again(run) == drawn
+    assert drawn_again(marked(run)) == []
+
+
+def test_where_nothing_has_changed_no_table_is_read(run, monkeypatch):
+    """Nor is the figure with nothing to draw tried again."""
+    monkeypatch.setattr("figures.build.Tables.read", None)
+    assert drawn_again(run) == []
+
+
+def test_every_figure_is_drawn_again_if_all_are_asked_for_and_by_another_version(run, monkeypatch):
+    build(run)
+    assert drawn_again(run) == ["omegas", "curves"]
+    monkeypatch.setattr(module, "VERSION", module.VERSION + 1)
+    assert drawn_again(marked(run)) == ["omegas", "curves"]
+
+
+def test_who_is_stopped_while_figures_are_replaced_leaves_no_record_of_the_old_ones(
+    run, monkeypatch
 ):
-    sweep = scored([f"er{10 + k}-uniform" for k in range(count)], tasks=2)
-    names = {path.stem for path in build(write(tmp_path, rows, sweep))}
-    assert ({"tasks", "tradeoff", "spider", "scores", "depth", "bias"} <= names) is told_apart
-    assert ({"sessions", "costs"} <= names) is told_apart
-    assert {"matrix", "curves", "omegas", "memory"} <= names
+    """Else the old tables, should they come back, would be taken for what is drawn."""
+
+    def stopped(*arguments):
+        raise KeyboardInterrupt
+
+    tables(ROWS, OTHER_METRICS)(run)
+    with monkeypatch.context() as patch:
+        patch.setattr("figures.style.save", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            build(run, changed_only=True)
+    tables(ROWS, METRICS)(run)
+    assert drawn_again(run) == ["omegas", "curves"]

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from probe.processes import machine
 
 from probe.errors import InputError, NotWritten
 from probe.files import create, discard, make_folder, replacing, suffix, sweep, sweep_all
-from probe.processes import machine
 
 
 @pytest.mark.parametrize("step", ["replace", "fsync"])

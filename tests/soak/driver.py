@@ -9,8 +9,9 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import scenarios.commands.run
 from scenarios.commands.asked import options_of, overrides_of
+
+import scenarios.commands.run
 from scenarios.commands.flags import RunFlags
 from scenarios.commands.run import run_study
 from tests.scenarios.execution.quick import workers_of

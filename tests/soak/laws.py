@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-
-from scenarios.commands.outcome import TABLES
 from scenarios.study.identity import Identity
+
+from probe.tables.run_directory import TABLES
 from scenarios.study.job import Job, jobs_of, parts_of
 from scenarios.study.store import Store
 

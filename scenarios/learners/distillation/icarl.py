@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from probe.examples import Examples
-from probe.training.loop import Recipe
 from probe.training.penultimate import in_batches, penultimate, penultimate_of
+from probe.training.recipe import Recipe
 from scenarios.learners import base
 from scenarios.learners.continual import ContinualSettings
-from scenarios.learners.distillation.old_model import DistillingLearner
+from scenarios.learners.distillation.teacher import DistillingLearner
 from scenarios.learners.exemplars import ExemplarSettings, Replay
 from scenarios.learners.sampling import Strategy
 from scenarios.streams.task import Task
@@ -28,24 +28,29 @@ class HerdedSettings(ExemplarSettings):
     balanced: Literal[False] = False
 
 
-class IcarlSettings(ContinualSettings):
-    """exemplars: the default is Rebuffi et al. 2017's on CIFAR-100, 2000 in total.
+class HerdingSettings(ContinualSettings):
+    """What both forms of iCaRL can be given.
+
+    exemplars: the default is Rebuffi et al. 2017's on CIFAR-100, 2000 in total.
 
     competing: has one value, as no outputs compete in a loss of sigmoids; those of classes not yet
     seen are left out of it.
     """
 
-    kind: Literal["icarl"] = "icarl"
     competing: Literal["seen"] = "seen"
     exemplars: HerdedSettings = HerdedSettings(total=2000)
 
 
-class IcarlHybrid1Settings(ContinualSettings):
-    """As `IcarlSettings`."""
+class IcarlSettings(HerdingSettings):
+    """Those of `HerdingSettings`."""
+
+    kind: Literal["icarl"] = "icarl"
+
+
+class IcarlHybrid1Settings(HerdingSettings):
+    """Those of `HerdingSettings`."""
 
     kind: Literal["icarl_hybrid1"] = "icarl_hybrid1"
-    competing: Literal["seen"] = "seen"
-    exemplars: HerdedSettings = HerdedSettings(total=2000)
 
 
 class IcarlHybrid1(DistillingLearner):
@@ -63,7 +68,7 @@ class IcarlHybrid1(DistillingLearner):
     one of the task, not an earlier one.
     """
 
-    settings: IcarlHybrid1Settings | IcarlSettings
+    settings_class: ClassVar[type[base.Settings]] = IcarlHybrid1Settings
 
     def begin(self, task: Task) -> None:
         super().begin(task)
@@ -90,7 +95,7 @@ class Icarl(IcarlHybrid1):
     outputs classify. Source: Rebuffi et al. 2017, algorithm 1.
     """
 
-    settings: IcarlSettings
+    settings_class = IcarlSettings
 
     def __init__(
         self, model: nn.Module, recipe: Recipe, settings: base.Settings, seed: int

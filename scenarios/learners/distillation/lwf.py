@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from scenarios.learners.continual import ContinualSettings
-from scenarios.learners.distillation.old_model import DistillingLearner
+from scenarios.learners.distillation.teacher import DistillingLearner
 from scenarios.streams.task import Task
 
 
@@ -39,6 +39,7 @@ class LearningWithoutForgetting(DistillingLearner):
     gives the same; no warm-up of the new outputs alone, and no weight decay.
     """
 
+    settings_class = LwfSettings
     settings: LwfSettings
 
     @property

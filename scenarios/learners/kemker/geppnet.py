@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from typing import Literal, cast
+from typing import ClassVar, Literal, cast
 
 import torch
 from pydantic import Field
@@ -14,9 +14,9 @@ from probe.errors import InputError
 from probe.examples import Examples
 from probe.training.costs import OpsMeter
 from scenarios.learners import base
+from scenarios.learners.full_rehearsal import FullRehearsalLearner
 from scenarios.learners.kemker.online_map import OnlineMap, decayed
-from scenarios.learners.kemker.som import SelfOrganisingMap, longest_block
-from scenarios.learners.storing import StoringLearner
+from scenarios.learners.kemker.som import SelfOrganizingMap, longest_block
 from scenarios.streams.task import Task
 
 
@@ -52,7 +52,7 @@ class GeppnetSettings(MapSettings):
     kind: Literal["geppnet"] = "geppnet"
 
 
-class Geppnet(StoringLearner):
+class Geppnet(FullRehearsalLearner):
     """Learn one example at a time, in later sessions those alone that are novel, and store all.
 
     The base session trains the map alone, while its learning rate and neighbourhood radius decay
@@ -75,6 +75,7 @@ class Geppnet(StoringLearner):
     our labels take 8 bytes.
     """
 
+    settings_class: ClassVar[type[base.Settings]] = GeppnetSettings
     settings: MapSettings
     own_features = ("som", "output")
 
@@ -83,14 +84,14 @@ class Geppnet(StoringLearner):
         cls, settings: base.Settings, shape: Sequence[int], classes: int, tasks: int
     ) -> nn.Module:
         own = cast(MapSettings, settings)
-        som = SelfOrganisingMap(
+        som = SelfOrganizingMap(
             torch.Size(shape).numel(), rows=own.rows, columns=own.columns, width=own.width
         )
         output = nn.Linear(own.rows * own.columns, classes)
         return nn.Sequential(OrderedDict(som=som, output=output))
 
     def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
-        som = cast(SelfOrganisingMap, self.model.get_submodule("som"))
+        som = cast(SelfOrganizingMap, self.model.get_submodule("som"))
         output = cast(nn.Linear, self.model.get_submodule("output"))
         network = OnlineMap(som, output, self.settings.readout_rate, meter)
         if self.learned:
@@ -107,31 +108,31 @@ class Geppnet(StoringLearner):
             network.learn(x, y, shares, own.threshold)
 
     def draws(self, data: Examples, iterations: int, block: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield, in blocks, examples (B, D) and labels drawn from the stored and the new ones."""
+        """Yield, in blocks, examples drawn from the stored and the new ones: (B, D), labels (B,).
+
+        iterations: how many in all; block: the most B.
+        """
         parts = [*self.past, data]
         total = sum(map(len, parts))
-        places = torch.randint(total, (iterations,), generator=self.stream("draws"))
-        for some in places.to(data.y.device).split(block):
+        drawn = torch.randint(total, (iterations,), generator=self.stream("draws"))
+        for some in drawn.to(data.y.device).split(block):
             taken = _take(parts, some)
             yield taken.x.flatten(1), taken.y
 
-    def _check_finite(self, som: SelfOrganisingMap, output: nn.Linear) -> None:
+    def _check_finite(self, som: SelfOrganizingMap, output: nn.Linear) -> None:
         own = self.settings
         # The map first: the read-out follows from it.
-        parts = (
-            ("map's prototypes are", som, f"raise final_radius ({own.final_radius:g})"),
-            (
-                "read-out's weights are",
-                output,
-                f"lower readout_rate ({own.readout_rate:g}), raise width ({own.width:g})",
-            ),
+        if not _is_finite(som):
+            what, remedy = "map's prototypes", f"raise final_radius ({own.final_radius:g})"
+        elif not _is_finite(output):
+            what = "read-out's weights"
+            remedy = f"lower readout_rate ({own.readout_rate:g}), raise width ({own.width:g})"
+        else:
+            return
+        raise InputError(
+            f"training diverged: the {what} are not finite; {remedy} or scale the inputs down, "
+            f"whichever is extreme"
         )
-        for what, part, remedy in parts:
-            if not all(torch.isfinite(p).all() for p in part.parameters()):
-                raise InputError(
-                    f"training diverged: the {what} not finite; {remedy} or scale the inputs down, "
-                    f"whichever is extreme"
-                )
 
     def _base_session(self, network: OnlineMap, data: Examples) -> None:
         own = self.settings
@@ -149,19 +150,25 @@ class Geppnet(StoringLearner):
             done += len(y)
 
 
-def _take(parts: Sequence[Examples], places: Tensor) -> Examples:
-    """Return the examples at places (n,) in the parts laid end to end, without joining the parts.
+def _is_finite(module: nn.Module) -> bool:
+    return all(torch.isfinite(p).all() for p in module.parameters())
+
+
+def _take(parts: Sequence[Examples], numbers: Tensor) -> Examples:
+    """Return the examples with those numbers (n,) in the parts laid end to end.
+
+    Without joining the parts, which would double the memory.
 
     >>> parts = [Examples(torch.tensor(x), torch.tensor(x)) for x in ([0, 1], [2, 3, 4])]
     >>> _take(parts, torch.tensor([4, 0, 2])).x.tolist()
     [4, 0, 2]
     """
-    x = parts[0].x.new_empty(len(places), *parts[0].x.shape[1:])
-    y = parts[0].y.new_empty(len(places))
+    x = parts[0].x.new_empty(len(numbers), *parts[0].x.shape[1:])
+    y = parts[0].y.new_empty(len(numbers))
     start = 0
     for part in parts:
-        own = ((places >= start) & (places < start + len(part))).nonzero().squeeze(1)
-        taken = part.take(places[own] - start)
+        own = ((numbers >= start) & (numbers < start + len(part))).nonzero().squeeze(1)
+        taken = part.take(numbers[own] - start)
         x[own], y[own] = taken.x, taken.y
         start += len(part)
     return Examples(x, y)

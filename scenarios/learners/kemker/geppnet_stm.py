@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Literal
 
 import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from probe.examples import Examples
 from probe.training.costs import bytes_of
-from probe.training.loop import Recipe
-from scenarios.learners import base
 from scenarios.learners.kemker.geppnet import Geppnet, MapSettings
 from scenarios.learners.kemker.online_map import OnlineMap
 from scenarios.learners.kemker.som import longest_block
@@ -35,9 +34,17 @@ class GeppnetStmSettings(MapSettings):
 
 
 class ShortTermMemory:
-    """Holds up to `size` labelled examples (D,); a further one takes the place of the oldest."""
+    """Stores up to `size` labelled examples (D,); a further one overwrites the oldest.
+
+    >>> memory = ShortTermMemory(2, like=torch.zeros(1, 3))
+    >>> for label in range(3):
+    ...     memory.put(torch.full((3,), float(label)), label)
+    >>> memory.examples.y.tolist(), memory.recall(torch.zeros(3)), memory.recall(torch.ones(3))
+    ([1, 2], None, 1)
+    """
 
     def __init__(self, size: int, like: Tensor) -> None:
+        # A ring: the example of time t is in slot t modulo the size.
         self._x = like.new_empty(size, like.shape[1])
         self._y = torch.empty(size, dtype=torch.int64, device=like.device)
         self._keys = torch.empty_like(self._y)
@@ -52,28 +59,28 @@ class ShortTermMemory:
         return bytes_of([self._x, self._y])
 
     @property
-    def held(self) -> Examples:
-        """What it holds, the oldest first."""
+    def examples(self) -> Examples:
+        """What it stores now, the oldest first: up to `size` examples (D,)."""
         first = self._times - len(self)
-        places = torch.arange(first, self._times, device=self._y.device) % len(self._y)
-        return Examples(self._x[places], self._y[places])
+        slots = torch.arange(first, self._times, device=self._y.device) % len(self._y)
+        return Examples(self._x[slots], self._y[slots])
 
     def put(self, x: Tensor, label: int) -> None:
         """Store one example (D,)."""
-        place = self._times % len(self._y)
-        self._x[place], self._y[place], self._keys[place] = x, label, _key(x)
+        slot = self._times % len(self._y)
+        self._x[slot], self._y[slot], self._keys[slot] = x, label, _key(x)
         self._times += 1
 
     def recall(self, x: Tensor) -> int | None:
-        """Return the label of the input (D,), exactly this one, None if it is not held.
+        """Return the label of the input (D,), exactly this one, None if it is not stored.
 
-        The latest one counts, should it be held with several labels.
+        The latest one counts, should it be stored with several labels.
         """
         alike = (self._keys[: len(self)] == _key(x)).nonzero().squeeze(1).tolist()
-        equal = [place for place in alike if torch.equal(self._x[place], x)]
+        equal = [slot for slot in alike if torch.equal(self._x[slot], x)]
         if not equal:
             return None
-        return int(self._y[max(equal, key=lambda place: (place - self._times) % len(self._y))])
+        return int(self._y[max(equal, key=lambda slot: (slot - self._times) % len(self._y))])
 
     def empty(self) -> None:
         """Forget everything."""
@@ -84,11 +91,11 @@ class GeppnetStm(Geppnet):
     """Learn as GeppNet does, but put what is novel into a short-term memory, and learn asleep.
 
     In later sessions the iterations change neither the map nor the read-out. After every
-    `sleep_interval` of them, and after the last, a sleep phase replays each example that the memory
-    holds once, the oldest first, into both, whether it is still novel or not. The memory keeps
-    them, until newer ones take their places, and is emptied at the end of the session, "which is
-    when the model is evaluated" (Kemker 2018). What the memory holds it answers for: `scores` of
-    exactly that input is its label, as a one-hot vector, so that it is not novel.
+    `sleep_interval` of them, and after the last, a sleep phase replays each example in the memory
+    once, the oldest first, into both, whether it is still novel or not. The memory keeps them,
+    until newer ones overwrite them, and is emptied at the end of the session, "which is when the
+    model is evaluated" (Kemker 2018). What is in the memory it answers for: `scores` of exactly
+    that input is its label, as a one-hot vector, so that it is not novel.
 
     Features: those of GeppNet; the memory has no part in partial retraining.
 
@@ -98,15 +105,14 @@ class GeppnetStm(Geppnet):
     drawn and enters the memory.
     """
 
+    settings_class = GeppnetStmSettings
     settings: GeppnetStmSettings
 
-    def __init__(
-        self, model: nn.Module, recipe: Recipe, settings: base.Settings, seed: int
-    ) -> None:
-        super().__init__(model, recipe, settings, seed)
-        self.memory = ShortTermMemory(
-            self.settings.memory, self.model.get_parameter("som.prototypes").detach()
-        )
+    @cached_property
+    def memory(self) -> ShortTermMemory:
+        """The short-term memory, which is empty when a session begins and ends."""
+        prototypes = self.model.get_parameter("som.prototypes").detach()
+        return ShortTermMemory(self.settings.memory, like=prototypes)
 
     def later_session(self, network: OnlineMap, data: Examples) -> None:
         own = self.settings
@@ -123,9 +129,9 @@ class GeppnetStm(Geppnet):
         if not len(self.memory):
             return scores
         known = [self.memory.recall(one) for one in x.flatten(1)]
-        places = [k for k, label in enumerate(known) if label is not None]
-        labels = torch.tensor([known[k] for k in places], dtype=torch.int64, device=x.device)
-        scores[places] = functional.one_hot(labels, scores.shape[1]).to(scores)
+        answered = [k for k, label in enumerate(known) if label is not None]
+        labels = torch.tensor([known[k] for k in answered], dtype=torch.int64, device=x.device)
+        scores[answered] = functional.one_hot(labels, scores.shape[1]).to(scores)
         return scores
 
     def stored_bytes(self) -> int:
@@ -139,14 +145,17 @@ class GeppnetStm(Geppnet):
                 self.memory.put(one, label)
 
     def _sleep(self, network: OnlineMap) -> None:
-        own, held = self.settings, self.memory.held
+        own, stored = self.settings, self.memory.examples
         shares = network.shares(own.final_som_rate, own.final_radius)
         block = longest_block(own.final_som_rate)
-        for x, y in zip(held.x.split(block), held.y.split(block), strict=True):
+        for x, y in zip(stored.x.split(block), stored.y.split(block), strict=True):
             network.learn(x, y, shares)
 
 
 def _key(x: Tensor) -> Tensor:
-    """Return a number that equal inputs share and few others do: to compare it costs less."""
+    """Return a number, () int64, that equal inputs (D,) share and few others do.
+
+    To compare it costs less than to compare the inputs.
+    """
     # Whole numbers, as a sum of others depends on its order.
     return x.contiguous().view(torch.uint8).sum()

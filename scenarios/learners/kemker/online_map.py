@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from probe.training.costs import OpsMeter
-from scenarios.learners.kemker.som import SelfOrganisingMap, Steps
+from scenarios.learners.kemker.som import SelfOrganizingMap, Steps
 
 
 class OnlineMap:
@@ -20,22 +20,27 @@ class OnlineMap:
     gradient of |t - y|^2 / 2 (least mean squares). Both layers move from what they were before the
     example. The meter counts U D multiply-adds for looking at an example, as many for moving the
     prototypes, and K U each for the scores and for moving the read-out.
+
+    som: U units on D inputs; output: K outputs on the U activities; readout_rate: above 0.
     """
 
     def __init__(
-        self, som: SelfOrganisingMap, output: nn.Linear, readout_rate: float, meter: OpsMeter
+        self, som: SelfOrganizingMap, output: nn.Linear, readout_rate: float, meter: OpsMeter
     ) -> None:
         self._som, self._output = som, output
         self._rate, self._meter = readout_rate, meter
         self._lattice = som.lattice()
 
     def shares(self, rate: float, radius: float) -> Tensor:
-        """Return (U, U) by winner: the share of the way that each prototype moves."""
+        """Return (U, U) by winner: the share of the way that each prototype moves.
+
+        rate: that of the winner, 0 to 1; radius: of its neighbourhood on the lattice, above 0.
+        """
         return (self._lattice * (-0.5 / radius**2)).exp_().mul_(rate)
 
     @torch.no_grad()
     def organize(self, x: Tensor, rates: Sequence[float], radii: Sequence[float]) -> None:
-        """Train the map alone, with a rate and a radius for each of the examples (B, D)."""
+        """Train the map alone on examples (B, D), with a rate and a radius for each of the B."""
         steps, share = Steps(self._som, x), torch.empty_like(self._lattice[0])
         for k, (rate, radius) in enumerate(zip(rates, radii, strict=True)):
             winner = int(steps.squared_distances(k).argmin())
@@ -50,8 +55,9 @@ class OnlineMap:
     ) -> list[int]:
         """Train both layers on the examples that are novel when it is their turn.
 
-        Novel is an example with a margin (see `margins`) below the threshold, without a threshold
-        every one; the others change nothing. Return the places of the novel ones in the block.
+        x: (B, D); y: (B,) labels; shares: (U, U) of `shares`. Novel is an example with a margin
+        (see `margins`) below the threshold, without a threshold every one; the others change
+        nothing. Return the numbers of the novel ones in the block, from 0.
         """
         weight, bias = self._output.weight, self._output.bias
         steps = Steps(self._som, x)
@@ -77,6 +83,7 @@ class OnlineMap:
     def margins(self, x: Tensor, y: Tensor) -> Tensor:
         """Return (B,) how far the output of each example's label is above the largest other one.
 
+        x: (B, D); y: (B,) labels.
         It is the difference between the two largest outputs where the prediction is right, and
         negative where it is wrong.
         """

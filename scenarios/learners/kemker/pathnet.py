@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Literal, cast
 
 import torch
@@ -16,18 +17,16 @@ from probe.errors import InputError
 from probe.examples import Examples
 from probe.training.costs import OpsMeter
 from probe.training.fresh_weights import initialize
-from probe.training.loop import Objective, Recipe, fit, optimizer_ops
+from probe.training.loop import Objective, fit, optimizer_ops
+from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners import base
-from scenarios.learners.base import Learner, RecipeChanges
-from scenarios.learners.kemker.lifted import LiftedPath
-from scenarios.learners.kemker.path_network import PathNetwork
-from scenarios.learners.kemker.path_search import random_paths, search_path
+from scenarios.learners.base import Learner
+from scenarios.learners.kemker.path_network import LiftedPath, PathNetwork
 from scenarios.streams.task import Scenario, Task
 
-_MOST_TASKS = 256  # the whole numbers from 1 that bf16 has all of: cached features may be bf16
-
-
+_MOST_TASKS = 256  # bf16, in which features may be cached, has every whole number up to it
 _WIDEST = 100_000  # units of a layer: more is a slip of the pen
+_FARTHEST = 2  # a mutated gene moves by -2 to 2
 
 
 class PathNetSettings(base.Settings):
@@ -93,16 +92,16 @@ class PathNet(Learner):
     with the outputs of the task's own classes: CE is too kind to PathNet by the ratio of the two.
     """
 
+    settings_class = PathNetSettings
     settings: PathNetSettings
     model: PathNetwork
     task_aware = True
     own_features = ("layer1", "layer2", "output")
 
-    def __init__(
-        self, model: nn.Module, recipe: Recipe, settings: base.Settings, seed: int
-    ) -> None:
-        super().__init__(model, recipe, settings, seed)
-        self._meters: dict[object, OpsMeter] = {}
+    @cached_property
+    def _meters(self) -> dict[object, OpsMeter]:
+        """Meters of paths, by the shapes of their parameters."""
+        return {}
 
     @classmethod
     def network(
@@ -132,7 +131,7 @@ class PathNet(Learner):
     def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
         own = self.settings
         draw = self.stream("search")
-        data = Examples(data.x, _places(task.classes, self.model)[data.y])
+        data = Examples(data.x, _numbers_within(task.classes, self.model)[data.y])
         paths = random_paths(own.population, len(self.model.layers), own.active, own.modules, draw)
 
         def fitness(path: Tensor) -> float:
@@ -159,7 +158,10 @@ class PathNet(Learner):
         generator: torch.Generator,
         meter: OpsMeter,
     ) -> float:
-        """Train a path in place; return its accuracy on the batches, before each step."""
+        """Train a path in place; return its accuracy on the batches, before each step, 0 to 1.
+
+        path: (L, N); data: labels numbered within the task's classes.
+        """
         lifted = LiftedPath(self.model, path, task.index - 1, task.classes)
         # Steps on paths of one shape cost the same: to watch them at every path takes long.
         shape = tuple((p.shape, p.requires_grad) for p in lifted.parameters())
@@ -192,9 +194,65 @@ def _with_index(task: Task) -> Task:
     return replace(task, train=halves[0], test=halves[1])
 
 
-def _places(classes: Sequence[int], model: PathNetwork) -> Tensor:
-    """Return the place of each label among the classes (K,), 0 for those that are not there."""
+def _numbers_within(classes: Sequence[int], model: PathNetwork) -> Tensor:
+    """Return each label's number among the classes (K,), from 0; 0 for those not among them."""
     _, outputs = model.output.tasks_classes
-    places = torch.zeros(outputs, dtype=torch.int64)
-    places[list(classes)] = torch.arange(len(classes))
-    return places.to(model.learned.device)
+    numbers = torch.zeros(outputs, dtype=torch.int64)
+    numbers[list(classes)] = torch.arange(len(classes))
+    return numbers.to(model.learned.device)
+
+
+def search_path(
+    fitness: Callable[[Tensor], float],
+    population: Tensor,
+    modules: int,
+    generations: int,
+    generator: torch.Generator,
+) -> Tensor:
+    """Return the fittest path (L, N) after that many tournaments.
+
+    In a tournament two paths, drawn at random, are evaluated one after the other; the loser is
+    overwritten by a mutated copy of the winner (the first, where they are equally fit). The fittest
+    is the one that did best when it was last evaluated, among those still there.
+
+    fitness: of a path, higher is better, called twice in a tournament; population: P paths
+    (P, L, N), P from 2, not changed; modules: M per layer. Source: Fernando et al. 2017, section 2
+    (binary tournaments).
+
+    >>> draw = torch.Generator().manual_seed(0)
+    >>> paths = random_paths(8, 2, 3, modules=10, generator=draw)
+    >>> best = search_path(lambda path: -float(path.sum()), paths, 10, 200, draw)
+    >>> int(best.sum()) < int(paths.sum((1, 2)).min())
+    True
+    """
+    paths = population.clone()
+    fit = torch.full((len(paths),), -torch.inf, dtype=torch.float64)
+    for _ in range(generations):
+        pair = torch.randperm(len(paths), generator=generator)[:2].tolist()
+        for one in pair:
+            fit[one] = fitness(paths[one].clone())
+        winner, loser = pair if fit[pair[0]] >= fit[pair[1]] else pair[::-1]
+        paths[loser] = mutated(paths[winner], modules, generator)
+        fit[loser] = -torch.inf
+    return paths[int(fit.argmax())]
+
+
+def random_paths(
+    population: int, layers: int, active: int, modules: int, generator: torch.Generator
+) -> Tensor:
+    """Return P paths (P, L, N): for each layer the numbers of N of its M modules, from 0.
+
+    Each number is drawn on its own, so that a module may be named twice.
+    """
+    return torch.randint(modules, (population, layers, active), generator=generator)
+
+
+def mutated(path: Tensor, modules: int, generator: torch.Generator) -> Tensor:
+    """Return a copy of a path (L, N), each gene mutated with probability 1 / (L N).
+
+    A mutated gene moves by a whole number from -2 to 2 (0 is one of them), modulo M. Source:
+    Fernando et al. 2017, section 2.
+    """
+    chosen = torch.rand(path.shape, generator=generator) * path.numel() < 1
+    step = torch.randint(-_FARTHEST, _FARTHEST + 1, path.shape, generator=generator)
+    return torch.where(chosen, (path + step) % modules, path)

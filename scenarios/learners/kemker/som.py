@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 
-class SelfOrganisingMap(nn.Module):
+class SelfOrganizingMap(nn.Module):
     """U = rows x columns units on a square lattice, each with a prototype in the input's space.
 
     From inputs (B, ...), which it flattens to (B, D), it gives the units' activity (B, U) in
@@ -19,6 +19,8 @@ class SelfOrganisingMap(nn.Module):
 
     so that the winner's activity is 1 and the activity stays the same when all inputs and
     prototypes are scaled by a number, or get further elements in which no prototypes differ.
+
+    prototypes: (U, D); width: of the activity, above 0.
 
     The papers give no formula for the activity (Kemker 2018's supplement: "custom"); this one is
     ours.
@@ -35,10 +37,12 @@ class SelfOrganisingMap(nn.Module):
         nn.init.normal_(self.prototypes, std=0.01)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Map inputs (B, ...) to the activity (B, U)."""
         return self.activity(self.squared_distances(x.flatten(1)))
 
     def squared_distances(self, x: Tensor) -> Tensor:
         """Return (B, U) squared distances of inputs (B, D) from the prototypes."""
+        # |w|^2 + |x|^2 - 2 w x: one matrix product.
         norms = self.prototypes.square().sum(1)
         return torch.addmm(norms + x.square().sum(1, True), x, self.prototypes.T, alpha=-2)
 
@@ -52,13 +56,13 @@ class SelfOrganisingMap(nn.Module):
     def lattice(self) -> Tensor:
         """Return (U, U) squared distances between units on the lattice, neighbours being 1 apart.
 
-        >>> SelfOrganisingMap(3, rows=2, columns=2, width=0.2).lattice()[0].tolist()
+        >>> SelfOrganizingMap(3, rows=2, columns=2, width=0.2).lattice()[0].tolist()
         [0.0, 1.0, 1.0, 2.0]
         """
         like = self.prototypes
         unit = torch.arange(self.rows * self.columns, device=like.device)
-        places = torch.stack([unit // self.columns, unit % self.columns], 1)
-        between = places[:, None] - places
+        rows_columns = torch.stack([unit // self.columns, unit % self.columns], 1)
+        between = rows_columns[:, None] - rows_columns
         return between.square().sum(2).to(like.dtype)
 
 
@@ -78,7 +82,7 @@ class Steps:
     taken them. The same as step after step on the prototypes themselves, up to rounding.
     """
 
-    def __init__(self, som: SelfOrganisingMap, x: Tensor) -> None:
+    def __init__(self, som: SelfOrganizingMap, x: Tensor) -> None:
         prototypes, gram = som.prototypes.detach(), x @ x.T
         self._prototypes, self._x = prototypes, x
         # As rows: to cut a tensor takes as long as a step's arithmetic.
@@ -93,7 +97,10 @@ class Steps:
         self._moved = False
 
     def squared_distances(self, k: int) -> Tensor:
-        """Return (U,) squared distances of the block's example k; overwritten by the next call."""
+        """Return (U,) squared distances of the block's example k, from 0, from the prototypes.
+
+        They are overwritten by the next call.
+        """
         product = self._product
         torch.addmv(self._products[k], self._ct, self._gram[k], out=product).mul_(self._s)
         return torch.sub(self._norms, product, alpha=2, out=self._squared).add_(self._squares[k])
@@ -114,9 +121,12 @@ class Steps:
 
 
 def longest_block(rate: float, most: int = 64) -> int:
-    """Return how many steps a block may have.
+    """Return how many steps a block may have, 1 to `most`.
 
-    At that rate, `most` or so few that what is left of a prototype is above a millionth: its share
-    is divided by.
+    At that rate, above 0 and below 1, `most` or so few that what is left of a prototype is above a
+    millionth: its share is divided by.
+
+    >>> longest_block(0.01), longest_block(0.9)
+    (64, 5)
     """
     return max(1, min(most, int(math.log(1e-6) / math.log1p(-rate))))

@@ -9,12 +9,11 @@ from pydantic import Field
 
 from probe.examples import Examples
 from scenarios.learners.penalties.fisher import diagonal_fisher
-from scenarios.learners.penalties.penalized import RegularisedLearner, RegularisedSettings
-from scenarios.learners.penalties.quadratic import Quadratic
+from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSettings, Quadratic
 from scenarios.streams.task import Task
 
 
-class EwcSettings(RegularisedSettings):
+class EwcSettings(PenalizedSettings):
     """strength: lambda; no paper here gives one for this form of EWC, so the default is Chaudhry
     2018's for EWC++ on MNIST. fisher_examples: of how many random examples of the task the Fisher
     is the mean, None for all of them.
@@ -25,7 +24,7 @@ class EwcSettings(RegularisedSettings):
     fisher_examples: int | None = Field(default=None, ge=1)
 
 
-class Ewc(RegularisedLearner):
+class Ewc(PenalizedLearner):
     """Minimize L + (lambda / 2) sum_j sum_i F_ji (theta_i - theta_ji)^2, one term per past task j.
 
     theta_j: the parameters when task j was learned; F_j: the diagonal empirical Fisher there, the
@@ -39,6 +38,7 @@ class Ewc(RegularisedLearner):
     there is nothing else).
     """
 
+    settings_class = EwcSettings
     settings: EwcSettings
     share: ClassVar[float] = 1 / 2
     # The penalty's gradient: the difference times the importance times lambda.

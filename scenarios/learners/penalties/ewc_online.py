@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from probe.training.loop import Recipe
-from scenarios.learners import base
-from scenarios.learners.penalties.penalized import RegularisedLearner, RegularisedSettings
-from scenarios.learners.penalties.quadratic import Quadratic
+from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSettings, Quadratic
 from scenarios.streams.task import Task
 
 
-class OnlineSettings(RegularisedSettings):
+class OnlineSettings(PenalizedSettings):
     """alpha: the newest batch's weight in the running Fisher (the paper gives no value)."""
 
     alpha: float = Field(default=0.01, gt=0, le=1)
@@ -28,7 +27,7 @@ class EwcOnlineSettings(OnlineSettings):
     strength: float = Field(default=75_000.0, ge=0, allow_inf_nan=False)
 
 
-class RunningFisherLearner(RegularisedLearner):
+class RunningFisherLearner(PenalizedLearner):
     """A learner with a running Fisher: at every step F <- alpha F_batch + (1 - alpha) F.
 
     Source: Chaudhry 2018, equation 6; F is 0 at first and goes on from task to task. Without a pass
@@ -37,31 +36,29 @@ class RunningFisherLearner(RegularisedLearner):
     data vanishes, as it does where the loss is least, its expectation is the empirical Fisher for
     every B. Elsewhere it is larger by (B - 1) times the square of that mean. The paper does not say
     how a batch gives its Fisher; g^2 alone would be B times too small.
+
+    fisher: F by parameter name, each of its parameter's shape.
     """
 
     settings: OnlineSettings
-
-    def __init__(
-        self, model: nn.Module, recipe: Recipe, settings: base.Settings, seed: int
-    ) -> None:
-        super().__init__(model, recipe, settings, seed)
-        self.fisher: dict[str, Tensor] = {}
-        self._batch = 0
+    fisher: Mapping[str, Tensor] = MappingProxyType({})
+    _batch = 0
 
     def begin(self, task: Task) -> None:
         super().begin(task)
-        # A copy: what was held or carried at the end of the last task must not run on.
-        held, trained = (
-            self.fisher,
-            (p for p in self.model.named_parameters() if p[1].requires_grad),
-        )
-        self.fisher = {n: held[n].clone() if held else torch.zeros_like(p) for n, p in trained}
+        trained = {n: p for n, p in self.model.named_parameters() if p.requires_grad}
+        # A copy: what was carried at the end of the last task must not run on.
+        self.fisher = {
+            n: self.fisher[n].clone() if self.fisher else torch.zeros_like(p)
+            for n, p in trained.items()
+        }
 
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
         self._batch = len(y)
         return super().loss(model, x, y)
 
     def after_backward(self, model: nn.Module) -> None:
+        # Before the penalty's gradient is added.
         self._update(model)
         super().after_backward(model)
 
@@ -82,7 +79,7 @@ class EwcOnline(RunningFisherLearner):
     and 2; what the paper calls EWC in its tables.
     """
 
-    settings: EwcOnlineSettings
+    settings_class = EwcOnlineSettings
     share: ClassVar[float] = 1 / 2
     # The penalty's gradient 2 (see Ewc); the Fisher: g^2, its weight, and the old one's weight.
     elementwise: ClassVar[int] = 5
@@ -94,4 +91,4 @@ class EwcOnline(RunningFisherLearner):
     def take_over(self, carried: dict[str, Tensor]) -> None:
         super().take_over(carried)
         if self.penalty:
-            self.fisher = dict(self.penalty.importance)
+            self.fisher = self.penalty.importance

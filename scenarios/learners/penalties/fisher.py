@@ -17,8 +17,9 @@ from probe.seeding import global_stream
 Loss = Callable[[Tensor, Tensor], Tensor]
 """From scores (B, K) and labels (B,) to the mean of -log p(y|x)."""
 
-_LARGEST_CHUNK = 512
-_NUMBERS_ON_CPU, _NUMBERS = 2**24, 2**27  # gradients held at once
+_LARGEST_CHUNK = 512  # examples
+# Gradients in memory at once: on a CPU as many as stay near its caches.
+_NUMBERS_ON_CPU, _NUMBERS = 2**24, 2**27
 
 
 def diagonal_fisher(
@@ -26,15 +27,22 @@ def diagonal_fisher(
 ) -> dict[str, Tensor]:
     """Return F_i = mean over N examples of (d log p(y|x) / d theta_i)^2, by parameter name.
 
+    examples: x (N, ...), y (N,) labels. Each F has its parameter's shape and is 0 or more.
     Empirical: y is the true label (Chaudhry 2018, section 2.3 and footnote 4). Every example is
     alone with the model in eval mode: batch norm neither moves nor couples examples, dropout is
     off, buffers keep their values. Only parameters that require gradients have an F. What a model
     draws at random all the same follows from the generator.
 
-    The squares of all examples are never held at once, and those of a dense layer not at all: where
-    it sees one vector a (D,) and the gradient of its output is g (H,), that of its weights is
+    The squares of all examples are never in memory at once, and those of a dense layer not at all:
+    where it sees one vector a (D,) and the gradient of its output is g (H,), that of its weights is
     g a^T, and the sum of its squares over examples the product of two matrices of squares. A model
     that cannot run under `torch.func.vmap` is run example by example.
+
+    >>> model = nn.Linear(1, 2, bias=False)
+    >>> _ = nn.init.zeros_(model.weight)
+    >>> data = Examples(torch.tensor([[1.0], [3.0]]), torch.tensor([0, 1]))
+    >>> diagonal_fisher(model, nn.CrossEntropyLoss(), data, torch.Generator())["weight"].tolist()
+    [[1.25], [1.25]]
     """
     with mode(model, training=False), kept_buffers(model), global_stream(generator):
         try:
@@ -47,10 +55,11 @@ def diagonal_fisher(
 
 @torch.no_grad()
 def _by_chunks(model: nn.Module, loss: Loss, examples: Examples) -> dict[str, Tensor]:
+    """Return the sum over examples of the squared gradients, many examples at a time."""
     dense = _trusted_layers(model, loss, examples)
-    held = sum(p.numel() for p in _held(model, dense).values())
+    per_example = sum(p.numel() for p in _outside(model, dense).values())
     numbers = _NUMBERS_ON_CPU if examples.y.device.type == "cpu" else _NUMBERS
-    chunk = max(1, min(_LARGEST_CHUNK, numbers // max(held, 1)))
+    chunk = max(1, min(_LARGEST_CHUNK, numbers // max(per_example, 1)))
     sums = {name: torch.zeros_like(p) for name, p in _trained(model).items()}
     for x, y in zip(examples.x.split(chunk), examples.y.split(chunk), strict=True):
         # A copy: a model may write into its input.
@@ -90,7 +99,7 @@ def _squares(
         return loss(scores, y[None]), {name: seen[0][0] for name, seen in inputs.items()}
 
     gradients = vmap(grad(one, argnums=(0, 1), has_aux=True), in_dims=(None, None, 0, 0))
-    (by_parameter, by_output), inputs = gradients(_held(model, dense), shifts, x, y)
+    (by_parameter, by_output), inputs = gradients(_outside(model, dense), shifts, x, y)
     sums = {name: each.square_().sum(0) for name, each in by_parameter.items()}
     for name, layer in dense.items():
         squares = by_output[name].square()
@@ -105,7 +114,11 @@ def _squares(
 def _watched(
     dense: dict[str, nn.Linear], shifts: dict[str, Tensor]
 ) -> Iterator[dict[str, list[Tensor]]]:
-    """Note every input of some dense layers within the block, and shift their outputs."""
+    """Note every input of some dense layers within the block, and shift their outputs.
+
+    shifts: (H,) by the layer's name, none for a layer that is only looked at. Gives the list of
+    inputs by name, which fills as the model runs.
+    """
     inputs: dict[str, list[Tensor]] = {name: [] for name in dense}
 
     def watch(name: str, layer: nn.Linear) -> RemovableHandle:
@@ -147,6 +160,7 @@ def _trusted_layers(model: nn.Module, loss: Loss, examples: Examples) -> dict[st
 
 
 def _unlike(scores: Tensor, y: Tensor) -> Tensor:
+    """Return a sum of scores (B, K) in which each class counts differently, a scalar."""
     # Where a model is sure of an example the loss has no gradient, and nothing could be compared.
     return (scores * torch.arange(1, scores.shape[1] + 1, device=scores.device).sqrt()).sum()
 
@@ -159,7 +173,7 @@ def _trained(model: nn.Module) -> dict[str, Tensor]:
     return {name: p for name, p in model.named_parameters() if p.requires_grad}
 
 
-def _held(model: nn.Module, dense: dict[str, nn.Linear]) -> dict[str, Tensor]:
+def _outside(model: nn.Module, dense: dict[str, nn.Linear]) -> dict[str, Tensor]:
     """Return the parameters that are trained and not in one of the dense layers, detached."""
     closed = {id(p) for layer in dense.values() for p in layer.parameters()}
     return {name: p.detach() for name, p in _trained(model).items() if id(p) not in closed}

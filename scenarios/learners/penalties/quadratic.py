@@ -1,22 +1,64 @@
-"""Quadratic penalties on the parameters: what EWC, SI and RWalk keep of earlier tasks."""
+"""Quadratic penalties on the parameters, by which EWC, SI and RWalk hold what was learned."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
-_IMPORTANCE, _ANCHOR, _CONSTANT = "importance.", "anchor.", "constant"
+from scenarios.learners.base import by_kind, of_kind
+from scenarios.learners.continual import ContinualLearner, ContinualSettings
+
+_CONSTANT = "constant"
+
+
+class PenalizedSettings(ContinualSettings):
+    """strength: what the penalty is multiplied by, lambda or c; 0 is fine-tuning."""
+
+    strength: float = Field(ge=0, allow_inf_nan=False)
+
+
+class PenalizedLearner(ContinualLearner):
+    """A learner that minimizes the loss + strength x share x penalty.
+
+    `penalty` is None while there is nothing to hold. Its gradient is added to that of the batch's
+    own loss: a learner that wants the latter reads it before. The optimizer sees the sum.
+
+    share: 1, or what the paper multiplies its penalty by beside the strength.
+    """
+
+    settings: PenalizedSettings
+    share: ClassVar[float] = 1.0
+    penalty: Quadratic | None = None
+
+    def after_backward(self, model: nn.Module) -> None:
+        if self.penalty:
+            self.penalty.add_gradient(model, self.settings.strength * self.share)
+
+    def carried(self) -> dict[str, Tensor]:
+        return self.penalty.to_tensors() if self.penalty else {}
+
+    def take_over(self, carried: dict[str, Tensor]) -> None:
+        self.penalty = Quadratic.of_tensors(carried)
 
 
 @dataclass(frozen=True, eq=False)
 class Quadratic:
     """sum_i w_i (theta_i - a_i)^2 + c, over parameters theta given by name.
 
-    importance: w, not negative; anchor: a, of the same shapes; constant: c, 0 or more.
-    Parameters that are not named are free. Batch norm's buffers are none, so they never count.
+    importance: w, not negative; anchor: a, of the same names and shapes as the parameters;
+    constant: c, 0 or more. Parameters that are not named are free. Batch norm's buffers are none,
+    so they never count.
+
+    >>> model = nn.Linear(2, 1, bias=False)
+    >>> penalty = Quadratic({"weight": torch.tensor([[1.0, 3.0]])}, {"weight": torch.zeros(1, 2)})
+    >>> _ = nn.init.ones_(model.weight)
+    >>> penalty.value(model), penalty.plus(penalty).value(model)
+    (4.0, 8.0)
     """
 
     importance: Mapping[str, Tensor]
@@ -67,24 +109,13 @@ class Quadratic:
 
     def to_tensors(self) -> dict[str, Tensor]:
         """Return all of it by name, such as `importance.output.weight`."""
-        return {
-            **{_IMPORTANCE + name: tensor for name, tensor in self.importance.items()},
-            **{_ANCHOR + name: tensor for name, tensor in self.anchor.items()},
-            _CONSTANT: torch.tensor(self.constant, dtype=torch.float64),
-        }
+        constant = torch.tensor(self.constant, dtype=torch.float64)
+        return {**by_kind(importance=self.importance, anchor=self.anchor), _CONSTANT: constant}
 
     @classmethod
     def of_tensors(cls, tensors: Mapping[str, Tensor]) -> Quadratic | None:
         """Return the penalty that `to_tensors` wrote, None if it is not among the tensors."""
         if _CONSTANT not in tensors:
             return None
-        return cls(named(tensors, _IMPORTANCE), named(tensors, _ANCHOR), float(tensors[_CONSTANT]))
-
-
-def named(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """Return the tensors whose names start with the prefix, by the rest of their names.
-
-    >>> named({"anchor.weight": torch.ones(1), "score.weight": torch.zeros(1)}, "anchor.")
-    {'weight': tensor([1.])}
-    """
-    return {n.removeprefix(prefix): each for n, each in tensors.items() if n.startswith(prefix)}
+        importance, anchor = of_kind(tensors, "importance"), of_kind(tensors, "anchor")
+        return cls(importance, anchor, float(tensors[_CONSTANT]))

@@ -8,13 +8,12 @@ import torch
 from pydantic import Field
 from torch import nn
 
-from scenarios.learners.penalties.path_integral import Path
-from scenarios.learners.penalties.penalized import RegularisedLearner, RegularisedSettings
-from scenarios.learners.penalties.quadratic import Quadratic
+from scenarios.learners.penalties.path_integral import PathIntegral
+from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSettings, Quadratic
 from scenarios.streams.task import Task
 
 
-class SiSettings(RegularisedSettings):
+class SiSettings(PenalizedSettings):
     """strength: c (Murata 2020: 1.0; Chaudhry 2018: 0.1 on MNIST, 10 on CIFAR-100); damping: xi,
     which keeps the importance of what did not move finite (neither paper gives it; ours).
     """
@@ -24,7 +23,7 @@ class SiSettings(RegularisedSettings):
     damping: float = Field(default=1e-3, gt=0, allow_inf_nan=False)
 
 
-class SynapticIntelligence(RegularisedLearner):
+class SynapticIntelligence(PenalizedLearner):
     """Minimize L + c sum_i Omega_i (theta_i - theta*_i)^2, theta* where the last task ended.
 
     While a task is learned, omega_i = - sum over steps of g_i times the step of theta_i, the part
@@ -37,15 +36,17 @@ class SynapticIntelligence(RegularisedLearner):
     parameters away from where they are, without bound, so they are cut at 0 for each task.
     """
 
+    settings_class = SiSettings
     settings: SiSettings
     # The penalty's gradient 2 (see Ewc), and g times the step.
     elementwise: ClassVar[int] = 3
 
     def begin(self, task: Task) -> None:
         super().begin(task)
-        self._path = Path(self.model)
+        self._path = PathIntegral(self.model)
 
     def after_backward(self, model: nn.Module) -> None:
+        # Before the penalty's gradient is added.
         self._path.before_step()
         super().after_backward(model)
 

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
-
-from scenarios.learners.continual import ContinualLearner, ContinualSettings
-from scenarios.learners.exemplars import ExemplarSettings
+from scenarios.learners.continual import ClassMemorySettings, ContinualLearner
 
 
-class ErSettings(ContinualSettings):
-    """memory_per_class: examples kept of each class (Murata 2020: 128 on MNIST and SVHN)."""
+class ErSettings(ClassMemorySettings):
+    """Those of `ClassMemorySettings`."""
 
     kind: Literal["er"] = "er"
-    memory_per_class: int = Field(default=128, ge=1)
-    exemplars: None = None
-
-    @property
-    def budget(self) -> ExemplarSettings:
-        return ExemplarSettings(per_class=self.memory_per_class)
 
 
 class ExperienceReplay(ContinualLearner):
@@ -32,4 +23,4 @@ class ExperienceReplay(ContinualLearner):
     equals the new one's.
     """
 
-    settings: ErSettings
+    settings_class = ErSettings

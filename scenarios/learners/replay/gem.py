@@ -5,36 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import Field
+from scipy.optimize import nnls
 from torch import Tensor, nn
 
+from probe.errors import InputError
 from probe.examples import Examples, join
 from probe.modules import mode
 from probe.training.costs import bytes_of
 from probe.training.evaluation import batch_size_on
-from probe.training.loop import Recipe
-from scenarios.learners import base
-from scenarios.learners.continual import ContinualLearner, ContinualSettings
-from scenarios.learners.exemplars import ExemplarSettings
-from scenarios.learners.replay.projection import project
+from scenarios.learners.continual import ClassMemorySettings, ContinualLearner
 from scenarios.learners.sampling import uniform
 from scenarios.streams.task import Task
 
+Floats = NDArray[np.float64]
 
-class GemSettings(ContinualSettings):
-    """memory_per_class: examples kept of each class of a task (Murata 2020: 128 on MNIST and SVHN);
+
+class GemSettings(ClassMemorySettings):
+    """Those of `ClassMemorySettings`, the examples being kept for each task apart, and the margin.
+
     margin: gamma, the memory strength (Lopez-Paz and Ranzato 2017: 0.5 in all experiments).
     """
 
     kind: Literal["gem"] = "gem"
-    memory_per_class: int = Field(default=128, ge=1)
     margin: float = Field(default=0.5, ge=0, allow_inf_nan=False)
-    exemplars: None = None
-
-    @property
-    def budget(self) -> ExemplarSettings:
-        return ExemplarSettings(per_class=self.memory_per_class)
 
 
 class GradientEpisodicMemory(ContinualLearner):
@@ -43,8 +40,8 @@ class GradientEpisodicMemory(ContinualLearner):
     Each past task k has a memory: of each of its classes the examples seen last (first in, first
     out). An epoch shows the examples in random order, so that the last ones are random ones: they
     are drawn, when the task ends. At every step, g_k is the gradient of the loss on all of memory
-    k; if <g, g_k> < 0 for one, the projection of g takes its place (see
-    `projection`). The memory's examples are not learned beside the new ones.
+    k; if <g, g_k> < 0 for one, the projection of g takes its place (see `project`). The memory's
+    examples are not learned beside the new ones.
 
     Source: Lopez-Paz and Ranzato 2017, section 3. Deviations: gamma is a lower bound of v, where
     the paper adds it to the solution: as a bound, it leads to no violated constraint. The memory's
@@ -56,19 +53,16 @@ class GradientEpisodicMemory(ContinualLearner):
     t per parameter, are not counted: the passes take three per parameter and stored example.
     """
 
+    settings_class = GemSettings
     settings: GemSettings
+    replays = False
 
-    def __init__(
-        self, model: nn.Module, recipe: Recipe, settings: base.Settings, seed: int
-    ) -> None:
-        super().__init__(model, recipe, settings, seed)
-        self.exemplars = None  # the memories are not replayed
-        self._memories: list[Examples] = []
-        self._trained: list[nn.Parameter] = []
+    _memories: tuple[Examples, ...] = ()
+    _trained: tuple[nn.Parameter, ...] = ()
 
     def begin(self, task: Task) -> None:
         super().begin(task)
-        self._trained = [p for p in self.model.parameters() if p.requires_grad]
+        self._trained = tuple(p for p in self.model.parameters() if p.requires_grad)
 
     def after_backward(self, model: nn.Module) -> None:
         if not self._memories:
@@ -83,7 +77,7 @@ class GradientEpisodicMemory(ContinualLearner):
     def end(self, task: Task) -> None:
         super().end(task)
         draw = self.stream("memory")
-        self._memories.append(join([self._latest(task, label, draw) for label in task.classes]))
+        self._memories += (join([self._latest(task, label, draw) for label in task.classes]),)
 
     def stored_bytes(self) -> int:
         return sum(bytes_of([memory.x, memory.y]) for memory in self._memories)
@@ -97,11 +91,11 @@ class GradientEpisodicMemory(ContinualLearner):
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
         super().restore(state, past)
-        self._memories = []
+        self._memories = ()
         if "memory.x" in state:
             sizes = state["memory.sizes"].tolist()
-            parts = zip(state["memory.x"].split(sizes), state["memory.y"].split(sizes), strict=True)
-            self._memories = [Examples(x, y) for x, y in parts]
+            halves = state["memory.x"].split(sizes), state["memory.y"].split(sizes)
+            self._memories = tuple(map(Examples, *halves))
 
     def _latest(self, task: Task, label: int, draw: torch.Generator) -> Examples:
         own = task.train.of_classes([label])
@@ -128,6 +122,55 @@ class GradientEpisodicMemory(ContinualLearner):
             p.grad.copy_(part.view_as(p))
 
     def _flat(self, gradients: Iterable[Tensor | None]) -> Tensor:
-        """Return the gradients of the trained parameters as one vector, 0 where there is none."""
+        """Return the gradients of the trained parameters as one vector (P,), 0 for those without.
+
+        P: the numbers in all of them together.
+        """
         pairs = zip(self._trained, gradients, strict=True)
         return torch.cat([(torch.zeros_like(p) if g is None else g).flatten() for p, g in pairs])
+
+
+def project(gradient: Tensor, past: Tensor, margin: float = 0.0) -> Tensor:
+    """Return the g' nearest to g with <g', g_k> >= 0 for every k; g itself where it is such a one.
+
+    gradient: g (P,); past: the g_k (t, P), any of them zero or collinear; margin: a lower bound of
+    the dual variables, 0 or more: above 0, a g' that is not nearest but leans towards the g_k.
+    g' = g + sum_k v_k g_k, computed in float64, where v minimizes 1/2 |g'|^2 over v >= margin (the
+    dual problem of Lopez-Paz and Ranzato 2017, section 3). Raises InputError if a gradient is not
+    finite.
+
+    >>> project(torch.tensor([1.0, -1.0]), torch.tensor([[0.0, 2.0]])).tolist()
+    [1.0, 0.0]
+    """
+    rows = torch.vstack([past, gradient]).double()
+    # All inner products at once: the last row and column are those with g.
+    gram = (rows @ rows.T).cpu().numpy()
+    if not np.isfinite(gram).all():
+        raise InputError("training diverged: a gradient is not finite; lower learning_rate")
+    if (gram[-1, :-1] >= 0).all():
+        return gradient
+    weights = np.append(dual(gram[:-1, :-1], gram[:-1, -1], margin), 1.0)
+    return (rows.T @ torch.from_numpy(weights).to(rows.device)).to(gradient.dtype)
+
+
+def dual(gram: Floats, products: Floats, margin: float) -> Floats:
+    """Return the v (t,) >= margin that minimizes 1/2 v' G v + c' v, exactly up to rounding.
+
+    gram: G (t, t), of vectors g_k; products: c (t,), of each of them with one more vector. With the
+    g_k scaled to length 1, v = u + margin, and a square root A of G, it is the non-negative
+    least squares problem min_{u >= 0} |A u - b|^2, which always has a solution.
+
+    >>> dual(np.eye(2), np.array([-3.0, 1.0]), margin=0.0).tolist()
+    [3.0, 0.0]
+    """
+    lengths = np.sqrt(np.diag(gram))
+    lengths[lengths == 0] = 1
+    scaled = gram / np.outer(lengths, lengths)
+    linear = products / lengths + margin * scaled @ lengths
+    # Directions without length, as of collinear g_k, are left out: in them every u is as good.
+    values, vectors = np.linalg.eigh(scaled)
+    kept = values > len(values) * np.finfo(np.float64).eps * values[-1]
+    roots, vectors = np.sqrt(values[kept]), vectors[:, kept]
+    u, _ = nnls(roots[:, None] * vectors.T, -(vectors.T @ linear) / roots)
+    solution: Floats = u / lengths + margin
+    return solution

@@ -46,7 +46,7 @@ def test_the_omegas_are_the_means_of_the_alphas_over_the_ideal():
 def test_an_alpha_exists_after_each_session_and_no_other(alpha):
     assert alpha(AccuracyMatrix.square([[0.75]]), 1) == 0.75
     for i in (0, 4):
-        with pytest.raises(InputError, match=rf"i = {i} .* sessions 1\.\.3"):
+        with pytest.raises(InputError, match=rf"i = {i} .* tasks 1\.\.3"):
             alpha(R, i)
 
 
@@ -76,7 +76,7 @@ def test_an_ideal_that_is_no_accuracy_is_refused(ideal):
             omega(R, ideal)
 
 
-@pytest.mark.parametrize("sizes", [[10, 10], [10, 0, 10], [10, -1, 10], [10, np.nan, 10]])
+@pytest.mark.parametrize("sizes", [[10, 10], *([10, bad, 10] for bad in (0, -1, np.nan, 10**400))])
 def test_test_sizes_that_do_not_fit_are_refused(sizes):
     with pytest.raises(InputError, match="test sizes"):
         kemker.omega_all(R, 0.8, sizes)

@@ -1,6 +1,5 @@
 """Matrices from files: what is read, what is refused and with which words."""
 
-import os
 import pickle
 
 import numpy as np
@@ -207,11 +206,3 @@ def test_a_directory_is_refused(tmp_path):
 def test_the_suffix_may_be_in_capitals(tmp_path):
     (tmp_path / "R.CSV").write_text(as_csv(SQUARE))
     assert np.array_equal(read_matrix(tmp_path / "R.CSV").values[1:], SQUARE)
-
-
-@pytest.mark.parametrize("suffix", ["csv", "npy"])
-def test_a_pipe_into_which_nobody_writes_is_not_waited_for(tmp_path, suffix):
-    path = tmp_path / f"R.{suffix}"
-    os.mkfifo(path)
-    with pytest.raises(InputError, match="cannot be read"):
-        read_matrix(path)

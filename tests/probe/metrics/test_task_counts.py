@@ -13,7 +13,7 @@ from probe.errors import InputError, NotMeasured
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import task_f1
-from probe.metrics.task_counts import Mean, TaskCounts, shared
+from probe.metrics.task_counts import Mean, TaskCounts, share_classes
 
 K = 6
 DISJOINT = ((4, 1), (0,), (2, 3, 5))
@@ -47,9 +47,8 @@ def test_of_tasks_that_share_no_class_the_merged_data_tell_everything(seed: int)
     y, p = np.concatenate(true), np.concatenate(predicted)
     merged = Counts.of(y, p, K)
     assert counts.tables == (merged,)
-    for place, task in enumerate(DISJOINT, 1):
-        assert counts.accuracy(place) == merged.accuracy(task)
-        assert counts.test_size(place) == len(true[place - 1])
+    assert counts.accuracies().tolist() == [merged.accuracy(task) for task in DISJOINT]
+    assert counts.test_sizes().tolist() == list(map(len, true))
     assert counts.f1().tolist() == task_f1(merged, DISJOINT).tolist()
     expected = [f1_score(y, p, labels=task, average="micro") for task in DISJOINT]
     assert counts.f1() == pytest.approx(expected, abs=1e-12)
@@ -62,11 +61,12 @@ def test_accuracies_are_those_of_a_plain_loop_over_each_tasks_own_data(
 ) -> None:
     true, predicted = drawn(tasks, seed)
     counts = counted(tasks, true, predicted)
-    for place, (y, p) in enumerate(zip(true, predicted, strict=True), 1):
-        assert counts.accuracy(place) == sum(map(int.__eq__, y.tolist(), p.tolist())) / len(y)
-        assert counts.test_size(place) == len(y)
-        recall = recall_score(y, p, labels=tasks[place - 1], average="macro")
-        assert counts.accuracy(place, "classes") == pytest.approx(recall, abs=1e-12)
+    each = list(zip(true, predicted, tasks, strict=True))
+    plain = [sum(map(int.__eq__, y.tolist(), p.tolist())) / len(y) for y, p, _ in each]
+    assert counts.accuracies().tolist() == plain
+    assert counts.test_sizes().tolist() == list(map(len, true))
+    recalls = [recall_score(y, p, labels=task, average="macro") for y, p, task in each]
+    assert counts.accuracies("classes") == pytest.approx(recalls, abs=1e-12)
     every = Counts.of(np.concatenate(true), np.concatenate(predicted), K)
     assert counts.total == every
 
@@ -76,16 +76,14 @@ def test_the_mean_over_classes_is_scikit_learns_balanced_accuracy(seed: int) -> 
     true, predicted = drawn(ALIKE, seed)
     counts = counted(ALIKE, true, predicted)
     expected = [balanced_accuracy_score(y, p) for y, p in zip(true, predicted, strict=True)]
-    got = [counts.accuracy(place, "classes") for place in (1, 2, 3)]
-    assert got == pytest.approx(expected, abs=1e-12)
+    assert counts.accuracies("classes") == pytest.approx(expected, abs=1e-12)
 
 
 @given(st.integers(0, 2**32))
 def test_f1_of_a_task_of_all_classes_is_its_accuracy(seed: int) -> None:
     """Every false positive is another class's false negative, and both are its own."""
     counts = counted(ALIKE, *drawn(ALIKE, seed))
-    expected = [counts.accuracy(place) for place in (1, 2, 3)]
-    assert counts.f1() == pytest.approx(expected, abs=1e-12)
+    assert counts.f1() == pytest.approx(counts.accuracies(), abs=1e-12)
 
 
 @given(st.integers(0, 2**32))
@@ -129,15 +127,16 @@ def test_the_matrix_is_over_examples_or_over_classes() -> None:
 
 def test_a_task_without_test_data_has_no_accuracy_and_no_f1() -> None:
     counts = TaskCounts.of([0, 1], [0, 0], [2, 0], [[0, 1], [1, 0]], classes=2)
-    assert (counts.accuracy(1), counts.test_size(2)) == (0.5, 0)
-    assert np.isnan([counts.accuracy(2), counts.accuracy(2, "classes")]).all()
+    assert counts.test_sizes().tolist() == [2, 0]
+    for mean in ("examples", "classes"):
+        assert counts.accuracies(mean).tolist() == pytest.approx([0.5, np.nan], nan_ok=True)
     with pytest.raises(NotMeasured, match="task 2 of 2 has no test examples"):
         counts.f1()
 
 
 def test_a_single_task_is_its_own_merged_data() -> None:
     counts = TaskCounts.of([0, 1, 1], [0, 1, 0], [3], [[0, 1]], classes=2)
-    assert (counts.accuracy(1), counts.test_size(1), len(counts.tables)) == (2 / 3, 3, 1)
+    assert (counts.accuracies(), counts.test_sizes(), len(counts.tables)) == ([2 / 3], [3], 1)
 
 
 @pytest.mark.parametrize("tasks", [[[0], [1]], [[0, 1], [0, 1]]])
@@ -156,22 +155,9 @@ def test_a_number_of_tables_that_does_not_fit_is_refused(
         TaskCounts(tasks=tasks, tables=(table,) * tables)
 
 
-@pytest.mark.parametrize("tasks", [DISJOINT, ALIKE, OVERLAPPING])
-@pytest.mark.parametrize("place", [0, -1, 4])
-def test_places_count_from_1(tasks: tuple[tuple[int, ...], ...], place: int) -> None:
-    counts = counted(tasks, *drawn(tasks, 0))
-    for asked in (counts.accuracy, counts.test_size):
-        with pytest.raises(InputError, match=f"no task {place}: places count from 1 to 3"):
-            asked(place)
-
-
 def test_one_class_in_two_tasks_is_shared() -> None:
-    assert [shared(tasks) for tasks in (DISJOINT, ALIKE, OVERLAPPING, ALIKE[:1])] == [
-        False,
-        True,
-        True,
-        False,
-    ]
+    given = (DISJOINT, ALIKE, OVERLAPPING, ALIKE[:1])
+    assert list(map(share_classes, given)) == [False, True, True, False]
 
 
 @pytest.mark.parametrize("task", [(0, K), (-1, 0)])

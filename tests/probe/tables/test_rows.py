@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from probe.examples import Examples, gather
 from probe.seeding import stream
 from probe.training.evaluation import evaluate
-from probe.training.loop import Recipe, fit
+from probe.training.loop import fit
+from probe.training.recipe import Recipe
 
 
 def data(n: int) -> Examples:

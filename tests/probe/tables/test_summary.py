@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probe.errors import InputError
-from probe.metrics.over_seeds import over_seeds
+from probe.metrics.mean_over_seeds import mean_over_seeds
 from probe.tables.rows import Row
 from probe.tables.summary import mean_accuracies, summarize
 
@@ -204,7 +204,7 @@ pairs = st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1)), min_size=1, max_
 
 @given(pairs=pairs)
 def test_a_spread_is_numpys_mean_and_deviation_of_the_seeds_means(pairs):
-    spread = over_seeds(pairs)
+    spread = mean_over_seeds(pairs)
     seeds = sorted({seed for seed, _ in pairs})
     means = [np.mean([value for own, value in pairs if own == seed]) for seed in seeds]
     assert spread.seeds == len(seeds)
@@ -217,16 +217,16 @@ def test_a_spread_is_numpys_mean_and_deviation_of_the_seeds_means(pairs):
 
 @given(pairs=pairs, data=st.data())
 def test_the_order_of_runs_and_what_was_not_measured_change_no_bit_of_a_spread(pairs, data):
-    spread = over_seeds(pairs)
+    spread = mean_over_seeds(pairs)
     missing = data.draw(st.lists(st.tuples(st.integers(0, 9), st.just(math.nan)), max_size=3))
-    other = over_seeds(data.draw(st.permutations(pairs + missing)))
+    other = mean_over_seeds(data.draw(st.permutations(pairs + missing)))
     assert repr(other) == repr(spread)
 
 
 @given(pairs=pairs)
 def test_a_new_seed_at_the_mean_leaves_it_there_and_narrows_the_spread(pairs):
-    before = over_seeds(pairs)
-    after = over_seeds([*pairs, (9, before.mean)])
+    before = mean_over_seeds(pairs)
+    after = mean_over_seeds([*pairs, (9, before.mean)])
     assert after.mean == pytest.approx(before.mean, abs=1e-15)
     assert after.seeds == before.seeds + 1
     assert math.isnan(before.std) or after.std <= before.std + 1e-15
@@ -235,7 +235,7 @@ def test_a_new_seed_at_the_mean_leaves_it_there_and_narrows_the_spread(pairs):
 @given(pairs=pairs, scale=st.floats(0.1, 10), shift=st.floats(-1, 1))
 def test_a_spread_scales_and_shifts_with_its_scores(pairs, scale, shift):
     before, after = (
-        over_seeds([(seed, a * value + b) for seed, value in pairs])
+        mean_over_seeds([(seed, a * value + b) for seed, value in pairs])
         for a, b in ((1, 0), (scale, shift))
     )
     assert after.mean == pytest.approx(scale * before.mean + shift, abs=1e-12)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from probe.examples import Examples
 from probe.seeding import stream
 from probe.training.fresh_weights import initialize
-from probe.training.loop import Recipe
+from probe.training.recipe import Recipe
 from scenarios.networks import cnn3, reduced_resnet18
 from tests.bench import obvious, product
 

@@ -18,7 +18,8 @@ from probe.modules import mode, tap
 from probe.seeding import global_stream, stream
 from probe.training.evaluation import evaluate
 from probe.training.fresh_weights import initialize
-from probe.training.loop import Objective, Recipe, fit
+from probe.training.loop import Objective, fit
+from probe.training.recipe import Recipe
 
 
 def data(n: int, seed: int = 0) -> Examples:

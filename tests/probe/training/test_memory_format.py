@@ -13,8 +13,9 @@ from probe.modules import mode
 from probe.seeding import global_stream, stream
 from probe.training.evaluation import evaluate
 from probe.training.fresh_weights import initialize
-from probe.training.loop import Objective, Recipe, fit
-from probe.training.memory_format import channels_last, faster_layout, indifferent
+from probe.training.loop import Objective, fit
+from probe.training.memory_format import channels_last, faster_layout, same_in_both_layouts
+from probe.training.recipe import Recipe
 from scenarios.networks import cnn3, reduced_resnet18
 
 
@@ -167,18 +168,20 @@ def test_values_stay_and_only_images_are_turned() -> None:
     assert turned[0].stride() == (60, 1, 15, 3)
     assert turned[1] is vector
     labels = torch.zeros(2, dtype=torch.int64)
-    assert not indifferent(nn.Flatten(), Examples(vector, labels))
-    assert indifferent(lambda x: x.mean((1, 2, 3)), Examples(image, labels))
-    assert not indifferent(lambda x: x.as_strided((2, 60), (60, 1)), Examples(image, labels))
-    assert not indifferent(lambda x: x.view(2, 60), Examples(image, labels))
+    assert not same_in_both_layouts(nn.Flatten(), Examples(vector, labels))
+    assert same_in_both_layouts(lambda x: x.mean((1, 2, 3)), Examples(image, labels))
+    assert not same_in_both_layouts(
+        lambda x: x.as_strided((2, 60), (60, 1)), Examples(image, labels)
+    )
+    assert not same_in_both_layouts(lambda x: x.view(2, 60), Examples(image, labels))
 
 
 def test_classes_that_do_not_compete_hide_no_difference() -> None:
     """A learner's logits are -inf for the classes not yet seen."""
     barred = torch.tensor([0.0, 0.0, -torch.inf])
     right, wrong = built(Sees), built(Strides)
-    assert indifferent(lambda x: right(x) + barred, images())
-    assert not indifferent(lambda x: wrong(x) + barred, images())
+    assert same_in_both_layouts(lambda x: right(x) + barred, images())
+    assert not same_in_both_layouts(lambda x: wrong(x) + barred, images())
 
 
 class Counts(nn.Module):

@@ -10,7 +10,8 @@ from torch import nn
 
 from probe.examples import Examples
 from probe.seeding import stream
-from probe.training.loop import Recipe, fit
+from probe.training.loop import fit
+from probe.training.recipe import Recipe
 
 
 def data(n: int, seed: int = 0) -> Examples:

@@ -14,9 +14,10 @@ from probe.modules import mode
 from probe.seeding import stream
 from probe.training.evaluation import evaluate
 from probe.training.fresh_weights import initialize
-from probe.training.loop import Objective, Recipe, fit
+from probe.training.loop import Objective, fit
+from probe.training.recipe import Recipe
 from scenarios.networks import build_network
-from scenarios.study.reading import check_study
+from scenarios.study.source import check_study
 
 
 def images(n: int = 40) -> Examples:
@@ -120,5 +121,5 @@ def test_a_study_names_its_precision() -> None:
     assert study.training.precision == "fp32"
     with pytest.raises(InputError, match=r"retraining.precision"):
         check_study({**STUDY, "retraining": {"precision": "fp16"}}, "tiny")
-    with pytest.raises(InputError, match=r"unknown precision 'fp16'.*bf16, fp32"):
+    with pytest.raises(InputError, match="precision: expected 'fp32' or 'bf16', got 'fp16'"):
         Recipe(precision="fp16")  # type: ignore[arg-type]

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from probe.examples import Examples
 from probe.seeding import global_stream, stream
 from probe.training.costs import Cost, OpsMeter, bytes_of, one_pass_ops
-from probe.training.loop import Objective, Recipe, fit, optimizer_ops
+from probe.training.loop import Objective, fit, optimizer_ops
+from probe.training.recipe import Recipe
 
 D, H, K = 12, 7, 3
 IMAGES = (2, 9, 9)

@@ -5,34 +5,32 @@ import sys
 
 import pytest
 
+from probe.tables.run_directory import TABLES, TIMES
 from scenarios.commands.main import main
-from scenarios.commands.outcome import TABLES, TIMES
 from scenarios.data.datasets import LOADERS
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.networks import ARCHITECTURES
-from tests.bad_input.making import TINY
+from tests.bad_input.making import TINY, study
 from tests.bad_input.refused import assert_refused, contents
 
 DRAWN = ("depth", "bias", "matrix", "curves", "tasks", "spider", "scores")
 FIGURES = [f"{name}.{kind}" for name in DRAWN for kind in ("png", "svg")]
 FILES = {
-    "damaged/study.json": "{",
+    "corrupt/study.json": "{",
+    "older/study.json": '{"format": 8}',
+    "thesis/thesis.txt": "",
     "tiny.toml": TINY,
-    "diverges.toml": TINY.replace("epochs = 1", "epochs = 3\nlearning_rate = 1e30"),
-    "blows.toml": TINY.replace("epochs = 1", "epochs = 1\nlearning_rate = 1e30"),
+    "diverges.toml": study({"training.epochs": "3", "training.learning_rate": "1e30"}),
+    "blows.toml": study({"training.learning_rate": "1e30"}),
 }
 
-# What a run directory of another study, or a damaged one, must say.
+# What a run directory that is none, of an earlier version or corrupt must say.
 MISTAKES = {
-    "run tiny.toml --out done --epochs 2": [
-        "done belongs to another study: training.epochs is 1 there and 2 here",
-        "choose another --out",
-    ],
-    "run tiny.toml --out done --learners finetune": [
-        'learners.offline is {"kind": "offline", "training": null} there and null here'
-    ],
-    "run digits --out done": ['network.name is "mlp" there and "cnn3" here', "seeds is 1 there"],
-    "status damaged": ["damaged/study.json is damaged"],
+    "run tiny.toml --out thesis": ["thesis is not empty and holds no study: choose another --out"],
+    "run tiny.toml --out older": ["older was written by an earlier version", "with another --out"],
+    "status older": ["older was written by an earlier version of forgetting-probe"],
+    "status thesis": ["thesis holds no study (no study.json): name the directory of a `probe run`"],
+    "status corrupt": ["corrupt/study.json is corrupt: start its `probe run` again"],
     "run tiny.toml --validation 500": ["training examples of class 0", "hold out fewer", "not 500"],
 }
 
@@ -52,6 +50,12 @@ def place(tmp_path_factory):
             main()
     assert stop.value.code == 0
     return folder
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Leave the figures out, which take longer than the study."""
+    monkeypatch.setattr("scenarios.commands.run.build", lambda *_, **__: [])
 
 
 def table_cells(out):
@@ -76,6 +80,7 @@ def test_a_mistake_is_one_sentence_and_changes_nothing(probe, place, line):
         ("blows.toml", "after task 0-1 (1 of 5): the model's output is NaN: its training diverged"),
     ],
 )
+@pytest.mark.usefixtures("undrawn")
 def test_training_that_diverges_says_where(probe, tmp_path, file, reason):
     code, out, err = probe(f"run {file} --workers 1 --out {tmp_path}/run")
     assert (code, err) == (1, "")
@@ -106,6 +111,7 @@ def test_a_run_ends_with_its_table_and_its_files_and_once_finished_changes_none(
     assert contents(place) == before
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_flags_win_over_the_file_and_the_name_is_the_default_directory(
     probe, place, tmp_path, monkeypatch
 ):

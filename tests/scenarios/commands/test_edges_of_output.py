@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import io
 import os
 import re
 import signal
@@ -16,19 +15,10 @@ from pathlib import Path
 from subprocess import PIPE
 
 import pytest
-from rich.console import Console
 
-from scenarios.commands.failures import show_ends
-from scenarios.commands.outcome import TABLES
-from scenarios.commands.run import Options, run_study
-from scenarios.execution.choosing import Choice
-from scenarios.execution.stopping import HOW_TO_GO_ON
-from scenarios.execution.work import Ended
-from scenarios.study.overrides import Overrides
+from scenarios.commands.stopping import HOW_TO_GO_ON
 from tests.bad_input.refused import contents
-from tests.scenarios.commands.test_printable import JOB
-from tests.scenarios.execution.quick import until, workers_of
-from tests.scenarios.execution.test_stopping_on_request import group, handles_signals
+from tests.scenarios.execution.helpers import alive, results, run, tables, until, workers_of
 
 STUDY = """
 orders = "none"
@@ -43,7 +33,7 @@ features = ["hidden1"]
 epochs = 1
 [learners.finetune]
 """
-SHORT = ["list", "--help", "run --help", "metrics R.csv", "metrics R.csv --json", "status run"]
+SHORT = ["list", "--help", "metrics R.csv", pytest.param("status run", marks=pytest.mark.slow)]
 HIDDEN = ("PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONUTF8", "FORCE_COLOR", "RAY_ADDRESS")
 ASCII = {"PYTHONIOENCODING": "ascii"}
 C = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
@@ -94,21 +84,29 @@ def unread() -> Iterator[int]:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a study, its matrix, and a finished run whose output had to be ASCII."""
+    """A folder with a study and its matrix."""
     folder = tmp_path_factory.mktemp("place")
     (folder / "study.toml").write_text(STUDY, encoding="utf-8")
     (folder / "R.csv").write_text("0.9,0.1\n0.5,0.8\n", encoding="utf-8")
-    code, out, err = called(folder, "run study.toml --out run --workers 1", **ASCII)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def finished(place: Path) -> Path:
+    """The same with a finished run, whose output had to be ASCII."""
+    code, out, err = called(place, "run study.toml --out run --workers 1", **ASCII)
     assert (code, err) == (0, "")
     assert out is not None
     assert out.isascii()
-    return folder
+    return place
 
 
 @pytest.mark.parametrize("line", SHORT)
 def test_a_short_command_in_ascii_and_for_a_reader_who_has_read_enough(
-    place: Path, line: str
+    place: Path, line: str, request: pytest.FixtureRequest
 ) -> None:
+    if line == "status run":
+        request.getfixturevalue("finished")
     code, out, err = called(place, line, **ASCII)
     assert (code, err) == (0, "")
     assert out
@@ -117,6 +115,7 @@ def test_a_short_command_in_ascii_and_for_a_reader_who_has_read_enough(
         assert called(place, line, out=gone) == (141, None, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_nobody_hears_of_errors_either(place: Path, unbuffered: str) -> None:
     line = "metrics R.csv --json"
@@ -149,37 +148,36 @@ def test_the_reader_goes_in_the_middle(place: Path) -> None:
         assert (process.communicate(timeout=60)[1], process.returncode) == ("", 141)
 
 
-def parts(root: Path) -> dict[str, tuple[int, int]]:
-    """Return the finished parts, each with what changes when it is written anew."""
-    found = {path.relative_to(root): path.stat() for path in root.glob("jobs/*/*.json")}
-    return {str(path): (stat.st_ino, stat.st_mtime_ns) for path, stat in found.items()}
-
-
-def test_a_study_whose_reader_goes_says_how_to_go_on(place: Path, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_study_whose_reader_goes_says_how_to_go_on(finished: Path, tmp_path: Path) -> None:
     """It goes while a worker is at it; what is finished then is not done again."""
     root = tmp_path / "run"
     line = f"run study.toml --out {root} --executor pool --workers 1"
-    with started(place, line, PIPE, PIPE) as process:
+    with started(finished, line, PIPE, PIPE) as process:
         assert process.stdout is not None
-        until(lambda: parts(root) and workers_of(process.pid))
+        until(lambda: results(root) and workers_of(process.pid))
+        workers = workers_of(process.pid)
         process.stdout.close()
         process.stdout = None
         assert process.communicate(timeout=60)[1] == f"{HOW_TO_GO_ON}\n"
         assert process.returncode == 141
-        until(lambda: not group(process.pid), seconds=5)
+        until(lambda: not any(map(alive, workers)), seconds=5)
     assert not (root / "rows.csv").exists()
-    done = parts(root)
+    done = results(root)
     assert done
-    with pytest.MonkeyPatch.context() as patch:
-        # Figures take longer than the study.
-        patch.setattr("scenarios.commands.run.build", lambda root: [])
-        options = Options(out=root, choice=Choice(executor="inline"))
-        assert run_study(str(place / "study.toml"), Overrides(), options)
-    assert parts(root).items() >= done.items()
-    for name in TABLES:
-        assert (root / name).read_bytes() == (place / "run" / name).read_bytes()
+    assert run(root, finished / "study.toml")
+    assert results(root).items() >= done.items()
+    assert tables(root) == tables(finished / "run")
 
 
+def handles_signals(process: int) -> bool:
+    """Whether Python code of the process handles SIGTERM."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    [caught] = [line.split()[1] for line in lines if line.startswith("SigCgt")]
+    return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
+
+
+@pytest.mark.slow
 def test_who_is_not_read_from_stops_all_the_same(place: Path) -> None:
     """Both outputs are one pipe, which is full: whoever writes a word waits for its reader."""
     reader, writer = os.pipe()
@@ -200,20 +198,21 @@ def test_who_is_not_read_from_stops_all_the_same(place: Path) -> None:
     os.close(writer)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("env", "shown"),
     [(ASCII, r"\xb1"), (C, r"\xb1"), ({"PYTHONIOENCODING": "latin-1"}, "±")],
     ids=["ascii", "C", "latin-1"],
 )
 def test_what_the_encoding_lacks_is_shown_as_its_escape(
-    place: Path, env: dict[str, str], shown: str
+    finished: Path, env: dict[str, str], shown: str
 ) -> None:
     line = "run study.toml --out run --workers 1"
-    code, whole, _ = called(place, line, PYTHONIOENCODING="utf-8")
+    code, whole, _ = called(finished, line, PYTHONIOENCODING="utf-8")
     assert whole is not None
     values = re.findall(r"-?[\d.]+±[\d.]+", whole)
     assert (code, len(values)) == (0, 4)
-    code, out, err = called(place, line, **env)
+    code, out, err = called(finished, line, **env)
     assert (code, err) == (0, "")
     assert out is not None
     assert not set(out) & set("─│┃…")
@@ -224,6 +223,7 @@ def numbers(between: str) -> str:
     return rf"-?[\d.]+{re.escape(between)}[\d.]+"
 
 
+@pytest.mark.slow
 def test_a_cluster_that_nobody_runs_is_refused_before_anything_is_written(place: Path) -> None:
     if [path for path in Path("/proc").glob("[0-9]*/comm") if is_raylet(path)]:
         pytest.skip("somebody's Ray cluster runs on this machine, and would be found")
@@ -242,27 +242,3 @@ def is_raylet(path: Path) -> bool:
         return path.read_text() == "raylet\n"
     except OSError:
         return False
-
-
-LACKING = (
-    "the tables are made of what was finished: means are over fewer orders or seeds, or missing"
-)
-
-
-@pytest.mark.parametrize(
-    ("hows", "last"),
-    [
-        (["finished", "failed"], LACKING),
-        (["finished", "finished"], ""),
-        (["failed", "held"], f"  {JOB.name}: it ended so"),
-    ],
-)
-def test_the_end_says_that_the_tables_lack_what_failed(
-    tmp_path: Path, hows: list[str], last: str
-) -> None:
-    """But not where others are still at it: then there are no tables yet."""
-    console = Console(file=io.StringIO(), width=40)
-    ends = [Ended(job=JOB, how=how, reason="it ended so") for how in hows]  # type: ignore[arg-type]
-    assert show_ends(console, tmp_path, ends) == ("failed" not in hows)
-    said = console.file.getvalue()  # type: ignore[attr-defined]
-    assert (said.splitlines() or [""])[-1] == last

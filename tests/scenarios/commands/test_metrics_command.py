@@ -48,3 +48,11 @@ def test_metrics_in_a_table(probe):
         line.replace("│", " ").split() for line in out.splitlines()
     ]
     assert "was not measured" in " ".join(out.split())
+
+
+@pytest.mark.parametrize("digits", [16, 400, 5000])
+def test_a_size_that_no_test_set_has_is_refused_in_one_sentence(probe, digits):
+    code, out, err = probe(f"metrics R.csv --test-sizes 10,{'9' * digits}")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "--test-sizes expects whole numbers from 1 to 1000000000000000, as 10,20" in err
+    assert len(err) < 200

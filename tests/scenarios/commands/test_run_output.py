@@ -10,9 +10,8 @@ import pytest
 from torch import nn
 
 from probe.values.byte_sizes import show_size
-from scenarios.commands.run import Options, run_study
-from scenarios.execution.choosing import Choice
-from scenarios.study.overrides import Overrides
+from scenarios.commands.run import run_study
+from scenarios.options import RunOptions
 
 TINY = """
 orders = "none"
@@ -33,13 +32,13 @@ batch_size = 16
 @pytest.fixture(autouse=True)
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave them out: they take longer than the study, and are not printed."""
-    monkeypatch.setattr("scenarios.commands.run.build", lambda root: [])
+    monkeypatch.setattr("scenarios.commands.run.build", lambda *_, **__: [])
 
 
 def run(folder: Path, kind: str, feature: str = "output") -> None:
     source = folder / "tiny.toml"
     source.write_text(TINY.format(kind=kind, feature=feature))
-    run_study(str(source), Overrides(), Options(out=folder / "run", choice=Choice(workers=1)))
+    run_study(str(source), RunOptions(out=folder / "run", workers=1))
 
 
 @pytest.mark.parametrize(("kind", "shown"), [("split", False), ("incremental", True)])

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from probe.errors import InputError
-from scenarios.data.cifar import read_batch
 from scenarios.data.datasets import Location, load
+from scenarios.data.image_files import read_cifar
 from tests.bad_input.making import SPRUNG, TRAP, Trap, cifar_batch
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (3, 3072), np.uint8)
@@ -20,7 +20,7 @@ BATCH = cifar_batch(IMAGES, [3, 0, 255])
 
 def read(folder, content):
     (folder / "batch").write_bytes(content)
-    return read_batch(folder / "batch")
+    return read_cifar(folder / "batch")
 
 
 @pytest.mark.parametrize("key", [b"labels", b"fine_labels"])

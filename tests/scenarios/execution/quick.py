@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from probe.processes import birth
+from scenarios.study.identity import Identity, identify
 
 from probe.errors import NotWritten
-from probe.processes import birth
+from probe.tables.run_directory import TABLES
 from probe.values.allocation import CacheSettings
-from scenarios.commands.outcome import TABLES
 from scenarios.data.datasets import Location
 from scenarios.execution.executor import Executor, Take
 from scenarios.execution.schedule import execute
 from scenarios.execution.work import Ended, Event, Work
-from scenarios.study.identity import Identity, identify
 from scenarios.study.job import Job, jobs_of
-from scenarios.study.reading import check_study
+from scenarios.study.source import check_study
 from scenarios.study.spec import Study
 from scenarios.study.store import Measurement, Store
 from scenarios.study.tables import write_tables

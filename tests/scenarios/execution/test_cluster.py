@@ -13,14 +13,14 @@ import pytest
 import ray
 import torch
 from ray.cluster_utils import Cluster as Nodes
+from scenarios.execution.inline import Inline
 
 from probe.errors import InputError, NotWritten
 from scenarios.commands.run import Options, run_study
 from scenarios.execution.choosing import Choice
 from scenarios.execution.cluster import Cluster
-from scenarios.execution.inline import Inline
 from scenarios.execution.work import Attempt
-from scenarios.study.overrides import Overrides
+from scenarios.study.source import Overrides
 from tests.scenarios.execution.quick import (
     Watched,
     finish,

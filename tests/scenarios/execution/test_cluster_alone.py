@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from scenarios.execution.inline import Inline
+
 from tests.scenarios.execution.quick import finish, holders, study_of, tables, until, work_of
 from tests.scenarios.execution.typed import command
 

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import shutil
+from collections import Counter, defaultdict
 from collections.abc import Generator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from probe.errors import NotWritten
-from scenarios.execution.executor import Take
-from scenarios.execution.schedule import RETRIES, execute
-from scenarios.execution.work import Ended, Event, Part, Work
-from tests.scenarios.execution.quick import jobs_in, study_of, work_of
+from scenarios.execution.executor import Inline, Take
+from scenarios.execution.locks import lock
+from scenarios.execution.schedule import RETRIES, Waiting, execute
+from scenarios.execution.work import Ended, Event, Part, Work, carried_out, carry_out
+from tests.scenarios.execution.helpers import jobs_in, work_of
 
 
 @dataclass
 class Scripted:
     """Ends the attempts of each job as told, one after the other; then they are finished."""
 
-    script: dict[str, list[str]]
+    script: dict[str, list[str]] = field(default_factory=dict)
     tried: list[str] = field(default_factory=list)
     rounds: int = 0
     closed: int = 0
@@ -29,20 +32,27 @@ class Scripted:
         self.rounds += 1
         left = defaultdict(list, self.script)
         try:
-            while attempt := take():
-                self.tried.append(attempt.job.name)
-                how = (left[attempt.job.name] or ["finished"]).pop(0)
+            while job := take():
+                self.tried.append(job.name)
+                how = (left[job.name] or ["finished"]).pop(0)
+                if work.is_locked(job):
+                    how = "locked"
                 if how == "unwritten":
                     raise NotWritten("no room")
-                yield Part(attempt.job, "step-0")
-                yield Ended(job=attempt.job, how=how, reason="its worker was killed")
+                yield Part(job, "step-0")
+                yield Ended(job=job, how=how, reason="its worker was killed")
         finally:
             self.closed += 1
 
 
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scenarios.execution.schedule._POLL", 0.01)
+
+
 @pytest.fixture
 def work(tmp_path: Path) -> Work:
-    return work_of(tmp_path / "run", study_of())
+    return work_of(tmp_path / "run")
 
 
 def ends(work: Work, executor: Scripted) -> dict[str, str]:
@@ -64,7 +74,7 @@ def test_killed_too_often_it_fails(work: Work) -> None:
     first, *others = (job.name for job in jobs_in(work))
     executor = Scripted({first: ["killed"] * (RETRIES + 1)})
     assert ends(work, executor) == {first: "failed", **dict.fromkeys(others, "finished")}
-    assert executor.tried.count(first) == RETRIES + 1
+    assert executor.tried.count(first) == RETRIES + 1 == 3
 
 
 def test_each_job_has_retries_of_its_own(work: Work) -> None:
@@ -80,9 +90,9 @@ def test_what_failed_is_not_tried_again(work: Work) -> None:
 
 
 def test_a_job_that_its_holder_has_left_is_tried(work: Work) -> None:
-    """It was held when it was tried, and then nobody's: in a second round it is finished."""
+    """It was locked when it was tried, and then nobody's: in a second round it is finished."""
     first, *_ = (job.name for job in jobs_in(work))
-    executor = Scripted({first: ["held"]})
+    executor = Scripted({first: ["locked"]})
     assert set(ends(work, executor).values()) == {"finished"}
     assert executor.tried.count(first) == 2
     assert (executor.rounds, executor.closed) == (2, 2)
@@ -100,3 +110,57 @@ def test_the_executor_is_closed_whatever_happens(work: Work, stop: str) -> None:
         assert executor.closed == 0
         events.close()
     assert executor.closed == 1
+
+
+def test_locked_jobs_are_skipped_and_then_waited_for(work: Work) -> None:
+    """And done here, as whoever held them has left them unfinished."""
+    first, second, *others = jobs_in(work)
+    found, waited = [], []
+    with ExitStack() as locks:
+        for job in (first, second):
+            locks.enter_context(lock(work.folder(job)))
+        for event in execute(work, jobs_in(work), Scripted()):
+            if isinstance(event, Waiting):
+                waited.append(event.jobs)
+                if len(waited) == 3:
+                    locks.close()
+            elif isinstance(event, Ended):
+                found.append((event.job, event.how))
+    assert waited == [2] * 3
+    assert found == [(job, "finished") for job in (*others, first, second)]
+
+
+def test_without_waiting_they_end_as_locked(work: Work) -> None:
+    """But for those that were given back meanwhile."""
+    first, second, *others = jobs_in(work)
+    executor = Scripted({first.name: ["locked"]})
+    with lock(work.folder(second)):
+        found = list(execute(work, jobs_in(work), executor, wait=False))
+    hows = [(event.job, event.how) for event in found if isinstance(event, Ended)]
+    assert hows == [*((job, "finished") for job in (*others, first)), (second, "locked")]
+
+
+def test_what_another_has_finished_is_told_part_by_part(work: Work, tmp_path: Path) -> None:
+    """As if it had been done here: who follows the study sees every part of it, once."""
+    job, other = jobs_in(work)[-1], work_of(tmp_path / "other")
+    parts = [event.part for event in carry_out(other, job) if isinstance(event, Part)]
+    events = []
+    with ExitStack() as locks:
+        locks.enter_context(lock(work.folder(job)))
+        for event in execute(work, [job], Inline()):
+            if isinstance(event, Waiting):
+                shutil.copytree(other.root / "jobs", work.root / "jobs", dirs_exist_ok=True)
+                locks.close()
+            else:
+                events.append(event)
+    *told, last = events
+    assert len(parts) > 1
+    assert Counter(told) == Counter(Part(job, part) for part in parts)
+    assert last == Ended(job=job, how="finished")
+
+
+def test_what_is_finished_is_not_begun(work: Work) -> None:
+    job, executor = jobs_in(work)[-1], Scripted()
+    carried_out(work, job)
+    assert list(execute(work, [job], executor)) == []
+    assert executor.rounds == 0

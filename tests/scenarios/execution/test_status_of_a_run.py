@@ -7,14 +7,14 @@ import time
 from pathlib import Path
 
 import pytest
+from scenarios.execution.claims import Claims
+from tests.scenarios.study.toy_identity import identity, study
 
 from probe.errors import InputError
 from scenarios.commands.status import show_status
-from scenarios.execution.claims import Claims
 from scenarios.study.job import jobs_of
 from scenarios.study.store import Measurement, Store
 from tests.scenarios.execution.forked import a_dead_process, child, lock_of, until
-from tests.scenarios.study.toy_identity import identity, study
 from tests.scenarios.study.toy_study import counts
 
 WHOLE = identity(study(None, "orders", "none"))

@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-
 from probe.processes import birth
+
 from scenarios.execution.pool import Pool
 from scenarios.execution.schedule import execute
 from scenarios.execution.work import Part

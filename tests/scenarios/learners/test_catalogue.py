@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import get_args
 
 import pytest
 import torch
+from pydantic import BaseModel, ValidationError
 
 from scenarios.data.datasets import Location
-from scenarios.learners.catalogue import LEARNERS, AnySettings
-from scenarios.study.identity import identify, read_identity
-from scenarios.study.overrides import Overrides
-from scenarios.study.reading import check_study
+from scenarios.learners.base import Learner, Settings
+from scenarios.learners.catalogue import LEARNERS, AnySettings, settings_of
+from scenarios.options import RunOptions
+from scenarios.study.fingerprint import setup_of
+from scenarios.study.run_directory import describe, read_setup
+from scenarios.study.source import check_study, overridden
 from scenarios.study.spec import Study
-
-SETTINGS = get_args(get_args(AnySettings)[0])
 
 
 def study(kind: str) -> Study:
@@ -30,22 +33,75 @@ def study(kind: str) -> Study:
     return check_study(raw, "one")
 
 
-def test_every_learner_has_settings_of_its_kind_and_the_other_way_round() -> None:
-    assert [each.model_fields["kind"].default for each in SETTINGS] == list(LEARNERS)
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_every_name_gives_a_learner_whose_settings_have_that_kind_and_no_other(kind: str) -> None:
+    learner = LEARNERS[kind]
+    assert issubclass(learner, Learner)
+    assert get_args(learner.settings_class.model_fields["kind"].annotation) == (kind,)
+    assert type(settings_of({"kind": kind})) is learner.settings_class
+    assert settings_of({"kind": kind}).kind == kind
+
+
+def test_no_two_names_are_of_one_learner() -> None:
+    assert len(set(LEARNERS.values())) == len(LEARNERS) == 16
+    assert len({each.settings_class for each in LEARNERS.values()}) == 16
+
+
+def test_a_study_imports_the_learners_it_names_and_no_other() -> None:
+    code = """
+import sys
+from scenarios.study.source import check_study
+raw = {"name": "one", "scenario": {"data": "digits"}, "network": {"name": "mlp"}}
+before = {name for name in sys.modules if name.startswith("scenarios.learners.")}
+check_study({**raw, "learners": {"si": {}}}, "one")
+new = {name for name in sys.modules if name.startswith("scenarios.learners.")} - before
+print(*sorted(name for name in before | new if name.count(".") > 2))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    folder = "scenarios.learners.penalties"
+    assert (
+        {f"{folder}.si"}
+        <= set(done.stdout.split())
+        <= {f"{folder}.{name}" for name in ("si", "path_integral", "penalized", "quadratic")}
+    )
+
+
+class Holder(BaseModel):
+    """A model with the settings of any learner in it."""
+
+    learners: dict[str, AnySettings]
+
+
+def test_a_mistake_in_a_table_has_its_path_and_fields_are_written_in_full() -> None:
+    with pytest.raises(ValidationError) as caught:
+        Holder.model_validate({"learners": {"mine": {"kind": "er", "memory_per_class": 0}}})
+    assert [each["loc"] for each in caught.value.errors()] == [
+        ("learners", "mine", "memory_per_class")
+    ]
+    given = {"kind": "er", "memory_per_class": 7}
+    written = Holder.model_validate({"learners": {"mine": given}}).model_dump(mode="json")
+    assert given.items() <= written["learners"]["mine"].items()
+    assert Holder.model_validate(written) == Holder.model_validate({"learners": {"mine": given}})
+
+
+@pytest.mark.parametrize("table", [5, [], "er", {}, {"kind": "err"}, {"kind": []}])
+def test_what_names_no_learner_is_refused(table: object) -> None:
+    with pytest.raises(ValueError, match=r"kind|Settings|learner"):
+        settings_of(table)
+    assert isinstance(settings_of(Settings(kind="own")), Settings)
 
 
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_settings_read_back_from_a_run_directory(kind: str, tmp_path: Path) -> None:
     one = study(kind)
-    identity = identify(one, one.scenario.scenario(Location()), torch.device("cpu"))
-    identity.claim(tmp_path)
-    assert read_identity(tmp_path) == identity
-    read_identity(tmp_path).claim(tmp_path)  # and is its own again
+    setup = setup_of(one, one.scenario.scenario(Location()), torch.device("cpu"))
+    describe(tmp_path, setup)
+    assert read_setup(tmp_path) == setup
     assert json.loads((tmp_path / "study.json").read_text())["study"]["learners"][kind]
 
 
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_flags_leave_settings_as_they_are(kind: str) -> None:
     one = study(kind)
-    assert Overrides(seeds=3).applied_to(one).learners == one.learners
-    assert Overrides(learners=[kind]).applied_to(one).learners == one.learners
+    assert overridden(one, RunOptions(seeds=3)).learners == one.learners
+    assert overridden(one, RunOptions(learners=kind)).learners == one.learners

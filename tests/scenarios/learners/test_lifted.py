@@ -11,8 +11,7 @@ from probe.examples import Examples
 from probe.seeding import stream
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe, fit
-from scenarios.learners.kemker.lifted import LiftedPath
-from scenarios.learners.kemker.path_network import PathNetwork
+from scenarios.learners.kemker.path_network import LiftedPath, PathNetwork
 
 D, K, T, M, N, W = 6, 4, 3, 5, 3, 8
 PATH = torch.tensor([[4, 0, 4], [1, 2, 3]])

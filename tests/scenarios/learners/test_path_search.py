@@ -10,7 +10,7 @@ from scipy import stats
 from torch import Tensor
 
 from probe.seeding import stream
-from scenarios.learners.kemker.path_search import mutated, random_paths, search_path
+from scenarios.learners.kemker.pathnet import mutated, random_paths, search_path
 
 L, N, M = 2, 5, 10
 Genes = tuple[int, ...]

@@ -16,7 +16,7 @@ from probe.training.costs import OpsMeter
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.data.datasets import load
-from scenarios.learners.kemker.lifted import LiftedPath
+from scenarios.learners.kemker.path_network import LiftedPath
 from scenarios.learners.kemker.pathnet import PathNet, PathNetSettings
 from scenarios.streams.split import split_by_class
 from scenarios.streams.task import Scenario, Task

@@ -22,7 +22,7 @@ from scenarios.learners.catalogue import LEARNERS, AnySettings
 from scenarios.learners.continual import ContinualSettings
 from scenarios.learners.exemplars import ExemplarSettings
 from scenarios.learners.finetune import FinetuneSettings
-from scenarios.learners.penalties.penalized import RegularisedSettings
+from scenarios.learners.penalties.quadratic import PenalizedSettings
 from scenarios.networks import build_network
 from scenarios.streams.split import split_by_class
 from scenarios.streams.task import Task
@@ -32,7 +32,7 @@ KINDS = ["ewc", "ewc_online", "rwalk", "si"]
 RECIPE = Recipe(epochs=2, batch_size=16)
 
 
-def settings(kind: str, **changes: object) -> RegularisedSettings:
+def settings(kind: str, **changes: object) -> PenalizedSettings:
     return TypeAdapter(AnySettings).validate_python({"kind": kind, **changes})
 
 

@@ -12,7 +12,7 @@ from scipy.optimize import LinearConstraint, minimize
 from torch import Tensor
 
 from probe.errors import InputError
-from scenarios.learners.replay.projection import dual, project
+from scenarios.learners.replay.gem import dual, project
 
 Floats = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from probe.seeding import global_stream, stream
 from probe.training.costs import OpsMeter
 from scenarios.learners.kemker.geppnet import Geppnet, GeppnetSettings
 from scenarios.learners.kemker.online_map import OnlineMap
-from scenarios.learners.kemker.som import SelfOrganisingMap, Steps, longest_block
+from scenarios.learners.kemker.som import SelfOrganizingMap, Steps, longest_block
 from tests.plain_map import ByUnit, Whole
 
 ROWS, COLUMNS, INPUTS = 3, 5, 7
@@ -28,9 +28,9 @@ def network(inputs: int = INPUTS, classes: int = 4, **given: object) -> nn.Seque
     return model
 
 
-def som(**given: object) -> SelfOrganisingMap:
+def som(**given: object) -> SelfOrganizingMap:
     found = network(**given)[0]
-    assert isinstance(found, SelfOrganisingMap)
+    assert isinstance(found, SelfOrganizingMap)
     return found
 
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from scenarios.study.identity import Identity
-from scenarios.study.reading import check_study
+from scenarios.study.fingerprint import Setup
+from scenarios.study.source import check_study
 from scenarios.study.tables import write_tables
 from tests.scenarios.study.toy_study import (
     FINETUNE,
@@ -187,8 +187,8 @@ def test_learners_are_told_by_their_kind_and_what_they_store(tmp_path):
     learners = {"finetune": {}, "er": {}, "er-5": {"kind": "er", "memory_per_class": 5}, "s": total}
     raw = {"name": "toy", "scenario": {"data": "digits"}, "network": {"name": "mlp"}}
     study = check_study({**raw, "learners": learners}, "toy")
-    identity = Identity(study=study, tasks=TASKS, data="", device="cpu", torch="")
-    write_tables(identity, tmp_path)
+    setup = Setup(study=study, tasks=TASKS, data="", device="cpu", torch="")
+    write_tables(setup, tmp_path)
     assert [list(row.values()) for row in read(tmp_path / "learners.csv")] == [
         ["finetune", "finetune", "", "", ""],
         ["er", "er", "128", "", "uniform"],

@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.over_seeds import over_seeds
+from probe.metrics.mean_over_seeds import mean_over_seeds
 from probe.metrics.scorecard import scorecard
 from probe.tables.rows import MetricRow, Row, SummaryRow, read_table
 from probe.tables.summary import summarize
-from scenarios.study.identity import Identity
-from scenarios.study.job import jobs_of, parts_of
-from scenarios.study.reading import check_study
-from scenarios.study.store import Measurement, Store
+from scenarios.study.fingerprint import Setup
+from scenarios.study.jobs import jobs_of, parts_of
+from scenarios.study.measurement import Measurement
+from scenarios.study.run_directory import store_of
+from scenarios.study.source import check_study
 from scenarios.study.tables import read_results, write_tables
 
 HEADS = ("single", "multi", "all")
@@ -35,7 +36,7 @@ LEARNERS = ("finetune", "cumulative", "offline", "pathnet")
 class Made:
     """A study whose counts are drawn at random, and all of them by job and part."""
 
-    identity: Identity
+    setup: Setup
     counts: dict
 
 
@@ -51,7 +52,7 @@ def made(root, seed, missing=0.0, tasks="apart", heads=("multi",), mean="example
         "report": {"heads": heads, "mean": mean},
     }
     study = check_study(raw, "made")
-    identity = Identity(study=study, tasks=TASKS[tasks], data="", device="cpu", torch="")
+    setup = Setup(study=study, tasks=TASKS[tasks], data="", device="cpu", torch="")
     kept = {}
     for job in jobs_of(study, 3):
         heads_of_job = HEADS[1:2] if job.kind == "pathnet" else HEADS
@@ -63,9 +64,9 @@ def made(root, seed, missing=0.0, tasks="apart", heads=("multi",), mean="example
                 tables = {head: draw.integers(0, 5, sizes) + np.eye(6, dtype=int) for head in named}
                 counts = {head: tuple(map(Counts, own)) for head, own in tables.items()}
                 kept[job, part] = counts
-                store = Store(root, identity.of(job))
-                store.write(job.name, part, Measurement(counts=counts))
-    return Made(identity, kept)
+                store = store_of(setup, root, job)
+                store.write(part, Measurement(counts=counts))
+    return Made(setup, kept)
 
 
 def plain_accuracy(counts, tasks, place, mean_over):
@@ -95,10 +96,10 @@ def plain_f1(counts, tasks, place):
 
 def plain_rows(made):
     """Return the rows of the study, cell by cell."""
-    study = made.identity.study
+    study = made.setup.study
     rows = []
     for job in jobs_of(study, 3):
-        tasks = [made.identity.tasks[place] for place in job.places]
+        tasks = [made.setup.tasks[place] for place in job.tasks]
         known = {"scenario": "digits", "network": "mlp", "learner": job.learner}
         known |= {"order": job.order, "seed": job.seed}
         for head in study.report.heads:
@@ -120,7 +121,7 @@ def plain_rows(made):
 
 
 def model_behind(made, job, feature):
-    if feature == made.identity.study.features_of(job.learner)[-1]:
+    if feature == made.setup.study.features_of(job.learner)[-1]:
         own = "multi" if job.kind == "pathnet" else "single"
         return made.counts.get((job, "step-3"), {}).get(own)
     return made.counts.get((job, f"feature-{feature}"), {}).get("single")
@@ -137,10 +138,10 @@ def plain_metrics(made, rows):
     for run, values in R.items():
         for (step, place), value in cells[run].items():
             values[step, place - 1] = value
-    for job in jobs_of(made.identity.study, 3):
+    for job in jobs_of(made.setup.study, 3):
         own = "multi" if job.kind == "pathnet" else "single"
         level = made.counts.get((offline_of(made, job), "step-3"), {}).get(own)
-        for feature in made.identity.study.features_of(job.learner):
+        for feature in made.setup.study.features_of(job.learner):
             if counts := model_behind(made, job, feature):
                 score = plain_pra(counts)
                 found[job.learner, "murata", f"pra[{feature}]", ""].append((job.seed, score))
@@ -148,21 +149,21 @@ def plain_metrics(made, rows):
                     name = (job.learner, "murata", f"forgetting_strength[{feature}]", "")
                     found[name].append((job.seed, plain_pra(level) - score))
         last = made.counts.get((job, "step-3"), {}).get(own)
-        for head in made.identity.study.report.heads:
+        for head in made.setup.study.report.heads:
             run = (job.learner, job.order, job.seed, head)
             if run in R and last and not job.offline:
                 card = plain_card(made, job, R, head, cells, last)
                 for paper, metric, value in card.rows():
                     if value is not None:
                         found[job.learner, paper, metric, head].append((job.seed, value))
-    return {name: spread for name, pairs in found.items() if (spread := over_seeds(pairs))}
+    return {name: spread for name, pairs in found.items() if (spread := mean_over_seeds(pairs))}
 
 
 def plain_card(made, job, R, head, cells, last):
-    tasks = [made.identity.tasks[place] for place in job.places]
+    tasks = [made.setup.tasks[place] for place in job.tasks]
     cumulative = R.get(("cumulative", job.order, job.seed, head))
-    ideal = cells["offline", "", job.seed, head].get((3, job.places[0] + 1))
-    if made.identity.study.report.mean == "classes":
+    ideal = cells["offline", "", job.seed, head].get((3, job.tasks[0] + 1))
+    if made.setup.study.report.mean == "classes":
         sizes = [len(classes) for _, classes in tasks]
     else:
         tables = [last[k if len(last) > 1 else 0].table for k in range(3)]
@@ -176,7 +177,7 @@ def plain_card(made, job, R, head, cells, last):
 
 
 def offline_of(made, job):
-    return next(j for j in jobs_of(made.identity.study, 3) if j.offline and j.seed == job.seed)
+    return next(j for j in jobs_of(made.setup.study, 3) if j.offline and j.seed == job.seed)
 
 
 @settings(max_examples=25)
@@ -190,7 +191,7 @@ def offline_of(made, job):
 def test_the_tables_are_those_of_plain_loops(tmp_path_factory, seed, missing, tasks, heads, mean):
     root = tmp_path_factory.mktemp("run")
     study = made(root, seed, missing, tasks, heads, mean)
-    write_tables(study.identity, root)
+    write_tables(study.setup, root)
     rows = read_table(root / "rows.csv", Row)
     # Equal as text, as a NaN is no number that equals itself.
     assert list(map(repr, rows)) == list(map(repr, plain_rows(study)))
@@ -208,7 +209,7 @@ def test_the_tables_are_those_of_plain_loops(tmp_path_factory, seed, missing, ta
 def test_the_summary_agrees_with_means_of_means(tmp_path):
     """As `summarize` is compared with above, here it is with the plainest formula."""
     study = made(tmp_path, 1)
-    write_tables(study.identity, tmp_path)
+    write_tables(study.setup, tmp_path)
     for line in read_table(tmp_path / "summary.csv", SummaryRow):
         by_seed = defaultdict(list)
         for row in plain_rows(study):
@@ -222,21 +223,21 @@ def test_the_summary_agrees_with_means_of_means(tmp_path):
 
 def test_counts_are_let_go_job_by_job(tmp_path):
     """The counts of a large study do not fit into memory; here they are drawn with 200 classes."""
-    study = made(tmp_path, 0).identity
+    study = made(tmp_path, 0).setup
     table = Counts(np.full((200, 200), 1))
     tasks = (("a", tuple(range(100))), ("b", tuple(range(100, 200))))
     two = study.study.model_copy(update={"orders": "none", "seeds": 4})
-    identity = Identity(study=two, tasks=tasks, data="", device="cpu", torch="")
+    setup = Setup(study=two, tasks=tasks, data="", device="cpu", torch="")
     jobs = jobs_of(two, 2)
     for job in jobs:
-        store = Store(tmp_path, identity.of(job))
+        store = store_of(setup, tmp_path, job)
         for part in parts_of(two, job):
             heads = HEADS if part.startswith("step-") else HEADS[:1]
             counts = Measurement(counts=dict.fromkeys(heads, (table,)))
-            store.write(job.name, part, counts)
+            store.write(part, counts)
     tracemalloc.start()
     try:
-        results = list(read_results(identity, tmp_path))
+        results = list(read_results(setup, tmp_path))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -6,12 +6,11 @@ import pytest
 from pydantic import ValidationError
 
 from probe.errors import InputError
-from probe.training.loop import Recipe
+from probe.training.recipe import Recipe
 from scenarios.learners.finetune import FinetuneSettings
 from scenarios.learners.replay.er import ErSettings
-from scenarios.study.job import jobs_of
-from scenarios.study.reading import check_study
-from scenarios.study.source import read_study
+from scenarios.study.jobs import jobs_of
+from scenarios.study.source import check_study, read_study
 
 LEAST = """
 name = "tiny"
@@ -80,129 +79,80 @@ def test_features_are_in_order_of_depth_and_end_with_the_output(chosen, features
     assert tiny.features_of("finetune") == features
 
 
+TOP, DATA = 'name = "tiny"', 'data = "digits"'
+ADDED = [
+    (NETWORK, "width = 9", "network.width", "there is no such key"),
+    (NETWORK, "features = []", "network.features", "1 or more entries, got a list of 0"),
+    (NETWORK, 'features = ["hiden1"]', "network.features", "'hiden1': did you mean 'hidden1'"),
+    (DATA, "train_limit = 0", "scenario.train_limit", "expected 1 or more, got 0"),
+    (DATA, "train_limit = 1.5", "scenario.train_limit", "whole number, got 1.5"),
+    (DATA, "classes_per_task = 0", "scenario.classes_per_task", "1 or more, got 0"),
+    (DATA, "test_limit = 0", "scenario.test_limit", "expected 1 or more, got 0"),
+    (DATA, "validation = 0", "scenario.validation", "expected 1 or more, got 0"),
+    (TOP, 'seeds = "2"', "seeds", "whole number, got '2'"),
+    (TOP, "seeds = true", "seeds", "whole number, got true"),
+    (TOP, "seeds = 0", "seeds", "expected 1 or more, got 0"),
+    (TOP, "sedes = 2", "sedes", "there is no such key"),
+    (TOP, 'orders = "rotat"', "orders", "expected rotate, none or shuffle:N"),
+    (TOP, 'orders = "shuffle:0"', "orders", "shuffle:N, N from 1"),
+    (TOP, "orders = 5", "orders", "got 5"),
+    (TOP, "orders = {}", "orders", "1 or more entries, got a table of 0"),
+    (TOP, 'orders = {back = [2, "1"]}', "orders.back.1", "whole number, got '1'"),
+    (TOP, 'orders = {"a/b" = [1]}', "orders.a/b", "letters, digits"),
+    (TOP, 'orders = {"" = [1]}', "orders.", "letters, digits"),
+    (LEARNER, "epochs = 1", "learners.finetune.epochs", "there is no such key"),
+    (LEARNER, 'competing = "al"', "learners.finetune.competing", "'all', 'seen' or 'task', got"),
+    *(
+        (LEARNER, f"exemplars = {{{given}}}", f"learners.finetune.exemplars{key}", message)
+        for given, key, message in [
+            ("per_class = 0", ".per_class", "expected 1 or more, got 0"),
+            ("", "", "give either per_class or total, the number of exemplars to store"),
+            ("per_class = 5, total = 5", "", "give either per_class or total, the number of"),
+        ]
+    ),
+    *(
+        (LEARNER, f"[training]\n{line}", f"training.{line.partition(' ')[0]}", message)
+        for line, message in [
+            ('epochs = "5"', "whole number, got '5'"),
+            ("epochs = 0", "1 or more, got 0"),
+            ("lr = 1", "there is no such key"),
+            ('optimiser = "adam"', "optimiser is called optimizer now"),
+            ("learning_rate = nan", "got nan"),
+            ('optimizer = "adm"', "'adam'"),
+            ('init = "xavier"', "'murata'"),
+        ]
+    ),
+    (LEARNER, "training = {optimiser = 1}", "learners.finetune.training.optimiser", "optimizer"),
+    (LEARNER, "[retraining]\nepochs = 0.5", "retraining.epochs", "got 0.5"),
+]
+CHANGED = [
+    (NETWORK, "", "network.name", "needed"),
+    (NETWORK, "name = 5", "network.name", "text in quotes, got 5"),
+    (NETWORK, 'name = "mpl"', "network.name", "unknown network 'mpl': did you mean 'mlp'?"),
+    ("digits", "digit", "scenario.data", "unknown data set 'digit': did you mean 'digits'"),
+    ('"tiny"', '"../tiny"', "name", "got '../tiny'"),
+    (LEARNER, "[learners]", "learners", "name at least one of finetune, offline"),
+    (LEARNER, "[learners]\ner = 5", "learners.er", "got 5"),
+    (LEARNER, "[learners.fintune]", "learners.fintune", "did you mean 'finetune'"),
+    (LEARNER, '[learners.a]\nkind = "e"', "learners.a", "unknown learner 'e'"),
+    (LEARNER, '[learners."../er"]\nkind = "er"', "learners.../er", "letters, digits"),
+    (LEARNER, '[learners."er.order-1"]\nkind = "er"', "learners.er.order-1", "before a digit"),
+    (LEARNER, "[learners.er]\nmemory = 5", "learners.er.memory", "there is no such key"),
+    (LEARNER, '[learners.er]\nmemory_per_class = "5"', "learners.er.memory_per_class", "got '5'"),
+    (
+        LEARNER,
+        "[learners.er]\nexemplars = {per_class = 5}",
+        "learners.er.exemplars",
+        "there is no choice here: leave this key out",
+    ),
+    (LEARNER, "[learners.fel]\nconnected = 1e-3", "learners.fel", "raise connected or hidden"),
+    (LEARNER, "[learners.pathnet]\nactive = 11", "learners.pathnet", "lower active or raise"),
+]
+
+
 @pytest.mark.parametrize(
     ("was", "becomes", "path", "message"),
-    [
-        (NETWORK, NETWORK + "\nwidth = 9", "network.width", "there is no such key"),
-        (NETWORK, "", "network.name", "needed"),
-        (NETWORK, "name = 5", "network.name", "text in quotes, got 5"),
-        (NETWORK, 'name = "mpl"', "network.name", "unknown network 'mpl': did you mean 'mlp'?"),
-        (
-            NETWORK,
-            NETWORK + "\nfeatures = []",
-            "network.features",
-            "1 or more entries, got a list of 0",
-        ),
-        (
-            NETWORK,
-            NETWORK + '\nfeatures = ["hiden1"]',
-            "network.features",
-            "unknown feature of this study's networks 'hiden1': did you mean 'hidden1'",
-        ),
-        ("digits", "digit", "scenario.data", "unknown data set 'digit': did you mean 'digits'"),
-        (
-            '"digits"',
-            '"digits"\ntrain_limit = 0',
-            "scenario.train_limit",
-            "expected 1 or more, got 0",
-        ),
-        (
-            '"digits"',
-            '"digits"\ntrain_limit = 1.5',
-            "scenario.train_limit",
-            "whole number, got 1.5",
-        ),
-        (
-            '"digits"',
-            '"digits"\nclasses_per_task = 0',
-            "scenario.classes_per_task",
-            "1 or more, got 0",
-        ),
-        ('"tiny"', '"tiny"\nseeds = "2"', "seeds", "whole number, got '2'"),
-        ('"tiny"', '"tiny"\nseeds = true', "seeds", "whole number, got true"),
-        ('"tiny"', '"tiny"\nseeds = 0', "seeds", "expected 1 or more, got 0"),
-        ('"tiny"', '"tiny"\nsedes = 2', "sedes", "there is no such key"),
-        ('"tiny"', '"../tiny"', "name", "got '../tiny'"),
-        ('"tiny"', '"tiny"\norders = "rotat"', "orders", "expected rotate, none or shuffle:N"),
-        ('"tiny"', '"tiny"\norders = "shuffle:0"', "orders", "shuffle:N, N from 1"),
-        ('"tiny"', '"tiny"\norders = 5', "orders", "got 5"),
-        ('"tiny"', '"tiny"\norders = {}', "orders", "1 or more entries, got a table of 0"),
-        ('"tiny"', '"tiny"\norders = {back = [2, "1"]}', "orders.back.1", "whole number, got '1'"),
-        ('"tiny"', '"tiny"\norders = {"a/b" = [1]}', "orders.a/b", "letters, digits"),
-        ('"tiny"', '"tiny"\norders = {"" = [1]}', "orders.", "letters, digits"),
-        (LEARNER, "[learners]", "learners", "name at least one of finetune, offline"),
-        (LEARNER, "[learners]\ner = 5", "learners.er", "got 5"),
-        (LEARNER, "[learners.fintune]", "learners.fintune", "did you mean 'finetune'"),
-        (LEARNER, '[learners.a]\nkind = "e"', "learners.a", "unknown learner 'e'"),
-        (LEARNER, '[learners."../er"]\nkind = "er"', "learners.../er", "letters, digits"),
-        (LEARNER, '[learners."er.order-1"]\nkind = "er"', "learners.er.order-1", "before a digit"),
-        (LEARNER, "[learners.er]\nmemory = 5", "learners.er.memory", "there is no such key"),
-        (
-            LEARNER,
-            '[learners.a]\nkind = "er"\nmemory_per_class = "5"',
-            "learners.a.memory_per_class",
-            "whole number, got '5'",
-        ),
-        (LEARNER, LEARNER + "\nepochs = 1", "learners.finetune.epochs", "there is no such key"),
-        (
-            '"digits"',
-            '"digits"\ntest_limit = 0',
-            "scenario.test_limit",
-            "expected 1 or more, got 0",
-        ),
-        (
-            '"digits"',
-            '"digits"\nvalidation = 0',
-            "scenario.validation",
-            "expected 1 or more, got 0",
-        ),
-        (
-            LEARNER,
-            LEARNER + '\ncompeting = "al"',
-            "learners.finetune.competing",
-            "'all', 'seen' or 'task', got 'al'",
-        ),
-        (
-            LEARNER,
-            LEARNER + "\nexemplars = {per_class = 0}",
-            "learners.finetune.exemplars.per_class",
-            "expected 1 or more, got 0",
-        ),
-        *(
-            (
-                LEARNER,
-                f"{LEARNER}\nexemplars = {exemplars}",
-                "learners.finetune.exemplars",
-                "give either per_class or total, the number of exemplars to store",
-            )
-            for exemplars in ("{}", "{per_class = 5, total = 5}")
-        ),
-        (
-            LEARNER,
-            "[learners.er]\nexemplars = {per_class = 5}",
-            "learners.er.exemplars",
-            "there is no choice here: leave this key out",
-        ),
-        (
-            LEARNER,
-            "[learners.a]\nkind = 'fel'\nconnected = 1e-3",
-            "learners.a",
-            "raise connected or hidden",
-        ),
-        (LEARNER, "[learners.pathnet]\nactive = 11", "learners.pathnet", "lower active or raise"),
-        (
-            LEARNER,
-            LEARNER + '\n[training]\nepochs = "5"',
-            "training.epochs",
-            "whole number, got '5'",
-        ),
-        (LEARNER, LEARNER + "\n[training]\nepochs = 0", "training", "1 or more, got 0"),
-        (LEARNER, LEARNER + "\n[training]\nlr = 1", "training.lr", "there is no such key"),
-        (LEARNER, LEARNER + "\n[training]\nlearning_rate = nan", "training", "got nan"),
-        (LEARNER, LEARNER + '\n[training]\noptimizer = "adm"', "training.optimizer", "'adam'"),
-        (LEARNER, LEARNER + '\n[training]\ninit = "xavier"', "training.init", "'murata'"),
-        (LEARNER, LEARNER + "\n[retraining]\nepochs = 0.5", "retraining.epochs", "got 0.5"),
-    ],
+    [*CHANGED, *((was, f"{was}\n{line}", *said) for was, line, *said in ADDED)],
 )
 def test_a_mistake_is_named_by_its_path(was, becomes, path, message):
     found = problems(LEAST.replace(was, becomes))

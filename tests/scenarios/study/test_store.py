@@ -1,29 +1,41 @@
-"""The run directory: what was finished reads back bit for bit, and nothing else is believed."""
+"""The results of a job: what was finished reads back bit for bit, and nothing else is believed."""
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import os
-from dataclasses import asdict
+import pickle
+import warnings
+import zipfile
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
+import torch
 
-from scenarios.study.quarantine import notes
-from scenarios.study.sealing import read_sealed, sealed
-from scenarios.study.store import FORMAT, Measurement, Store
-from tests.faults.small import as_nobody, open_to_all
-from tests.scenarios.study import toy_store
+from probe.errors import NotWritten
+from scenarios.study.fingerprint import fingerprint
+from scenarios.study.store import Store, hashed, quarantine_notes, set_aside, unhashed
 from tests.scenarios.study.toy_store import (
-    COST,
-    COUNTS,
     JOB,
+    LEARNER,
     MEASURED,
+    MODEL,
     OTHER_JOB,
+    RECORD,
     SPOILT,
     assert_set_aside,
+    contents,
+    damaged_versions,
     filled,
-    path_of,
+    flipped,
+    replaced_by,
 )
+
+OTHER_RECORD = {"version": 1, "training": {"epochs": 2}}
+DESCRIPTION = "step-1.checkpoint.json"
 
 
 @pytest.fixture
@@ -31,249 +43,335 @@ def store(tmp_path):
     return filled(tmp_path / "run")
 
 
-def test_measurements_read_back_as_they_were_written(store):
-    assert store.read(JOB, "step-1") == MEASURED
-    assert list(store.read(JOB, "step-1").counts) == ["single", "multi", "all"]
-    assert store.read(OTHER_JOB, "step-1").spent is None
-    assert store.finished(JOB) == {"step-1", "step-2"}
-    assert notes(store.root) == []
+def other_code(store):
+    return store.made_by_other_code(store.contents())
+
+
+def same(state, other):
+    return state.keys() == other.keys() and all(
+        state[name].dtype == other[name].dtype and torch.equal(state[name], other[name])
+        for name in state
+    )
+
+
+def test_what_was_kept_reads_back_bit_for_bit(store):
+    assert store.read("step-1") == MEASURED
+    assert list(store.read("step-1").counts) == ["single", "multi", "all"]
+    assert store.finished() == {"step-1", "step-2"}
+    saved = store.load_checkpoint("step-2")
+    assert same({name: saved.model[name] for name in MODEL}, MODEL)
+    assert saved.model["own"][0] == 2
+    assert torch.signbit(saved.model["weight"])[0, 1]
+    assert same(saved.learner, LEARNER)
+    assert same(torch.load(store.folder / "step-2.learner.pt", weights_only=True), LEARNER)
+    assert quarantine_notes(store.root) == []
+
+
+def test_a_job_has_a_folder_for_each_fingerprint_which_says_what_it_is_made_of(store):
+    assert store.folder == store.root / "jobs" / JOB / fingerprint(RECORD)[:16]
+    assert json.loads((store.folder / "fingerprint.json").read_bytes()) == RECORD
+    assert "fingerprint" not in store.finished()
 
 
 def test_what_is_not_there_is_none_and_no_fault(store):
-    assert store.read(JOB, "step-3") is None
-    assert store.read("no-job", "step-1") is None
-    assert store.load_checkpoint(JOB, "step-3") is None
-    assert store.finished("no-job") == set()
-    path_of(store, "no-job", "").write_text("a file in a folder's place")
-    assert store.read("no-job", "step-1") is None
-    assert store.finished("no-job") == set()
-    assert notes(store.root) == []
+    absent = Store(store.root, "no-job", RECORD)
+    for own, part in ((store, "step-3"), (absent, "step-1")):
+        assert own.read(part) is None
+        assert part not in own.contents().finished
+        assert own.load_checkpoint(part) is None
+    assert absent.finished() == set()
+    assert absent.others() == []
+    assert not other_code(absent)
+    absent.clear()
+    (store.root / "jobs" / "no-job").write_text("a file in a folder's place")
+    assert absent.read("step-1") is None
+    assert absent.finished() == set()
+    assert quarantine_notes(store.root) == []
+
+
+def test_nothing_is_written_where_the_run_directory_is_gone(store):
+    store.root.rename(store.root.with_name("moved"))
+    with pytest.raises(NotWritten, match="Name the folder where it is now"):
+        store.write("step-3", MEASURED)
+    assert not store.root.exists()
+
+
+def test_what_killed_processes_left_is_swept_and_counts_for_nothing(store):
+    left = store.folder / "step-3.json.0123abcd.tmp"
+    left.write_bytes(b"{")
+    assert store.finished() == {"step-1", "step-2"}
+    store.sweep()
+    assert not left.exists()
+    assert store.read("step-1") == MEASURED
+
+
+# Of other fingerprints, of other code
+
+
+def test_results_of_another_fingerprint_lie_beside_and_differ_in_what_is_named(store):
+    other = Store(store.root, JOB, OTHER_RECORD, "code")
+    assert other.read("step-1") is None
+    assert other.load_checkpoint("step-1") is None
+    assert other.others() == ["training.epochs is 1 there and 2 here"]
+    assert store.others() == []
+    before = contents(store.folder)
+    filled(store.root, JOB, OTHER_RECORD)
+    assert contents(store.folder) == before
+    assert store.others() == ["training.epochs is 2 there and 1 here"]
+    other.clear()
+    assert (other.finished(), store.others()) == (set(), [])
+    assert contents(store.folder) == before
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"3", b"{}", b"\xff", b"[" * 10**5, b'{"a": 1}'])
+def test_others_whose_record_is_corrupt_are_named_all_the_same(store, content):
+    (store.folder / "fingerprint.json").write_bytes(content)
+    other = Store(store.root, JOB, OTHER_RECORD)
+    assert other.others() == ["their fingerprint.json is corrupt"]
+    assert store.read("step-1") == MEASURED
+
+
+def test_results_of_other_code_are_known_until_they_are_cleared(store):
+    """All of them, though one was made by today's."""
+    today = Store(store.root, JOB, RECORD, "other code")
+    assert not other_code(store)
+    assert other_code(today)
+    assert today.read("step-1") == MEASURED
+    today.write("step-1", MEASURED)
+    assert other_code(today)
+    today.clear()
+    assert [path.name for path in store.folder.iterdir()] == ["fingerprint.json"]
+    assert not other_code(today)
+    today.write("step-1", MEASURED)
+    assert (other_code(today), other_code(store)) == (False, True)
+
+
+def test_a_checkpoint_alone_may_be_of_other_code(store):
+    for part in ("step-1", "step-2"):
+        (store.folder / f"{part}.json").unlink()
+    assert other_code(Store(store.root, JOB, RECORD, "other code"))
+
+
+# Corrupt files
 
 
 @pytest.mark.parametrize("spoil", SPOILT)
-def test_a_part_that_is_not_as_it_was_written_is_set_aside(store, tmp_path, spoil):
-    path = path_of(store, "step-1.json")
-    spoil(path)
-    outside = {file: file.read_bytes() for file in tmp_path.glob("elsewhere*")}
-    assert store.read(JOB, "step-1") is None
+def test_a_corrupt_part_is_set_aside(store, spoil):
+    spoil(store.folder / "step-1.json")
+    assert "step-1" not in store.contents().finished
+    assert store.finished() == {"step-1", "step-2"}  # holding it changed nothing
+    assert store.read("step-1") is None
     assert_set_aside(store, "step-1.json")
-    assert {file: file.read_bytes() for file in tmp_path.glob("elsewhere*")} == outside
-    assert store.read(JOB, "step-2") == MEASURED
-    store.write(JOB, "step-1", MEASURED)
-    assert store.read(JOB, "step-1") == MEASURED
+    assert store.read("step-2") == MEASURED
+    store.write("step-1", MEASURED)
+    assert store.read("step-1") == MEASURED
 
 
-def test_a_part_truncated_anywhere_or_with_any_bit_flipped_is_refused(store):
-    path = path_of(store, "step-1.json")
+@pytest.mark.parametrize("spoil", SPOILT)
+@pytest.mark.parametrize("name", ["step-1.pt", "step-1.learner.pt", DESCRIPTION])
+def test_a_corrupt_checkpoint_is_set_aside_whole(store, spoil, name):
+    """Its description too: without it the rest does not count."""
+    spoil(store.folder / name)
+    assert store.load_checkpoint("step-1") is None
+    assert_set_aside(store, "step-1.pt", "step-1.learner.pt", DESCRIPTION)
+    assert store.load_checkpoint("step-1") is None
+    store.save_checkpoint("step-1", MODEL, LEARNER)
+    assert same(store.load_checkpoint("step-1").model, MODEL)
+    assert store.read("step-1") == MEASURED
+
+
+def test_a_part_with_any_bit_flipped_or_cut_off_anywhere_is_set_aside(store):
+    path = store.folder / "step-1.json"
     whole = path.read_bytes()
-    places = range(0, len(whole), 3)
-    flipped = (whole[:k] + bytes([whole[k] ^ 1 << k % 8]) + whole[k + 1 :] for k in places)
-    for damaged in (*flipped, *(whole[:k] for k in places)):
+    versions = damaged_versions(whole, 5)
+    for damaged in versions:
         path.write_bytes(damaged)
-        assert store.read(JOB, "step-1") is None
+        assert store.read("step-1") is None
         assert not path.exists()
     path.write_bytes(whole)
-    assert store.read(JOB, "step-1") == MEASURED
-    aside = (store.root / "quarantine").iterdir()
-    kept = [path for path in aside if path.suffix != ".txt"]
-    assert len(kept) == 2 * len(places)  # nothing that was set aside has replaced another
+    assert store.read("step-1") == MEASURED
+    aside = [path for path in (store.root / "quarantine").iterdir() if path.suffix != ".txt"]
+    assert sorted(path.read_bytes() for path in aside) == sorted(versions)  # none was replaced
+    assert len(quarantine_notes(store.root)) == len(versions)
 
 
-def test_a_huge_file_that_ends_as_it_should_is_not_read(store):
-    """64 GB; only what the end says is looked at, and what does not start as it should is left."""
-    path = path_of(store, "step-1.pt")
-    toy_store.made_huge_with_its_end(path)
-    assert store.load_checkpoint(JOB, "step-1") is None
-    assert_set_aside(store, "step-1.pt", "step-1.checkpoint.json")
+@pytest.mark.parametrize("name", ["step-1.pt", "step-1.learner.pt", DESCRIPTION])
+def test_every_flipped_bit_of_a_checkpoint_is_seen(store, name):
+    """Also one that lies where there are no data, as between the members of an archive."""
+    whole = {path: path.read_bytes() for path in store.folder.glob("step-1.*")}
+    content = whole[store.folder / name]
+    for damaged in damaged_versions(content, max(1, len(content) // 30)):
+        for path, own in whole.items():
+            path.write_bytes(damaged if path.name == name else own)
+        assert store.load_checkpoint("step-1") is None
 
 
 @pytest.mark.parametrize(
     "content",
     [b"[]", b"null", b"3", b'"sha256"', b"{}", b'{"sha256": 1}', b"\xff", b"[" * 10**5, b"NaN"],
 )
-def test_json_of_another_kind_is_set_aside(store, content):
-    for number, written in enumerate((content, sealed(content)), 1):
-        path_of(store, "step-1.json").write_bytes(written)
-        assert store.read(JOB, "step-1") is None
-        assert len(notes(store.root)) == number
-
-
-@pytest.mark.parametrize(
-    ("job", "name"),
-    [
-        (OTHER_JOB, "step-1.json"),
-        (JOB, "step-2.json"),
-        (JOB, "step-1.checkpoint.json"),
-        (JOB, "step-1.pt"),
-    ],
-)
-def test_a_valid_file_in_the_place_of_another_is_set_aside(store, job, name):
-    toy_store.swapped_with(name, job)(path_of(store, "step-1.json"))
-    assert store.read(JOB, "step-1") is None
-    assert_set_aside(store, "step-1.json")
-
-
-def test_a_part_of_another_study_is_set_aside(store):
-    other = Store(store.root, "another identity")
-    assert other.read(JOB, "step-1") is None
-    assert other.load_checkpoint(JOB, "step-1") is None
-    assert_set_aside(store, "step-1.json", "step-1.checkpoint.json")
-
-
-def test_a_part_of_another_format_is_set_aside(store, monkeypatch):
-    monkeypatch.setattr("scenarios.study.store.FORMAT", FORMAT + 1)
-    assert store.read(JOB, "step-1") is None
-    assert store.load_checkpoint(JOB, "step-1") is None
-    assert_set_aside(store, "step-1.json", "step-1.checkpoint.json")
-
-
-def edited(path, **changes):
-    """Return what a file holds, with changes and without its seal."""
-    record = {**json.loads(path.read_bytes()), **changes}
-    del record["sha256"]
-    return json.dumps(record).encode()
-
-
-EDITS = [{"format": FORMAT - 1}, {"counts": {}}, {"spent": None}, {"extra": 1}]
-
-
-@pytest.mark.parametrize("changes", EDITS)
-def test_a_part_edited_by_hand_is_set_aside(store, changes):
-    path = path_of(store, "step-1.json")
-    seal = path.read_bytes()[-79:]
-    path.write_bytes(edited(path, **changes)[:-1] + seal)
-    assert json.loads(path.read_bytes())["sha256"] in seal.decode()
-    assert store.read(JOB, "step-1") is None
-    assert_set_aside(store, "step-1.json")
-
-
-NO_COUNTS = [[[1]], 3, {"all": [[1]]}, {"all": [[[-1]]]}, {"all": {}}, {"all": {"shape": [1]}}]
-NOT_SPENT = [{}, 3, {"cost": {"ops": 1}, "seconds": 1.0}]
-NOT_SPENT += [
-    {"cost": {**asdict(COST), "ops": ops}, "seconds": 1.0}
-    for ops in ("x", "1", 10**400, 2**63, -1, 1.0, 0.5, True, None, [1], float("nan"))
-]
-NOT_SPENT += [
-    {"cost": asdict(COST), "seconds": seconds}
-    for seconds in ("long", "1.0", -0.5, 10**400, float("nan"), float("inf"), True, None, [1.0])
-]
-ELSEWHERE = [{"job": f"../{JOB}"}, {"job": f"/{JOB}"}, {"part": "../step-1"}, {"part": None}]
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [*({"counts": c} for c in NO_COUNTS), *({"spent": s} for s in NOT_SPENT), *ELSEWHERE],
-)
-def test_what_is_sealed_but_no_measurement_is_set_aside(store, changes):
-    path = path_of(store, "step-1.json")
-    path.write_bytes(sealed(edited(path)))
-    assert store.read(JOB, "step-1") == MEASURED
-    assert store.holds(JOB, "step-1")
-    path.write_bytes(sealed(edited(path, **changes)))
-    assert not store.holds(JOB, "step-1")
-    assert store.read(JOB, "step-1") is None
+@pytest.mark.parametrize("change", [hashed, bytes])
+def test_json_of_another_kind_is_set_aside(store, content, change):
+    (store.folder / "step-1.json").write_bytes(change(content))
+    assert store.read("step-1") is None
     assert_set_aside(store, "step-1.json")
 
 
 @pytest.mark.parametrize(
-    "spent",
-    [
-        {"cost": {**asdict(COST), "ops": 2**63 - 1, "stored_bytes": 0}, "seconds": 0.0},
-        {"cost": asdict(COST), "seconds": 1},
-        None,
-    ],
+    ("job", "record", "name"),
+    [(JOB, RECORD, "step-2"), (JOB, OTHER_RECORD, "step-1")],
 )
-def test_the_most_and_the_least_that_can_be_spent_is_believed(store, spent):
-    path = path_of(store, "step-1.json")
-    path.write_bytes(sealed(edited(path, spent=spent)))
-    measured = store.read(JOB, "step-1").spent
-    assert (asdict(measured) if measured else None) == spent
-    assert store.holds(JOB, "step-1")
+@pytest.mark.parametrize("what", [".json", ".checkpoint.json", ".pt", ".learner.pt"])
+def test_a_valid_file_of_another_part_or_fingerprint_is_set_aside(store, job, record, name, what):
+    other = filled(store.root, job, record)
+    other.save_checkpoint(name, {"other": MODEL["weight"]}, {"other": MODEL["weight"]})
+    replaced_by(other.folder / f"{name}{what}")(store.folder / f"step-1{what}")
+    assert (store.read("step-1") is None) == (what == ".json")
+    assert (store.load_checkpoint("step-1") is None) == (what != ".json")
+    assert store.read("step-2") == MEASURED
 
 
-@pytest.mark.parametrize(
-    ("part", "heads", "whole"),
-    [
-        ("step-1", ("single", "multi", "all"), True),
-        ("step-1", ("multi",), True),
-        ("step-1", ("single",), False),
-        ("step-1", ("multi", "all"), False),
-        ("step-1", ("single", "multi", "all", "none"), False),
-        ("feature-conv1", ("single",), True),
-        ("feature-conv1", ("multi",), False),
-        ("feature-conv1", ("single", "multi", "all"), False),
-    ],
-)
-def test_a_part_has_the_heads_that_it_was_measured_under(store, part, heads, whole):
-    """Those of a step, of one by a learner that is told the task, and of a retrained model."""
-    store.write(JOB, part, Measurement(counts=dict.fromkeys(heads, COUNTS["single"])))
-    assert store.holds(JOB, part) == whole
-    assert (store.read(JOB, part) is not None) == whole
-    if not whole:
-        assert_set_aside(store, f"{part}.json")
+def test_the_model_of_a_job_is_no_model_of_another(store):
+    other = filled(store.root, OTHER_JOB)
+    replaced_by(other.folder / "step-1.pt")(store.folder / "step-1.pt")
+    assert store.load_checkpoint("step-1") is None
+    assert other.load_checkpoint("step-1") is not None
 
 
 def test_what_was_set_aside_before_is_kept(store):
-    path = path_of(store, "step-1.json")
+    path = store.folder / "step-1.json"
     for k in range(3):
         path.write_bytes(b"spoiled %d" % k)
-        assert store.read(JOB, "step-1") is None
-    folder = store.root / "quarantine"
+        assert store.read("step-1") is None
+    name = f"{JOB}.{store.folder.name}.step-1.json"
     for k, end in enumerate(("", ".2", ".3")):
-        assert (folder / f"{JOB}.step-1.json{end}").read_bytes() == b"spoiled %d" % k
-    assert len(notes(store.root)) == 3
-    store.write(JOB, "step-1", MEASURED)
-    assert store.read(JOB, "step-1") == MEASURED
-    assert len(notes(store.root)) == 3
+        assert (store.root / "quarantine" / f"{name}{end}").read_bytes() == b"spoiled %d" % k
+    assert len(quarantine_notes(store.root)) == 3
 
 
-@pytest.mark.parametrize("name", ["step-1.json", "step-1.checkpoint.json", "step-1.pt"])
-def test_what_may_not_be_read_is_set_aside(store, tmp_path, name):
-    open_to_all(tmp_path)
-    path = path_of(store, name)
-    path.chmod(0)
-
-    def use():
-        return store.read(JOB, "step-1"), store.load_checkpoint(JOB, "step-1")
-
-    said = as_nobody(use)
-    assert said.startswith("(None, Checkpoint(" if name == "step-1.json" else "(Measurement(")
-    assert not os.path.lexists(path)
-    assert (store.root / "quarantine" / f"{JOB}.{name}").exists()
-    reason = "does not match" if name == "step-1.pt" else "cannot be read (Permission denied)"
-    assert reason in notes(store.root)[0]
+def test_what_another_process_has_set_aside_needs_nothing(store):
+    set_aside(store.root, store.folder / "step-9.json", "it was there")
+    assert quarantine_notes(store.root) == []
 
 
-def test_who_must_not_write_sets_nothing_aside(store):
-    class NotNow(Exception):
-        pass
+@pytest.mark.parametrize("name", ["step-1.json", DESCRIPTION, "step-1.pt"])
+def test_what_cannot_be_read_is_set_aside(store, monkeypatch, name):
+    read = Path.read_bytes
 
-    def refuse():
-        raise NotNow
+    def failing(path):
+        if path == store.folder / name:
+            raise OSError(5, "Input/output error")
+        return read(path)
 
-    path = path_of(store, "step-1.json")
-    path.write_bytes(b"spoiled")
-    suspended = Store(store.root, "identity", refuse)
-    for use in (
-        lambda: suspended.read(JOB, "step-1"),
-        lambda: suspended.write(JOB, "step-1", MEASURED),
-        lambda: suspended.save_checkpoint(JOB, "step-1", {}, {}),
-    ):
-        with pytest.raises(NotNow):
-            use()
-    assert path.read_bytes() == b"spoiled"
-    assert not (store.root / "quarantine").exists()
+    monkeypatch.setattr(Path, "read_bytes", failing)
+    found = store.read("step-1"), store.load_checkpoint("step-1")
+    assert [each is None for each in found] == [name == "step-1.json", name != "step-1.json"]
+    assert not (store.folder / name).exists()
+    assert any("cannot be read (Input/output error)" in n for n in quarantine_notes(store.root))
 
 
-def test_a_file_larger_than_any_result_is_not_read(tmp_path):
-    """Though it ends as one does: what takes a terabyte to read takes none to make."""
-    path = tmp_path / "huge.json"
-    path.write_bytes(sealed(b'{"a": 1}'))
-    assert read_sealed(path) == path.read_bytes()
-    seal = path.read_bytes()[-80:]
-    with path.open("r+b") as file:
-        file.truncate(2**40)
-        file.seek(0, os.SEEK_END)
-        file.write(seal)
-    with pytest.raises(ValueError, match="larger than any"):
-        read_sealed(path)
+def test_a_hash_is_of_every_byte():
+    content = hashed(b'{"a": 1}')
+    assert json.loads(content) == {"a": 1, "sha256": hashlib.sha256(b'{"a": 1}').hexdigest()}
+    for damaged in damaged_versions(content, 1):
+        with pytest.raises(ValueError, match="does not match its hash"):
+            unhashed(damaged)
+
+
+# Checkpoints that somebody else has written
+
+
+class Calls:
+    """A pickle that calls a function where it is loaded."""
+
+    def __init__(self, function, *arguments):
+        self.call = function, arguments
+
+    def __reduce__(self):
+        return self.call
+
+
+def by_torch(content, path):
+    torch.save(content, path)
+
+
+def by_pickle(content, path):
+    path.write_bytes(pickle.dumps(content))
+
+
+def by_old_torch(content, path):
+    torch.save(content, path, _use_new_zipfile_serialization=False)
+
+
+def as_a_script(content, path):
+    """An archive with code in it, as torch.jit saves them, beside the pickle."""
+    torch.save(content, path)
+    with zipfile.ZipFile(path, "a") as archive:
+        top = archive.namelist()[0].split("/")[0]
+        archive.writestr(f"{top}/constants.pkl", pickle.dumps(()))
+        archive.writestr(f"{top}/code/__torch__.py", "import os\n")
+
+
+CALLS = {
+    "touch": lambda path: Calls(Path.touch, path),
+    "system": lambda path: Calls(os.system, f"touch {path}"),
+    "eval": lambda path: Calls(eval, f"open({str(path)!r}, 'w').close()"),
+    "exec": lambda path: Calls(exec, f"open({str(path)!r}, 'w').close()"),
+    "open": lambda path: Calls(open, str(path), "w"),
+    # What torch itself names in its checkpoints, in places where it does not belong.
+    "rebuilt": lambda path: Calls(
+        torch._utils._rebuild_parameter, Calls(Path.touch, path), False, None
+    ),
+    "state": lambda path: Calls(
+        torch._utils._rebuild_parameter_with_state,
+        torch.zeros(1),
+        False,
+        None,
+        {"x": Calls(Path.touch, path)},
+    ),
+    "load": lambda path: Calls(torch.load, str(path) + ".pt"),
+}
+
+
+def described_anew(store, name):
+    """Write the description that a file would have if it had been saved: the hash is right."""
+    path, content = store.folder / DESCRIPTION, (store.folder / name).read_bytes()
+    record = json.loads(unhashed(path.read_bytes()))
+    record["learner" if "learner" in name else "model"] = hashlib.sha256(content).hexdigest()
+    path.write_bytes(hashed(json.dumps(record).encode()))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("right_hash", [False, True])
+@pytest.mark.parametrize("name", ["step-1.pt", "step-1.learner.pt"])
+@pytest.mark.parametrize("save", [by_torch, by_pickle, by_old_torch, as_a_script])
+@pytest.mark.parametrize("call", CALLS)
+def test_no_code_of_a_checkpoint_is_run(store, tmp_path, name, save, call, right_hash):
+    """Not even if whoever made it has written the right hash into its description."""
+    save({"weight": CALLS[call](tmp_path / "touched")}, store.folder / name)
+    if right_hash:
+        described_anew(store, name)
+        with pytest.raises((pickle.UnpicklingError, RuntimeError)):
+            store.load_checkpoint("step-1")
+    else:
+        assert store.load_checkpoint("step-1") is None
+    assert not (tmp_path / "touched").exists()
+
+
+@pytest.mark.parametrize("call", sorted(CALLS.keys() - {"load"}))
+def test_they_are_hostile_indeed(tmp_path, call):
+    """A reader that trusts them runs them."""
+    content = io.BytesIO(pickle.dumps({"weight": CALLS[call](tmp_path / "touched")}))
+    with suppress(Exception), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pickle.load(content)["weight"].close()
+    assert (tmp_path / "touched").exists()
+
+
+def test_what_a_corrupt_file_held_is_in_quarantine_unchanged(store):
+    path = store.folder / "step-1.pt"
+    flipped(path)
+    damaged = path.read_bytes()
+    assert store.load_checkpoint("step-1") is None
+    [aside] = (store.root / "quarantine").glob("*step-1.pt")
+    assert aside.read_bytes() == damaged

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from probe.errors import InputError
-from scenarios.commands.outcome import TABLES, TIMES
+from probe.tables.run_directory import TABLES, TIMES
 from tests.scenarios.study.toy_study import FINETUNE, RUNS, cells, read, spread, values, written
 
 ACCURACY = {"measure": "accuracy", "head": "single", "feature": "", "depth": ""}

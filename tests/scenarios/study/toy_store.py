@@ -1,4 +1,4 @@
-"""A run directory with two parts and checkpoints in each of two jobs, and what spoils a file."""
+"""A job's folder with two parts and two checkpoints, made by hand, and what spoils a file."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import torch
 
 from probe.metrics.counts import Counts
 from probe.training.costs import Cost
-from scenarios.study.quarantine import notes
-from scenarios.study.store import Measurement, Spent, Store
+from scenarios.study.measurement import Measurement, Spent
+from scenarios.study.store import Store, quarantine_notes
 
 JOB, OTHER_JOB = "er.order-0.seed-0", "er.order-1.seed-0"
+RECORD = {"version": 1, "training": {"epochs": 1}}
 TABLE = np.array([[41, 3], [7, 2**40]])
 COST = Cost.of_tensor(torch.tensor([1, 2, 0, 4, 2**60, 2**60 + 1, 5]))
 COUNTS = {
@@ -28,32 +29,27 @@ MODEL = {"weight": torch.tensor([[0.5, -0.0], [1e-30, torch.pi]]), "steps": torc
 LEARNER = {"memory.y": torch.tensor([1, 2], dtype=torch.int64)}
 
 
-def filled(root: Path, identity: str = "identity") -> Store:
-    root.mkdir()
-    store = Store(root, identity)
-    for k, job in enumerate((JOB, OTHER_JOB)):
-        for part in ("step-1", "step-2"):
-            other = Measurement(counts=dict.fromkeys(COUNTS, (Counts(TABLE + k),)))
-            store.write(job, part, MEASURED if job == JOB else other)
-            model = {name: tensor * (k + 1) for name, tensor in MODEL.items()}
-            model["part"] = torch.tensor(int(part[-1]))
-            store.save_checkpoint(job, part, model, LEARNER)
+def filled(root: Path, job: str = JOB, record=RECORD) -> Store:
+    """Return a job's store with `step-1` and `step-2` in it; the model tells whose it is."""
+    root.mkdir(exist_ok=True)
+    store = Store(root, job, record, "code")
+    for k, part in enumerate(("step-1", "step-2"), 1):
+        store.write(part, MEASURED)
+        own = torch.tensor([k, len(job), *job.encode(), record["training"]["epochs"]])
+        store.save_checkpoint(part, {**MODEL, "own": own}, LEARNER)
     return store
-
-
-def path_of(store: Store, name: str, job: str = JOB) -> Path:
-    return store.root / "jobs" / job / name
 
 
 def assert_set_aside(store: Store, *names: str) -> None:
     """Check that these files and no others are in quarantine, each with its note."""
-    kept = {path.name for path in (store.root / "quarantine").iterdir()}
-    assert kept == {f"{JOB}.{name}{end}" for name in names for end in ("", ".txt")}
-    said = notes(store.root)
+    aside = {path.name for path in (store.root / "quarantine").iterdir()}
+    folder = store.folder.relative_to(store.root / "jobs")
+    assert aside == {f"{'.'.join(folder.parts)}.{n}{end}" for n in names for end in ("", ".txt")}
+    said = quarantine_notes(store.root)
     assert len(said) == len(names)
     for name in names:
-        assert not os.path.lexists(path_of(store, name))
-        assert any(note.startswith(f"jobs/{JOB}/{name}: ") for note in said)
+        assert not (store.folder / name).exists()
+        assert any(note.startswith(f"jobs/{folder}/{name}: ") for note in said)
 
 
 def truncated(path: Path) -> None:
@@ -72,57 +68,38 @@ def lengthened(path: Path) -> None:
     path.write_bytes(path.read_bytes() + b"\n")
 
 
+def flipped(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
 def made_a_folder(path: Path) -> None:
     path.unlink()
     path.mkdir()
     (path / "inside").write_text("")
 
 
-def made_a_pipe(path: Path) -> None:
-    path.unlink()
-    os.mkfifo(path)
+def replaced_by(other: Path) -> Callable[[Path], None]:
+    """A whole and valid file, that of another part, job or fingerprint."""
+    return lambda path: shutil.copy(other, path)
 
 
-def made_a_link(path: Path) -> None:
-    """Its target, elsewhere, is the valid file itself."""
-    path.rename(path.parents[3] / f"elsewhere-{path.name}")
-    path.symlink_to(path.parents[3] / f"elsewhere-{path.name}")
+SPOILT = [truncated, cut_in_half, emptied, lengthened, flipped, made_a_folder]
 
 
-def made_a_link_to_nothing(path: Path) -> None:
-    path.unlink()
-    path.symlink_to("nowhere")
+def damaged_versions(whole: bytes, step: int) -> list[bytes]:
+    """Return a file's content with one bit flipped, and cut off, at every `step`-th byte."""
+    at = range(0, len(whole), step)
+    bits = [whole[:k] + bytes([whole[k] ^ 1 << k % 8]) + whole[k + 1 :] for k in at]
+    return bits + [whole[:k] for k in at]
 
 
-def made_a_loop(path: Path) -> None:
-    path.unlink()
-    path.symlink_to(path)
-
-
-def made_huge(path: Path) -> None:
-    """A hundred times the memory of any machine that runs tests, with nothing in it."""
-    os.truncate(path, 2**44 - 2**20)
-
-
-def made_huge_with_its_end(path: Path) -> None:
-    """As above, but it ends as the file did."""
-    end = path.read_bytes()[-1000:]
-    os.truncate(path, 2**36)
-    with path.open("ab") as file:
-        file.write(end)
-
-
-def swapped_with(name: str, job: str = JOB) -> Callable[[Path], None]:
-    """A whole and valid file, that of another part or job."""
-
-    def swap(path: Path) -> None:
-        shutil.copy(path.parents[1] / job / name, path)
-
-    swap.__name__ = f"swapped_with_{job}/{name}"
-    return swap
-
-
-SPOILT = [
-    *(truncated, cut_in_half, emptied, lengthened, made_a_folder, made_a_pipe, made_a_link),
-    *(made_a_link_to_nothing, made_a_loop, made_huge),
-]
+def contents(folder: Path) -> dict[str, tuple[int, int, bytes]]:
+    """Return inode, time of change and bytes of each file below a folder, but locks."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name != "lock")
+    return {
+        str(path.relative_to(folder)): (os.stat(path).st_ino, os.stat(path).st_mtime_ns, data)
+        for path in files
+        if (data := path.read_bytes()) is not None
+    }

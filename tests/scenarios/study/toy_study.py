@@ -5,12 +5,13 @@ import csv
 import numpy as np
 
 from probe.metrics.counts import Counts
+from probe.tables.run_directory import TABLES
 from probe.training.costs import Cost
-from scenarios.commands.outcome import TABLES
-from scenarios.study.identity import Identity
-from scenarios.study.job import jobs_of, parts_of
-from scenarios.study.reading import check_study
-from scenarios.study.store import Measurement, Spent, Store
+from scenarios.study.fingerprint import Setup
+from scenarios.study.jobs import jobs_of, parts_of
+from scenarios.study.measurement import Measurement, Spent
+from scenarios.study.run_directory import store_of
+from scenarios.study.source import check_study
 from scenarios.study.tables import write_tables
 
 TASKS = (("0-1", (0, 1)), ("2-3", (2, 3)))
@@ -74,13 +75,13 @@ def written(root, learners, without=(), multi=None, costs=True, report=None):
         "report": report or {},
     }
     study = check_study(raw, "toy")
-    identity = Identity(study=study, tasks=TASKS, data="", device="cpu", torch="")
+    setup = Setup(study=study, tasks=TASKS, data="", device="cpu", torch="")
     for job in jobs_of(study, len(TASKS)):
-        store = Store(root, identity.of(job))
+        store = store_of(setup, root, job)
         for part in parts_of(study, job):
             if (job.learner, job.order, job.seed, part) not in without:
-                store.write(job.name, part, measured(job, part, multi or RUNS, costs))
-    write_tables(identity, root)
+                store.write(part, measured(job, part, multi or RUNS, costs))
+    write_tables(setup, root)
     return {name.removesuffix(".csv"): read(root / name) for name in TABLES}
 
 

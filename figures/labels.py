@@ -1,0 +1,82 @@
+"""Texts of figures: names cut to the room there is, and notes on seeds and heads."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+
+from probe.tables.rows import MetricRow, Row, SummaryRow
+
+
+def shortened(names: Sequence[str], width: int = 24) -> list[str]:
+    """Cut the first parts off dotted names of more than `width` characters, if all stay apart.
+
+    >>> shortened(["stem", "backbone.features.denseblock1.denselayer2.conv1"])
+    ['stem', '…denselayer2.conv1']
+    """
+    short = [name if len(name) <= width else _end(name, width) for name in names]
+    return short if len(set(short)) == len(names) else list(names)
+
+
+def folded(name: str, width: int = 22) -> str:
+    """Break a name after one of `._- ` where a line would grow longer than `width` characters.
+
+    >>> folded("features.denseblock3.conv2")
+    'features.denseblock3.\\nconv2'
+    """
+    lines = [""]
+    for part in re.findall(r"[^._ -]*[._ -]?", name):
+        if lines[-1] and len(lines[-1] + part) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names in one line; of more than three the first two, and the number of the others.
+
+    >>> listed(["Finetune", "EWC"]), listed(["Finetune", "EWC", "SI", "GEM"])
+    ('Finetune, EWC', 'Finetune, EWC and 2 more')
+    """
+    all_names = list(names)
+    shown, rest = all_names[:2], len(all_names) - 2
+    return ", ".join(all_names) if rest < 2 else f"{', '.join(shown)} and {rest} more"
+
+
+def with_head(text: str, rows: Iterable[Row | MetricRow]) -> str:
+    """Add to a text which outputs compete in these rows, unless it is those of all seen classes.
+
+    rows: of one head; those of an empty head do not count.
+
+    >>> row = MetricRow(learner="er", paper="gem", metric="acc", head="multi", mean=0.9, std=0.01,
+    ...                 seeds=3)
+    >>> with_head("Accuracy (%)", [row])
+    'Accuracy (%), multi-head'
+    """
+    head = next((row.head for row in rows if row.head), "")
+    return text + {"multi": ", multi-head", "all": ", over all outputs"}.get(head, "")
+
+
+def over_seeds(rows: Iterable[SummaryRow | MetricRow], *, bars: bool = True) -> str:
+    """Say what the points of a figure are and, with `bars`, what its error bars are.
+
+    >>> row = SummaryRow(learner="er", feature="conv1", depth=1, measure="pra", place=None,
+    ...                  mean=0.9, std=0.01, seeds=3)
+    >>> over_seeds([row]), over_seeds([row], bars=False)
+    ('Mean ± standard deviation over 3 seeds', 'Mean over 3 seeds')
+    """
+    table = list(rows)
+    least, most = min(row.seeds for row in table), max(row.seeds for row in table)
+    if most == 1:
+        return "One seed"
+    spread = bars and not all(math.isnan(row.std) for row in table)
+    number = str(most) if least == most else f"{least} to {most}"
+    return f"Mean{' ± standard deviation' if spread else ''} over {number} seeds"
+
+
+def _end(name: str, width: int) -> str:
+    """Return the longest end of a dotted name that fits, else its last part, after `…`."""
+    parts = name.split(".")
+    ends = ["…" + ".".join(parts[k:]) for k in range(1, len(parts))]
+    return next((end for end in ends if len(end) <= width), (ends or [name])[-1])

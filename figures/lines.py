@@ -1,0 +1,171 @@
+"""Lines, markers and error bars of learners, and the legend that names them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from numpy.typing import ArrayLike
+
+from figures.appearance import Appearance, Appearances, Marker
+from figures.layout import ticks
+from probe.tables.rows import MetricRow, SummaryRow
+
+
+def plot_means(
+    axes: Axes,
+    appearance: Appearance,
+    x: Sequence[float],
+    rows: Sequence[SummaryRow | MetricRow],
+    *,
+    x_bars: Sequence[float] = (),
+    scale: float = 100,
+    joined: bool = True,
+) -> None:
+    """Draw the rows' means at x, with bars of one standard deviation either way.
+
+    A row of a single seed has no bar. x_bars: how far bars along x reach either way, none by
+    default; scale: what the means are multiplied by, 100 = fractions in percent; joined: whether a
+    line runs through the markers.
+    """
+    means, bars = [scale * row.mean for row in rows], [scale * row.std for row in rows]
+    # matplotlib leaves out a bar of NaN, but not the caps of bars that are all NaN.
+    xerr, yerr = (None if np.isnan(each).all() else np.asarray(each) for each in (x_bars, bars))
+    color, thin = appearance.color, 0.9
+    drawn = axes.errorbar(x, means, yerr, xerr, color=color, elinewidth=thin, capthick=thin)
+    dress(drawn.lines[0], appearance, joined=joined)
+
+
+def plot_groups(
+    axes: Axes,
+    appearances: Appearances,
+    groups: Sequence[Mapping[str, MetricRow]],
+    *,
+    most: float,
+    span: float,
+    scale: float = 100,
+) -> None:
+    """Draw groups of markers at x = 0, 1, ..., side by side within each, with lines between them.
+
+    groups: the rows of each by name, which has its offset in all of them, see `dodges`.
+    """
+    offsets = dodges(len(appearances), most, span)
+    for (name, appearance), offset in zip(appearances.items(), offsets, strict=True):
+        own = {k + offset: group[name] for k, group in enumerate(groups) if name in group}
+        plot_means(axes, appearance, list(own), list(own.values()), scale=scale, joined=False)
+    axes.set_xlim(-0.5, len(groups) - 0.5)
+    for k in range(1, len(groups)):
+        axes.axvline(k - 0.5, color="0.8", linewidth=0.6, zorder=0)
+
+
+def plot_course(axes: Axes, appearance: Appearance, steps: range, values: ArrayLike) -> None:
+    """Draw fractions over steps, in percent, with a marker at the first step and at each tick.
+
+    values: one for each step, NaN = a gap in the line.
+    """
+    marked = ticks(1, steps[-1])
+    (line,) = axes.plot(steps, 100 * np.asarray(values))
+    dress(line, appearance, size=3.6)
+    line.set(linewidth=1, markevery=[i for i, k in enumerate(steps) if not i or k in marked])
+
+
+def dress(
+    line: Line2D, appearance: Appearance, *, size: float = 4.6, joined: bool = True
+) -> Line2D:
+    """Give a line its appearance and return it.
+
+    size: of its markers, in points; joined: whether a line runs through them.
+    """
+    color, filled = appearance.color, appearance.filled
+    line.set(
+        color=color,
+        linestyle=appearance.line if joined else "none",
+        marker=appearance.marker,
+        markersize=size * _AS_LARGE.get(appearance.marker, 1.0) * (1 if filled else 0.85),
+        markerfacecolor=color if filled else "white",
+        markeredgecolor="white" if filled else color,  # to stand out against others
+        markeredgewidth=0.4 if filled else 1.0,
+    )
+    return line
+
+
+def dodges(count: int, most: float = 0.08, span: float = 0.5) -> list[float]:
+    """Return offsets along x that keep the bars of `count` learners apart, symmetric about 0.
+
+    They are `most` apart, or less where all of them would take more than `span`.
+    """
+    step = min(most, span / count)
+    return [step * (k - (count - 1) / 2) for k in range(count)]
+
+
+def legend_above(
+    figure: Figure,
+    entries: Iterable[Appearance | Line2D | Patch],
+    title: str = "",
+    *,
+    joined: bool = True,
+) -> None:
+    """Put a legend above all panels, in as few rows as the figure's width allows, filled evenly.
+
+    entries: what it names; an `Appearance` is shown as a marker on a piece of its line, or without
+    `joined` as the marker alone. The figure grows by the legend's height.
+    """
+    keys = [
+        dress(Line2D([], [], label=each.label), each, joined=joined)
+        if isinstance(each, Appearance)
+        else each
+        for each in entries
+    ]
+    length = None if any(key.get_linestyle() != "None" for key in keys) else 1
+    for columns in dict.fromkeys(math.ceil(len(keys) / rows) for rows in range(1, len(keys) + 1)):
+        legend = figure.legend(
+            handles=keys,
+            ncols=columns,
+            loc="outside upper center",
+            title=title or None,
+            handlelength=length,
+        )
+        size = legend.get_window_extent()
+        if columns == 1 or size.width < 0.97 * figure.bbox.width:
+            break
+        legend.remove()
+    wide, high = figure.get_size_inches()
+    figure.set_size_inches(wide, high + size.height / figure.dpi)
+
+
+def color_bar(
+    figure: Figure,
+    grid: Sequence[Axes],
+    image: ScalarMappable,
+    label: str,
+    ticks: Sequence[float],
+    size: tuple[float, float],
+) -> None:
+    """Put a thin color bar above all panels. size: width and height of all of them, in inches."""
+    length = min(size[0], 2.5)
+    bar = figure.colorbar(
+        image,
+        ax=list(grid),
+        location="top",
+        shrink=length / size[0],
+        aspect=length / 0.08,
+        pad=0.06 / size[1],
+        label=label,
+        ticks=list(ticks),
+        format="%g",
+    )
+    bar.outline.set_visible(False)
+
+
+# What makes filled markers of one size look equally large; open ones look larger by their edge.
+_AS_LARGE: dict[Marker, float] = {
+    **{"D": 0.85, "h": 1.1, "P": 1.2, "X": 1.2, "*": 1.5, ".": 1.3},
+    **dict.fromkeys([(4, 1, 0), (4, 1, 45), (6, 1, 0)], 1.5),
+    **dict.fromkeys("^v<>", 1.15),
+}

@@ -1,0 +1,60 @@
+"""Symmetric uncertainty of every two features of data sets, side by side (Kemker 2018, fig. S4).
+
+Not a figure of a study: `probe redundancy` draws it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.colors import PowerNorm
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+
+from figures import labels, layout, lines, style
+from probe.redundancy.table import Redundancy
+
+MOST_ACROSS = 3
+"""So many data sets are drawn side by side."""
+
+
+@style.house_style()
+def draw(tables: Sequence[Redundancy]) -> Figure:
+    """Draw the SU matrix of each data set as a heat map, with one color bar for all.
+
+    Features are numbered from 0; the first is at the top left. Bright is redundant; the colors go
+    by the square root of SU, as most values are small. What is dark on the diagonal too is a
+    feature in a single bin. Each title gives the number of non-redundant features.
+    """
+    columns = layout.balanced(len(tables), MOST_ACROSS)
+    side = {1: 2.5, 2: 2.6, 3: 1.7}[columns]
+    methods = dict.fromkeys(table.discretization for table in tables)
+    figure, grid = layout.panels(len(tables), MOST_ACROSS, share_y=False)
+    figure.set_layout_engine("constrained", hspace=0.06)
+    for axes, table in zip(grid, tables, strict=True):
+        image = _heat_map(axes, table)
+        axes.set_title(f"{labels.folded(table.data)}\n{_count(table, columns)}")
+    label = f"Symmetric uncertainty ({', '.join(methods)})"
+    size = (side * columns, side * len(grid) / columns)
+    lines.color_bar(figure, grid, image, label, [0, 0.05, 0.2, 0.5, 1], size)
+    layout.fit(figure, grid, ("Feature", "Feature"), height=side, width=side)
+    return figure
+
+
+def _count(table: Redundancy, columns: int) -> str:
+    D, selected = len(table.bins), len(table.selected)
+    gap = "\n" if columns == MOST_ACROSS else " "
+    return f"{selected} of {D:,} non-redundant{gap}({100 * selected / D:.1f} %)"
+
+
+def _heat_map(axes: Axes, table: Redundancy) -> AxesImage:
+    # An image, not a mesh: in a vector file a mesh of D x D cells takes hundreds of megabytes.
+    image = axes.imshow(table.between, cmap="viridis", norm=PowerNorm(0.5, vmin=0, vmax=1))
+    marks = layout.ticks(0, len(table.bins) - 1)
+    axes.set_xticks(marks)
+    axes.set_yticks(marks)
+    axes.tick_params(length=2)
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
+    return image

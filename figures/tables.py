@@ -1,0 +1,163 @@
+"""The tables of a study as its figures draw them: under one head, with names fit for print."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from operator import attrgetter
+from pathlib import Path
+
+from figures.appearance import distinct
+from probe.errors import InputError
+from probe.metrics.matrix import AccuracyMatrix
+from probe.tables.rows import (
+    MOST,
+    AnyRow,
+    Cells,
+    LearnerRow,
+    MetricRow,
+    Row,
+    SummaryRow,
+    TimeRow,
+    read_table,
+)
+from probe.tables.summary import mean_accuracies
+
+OFFLINE = "offline"
+"""The learner that sees all tasks at once: a level to compare with, not a continual learner."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tables:
+    """What a study has measured: a field for each of its tables, with the name of the file.
+
+    rows: those of measure `accuracy` alone, the cells of R; no figure draws others from there.
+    rows, metrics: of several heads (sets of outputs that compete) only the main one, which is the
+    first in the table.
+    """
+
+    rows: Sequence[Row] = ()
+    summary: Sequence[SummaryRow] = ()
+    metrics: Sequence[MetricRow] = ()
+    learners: Sequence[LearnerRow] = ()
+    times: Sequence[TimeRow] = ()
+
+    @classmethod
+    def read(cls, run_directory: Path) -> Tables:
+        """Read the tables of a run directory; `times.csv` may be missing, as in old ones.
+
+        Raises InputError if another table is missing, or if one cannot be read.
+        """
+        times = run_directory / "times.csv"
+        of_main_head = _main_head()
+        return cls(
+            rows=_read(
+                run_directory / "rows.csv",
+                Row,
+                lambda cells: cells["measure"] == "accuracy" and of_main_head(cells),
+            ),
+            summary=_read(run_directory / "summary.csv", SummaryRow),
+            metrics=_read(run_directory / "metrics.csv", MetricRow, _main_head()),
+            learners=_read(run_directory / "learners.csv", LearnerRow),
+            times=_read(times, TimeRow) if times.exists() else [],
+        )
+
+    @cached_property
+    def matrices(self) -> dict[str, AccuracyMatrix]:
+        """R of each continual learner, (T+1, T): the mean over seeds of the means over orders."""
+        found = mean_accuracies(self.rows)
+        found.pop(OFFLINE, None)
+        return found
+
+    @property
+    def crowded(self) -> bool:
+        """Whether there are more learners than appearances, as in a large sweep of settings.
+
+        Figures in which only a legend tells the learners apart are then not drawn.
+        """
+        return not distinct(row.learner for row in self.learners)
+
+    def metric(self, paper: str, name: str) -> dict[str, MetricRow]:
+        """Return the rows of one metric by learner, in the order of the table.
+
+        paper: whose metric it is, as in the column of that name, "kemker" for example.
+        """
+        return {r.learner: r for r in self.metrics if (r.paper, r.metric) == (paper, name)}
+
+    def by_bracket(self, paper: str, name: str) -> dict[str, dict[str, MetricRow]]:
+        """Return the rows of name[...] by what stands in the brackets and by learner.
+
+        Both in the order of the table.
+
+        >>> rows = [MetricRow(learner="er", paper="chaudhry", metric=f"forgetting[{k}]", head="",
+        ...                   mean=0.1, std=0.01, seeds=3) for k in (2, 3)]
+        >>> list(Tables(metrics=rows).by_bracket("chaudhry", "forgetting"))
+        ['2', '3']
+        """
+        found: defaultdict[str, dict[str, MetricRow]] = defaultdict(dict)
+        for row in self.metrics:
+            match = re.fullmatch(rf"{name}\[(.+)\]", row.metric) if row.paper == paper else None
+            if match:
+                found[match[1]][row.learner] = row
+        return dict(found)
+
+    def by_number(self, paper: str, name: str) -> dict[int, dict[str, MetricRow]]:
+        """Return the rows of name[1], name[2], ... by that number, ascending, and by learner.
+
+        Raises InputError for brackets without a whole number from 1 to MOST.
+        """
+        found = self.by_bracket(paper, name)
+        for number in found:
+            if not re.fullmatch("[1-9][0-9]{0,5}", number) or int(number) > MOST:
+                raise InputError(
+                    f"the metric {name}[{number[:40]}] needs a whole number from 1 to {MOST} in "
+                    f"brackets: write the tables again with `probe run`"
+                )
+        return {int(number): found[number] for number in sorted(found, key=int)}
+
+    def after_last_task(self, name: str) -> tuple[int, dict[str, MetricRow]]:
+        """Return T, the most tasks learned, and the rows of name[T] (Chaudhry 2018) by learner.
+
+        T is 0, and there are no rows, where the metric was not measured. Raises InputError for a T
+        that is no number.
+        """
+        found = self.by_number("chaudhry", name)
+        T = max(found, default=0)
+        return T, found.get(T, {})
+
+
+def continual(rows: Iterable[SummaryRow | MetricRow]) -> list[str]:
+    """Return the learners of a table without Offline, in order of first appearance."""
+    return [name for name in dict.fromkeys(row.learner for row in rows) if name != OFFLINE]
+
+
+def _main_head() -> Callable[[Cells], bool]:
+    """Return a filter for the lines of one table: keep the head that comes first, and no head."""
+    main = ""
+
+    def kept(cells: Cells) -> bool:
+        nonlocal main
+        main = main or cells["head"]
+        return cells["head"] in ("", main)
+
+    return kept
+
+
+def _read(
+    path: Path, kind: type[AnyRow], wanted: Callable[[Cells], bool] = lambda _: True
+) -> list[AnyRow]:
+    """Read a table, and let every name in it be drawn as it is.
+
+    matplotlib sets a text between two dollar signs as a formula; a backslash makes them plain.
+    """
+    texts = [field.name for field in fields(kind) if field.type == "str"]
+    named = attrgetter(*texts)
+    return [
+        replace(row, **{name: getattr(row, name).replace("$", r"\$") for name in texts})
+        if "$" in "".join(named(row))
+        else row
+        for row in read_table(path, kind, wanted)
+    ]

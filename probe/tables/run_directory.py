@@ -1,0 +1,7 @@
+"""The names of the tables that a study writes into its run directory."""
+
+TABLES = ("rows.csv", "summary.csv", "metrics.csv", "learners.csv", "costs.csv")
+"""By file name; the same study gives the same bytes."""
+
+TIMES = "times.csv"
+"""A further one: how long each task took, which no two runs have the same."""

@@ -1,0 +1,139 @@
+"""What the command line shows of a study at its end: tables of results, and the files written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from probe.tables.rows import MetricRow, SummaryRow, TimeRow, read_table
+from probe.tables.summary import training_seconds
+from scenarios.commands.terminal import printable
+
+_Value = tuple[float, float]  # mean and standard deviation
+
+
+def show_outcome(console: Console, root: Path, omegas: bool, files: Iterable[str]) -> None:
+    """Print the results in the tables of a run directory, then the paths of files there.
+
+    omegas: whether to print Kemker's metrics too; files: by name within the run directory.
+    """
+    metrics = read_table(root / "metrics.csv", MetricRow)
+    show_results(console, read_table(root / "summary.csv", SummaryRow), metrics)
+    if omegas:
+        show_omegas(console, metrics, read_table(root / "times.csv", TimeRow))
+    for name in files:
+        console.print(printable(str(root / name)), markup=False, soft_wrap=True)
+
+
+def show_results(
+    console: Console, summary: Sequence[SummaryRow], metrics: Sequence[MetricRow]
+) -> None:
+    """Print a line for each learner, in %: PRA behind each feature, and A and F.
+
+    Learners that share a network share a table. A and F are Chaudhry 2018's average accuracy and
+    forgetting after the last task, under the main head, which is the first in the metrics. Of a
+    study that retrains nothing there is no PRA.
+    """
+    seeds = max((row.seeds for row in summary), default=0)
+    main = _main_head(metrics)
+    networks = _by_features(summary)
+    last = f"average accuracy A and forgetting F after the last task ({main}-head)"
+    what = f"Partial Retrain Accuracy, {last}" if any(networks) else f"A{last[1:]}"
+    over = f"mean±std over {seeds} seeds" if seeds > 1 else "one seed"
+    console.print(printable(f"{what}, in %: {over}"), markup=False)
+    a, f = (_after_the_last(metrics, m, main) for m in ("average_accuracy[", "forgetting["))
+    pra = {(r.learner, r.feature): (r.mean, r.std) for r in summary if r.measure == "pra"}
+    for features, learners in networks.items():
+        table = _table(["learner", *features, "A", "F"])
+        # Many features fit into 80 columns with the deviation below the mean.
+        between = "\n±" if len(features) > 4 else "±"
+        for learner in learners:
+            behind = [pra.get((learner, feature)) for feature in features]
+            values = [*behind, a.get(learner), f.get(learner)]
+            table.add_row(_plain(learner), *(_cell(value, between) for value in values))
+        console.print(table)
+
+
+def show_omegas(console: Console, metrics: Sequence[MetricRow], times: Sequence[TimeRow]) -> None:
+    """Print Kemker 2018's table: the Omegas under the main head, model size and training time.
+
+    Where the metrics have the Omegas by what was learned first, a table for each of these.
+    """
+    main = _main_head(metrics)
+    title = printable(f"Kemker's Omegas ({main}-head), model size, training time of a run")
+    console.print(title, markup=False)
+    own = {(r.learner, r.metric): (r.mean, r.std) for r in metrics if r.head in ("", main)}
+    seconds = training_seconds(times)
+    by_first = (r.metric for r in metrics if r.metric.startswith("omega_new["))
+    for first in dict.fromkeys(name.removeprefix("omega_new") for name in by_first) or [""]:
+        if first:
+            console.print(printable(first.strip("[]")), markup=False, highlight=False)
+        table = _table(["learner", "base", "new", "all", "MB", "seconds"])
+        for learner in dict.fromkeys(r.learner for r in metrics if r.metric == "omega_new"):
+            omegas = [own.get((learner, f"omega_{of}{first}")) for of in ("base", "new", "all")]
+            size, spent = own.get((learner, "model_size_mb")), seconds.get(learner)
+            table.add_row(
+                _plain(learner),
+                *(_cell(value, scale=1, digits=3) for value in omegas),
+                _cell(size and (size[0], math.nan), scale=1, digits=2),
+                _cell(None if spent is None else (spent, math.nan), scale=1),
+            )
+        console.print(table)
+
+
+def _by_features(summary: Sequence[SummaryRow]) -> dict[tuple[str, ...], list[str]]:
+    """Return the learners by the features of their network, in order of depth.
+
+    A learner that retrains none, as Offline, is listed with the first network; () = nobody does.
+    """
+    own: dict[str, dict[int, str]] = {}
+    for row in summary:
+        if row.measure == "pra":
+            own.setdefault(row.learner, {})[row.depth] = row.feature
+    features = {
+        learner: tuple(named[depth] for depth in sorted(named)) if len(named) > 1 else ()
+        for learner, named in own.items()
+    }
+    first = next(filter(None, features.values()), ())
+    networks: dict[tuple[str, ...], list[str]] = {}
+    for learner, named in features.items():
+        networks.setdefault(named or first, []).append(learner)
+    return networks
+
+
+def _main_head(metrics: Iterable[MetricRow]) -> str:
+    return next((row.head for row in metrics if row.head), "single")
+
+
+def _after_the_last(metrics: Iterable[MetricRow], name: str, head: str) -> dict[str, _Value]:
+    # They come in order of k: what stays is the value after the last task.
+    own = (row for row in metrics if row.metric.startswith(name) and row.head == head)
+    return {row.learner: (row.mean, row.std) for row in own}
+
+
+def _table(columns: Iterable[str]) -> Table:
+    """Return an empty table: names in the first column, numbers in the others."""
+    table = Table(box=SIMPLE, padding=(0, 1))
+    for column in columns:
+        table.add_column(_plain(column), justify="right", no_wrap=True)
+    table.columns[0].justify = "left"
+    return table
+
+
+def _plain(name: str) -> Text:
+    """Return a name as a cell that shows it as it is; rich would read a string as markup."""
+    return Text(printable(name))
+
+
+def _cell(value: _Value | None, between: str = "±", scale: int = 100, digits: int = 1) -> str:
+    """Return mean and deviation, if there is one, or a dash for what was not measured."""
+    if value is None:
+        return "-"
+    mean, std = (f"{scale * number:.{digits}f}" for number in value)
+    return mean if math.isnan(value[1]) else f"{mean}{between}{std}"

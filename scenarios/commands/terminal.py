@@ -1,0 +1,74 @@
+"""Printing: safe for the terminal, in any encoding, and whether or not anybody reads it."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+READER_GONE = 141
+"""Exit code of a process whose output nobody reads any more, as if SIGPIPE had ended it."""
+
+
+def printable(text: str) -> str:
+    r"""Return a text with every character that a terminal would obey, or not show, as its escape.
+
+    A name or a note that was read from a file could otherwise move the cursor, recolor the screen
+    or turn the direction of reading.
+
+    >>> print(printable("er\x1b[2J \u202eexe"))
+    er\x1b[2J \u202eexe
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+@contextmanager
+def printed() -> Iterator[None]:
+    """Print any characters within the block, and have written all of them by its end.
+
+    A character that the encoding of standard output lacks is written as its escape, which is how
+    Python writes to standard error. Raises BrokenPipeError if the reader is gone (`probe list |
+    head -1`), and another OSError if the disk is full. What could not be written is thrown away:
+    Python would try again when the process ends, complain, and change the exit code.
+    """
+    out = sys.stdout
+    errors = out.errors if isinstance(out, io.TextIOWrapper) else None
+    _set_errors(out, "backslashreplace")
+    try:
+        yield
+        # None if the process was started without standard output.
+        if out:
+            out.flush()
+    finally:
+        _flush_or_discard(out)
+        _flush_or_discard(sys.stderr)
+        _set_errors(out, errors)
+
+
+def say(sentence: str) -> None:
+    """Print a sentence on standard error; do nothing if that cannot be written to."""
+    try:
+        if sys.stderr:
+            print(sentence, file=sys.stderr, flush=True)
+    except OSError:
+        _flush_or_discard(sys.stderr)
+
+
+def _set_errors(stream: TextIO, errors: str | None) -> None:
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors=errors)
+
+
+def _flush_or_discard(stream: TextIO) -> None:
+    """Write what a stream still holds, or throw it away with all that follows."""
+    try:
+        if stream:
+            stream.flush()
+    except OSError:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), stream.fileno())

@@ -1,0 +1,263 @@
+"""Features of images: what a pretrained network makes of a folder of them, as a feature file.
+
+The work of `probe features`. torchvision is imported in functions: it takes seconds.
+"""
+
+from __future__ import annotations
+
+import warnings
+import zipfile
+from collections.abc import Callable
+from difflib import get_close_matches
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.progress import track
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+
+from probe.errors import InputError, unknown
+from probe.examples import Examples
+from probe.seeding import global_stream, stream
+from probe.training.penultimate import penultimate
+from scenarios.data.feature_files import SUFFIX, Features, write_features
+from scenarios.environment import variable
+
+_BATCH = 32  # images
+_FEW = 8  # names to choose from
+_WEIGHTS_ONLY = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"  # an environment variable of torch's
+# Those without a dense layer at the end, those whose weights need the input scaled otherwise, and
+# one that without its own weights takes images of another size than they do.
+_OTHERS = ("squeezenet", "googlenet", "inception", "vit_h_14")
+
+
+def write_features_of_images(
+    folder: Path, network: str, weights: str, out: Path, device: torch.device
+) -> None:
+    """Write the features of a folder of images to a feature file, and print what was written.
+
+    The arguments are those of `features_of_images`. Raises InputError for whatever of them cannot
+    be used, before images are read where it can be known then.
+    """
+    if out.suffix != SUFFIX or not out.parent.is_dir():
+        raise InputError(
+            f"features are written to a file NAME{SUFFIX} in a folder that exists, got {out}: "
+            f"choose another --out"
+        )
+    found = features_of_images(folder, network, weights, device)
+    write_features(out, found.train, found.test, found.class_names)
+    print(
+        f"{out}: {found.train.x.shape[1]} features of {len(found.train)} training and "
+        f"{len(found.test)} test images of {len(found.class_names)} classes"
+    )
+
+
+def features_of_images(folder: Path, network: str, weights: str, device: torch.device) -> Features:
+    """Return the features (N, D) of images: the inputs of a network's last dense layer.
+
+    folder: holds train/CLASS/* and test/CLASS/*; classes are numbered in the order of their
+    folders' names, which become the class names. network: one of `network_names`, in eval mode;
+    resnet50 gives 2,048 features (Kemker 2018's of CUB-200). Images are prepared as torchvision's
+    own weights of that network ask for. weights: see `load_network`. Raises InputError for whatever
+    of these cannot be used.
+    """
+    known = network_names()
+    if network not in known:
+        near = get_close_matches(network, known, _FEW, cutoff=0)
+        raise unknown("network of torchvision", network, near)
+    train, test = (_images(folder / half, network) for half in ("train", "test"))
+    _check_classes(folder, set(train.classes), set(test.classes))
+    model = load_network(network, weights).to(device)
+    return Features(
+        train=_examples(model, train, "train", device),
+        test=_examples(model, test, "test", device),
+        class_names=tuple(train.classes),
+    )
+
+
+def network_names() -> list[str]:
+    """Return torchvision's classification networks that end in a dense layer.
+
+    Those are left out that take other inputs with their own weights than without.
+    """
+    from torchvision import models
+
+    names = models.list_models(module=models)
+    return [name for name in names if not name.startswith(_OTHERS)]
+
+
+def load_network(name: str, weights: str) -> nn.Module:
+    """Return a torchvision network in eval mode, on the CPU.
+
+    weights: `default`, torchvision's own, which it downloads unless it has them; `random`, fresh
+    ones from a fixed seed, for trying out; or a file with a state dict of that network, trained on
+    any number of classes. Raises InputError if they cannot be had or do not fit.
+    """
+    from torchvision import models
+
+    if weights == "default":
+        return _downloaded(name).eval()
+    state = None if weights == "random" else _state_dict(Path(weights))
+    # The last weights are those of the last layer: one row for each class.
+    classes = {} if state is None else {"num_classes": len(list(state.values())[-1])}
+    try:
+        # torchvision draws the first weights from the global generator: it is only lent.
+        with global_stream(stream(0, "weights")):
+            model: nn.Module = models.get_model(name, weights=None, **classes)
+        if state is not None:
+            model.load_state_dict(state)
+    except RuntimeError:
+        raise InputError(
+            f"the weights in {weights} are not those of torchvision's {name}: name the network "
+            f"they were trained in"
+        ) from None
+    return model.eval()
+
+
+def _downloaded(name: str) -> nn.Module:
+    """Return a network with torchvision's own weights, from torch's folder or the network."""
+    from torchvision import models
+
+    folder = Path(torch.hub.get_dir(), "checkpoints")
+    _refuse_archive(folder / models.get_model_weights(name).DEFAULT.url.rpartition("/")[2], name)
+    try:
+        # Else torchvision lets torch run a pickle.
+        with variable(_WEIGHTS_ONLY, "1"):
+            model: nn.Module = models.get_model(name, weights="DEFAULT")
+    except (OSError, RuntimeError, HTTPException) as error:
+        raise InputError(
+            f"torchvision cannot fetch its weights of {name} ({error}): give a file with --weights "
+            f"FILE, or put theirs into {folder}"
+        ) from None
+    except Exception as error:
+        # A damaged or hostile file makes torch raise almost anything.
+        raise InputError(
+            f"the file of torchvision's weights of {name} in {folder} holds no weights "
+            f"({type(error).__name__}), and was not run: remove it"
+        ) from None
+    return model
+
+
+def _refuse_archive(path: Path, name: str) -> None:
+    """Raise InputError for an archive of one file, which torch would unpack into its folder."""
+    if not zipfile.is_zipfile(path):
+        return
+    with zipfile.ZipFile(path) as archive:
+        entries = len(archive.infolist())
+    # torch itself writes several: the tensors lie beside the table of their names.
+    if entries < 2:
+        raise InputError(
+            f"the file of torchvision's weights of {name}, {path}, is an archive of a single file, "
+            f"and was not unpacked: remove it"
+        )
+
+
+def _state_dict(path: Path) -> dict[str, Tensor]:
+    """Read a state dict without running anything of its file."""
+    try:
+        with path.open("rb") as file:
+            state = torch.load(file, map_location="cpu", weights_only=True)
+    except OSError as error:
+        raise InputError(
+            f"there is no file of weights {path} ({error.strerror}): give its path, or default or "
+            f"random"
+        ) from None
+    except Exception:
+        # A damaged or hostile file makes torch raise almost anything.
+        raise InputError(
+            f"{path} holds no state dict that can be read without running code of the file: write "
+            f"it with torch.save(model.state_dict(), FILE)"
+        ) from None
+    entries = list(state.items()) if isinstance(state, dict) else []
+    whole = all(isinstance(name, str) and _is_whole(one) for name, one in entries)
+    if not entries or not whole or not entries[-1][1].ndim or not len(entries[-1][1]):
+        raise InputError(
+            f"{path} holds no state dict, tensors by name, but {_contents(state)}: write it with "
+            f"torch.save(model.state_dict(), FILE)"
+        )
+    return dict(entries)
+
+
+def _is_whole(value: object) -> bool:
+    """Whether that is a tensor whose every value is there, not one value shown many times."""
+    if not isinstance(value, Tensor) or value.layout != torch.strided:
+        return False
+    return value.untyped_storage().nbytes() >= value.numel() * value.element_size()
+
+
+def _contents(state: object) -> str:
+    """Say what was found in the place of a state dict."""
+    if not isinstance(state, dict):
+        return type(state).__name__
+    names = [str(name) for name in state]
+    more = ", ..." if len(names) > _FEW else ""
+    return f"a table of {', '.join(names[:_FEW]) or 'nothing'}{more}"
+
+
+def _images(root: Path, network: str) -> Any:
+    """Return torchvision's ImageFolder there, its images prepared for the network."""
+    from torchvision import datasets, models
+
+    prepare: Callable[[Any], Tensor] = models.get_model_weights(network).DEFAULT.transforms()
+    if not root.is_dir():
+        raise InputError(
+            f"there is no folder {root}: give one that holds train/CLASS/* and test/CLASS/*"
+        )
+    try:
+        return datasets.ImageFolder(str(root), prepare, loader=_picture)
+    except FileNotFoundError as error:
+        reason = str(error).partition(". ")[0].rstrip(".")
+        raise InputError(
+            f"{root} is no folder of images by class ({reason}): put the images of each class into "
+            f"a folder of its own"
+        ) from None
+
+
+def _picture(path: str) -> Any:
+    """Return an image of PIL's in RGB; raises InputError for a file that is none, or a huge one."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(path) as image:
+                return image.convert("RGB")
+    except UnidentifiedImageError:
+        reason = "it is of no format that is known"
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        reason = f"it is larger than {Image.MAX_IMAGE_PIXELS:,} pixels"
+    except (OSError, ValueError, SyntaxError, MemoryError) as error:
+        reason = str(error) or type(error).__name__
+    raise InputError(f"{path} cannot be read as an image ({reason}): replace or remove it")
+
+
+def _check_classes(folder: Path, train: set[str], test: set[str]) -> None:
+    """Raise InputError unless both halves have the same classes, two or more."""
+    for half, alone in (("train", train - test), ("test", test - train)):
+        if alone:
+            raise InputError(
+                f"in {folder} only {half} has the classes {', '.join(sorted(alone))}: give train "
+                f"and test the same folders"
+            )
+    if len(train) < 2:
+        raise InputError(
+            f"{folder} has a single class, {min(train)}, of which nothing can be told apart: give "
+            f"two or more"
+        )
+
+
+def _examples(model: nn.Module, images: Any, half: str, device: torch.device) -> Examples:
+    """Return the features (N, D) of N images with their labels, on the CPU; shows how far it is."""
+    console = Console(stderr=True)
+    quiet = not console.is_terminal
+    # Given a generator, it leaves the global one alone.
+    loader = DataLoader(images, batch_size=_BATCH, generator=stream(0, "loader"))
+    rows, labels = [], []
+    with torch.no_grad():
+        for x, y in track(loader, half, console=console, transient=True, disable=quiet):
+            rows.append(penultimate(model, x.to(device)).cpu())
+            labels.append(y)
+    return Examples(torch.cat(rows), torch.cat(labels))

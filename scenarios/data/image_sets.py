@@ -1,0 +1,203 @@
+"""Published image sets: MNIST, SVHN, CIFAR, from files as torchvision lays them out in a folder.
+
+torchvision downloads what is missing, if asked to. It is imported in functions: it takes seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from probe.errors import InputError
+from probe.examples import Examples
+from scenarios.data.image_files import read_cifar, read_idx
+from scenarios.data.npz import Array
+
+# What is raised for downloads that fail, and for files that are cut off or of another format.
+_BROKEN = (RuntimeError, OSError, ValueError, TypeError, EOFError, LookupError, AssertionError)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageSet:
+    """An image set, and how its files are read.
+
+    torchvisions: the name of torchvision's class of it; classes: K; files: below the data folder,
+    of each half.
+    """
+
+    torchvisions: str
+    classes: int
+    files: Mapping[str, tuple[str, ...]]
+
+    def read(self, folder: Path, half: str) -> tuple[Array, Any]:
+        """Return images of bytes, (N, H, W) or (N, 3, H, W), and N labels of a half.
+
+        Raises whatever it likes for a damaged file.
+        """
+        raise NotImplementedError
+
+    def fetch(self, folder: Path) -> None:
+        """Have torchvision download what is missing or damaged of both halves."""
+        self.their_class(str(folder), download=True)
+
+    @property
+    def their_class(self) -> Any:
+        """torchvision's class."""
+        from torchvision import datasets
+
+        return getattr(datasets, self.torchvisions)
+
+
+class _Idx(ImageSet):
+    """Images and labels in two files of the IDX format."""
+
+    def read(self, folder: Path, half: str) -> tuple[Array, Any]:
+        images, labels = self.files[half]
+        return read_idx(folder / images, 3), read_idx(folder / labels, 1)
+
+
+class _Cifar(ImageSet):
+    """Images with their labels in one or more pickles, whose checksums torchvision knows."""
+
+    def read(self, folder: Path, half: str) -> tuple[Array, Any]:
+        damaged = self._damaged(folder, half)
+        if damaged:
+            raise InputError(f"{', '.join(damaged)} is not what was published")
+        batches = [read_cifar(folder / file) for file in self.files[half]]
+        labels = [label for _, each in batches for label in each]
+        return np.concatenate([images for images, _ in batches]), labels
+
+    def fetch(self, folder: Path) -> None:
+        from torchvision.datasets.utils import download_and_extract_archive
+
+        # Not by torchvision's constructor, which unpickles what it has fetched.
+        if any(self._damaged(folder, half) for half in self.files):
+            cls = self.their_class
+            download_and_extract_archive(
+                cls.url, str(folder), filename=cls.filename, md5=cls.tgz_md5
+            )
+
+    def _damaged(self, folder: Path, half: str) -> list[str]:
+        """Return the files that are missing or not the published ones."""
+        from torchvision.datasets.utils import check_integrity
+
+        checksums = [checksum for _, checksum in getattr(self.their_class, f"{half}_list")]
+        pairs = zip(self.files[half], checksums, strict=True)
+        return [file for file, each in pairs if not check_integrity(str(folder / file), each)]
+
+
+class _Svhn(ImageSet):
+    """A file of MATLAB's for each half, read by torchvision."""
+
+    def read(self, folder: Path, half: str) -> tuple[Array, Any]:
+        data = self.their_class(str(folder), split=half)
+        return data.data, data.labels
+
+    def fetch(self, folder: Path) -> None:
+        for half in self.files:
+            self.their_class(str(folder), split=half, download=True)
+
+
+def _idx_files(folder: str) -> dict[str, tuple[str, ...]]:
+    kinds, stems = ("images-idx3", "labels-idx1"), {"train": "train", "test": "t10k"}
+    return {
+        half: tuple(f"{folder}/raw/{stem}-{kind}-ubyte" for kind in kinds)
+        for half, stem in stems.items()
+    }
+
+
+_BATCHES = tuple(f"cifar-10-batches-py/data_batch_{number}" for number in range(1, 6))
+
+IMAGE_SETS: dict[str, ImageSet] = {
+    "mnist": _Idx(torchvisions="MNIST", classes=10, files=_idx_files("MNIST")),
+    "fashion_mnist": _Idx(
+        torchvisions="FashionMNIST", classes=10, files=_idx_files("FashionMNIST")
+    ),
+    "svhn": _Svhn(
+        torchvisions="SVHN",
+        classes=10,
+        files={half: (f"{half}_32x32.mat",) for half in ("train", "test")},
+    ),
+    "cifar10": _Cifar(
+        torchvisions="CIFAR10",
+        classes=10,
+        files={"train": _BATCHES, "test": ("cifar-10-batches-py/test_batch",)},
+    ),
+    "cifar100": _Cifar(
+        torchvisions="CIFAR100",
+        classes=100,
+        files={half: (f"cifar-100-python/{half}",) for half in ("train", "test")},
+    ),
+}
+
+
+def read_image_set(name: str, folder: Path | None, download: bool) -> dict[str, Examples]:
+    """Return both halves of one of IMAGE_SETS, `train` and `test`: images (N, C, H, W) in [0, 1].
+
+    Labels are those published, (N,). Nothing in the files is executed. Raises InputError for files
+    that are missing, incomplete or corrupt, saying which were looked for and how to get them.
+    """
+    found = IMAGE_SETS[name]
+    if folder is None:
+        raise InputError(
+            f"{name} needs a data folder: pass --data DIR (or set PROBE_DATA) where DIR holds "
+            f"{found.files['train'][0]} and so on, as torchvision lays them out; --download "
+            f"fetches them"
+        )
+    failure = _fetched(found, folder) if download else ""
+    missing = [f for files in found.files.values() for f in files if not (folder / f).is_file()]
+    if missing and download:
+        raise InputError(
+            f"{name} cannot be fetched into {folder} ({failure}): put {', '.join(missing)} there"
+        )
+    if missing:
+        raise InputError(
+            f"{name} is not whole in {folder}, which lacks {', '.join(missing)}: point --data at a "
+            f"folder in torchvision's layout, or add --download"
+        )
+    return {half: _half(name, found, folder, half) for half in found.files}
+
+
+def _fetched(found: ImageSet, folder: Path) -> str:
+    """Download what is missing; return why that failed, or nothing."""
+    try:
+        found.fetch(folder)
+    except _BROKEN as error:
+        return _reason(error)
+    return ""
+
+
+def _half(name: str, found: ImageSet, folder: Path, half: str) -> Examples:
+    try:
+        images, labels = found.read(folder, half)
+        if not 0 < len(images) == len(labels):
+            raise ValueError(
+                f"{len(images)} images and {len(labels)} labels, expected equally many"
+            )
+        labels = np.array(labels, dtype=np.int64)
+        if labels.min() < 0 or labels.max() >= found.classes:
+            raise ValueError(f"labels up to {labels.max()}, expected 0 to {found.classes - 1}")
+    except InputError as error:
+        raise InputError(
+            f"{name} cannot be read from {folder}: {error}; remove what is damaged and add "
+            f"--download"
+        ) from None
+    except _BROKEN as error:
+        raise InputError(
+            f"{name} cannot be read from {folder} ({_reason(error)}): of "
+            f"{', '.join(found.files[half])} one is damaged; remove it and add --download"
+        ) from None
+    # Gray images (N, H, W) have one channel.
+    x = (images[:, None] if images.ndim == 3 else images) / np.float32(255)
+    inputs = torch.from_numpy(np.ascontiguousarray(x, dtype=np.float32))
+    return Examples(inputs, torch.from_numpy(labels))
+
+
+def _reason(error: Exception) -> str:
+    said = str(error).partition("\n")[0].partition(". You can use")[0]
+    return said or type(error).__name__

@@ -1,0 +1,93 @@
+"""What is measured for one part of a job: confusion counts by head, and what learning cost."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from probe.metrics.counts import Counts
+from probe.training.costs import Cost
+
+_HEADS = ({"single", "multi", "all"}, {"multi"})  # of a step; the latter if told the task
+_KINDS = ("<u1", "<u2", "<u4", "<i8")  # of cells: the first that has room for all of them
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spent:
+    """What it took to learn a task; seconds: see `probe.tables.rows.TimeRow`.
+
+    Raises ValueError for a cost that is no whole number from 0 to 2^63 - 1, and for seconds that
+    are not a finite number from 0.
+    """
+
+    cost: Cost
+    seconds: float
+
+    def __post_init__(self) -> None:
+        whole = all(type(n) is int and 0 <= n < 2**63 for n in vars(self.cost).values())
+        seconds = self.seconds
+        if not whole or type(seconds) is bool or not (math.isfinite(seconds) and seconds >= 0):
+            raise ValueError(f"nothing can have cost that: {self}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """One finished part: confusion counts by head, and what was spent on it.
+
+    counts: by head, the tables (K, K) of a `TaskCounts`. A retrained model knows all classes: it
+    has the head `single` alone; a learner that must be told the task has `multi` alone, any other
+    all three heads. spent: None where no task was learned for the part.
+    """
+
+    counts: Mapping[str, tuple[Counts, ...]]
+    spent: Spent | None = None
+
+    def to_record(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {
+            "counts": {head: _packed(tables) for head, tables in self.counts.items()},
+            "spent": None if self.spent is None else asdict(self.spent),
+        }
+
+    @classmethod
+    def of_record(cls, part: str, record: Mapping[str, Any]) -> Measurement:
+        """Return what `to_record` gave for a part.
+
+        Raises KeyError, ValueError, TypeError or OverflowError for what it cannot have given.
+        """
+        counts, spent = dict(record["counts"]), record["spent"]
+        if set(counts) not in (_HEADS if part.startswith("step-") else [{"single"}]):
+            raise ValueError(f"{part} has not the heads {', '.join(counts)}")
+        return cls(
+            counts={head: _unpacked(tables) for head, tables in counts.items()},
+            spent=None if spent is None else _spent(spent),
+        )
+
+
+def _spent(record: Mapping[str, Any]) -> Spent:
+    return Spent(cost=Cost(**record["cost"]), seconds=record["seconds"])
+
+
+def _packed(tables: Sequence[Counts]) -> dict[str, Any]:
+    """Return n tables as JSON: their cells row by row, little-endian, in base64.
+
+    Written in digits they would take thirty times as long to read, and a study has many of them.
+    """
+    cells = np.stack([counts.table for counts in tables])
+    kind = next(kind for kind in _KINDS if cells.max(initial=0) <= np.iinfo(kind).max)
+    text = base64.b64encode(cells.astype(kind).tobytes()).decode()
+    return {"shape": cells.shape, "kind": kind, "cells": text}
+
+
+def _unpacked(record: dict[str, Any]) -> tuple[Counts, ...]:
+    if record["kind"] not in _KINDS:
+        raise ValueError(f"expected cells of one of the kinds {_KINDS}")
+    cells = np.frombuffer(base64.b64decode(record["cells"], validate=True), record["kind"])
+    if not cells.size:
+        raise ValueError("expected at least one table")
+    return Counts.each(cells.reshape(record["shape"]))

@@ -1,0 +1,148 @@
+"""What a run directory says of itself: the description of its study, and how far each job is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from probe.errors import InputError
+from probe.files import replacing
+from scenarios.study.code import code_hash
+from scenarios.study.fingerprint import RESULTS_VERSION, Setup
+from scenarios.study.jobs import Job, jobs_of, parts_of
+from scenarios.study.spec import Study
+from scenarios.study.store import Store, quarantine_notes
+
+_DESCRIPTION = "study.json"
+_FREE = {"name", "report"}  # what of a study can change no measurement
+
+
+def refuse_foreign(root: Path) -> None:
+    """Raise InputError for a folder that holds something, but no study of this version."""
+    try:
+        entries = {path.name for path in root.iterdir() if path.suffix != ".tmp"}
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise InputError(f"cannot use {root} ({error.strerror}): choose another --out") from None
+    # The lock alone is that of a run which has just begun, or was killed just then.
+    if entries - {"lock"} and not entries & {_DESCRIPTION, "jobs"}:
+        raise InputError(f"{root} is not empty and holds no study: choose another --out")
+    _refuse_older(root)
+
+
+def describe(root: Path, setup: Setup) -> None:
+    """Write down which study a run directory is used for; raises NotWritten if it cannot be."""
+    record = {
+        **setup.study.model_dump(mode="json", include=_FREE),
+        "version": RESULTS_VERSION,
+        "study": setup.study.model_dump(mode="json", exclude=_FREE),
+        "tasks": [{"name": name, "classes": list(classes)} for name, classes in setup.tasks],
+        "data": setup.data,
+        "device": setup.device,
+        "torch": setup.torch,
+    }
+    with replacing(root / _DESCRIPTION) as partial:
+        partial.write_text(json.dumps(record, indent=1), encoding="utf-8")
+
+
+def read_setup(root: Path) -> Setup:
+    """Read back which study a run directory was last used for; raises InputError without one."""
+    path = root / _DESCRIPTION
+    if not path.is_file():
+        raise InputError(
+            f"{root} holds no study (no {_DESCRIPTION}): name the directory of a `probe run`"
+        )
+    _refuse_older(root)
+    try:
+        record = json.loads(path.read_bytes())
+        return Setup(
+            study=Study.model_validate({**{k: record[k] for k in _FREE}, **record["study"]}),
+            tasks=tuple((task["name"], tuple(task["classes"])) for task in record["tasks"]),
+            data=record["data"],
+            device=record["device"],
+            torch=record["torch"],
+        )
+    except OSError as error:
+        raise InputError(
+            f"cannot read {path} ({error.strerror}): allow reading, or start its `probe run` again"
+        ) from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise InputError(
+            f"{path} is corrupt: start its `probe run` again, which writes it anew"
+        ) from None
+
+
+def store_of(setup: Setup, root: Path, job: Job) -> Store:
+    """Return where the results of a job are."""
+    return Store(root, job.name, setup.record(job), code_hash(job.kind))
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobState:
+    """How far a job is.
+
+    parts, done: how many it has, and how many are finished; corrupt: the names of those that are
+    there but not as they were written; other_code: whether a result was made by other code than
+    today's; others: in what its results of other fingerprints differ.
+    """
+
+    job: Job
+    parts: int
+    done: int
+    corrupt: tuple[str, ...]
+    other_code: bool
+    others: tuple[str, ...]
+
+
+def survey(setup: Setup, root: Path) -> list[JobState]:
+    """Return how far each job of a study is; changes nothing."""
+    return [_state(setup, root, job) for job in jobs_of(setup.study, len(setup.tasks))]
+
+
+def remarks(root: Path, states: Sequence[JobState]) -> Iterator[str]:
+    """Yield what a reader of a study's tables must know of their results, a sentence each."""
+    changed = [state.job.name for state in states if state.other_code]
+    if changed:
+        yield (
+            f"the results of {_jobs(len(changed))} of {len(states)} were made by other code than "
+            f"today's ({changed[0]}{', ...' if changed[1:] else ''}): `probe run` with --recompute "
+            f"changed does them again"
+        )
+    aside = [state for state in states if state.others]
+    if aside:
+        told = "; ".join(dict.fromkeys(each for state in aside for each in state.others))
+        yield f"other results of {_jobs(len(aside))} are kept aside and not shown: {told}"
+    yield from quarantine_notes(root)
+
+
+def _state(setup: Setup, root: Path, job: Job) -> JobState:
+    store, parts = store_of(setup, root, job), parts_of(setup.study, job)
+    contents = store.contents()
+    return JobState(
+        job=job,
+        parts=len(parts),
+        done=len(contents.finished & set(parts)),
+        corrupt=tuple(part for part in parts if part in contents.corrupt),
+        other_code=store.made_by_other_code(contents),
+        others=tuple(store.others()),
+    )
+
+
+def _jobs(count: int) -> str:
+    return "1 job" if count == 1 else f"{count} jobs"
+
+
+def _refuse_older(root: Path) -> None:
+    """Raise InputError for a study of an earlier version, which has kept results otherwise."""
+    try:
+        record = json.loads((root / _DESCRIPTION).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return
+    if isinstance(record, dict) and "format" in record:
+        raise InputError(
+            f"{root} was written by an earlier version of forgetting-probe: run its study again "
+            f"with another --out"
+        )

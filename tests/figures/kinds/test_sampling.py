@@ -1,0 +1,94 @@
+import numpy as np
+import pytest
+
+from figures.appearance import strategy_appearances
+from figures.kinds import sampling
+from figures.tables import Tables
+from tests.figures import invented, seen
+
+FOUR = ["uniform", "plane_distance", "entropy", "mean_of_features"]
+GRID = [(kind, strategy, 10) for kind in ("finetune", "ewc", "rwalk") for strategy in FOUR]
+
+
+def tables(stored, *, seeds=3):
+    """Return the tables of learners, one for each of (kind, strategy, budget)."""
+    names = ["-".join(map(str, key)) for key in stored]
+    learners = [
+        invented.learner(name, kind, per_class=budget, sampling=strategy)
+        for name, (kind, strategy, budget) in zip(names, stored, strict=True)
+    ]
+    return Tables(metrics=invented.metrics(names, seeds=seeds), learners=learners)
+
+
+def groups(figure):
+    """By (group, color): height and ends of the bar."""
+    return {
+        (round(x), container.lines[0].get_color()): (y, *bar)
+        for container in figure.axes[0].containers
+        for (x, y), bar in zip(seen.points(container), seen.bars(container), strict=True)
+    }
+
+
+@pytest.fixture(scope="module")
+def figure():
+    return sampling.draw(tables(GRID))
+
+
+def test_each_point_is_the_tables_in_its_group_and_color(figure):
+    drawn = groups(figure)
+    assert len(drawn) == len(GRID)
+    for row in tables(GRID).metrics:
+        if row.metric == "average_accuracy[5]":
+            kind, strategy, _ = row.learner.split("-")
+            group = ["finetune", "ewc", "rwalk"].index(kind)
+            color = strategy_appearances(FOUR)[strategy].color
+            expected = [100 * row.mean, *seen.spread([row])[0]]
+            assert drawn[group, color] == pytest.approx(expected)
+
+
+def test_groups_are_named_and_points_stay_within_their_group(figure):
+    (axes,) = figure.axes
+    assert seen.tick_names(axes) == ["Finetune", "EWC", "RWalk"]
+    assert axes.get_xticks().tolist() == [0, 1, 2]
+    assert figure.get_supxlabel() == "Learner, with 10 stored samples per class"
+    between = [line.get_xdata()[0] for line in axes.lines if len(line.get_xdata()) == 2]
+    x = np.array([c.lines[0].get_xdata() for c in axes.containers], float)
+    assert abs(x - np.round(x)).max() < 0.4
+    assert between == [0.5, 1.5]
+    assert seen.legend(figure) == ["Uniform", "Plane distance", "Entropy", "Mean of features"]
+
+
+def test_strategies_are_compared_at_one_budget_of_one_kind_only():
+    stored = [
+        *(("ewc", "uniform", 10), ("ewc", "entropy", 10), ("ewc", "entropy", 20)),
+        *(("si", "uniform", 10), ("rwalk", "uniform", 50), ("rwalk", "entropy", 50)),
+    ]
+    figure = sampling.draw(tables(stored))
+    assert seen.tick_names(figure.axes[0]) == ["EWC, 10 per class", "RWalk, 50 per class"]
+    assert sorted(group for group, _ in groups(figure)) == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("other", [("si", "entropy", 10), ("ewc", "entropy", 20)])
+def test_without_a_kind_with_two_strategies_there_is_nothing_to_draw(other):
+    assert sampling.draw(tables([("ewc", "uniform", 10), other])) is None
+
+
+def test_a_budget_in_total_is_not_one_per_class():
+    given = tables([("ewc", "uniform", 10), ("ewc", "entropy", 10)])
+    one, two = given.learners
+    total = invented.learner(two.learner, "ewc", total=10, sampling="entropy")
+    assert sampling.draw(Tables(metrics=given.metrics, learners=[one, total])) is None
+    another = invented.learner(one.learner, "ewc", total=10, sampling="fifo")
+    figure = sampling.draw(Tables(metrics=given.metrics, learners=[another, total]))
+    assert figure.get_supxlabel() == "Learner, with 10 stored samples in total"
+
+
+@pytest.mark.parametrize(
+    ("budgets", "seeds"), [([10], 1), pytest.param([1, 10, 100, 1000], 3, marks=pytest.mark.slow)]
+)
+def test_no_text_is_lost_and_no_data_are_cut_off(budgets, seeds):
+    kinds = ["finetune", "ewc", "rwalk", "a_kind_with_a_long_name"]
+    grid = [(kind, name, b) for b in budgets for kind in kinds for name in [*FOUR, "my_own_rule"]]
+    figure = sampling.draw(tables(grid, seeds=seeds))
+    assert seen.text_faults(figure) == []
+    assert seen.hidden_data(figure) == []

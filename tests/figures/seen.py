@@ -1,0 +1,145 @@
+"""What is to be seen in a figure, and what makes it unfit for print."""
+
+from itertools import combinations
+from unittest.mock import patch
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
+from matplotlib.collections import LineCollection
+from matplotlib.text import Text
+
+from figures.appearance import learner_appearances
+from figures.style import house_style
+
+SMALLEST_PRINT = 7  # points
+
+
+def color(learner):
+    """Return the color of a learner."""
+    return learner_appearances([learner])[learner].color
+
+
+def titled(figure):
+    """Return the panels that have a title: no color bar has one."""
+    return [axes for axes in figure.axes if axes.get_title()]
+
+
+def titles(figure):
+    """Return the titles of a figure's panels."""
+    return [axes.get_title() for axes in figure.axes]
+
+
+def legend(figure):
+    """Return the names in a figure's only legend."""
+    (found,) = figure.legends
+    return [text.get_text() for text in found.get_texts()]
+
+
+def note(figure):
+    """Return the title of a figure's legend, which says what points and bars are."""
+    return figure.legends[0].get_title().get_text()
+
+
+def tick_names(axes):
+    """Return the names along the x axis."""
+    return [label.get_text() for label in axes.get_xticklabels()]
+
+
+def points(drawn):
+    """Return the (N, 2) points of a line, or of what was drawn with error bars."""
+    line = drawn.lines[0] if hasattr(drawn, "lines") else drawn
+    return np.asarray(line.get_xydata(), float)
+
+
+def heights(drawn):
+    """Return where along y the points of a line lie."""
+    return points(drawn)[:, 1].tolist()
+
+
+def bars(drawn, *, x=False):
+    """Return the (N, 2) ends of the error bars along y, or along x."""
+    segments = drawn.lines[2][0 if x or not drawn.has_xerr else 1].get_segments()
+    return np.array([bar[:, 0 if x else 1] for bar in segments if len(bar)])
+
+
+def spread(rows, scale=100):
+    """Return the (N, 2) ends of error bars of one standard deviation either way."""
+    return np.array([[scale * (r.mean - r.std), scale * (r.mean + r.std)] for r in rows])
+
+
+def hidden_data(figure):
+    """Say which panels cut off a marker, a line or a bar.
+
+    In pixels: lines across a panel and polar panels then need no rule of their own.
+    """
+    with house_style():
+        figure.draw_without_rendering()
+    faults = []
+    for number, axes in enumerate(figure.axes, start=1):
+        low, high = axes.bbox.min - 1, axes.bbox.max + 1
+        drawn = [line.get_transform().transform(line.get_xydata()) for line in axes.lines]
+        for found in (c for c in axes.collections if isinstance(c, LineCollection)):
+            drawn += [
+                found.get_transform().transform(bar) for bar in found.get_segments() if len(bar)
+            ]
+        at = np.concatenate([*drawn, np.empty((0, 2))])
+        at = at[np.isfinite(at).all(axis=1)]
+        if ((at < low) | (at > high)).any():
+            faults.append(f"panel {number} cuts off data")
+    return faults
+
+
+def text_faults(figure):
+    """Say which texts overlap, leave the canvas, cover a panel or are too small."""
+    texts = _drawn_texts(figure)
+    boxes = np.array([text.get_window_extent().extents for text in texts])
+    home = {id(text): axes for axes in figure.axes for text in axes.texts}
+    faults = [f"{t.get_text()!r} is too small" for t in texts if t.get_fontsize() < SMALLEST_PRINT]
+    faults += [
+        f"{text.get_text()!r} leaves the canvas"
+        for text, box in zip(texts, boxes, strict=True)
+        if (box[:2] < 0).any() or (box[2:] > figure.bbox.size).any()
+    ]
+    faults += [
+        f"{text.get_text()!r} covers a panel"
+        for text, box in zip(texts, boxes, strict=True)
+        for axes in figure.axes
+        if home.get(id(text)) is not axes and _meet(box, axes.get_window_extent().extents)
+    ]
+    for a, b in zip(*np.nonzero(_meet(boxes[:, None], boxes[None])), strict=True):
+        if a < b and _ink_meets(figure, texts[a], texts[b]):
+            faults.append(f"{texts[a].get_text()!r} overlaps {texts[b].get_text()!r}")
+    return faults
+
+
+def _drawn_texts(figure):
+    drawn = []
+    paint = Text.draw
+
+    def noted(text, renderer):
+        if text.get_visible() and text.get_text().strip():
+            drawn.append(text)
+        paint(text, renderer)
+
+    with patch.object(Text, "draw", noted), house_style():
+        figure.draw_without_rendering()
+    return drawn
+
+
+def _meet(a, b):
+    return (a[..., :2] < b[..., 2:] - 0.5).all(-1) & (b[..., :2] < a[..., 2:] - 0.5).all(-1)
+
+
+def _ink_meets(figure, *texts):
+    """Upright texts that meet as boxes do; a slanted one is judged by its pixels."""
+    if all(text.get_rotation() % 90 == 0 for text in texts):
+        return True
+    return any((a & b).any() for a, b in combinations([_ink(figure, t) for t in texts], 2))
+
+
+def _ink(figure, text):
+    assert isinstance(figure.canvas, FigureCanvasAgg)
+    width, height = (int(side) for side in figure.bbox.size)
+    renderer = RendererAgg(width, height, figure.dpi)
+    text.draw(renderer)
+    return np.asarray(renderer.buffer_rgba())[..., 3] > 0

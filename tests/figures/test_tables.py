@@ -1,0 +1,93 @@
+"""What figures read from a run directory: one head of several, and names as they are."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from matplotlib.cbook import is_math_text
+
+from figures.tables import Tables
+from probe.errors import InputError
+from probe.tables.rows import Row
+from probe.tables.summary import mean_accuracies
+from tests.figures import invented
+from tests.figures.invented import write
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return invented.rows(["finetune", "er", "offline"], ["output"], tasks=2, orders=1, head="multi")
+
+
+def other_head(rows, head):
+    """Return rows under another head, by which everything is the other way round."""
+    return [
+        replace(r, head=head, **({"value": 1 - r.value} if isinstance(r, Row) else {"mean": 0.0}))
+        for r in rows
+        if r.head
+    ]
+
+
+def test_of_several_heads_the_first_in_a_table_is_read(rows, tmp_path):
+    metrics = invented.metrics(["er"], tasks=2, head="multi")
+    of_rows, of_metrics = other_head(rows, "single"), other_head(metrics, "single")
+    first = Tables.read(write(tmp_path, [*rows, *of_rows], [*metrics, *of_metrics]))
+    assert first.rows == [row for row in rows if row.measure == "accuracy"]
+    assert first.metrics == metrics
+    turned = Tables.read(write(tmp_path, [*of_rows, *rows], [*of_metrics, *metrics]))
+    assert turned.rows == of_rows
+    # Those for which the head makes no difference are there all the same.
+    assert turned.metrics == [*of_metrics, *(row for row in metrics if not row.head)]
+
+
+def test_every_line_is_checked_of_other_heads_too(rows, tmp_path):
+    run = write(tmp_path, [*rows, *other_head(rows, "single")])
+    text = (run / "rows.csv").read_text()
+    (run / "rows.csv").write_text(text.replace("single,,,accuracy,1,", "single,,,accuracy,one,"))
+    with pytest.raises(InputError, match=r"rows\.csv, line \d+: 'one' cannot be the value of pla"):
+        Tables.read(run)
+
+
+@pytest.mark.parametrize("name", [r"$\frac{$", r"\$x$", "a$b_c$"])
+def test_a_name_is_drawn_as_it_is_and_not_as_a_formula(rows, name, tmp_path):
+    renamed = [replace(row, learner=name) for row in rows if row.learner == "er"]
+    metrics = [replace(row, metric=name) for row in invented.metrics(["er"])]
+    tables = Tables.read(write(tmp_path, renamed, metrics))
+    (learner,) = tables.matrices
+    for text in (learner, tables.metrics[0].metric):
+        assert not is_math_text(text)
+        assert text.replace(r"\$", "$") == name
+
+
+def test_there_is_a_matrix_for_each_learner_but_offline(rows):
+    matrices = Tables(rows=rows).matrices
+    assert list(matrices) == ["finetune", "er"]
+    for name, R in matrices.items():
+        assert np.array_equal(R.values, mean_accuracies(rows)[name].values)
+    assert not Tables(rows=[row for row in rows if row.learner == "offline"]).matrices
+
+
+def test_metrics_by_number_are_in_ascending_order_of_it():
+    tables = Tables(metrics=invented.metrics(["er", "si"], tasks=12)[::-1])
+    assert list(tables.by_number("chaudhry", "forgetting")) == list(range(2, 13))
+    T, rows = tables.after_last_task("forgetting")
+    assert (T, list(rows)) == (12, ["si", "er"])
+    assert rows["er"].metric == "forgetting[12]"
+    assert tables.after_last_task("nothing") == (0, {})
+
+
+@pytest.mark.parametrize("number", ["1.5", "0", "-1", "x", "100001", "9" * 30, ""])
+def test_what_is_no_number_of_tasks_is_named(number):
+    (row, *_) = invented.metrics(["er"])
+    wrong = Tables(metrics=[replace(row, paper="kemker", metric=f"alpha_all[{number}]")])
+    if number:
+        with pytest.raises(InputError, match=r"alpha_all\[.+\] needs a whole number from 1 to 100"):
+            wrong.by_number("kemker", "alpha_all")
+    else:
+        assert wrong.by_number("kemker", "alpha_all") == {}
+
+
+@pytest.mark.parametrize(("count", "crowded"), [(14, False), (15, True)])
+def test_a_study_of_more_learners_than_appearances_is_crowded(count, crowded):
+    names = ["offline", "er", *(f"own{k}" for k in range(count))]
+    assert Tables(learners=[invented.learner(name) for name in names]).crowded == crowded

@@ -1,0 +1,182 @@
+"""A block that is asked to stop ends at once, or is ended, and gives back what it has borrowed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from scenarios.commands.stopping import HOW_TO_GO_ON, stoppable
+from scenarios.execution.pool import _ctrl_c_held_back
+from tests.scenarios.execution.helpers import exit_code, fork
+
+
+def in_a_block(action: Callable[[], object], number: int, grace: float = 0.5) -> tuple[int, float]:
+    """Send a signal to a child within the block; return its exit code and how long it took."""
+    told, tell = os.pipe()
+
+    def act() -> None:
+        with stoppable(grace):
+            os.write(tell, b".")
+            action()
+
+    process = fork(act)
+    os.read(told, 1)
+    time.sleep(0.1)
+    start = time.monotonic()
+    os.kill(process, number)
+    code = exit_code(process)
+    return code, time.monotonic() - start
+
+
+def long_call() -> None:
+    """Compute in C for a minute: Python's handler does not run, though other threads do."""
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 100_000_000)
+
+
+def deaf() -> None:
+    """Go on whatever happens, as code does that catches everything."""
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        try:
+            time.sleep(30)
+        except BaseException:
+            continue
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_block_ends_at_once_if_it_can(number: int, code: int) -> None:
+    ended, seconds = in_a_block(lambda: time.sleep(60), number, grace=30)
+    assert ended == code
+    assert seconds < 15
+
+
+@pytest.mark.parametrize("action", [long_call, deaf])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_block_that_does_not_end_is_ended(
+    action: Callable[[], None], number: int, code: int
+) -> None:
+    ended, seconds = in_a_block(action, number)
+    assert ended == code
+    assert 0.4 < seconds < 15
+
+
+@pytest.mark.parametrize("within", [True, False])
+def test_how_to_go_on_is_said_by_who_ends_the_process(tmp_path: Path, within: bool) -> None:
+    """Of a block that hangs nobody else says it; what comes after a block has said it itself."""
+
+    def act() -> None:
+        os.dup2(os.open(tmp_path / "said", os.O_WRONLY | os.O_CREAT), 2)
+        try:
+            with stoppable(0.3):
+                threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGTERM)).start()
+                deaf() if within else time.sleep(30)
+        except SystemExit:
+            deaf()
+
+    assert exit_code(fork(act)) == 143
+    assert (tmp_path / "said").read_text() == (f"{HOW_TO_GO_ON}\n" if within else "")
+
+
+def test_other_signals_are_none_of_its_business() -> None:
+    """One that the process handles itself ends nothing, though the block is told of it, too."""
+
+    def act() -> int:
+        seen: list[int] = []
+        signal.signal(signal.SIGUSR1, lambda number, frame: seen.append(number))
+        with stoppable(0.1):
+            os.kill(os.getpid(), signal.SIGUSR1)
+            time.sleep(0.5)
+        return 7 if seen == [signal.SIGUSR1] else 8
+
+    assert exit_code(fork(act)) == 7
+
+
+def test_a_second_signal_does_not_disturb_the_first() -> None:
+    """What is put in order on the way out is put in order, however impatient one is."""
+
+    def act() -> int:
+        order = []
+        try:
+            with stoppable(5):
+                try:
+                    os.kill(os.getpid(), signal.SIGINT)
+                    time.sleep(30)
+                finally:
+                    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGINT):
+                        os.kill(os.getpid(), number)
+                        time.sleep(0.02)
+                        order.append(number)
+        except SystemExit as stopped:
+            return 7 if (stopped.code, len(order)) == (130, 3) else 8
+        return 9
+
+    assert exit_code(fork(act)) == 7
+
+
+def test_an_error_after_the_signal_is_the_stop() -> None:
+    """An import that was interrupted can end in any error."""
+
+    def fail() -> None:
+        try:
+            time.sleep(30)
+        except BaseException:
+            raise ImportError("cannot be imported") from None
+
+    assert in_a_block(fail, signal.SIGTERM)[0] == 143
+
+
+def test_an_error_without_a_signal_stays_what_it_is() -> None:
+    with pytest.raises(KeyError), stoppable():
+        raise KeyError
+
+
+def test_everything_is_given_back() -> None:
+    def state() -> tuple[object, ...]:
+        woken = signal.set_wakeup_fd(-1)
+        signal.set_wakeup_fd(woken)
+        return woken, signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+
+    before = state()
+    with stoppable():
+        assert all(a != b for a, b in zip(state(), before, strict=True))
+    assert state() == before
+    with pytest.raises(KeyError), stoppable():
+        raise KeyError
+    assert state() == before
+
+    def stopped() -> int:
+        try:
+            with stoppable():
+                os.kill(os.getpid(), signal.SIGTERM)
+        except SystemExit:
+            # It is deaf to more of them, as it ends.
+            return 7 if state() == (before[0], signal.SIG_IGN, signal.SIG_IGN) else 8
+        return 9
+
+    assert exit_code(fork(stopped)) == 7
+
+
+def test_ctrl_c_is_held_back_and_not_lost() -> None:
+    """A process that is started meanwhile never gets it; this one gets it afterwards."""
+    sleep = [sys.executable, "-c", "import time; time.sleep(0.6)"]
+
+    def act() -> int:
+        held: list[int] = []
+        signal.signal(signal.SIGINT, lambda number, frame: held.append(number))
+        os.setpgrp()
+        with _ctrl_c_held_back():
+            deaf = subprocess.Popen(sleep)
+            os.killpg(0, signal.SIGINT)
+            early = list(held)
+        return 7 if (deaf.wait(), early, held) == (0, [], [signal.SIGINT]) else 8
+
+    assert exit_code(fork(act)) == 7

@@ -1,0 +1,107 @@
+"""What was read from files is shown, and moves no cursor: escapes, turned text, rich's markup."""
+
+from __future__ import annotations
+
+import io
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from scenarios.commands.progress import show_ends
+from scenarios.commands.results import show_omegas, show_results
+from scenarios.commands.terminal import printable
+from scenarios.execution.work import Ended
+from scenarios.study.jobs import jobs_of
+from scenarios.study.run_directory import describe
+from tests.scenarios.commands.test_results import after, pra
+from tests.scenarios.study.toy_setup import made_setup
+
+EVIL = "\x1b[2J\u202e[/red][bold]\x07"
+TAMED = r"\x1b[2J\u202e[/red][bold]\x07"
+SETUP = made_setup()
+JOB = jobs_of(SETUP.study, len(SETUP.tasks))[0]
+LACKING = (
+    "the tables are made of what was finished: means are over fewer orders or seeds, or missing"
+)
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_what_is_shown_is_printable_and_the_rest_is_left(text):
+    shown = printable(text)
+    assert shown.isprintable()
+    kept = {c for c in text if unicodedata.category(c)[0] not in "CZ" or c == " "}
+    assert printable("".join(sorted(kept))) == "".join(sorted(kept))
+    assert (shown == text) == text.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (EVIL, TAMED),
+        ("a\nb\tc\r", r"a\nb\tc\r"),
+        ("\x9b31m\xa0\u2028", r"\x9b31m\xa0\u2028"),
+        ("\udc80\U000e0041", r"\udc80\U000e0041"),
+        ("Größe 5 日本", "Größe 5 日本"),
+    ],
+)
+def test_it_is_shown_as_its_escape(text, shown):
+    assert printable(text) == shown
+
+
+@pytest.fixture
+def console():
+    return Console(file=io.StringIO(), width=300, force_terminal=True, color_system=None)
+
+
+def said(console: Console) -> str:
+    return console.file.getvalue()
+
+
+def test_why_a_job_has_failed(console, tmp_path):
+    show_ends(console, tmp_path, [Ended(job=JOB, how="failed", reason=EVIL)])
+    assert TAMED in said(console)
+    assert not set("\x1b\u202e\x07") & set(said(console))
+
+
+@pytest.mark.parametrize(
+    ("hows", "last"),
+    [
+        (["finished", "failed"], LACKING),
+        (["finished", "finished"], ""),
+        (["failed", "locked"], f"  {JOB.name}: it ended so"),
+    ],
+)
+def test_the_end_says_that_the_tables_lack_what_failed(console, tmp_path, hows, last):
+    """But not where other processes are still at it: then there are no tables yet."""
+    ends = [Ended(job=JOB, how=how, reason="it ended so") for how in hows]
+    assert show_ends(console, tmp_path, ends) == ("failed" not in hows)
+    assert (said(console).splitlines() or [""])[-1] == last
+
+
+def test_the_tables_of_results(console):
+    summary = [pra(EVIL, feature, 0.5, depth) for depth, feature in enumerate((EVIL, "out"), 1)]
+    metrics = [after(1, "average_accuracy", EVIL, EVIL, 0.5)]
+    show_results(console, summary, metrics)
+    show_omegas(console, [after(1, "omega_new", EVIL, EVIL, 0.5)], [])
+    assert sum(TAMED in line for line in said(console).splitlines()) == 4
+    assert not set("\x1b\u202e\x07") & set(said(console))
+
+
+def test_the_notes_of_a_run_directory(probe, tmp_path):
+    (tmp_path / "run" / "quarantine").mkdir(parents=True)
+    describe(tmp_path / "run", SETUP)
+    (tmp_path / "run" / "quarantine" / "x.txt").write_text(f"rows.csv: {EVIL}\nsecond\n")
+    code, out, err = probe("status run")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[-2:] == [f"rows.csv: {TAMED}", "second"]
+
+
+def test_the_names_of_a_run_directory(probe, tmp_path):
+    (tmp_path / EVIL.replace("/", "")).mkdir()
+    code, out, err = probe(f"status '{EVIL.replace('/', '')}'")
+    assert (code, out) == (2, "")
+    assert TAMED.replace("/", "") in err
+    assert err[:-1].isprintable()

@@ -1,0 +1,81 @@
+"""Torchvision's weights where torch keeps them: nothing there is run, nothing written over."""
+
+import os
+import pickle
+import warnings
+import zipfile
+from pathlib import Path
+
+import pytest
+import torch
+from torchvision import models
+
+from probe.errors import InputError
+from scenarios.data.image_features import load_network
+from tests.bad_input.making import SPRUNG, TRAP
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """Return the file in which torch keeps one network's weights, in a folder of our own."""
+    monkeypatch.chdir(tmp_path)
+    before = torch.hub.get_dir()
+    torch.hub.set_dir(str(tmp_path))
+    url = models.ShuffleNet_V2_X0_5_Weights.DEFAULT.url
+    (tmp_path / "checkpoints").mkdir()
+    yield tmp_path / "checkpoints" / url.rpartition("/")[2]
+    torch.hub.set_dir(before)
+
+
+def test_torchvisions_own_weights_are_not_run(hub):
+    """What lies in torch's folder of weights torchvision unpickles unless it is told not to."""
+    hub.write_bytes(TRAP)
+    with pytest.raises(InputError, match=r"holds no weights \(UnpicklingError\).*: remove it"):
+        load_network("shufflenet_v2_x0_5", "default")
+    assert not Path(SPRUNG).exists()
+    assert "TORCH_FORCE_WEIGHTS_ONLY_LOAD" not in os.environ
+    with pytest.raises((AttributeError, RuntimeError, TypeError, pickle.UnpicklingError)):
+        models.get_model("shufflenet_v2_x0_5", weights="DEFAULT")
+    assert Path(SPRUNG).exists()
+
+
+def archive(path, *names):
+    with zipfile.ZipFile(path, "w") as file:
+        for name in names:
+            file.writestr(name, TRAP)
+
+
+@pytest.mark.parametrize("name", ["other.pth", "resnet50-precious.pth", "itself", "../up.txt"])
+def test_an_archive_in_the_place_of_weights_is_not_unpacked(hub, name):
+    """torch would, over whatever lies beside it."""
+    archive(hub, hub.name if name == "itself" else name)
+    precious = hub.with_name("resnet50-precious.pth")
+    precious.write_text("precious")
+    before = {path: path.stat().st_mtime_ns for path in hub.parents[1].rglob("*")}
+    with pytest.raises(InputError, match=r"is an archive of a single file.*not unpacked: remove"):
+        load_network("shufflenet_v2_x0_5", "default")
+    assert {path: path.stat().st_mtime_ns for path in hub.parents[1].rglob("*")} == before
+    assert precious.read_text() == "precious"
+    assert not Path(SPRUNG).exists()
+
+
+def test_torch_itself_unpacks_it(hub):
+    archive(hub, "resnet50-precious.pth")
+    precious = hub.with_name("resnet50-precious.pth")
+    precious.write_text("precious")
+    warnings.simplefilter("ignore", FutureWarning)
+    with pytest.raises(pickle.UnpicklingError):
+        torch.hub.load_state_dict_from_url(hub.name, weights_only=True)
+    assert precious.read_bytes() == TRAP
+
+
+def test_weights_that_torch_has_written_are_read(hub):
+    """Also they are an archive, of several files; an archive of none of them is no weights."""
+    model = models.shufflenet_v2_x0_5()
+    torch.save(model.state_dict(), hub)
+    assert zipfile.is_zipfile(hub)
+    read = load_network("shufflenet_v2_x0_5", "default").state_dict()
+    assert all(torch.equal(read[name], own) for name, own in model.state_dict().items())
+    archive(hub, "a.txt", "b.txt")
+    with pytest.raises(InputError, match=r"shufflenet_v2_x0_5"):
+        load_network("shufflenet_v2_x0_5", "default")

@@ -1,0 +1,167 @@
+"""A study whose jobs take a tenth of a second, and other processes that do them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+import tomllib
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from probe.tables.run_directory import TABLES
+from probe.values.allocation import CacheSettings
+from scenarios.commands.run import run_study
+from scenarios.data.datasets import Location
+from scenarios.execution.executor import Executor
+from scenarios.execution.schedule import execute
+from scenarios.execution.work import Ended, Work
+from scenarios.options import RunOptions
+from scenarios.study.fingerprint import Setup, setup_of
+from scenarios.study.jobs import Job, jobs_of
+from scenarios.study.source import check_study
+from scenarios.study.tables import write_tables
+from tests.scenarios.execution.disturbed import Disturbed
+
+TINY = Path(__file__).with_name("tiny.toml")
+FIRST, SICK = "finetune.order-there.seed-0", "finetune.order-back.seed-0"
+
+
+def run(out: Path, study: Path | str = TINY, **flags: Any) -> bool:
+    """Run or continue a study in this process; figures take longer than it, and are left out."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("scenarios.commands.run.build", lambda *_, **__: [])
+        return run_study(str(study), RunOptions(out=out, **{"executor": "inline", **flags}))
+
+
+def tables(root: Path) -> dict[str, bytes]:
+    return {name: (root / name).read_bytes() for name in TABLES}
+
+
+def results(root: Path) -> dict[str, tuple[int, int]]:
+    """Return the files of jobs, each with what changes when it is written again."""
+    found = {}
+    for path in (root / "jobs").glob("*/*/*"):
+        with suppress(FileNotFoundError):
+            if path.suffix in (".json", ".pt"):
+                stat = path.stat()
+                found[str(path.relative_to(root / "jobs"))] = stat.st_ino, stat.st_mtime_ns
+    return found
+
+
+@cache
+def study_setup() -> Setup:
+    """Return the study over its data."""
+    return changed_setup()
+
+
+def changed_setup(**changes: Any) -> Setup:
+    raw = tomllib.loads(TINY.read_text())
+    study = check_study({"name": "tiny", **raw, **changes}, "tiny")
+    return setup_of(study, study.scenario.scenario(Location()), torch.device("cpu"))
+
+
+def work_of(root: Path, badly: dict[str, str] | None = None, **changes: Any) -> Disturbed:
+    """Return work in a folder that is there; changes: of the study."""
+    root.mkdir(exist_ok=True)
+    cache = CacheSettings(scratch=root / "scratch").settled(torch.device("cpu"), 1)
+    return Disturbed(
+        setup=changed_setup(**changes) if changes else study_setup(),
+        location=Location(),
+        device="cpu",
+        root=root,
+        cache=cache,
+        badly=badly or {},
+    )
+
+
+def jobs_in(work: Work) -> list[Job]:
+    return jobs_of(work.setup.study, len(work.setup.tasks))
+
+
+def finish(work: Work, executor: Executor, wait: bool = True) -> dict[str, Ended]:
+    """Do all jobs and write the tables; return how each job ended, by its name."""
+    events = list(execute(work, jobs_in(work), executor, wait))
+    write_tables(work.setup, work.root)
+    ends = [event for event in events if isinstance(event, Ended)]
+    assert len({end.job for end in ends}) == len(ends)
+    return {end.job.name: end for end in ends}
+
+
+def fork(action: Callable[[], object]) -> int:
+    """Run in a child; its exit code is a number that the action returns, 1 for False.
+
+    It is 99 if the action raises. What it prints is thrown away.
+    """
+    process = os.fork()
+    if process:
+        return process
+    code = 99
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        returned = action()
+        code = returned if type(returned) is int else int(returned is False)
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def exit_code(process: int) -> int:
+    """Wait for a child; the code is negative if it was killed."""
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+@contextmanager
+def child(action: Callable[[], object]) -> Iterator[int]:
+    """Run in a child, which is killed at the end of the block if it still runs."""
+    process = fork(action)
+    try:
+        yield process
+    finally:
+        with suppress(ChildProcessError, ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+            os.waitpid(process, 0)
+
+
+def until(condition: Callable[[], object], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.005)
+
+
+def alive(process: int) -> bool:
+    with suppress(OSError):
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        return state not in "ZX"
+    return False
+
+
+def workers_of(process: int) -> frozenset[int]:
+    """Return the workers of a pool that run: what the server of the process has forked."""
+    servers = [each for each in _children(process) if _says(each, b"multiprocessing.forkserver")]
+    return frozenset(worker for server in servers for worker in _children(server) if alive(worker))
+
+
+def _children(process: int) -> list[int]:
+    found: list[str] = []
+    for path in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(OSError):
+            found += path.read_text().split()
+    return [int(each) for each in found]
+
+
+def _says(process: int, what: bytes) -> bool:
+    with suppress(OSError):
+        return what in Path(f"/proc/{process}/cmdline").read_bytes()
+    return False

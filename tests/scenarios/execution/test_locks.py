@@ -1,0 +1,153 @@
+"""Locks of folders: one holder at a time; who dies gives it back; who looks changes nothing."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from probe.errors import NotWritten
+from scenarios.execution.locks import Locked, is_locked, lock
+from tests.scenarios.execution.helpers import child, exit_code, fork, until
+
+
+def hold(folder: Path) -> None:
+    with lock(folder):
+        time.sleep(60)
+
+
+def test_a_lock_is_held_by_one_and_then_free(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "job"
+    with lock(folder):
+        assert is_locked(folder)
+        assert not is_locked(tmp_path / "a")
+        with pytest.raises(Locked, match=f"{folder} is locked by another process"), lock(folder):
+            pass
+    assert not is_locked(folder)
+    with pytest.raises(KeyError), lock(folder):
+        raise KeyError
+    assert not is_locked(folder)
+
+
+def test_another_process_is_told_at_once(tmp_path: Path) -> None:
+    def try_it() -> int:
+        start = time.monotonic()
+        try:
+            with lock(tmp_path):
+                return 1
+        except Locked:
+            return 7 if time.monotonic() - start < 5 and is_locked(tmp_path) else 8
+
+    with lock(tmp_path):
+        assert exit_code(fork(try_it)) == 7
+    assert exit_code(fork(try_it)) == 1
+
+
+def test_who_is_killed_gives_it_back_at_once(tmp_path: Path) -> None:
+    with child(lambda: hold(tmp_path)) as process:
+        until(lambda: is_locked(tmp_path))
+        os.kill(process, signal.SIGKILL)
+        assert exit_code(process) == -signal.SIGKILL
+    assert not is_locked(tmp_path)
+    with lock(tmp_path):
+        pass
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_one_can_wait_for_it(tmp_path: Path, killed: bool) -> None:
+    waits, end, got = (tmp_path / name for name in ("waits", "end", "got"))
+
+    def wait() -> None:
+        waits.touch()
+        with lock(tmp_path, wait=True):
+            got.touch()
+
+    def hold_until_the_end() -> None:
+        with lock(tmp_path):
+            until(end.exists)
+
+    with child(hold_until_the_end) as holder:
+        until(lambda: is_locked(tmp_path))
+        waiter = fork(wait)
+        until(waits.exists)
+        time.sleep(0.1)
+        assert not got.exists()
+        if killed:
+            os.kill(holder, signal.SIGKILL)
+        else:
+            end.touch()
+        assert exit_code(waiter) == 0
+    assert got.exists()
+
+
+def test_never_two_inside(tmp_path: Path) -> None:
+    number = tmp_path / "number"
+    number.write_text("0")
+
+    def count() -> None:
+        for _ in range(25):
+            with lock(tmp_path, wait=True):
+                n = int(number.read_text())
+                time.sleep(0.0005)
+                number.write_text(str(n + 1))
+
+    processes = [fork(count) for _ in range(4)]
+    assert [exit_code(process) for process in processes] == [0] * 4
+    assert number.read_text() == "100"
+
+
+def test_looking_makes_and_changes_nothing(tmp_path: Path) -> None:
+    assert not is_locked(tmp_path / "nowhere")
+    assert not is_locked(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    with lock(tmp_path):
+        pass
+    before = (tmp_path / "lock").stat()
+    assert not is_locked(tmp_path)
+    assert (tmp_path / "lock").stat()[:9] == before[:9]
+    assert before.st_size == 0
+
+
+def test_who_holds_it_for_a_moment_only_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else of two shards that look at the same time neither might write the tables."""
+
+    def hold_for_a_moment() -> None:
+        with lock(tmp_path):
+            (tmp_path / "held").touch()
+            time.sleep(0.2)
+
+    monkeypatch.setattr("scenarios.execution.locks._MOMENT", 20.0)
+    with child(hold_for_a_moment):
+        until((tmp_path / "held").exists)
+        assert not is_locked(tmp_path)
+
+
+def test_who_may_not_write_can_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with lock(tmp_path):
+        pass
+    opened = os.open
+
+    def read_only(path: str, flags: int, *arguments: int) -> int:
+        if flags & (os.O_RDWR | os.O_WRONLY):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        return opened(path, flags, *arguments)
+
+    monkeypatch.setattr(os, "open", read_only)
+    assert not is_locked(tmp_path)
+    said = r"cannot write .*lock \(Read-only file system\)"
+    with pytest.raises(NotWritten, match=said), lock(tmp_path):
+        pass
+
+
+def test_where_there_can_be_no_lock(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder" / "lock").mkdir(parents=True)
+    for name in ("file", "folder"):
+        with pytest.raises(NotWritten, match="cannot write"), lock(tmp_path / name):
+            pass

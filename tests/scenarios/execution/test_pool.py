@@ -1,0 +1,128 @@
+"""The processes of a pool: the tables of one process, prepared in advance, gone when not needed."""
+
+from __future__ import annotations
+
+import errno
+import multiprocessing
+import os
+import signal
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from probe.errors import InputError, NotWritten
+from scenarios.environment import variable
+from scenarios.execution import pool
+from scenarios.execution.executor import Inline
+from scenarios.execution.pool import Pool
+from scenarios.execution.schedule import execute
+from scenarios.execution.work import Ended, Part
+from tests.scenarios.execution.disturbed import waiting
+from tests.scenarios.execution.helpers import (
+    FIRST,
+    SICK,
+    alive,
+    finish,
+    jobs_in,
+    tables,
+    work_of,
+    workers_of,
+)
+
+LEARNERS: dict[str, dict[str, object]] = {"finetune": {}, "offline": {}}
+LOADED = "{'torch._dynamo', 'scenarios.study.job'} <= __import__('sys').modules.keys()"
+
+
+@pytest.fixture(scope="module")
+def inline(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The tables of the study when it is done in this process."""
+    work = work_of(tmp_path_factory.mktemp("whole") / "run", learners=LEARNERS)
+    finish(work, Inline())
+    return tables(work.root)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_any_number_of_workers_gives_the_same_tables(
+    tmp_path: Path, inline: dict[str, bytes], workers: int
+) -> None:
+    """And every part is told once."""
+    work = work_of(tmp_path / "run", learners=LEARNERS)
+    events = list(execute(work, jobs_in(work), Pool(["cpu"] * workers)))
+    assert len(events) == len(set(events))
+    told = {event for event in events if isinstance(event, Part)}
+    assert told == {Part(job, part) for job in jobs_in(work) for part in work.parts(job)}
+    ends = {event for event in events if isinstance(event, Ended)}
+    assert ends == {Ended(job=job, how="finished") for job in jobs_in(work)}
+    finish(work, Inline())
+    assert tables(work.root) == inline
+    assert workers_of(os.getpid()) == frozenset()
+
+
+@pytest.mark.parametrize("server", [True, False])
+def test_workers_have_loaded_what_jobs_need_before_the_first(
+    monkeypatch: pytest.MonkeyPatch, server: bool
+) -> None:
+    """Spawned where nothing forks them, they load it with their first job."""
+    if not server:
+        monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ["spawn"])
+    context = pool._context()
+    assert context.get_start_method() == ("forkserver" if server else "spawn")
+    with variable("PYTHONSAFEPATH", "1"), ProcessPoolExecutor(1, mp_context=context) as worker:
+        assert worker.submit(eval, LOADED).result() is server
+
+
+@pytest.mark.slow
+def test_a_spawned_worker_does_its_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ["spawn"])
+    work = work_of(tmp_path / "run")
+    [*_, ended] = execute(work, jobs_in(work)[:1], Pool(["cpu"]))
+    assert ended == Ended(job=jobs_in(work)[0], how="finished")
+
+
+def test_what_they_finish_is_told_at_once_and_they_end_when_nobody_listens(tmp_path: Path) -> None:
+    """Each has finished a part, and waits for ever; they are deaf to Ctrl-C."""
+    work = work_of(tmp_path / "run", dict.fromkeys((FIRST, SICK), "wait step-1"))
+    first, second = jobs_in(work)[:2]
+    events = execute(work, jobs_in(work), Pool(["cpu"] * 2))
+    assert {next(events), next(events)} == {Part(first, "step-0"), Part(second, "step-0")}
+    workers = workers_of(os.getpid())
+    assert len(workers) == 2
+    for worker in workers:
+        os.kill(worker, signal.SIGINT)
+    time.sleep(0.2)
+    assert all(map(alive, workers))
+    events.close()
+    assert not any(map(alive, workers))
+    assert not work.is_locked(first)
+
+
+def test_what_one_cannot_write_ends_all(tmp_path: Path) -> None:
+    work = work_of(tmp_path / "run", {FIRST: "wait step-1", SICK: "unwritten step-2"})
+    with pytest.raises(NotWritten, match="No space left on device"):
+        finish(work, Pool(["cpu"] * 2))
+    assert workers_of(os.getpid()) == frozenset()
+    process = waiting(work, FIRST)
+    assert process is None or not alive(process)
+
+
+def test_each_worker_computes_on_its_device(tmp_path: Path) -> None:
+    """There are no such devices here: so whoever is given one says so."""
+    work = work_of(tmp_path / "run")
+    events = execute(work, jobs_in(work)[:2], Pool(["cpu", "meta"]))
+    ends = {e.job.name: e for e in events if isinstance(e, Ended)}
+    assert ends[FIRST].how == "finished"
+    assert ends[SICK].how == "failed"
+
+
+def test_too_many_workers_are_told_from_other_errors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_left(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(pool, "ProcessPoolExecutor", none_left)
+    said = r"cannot start another worker \(Too many open files\): .* with fewer --workers"
+    with pytest.raises(InputError, match=said):
+        finish(work_of(tmp_path / "run"), Pool(["cpu"]))

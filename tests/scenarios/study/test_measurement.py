@@ -1,0 +1,150 @@
+"""Measurements as JSON: any counts and costs read back, and nothing else is believed."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from probe.metrics.counts import Counts
+from scenarios.study.measurement import Measurement
+from scenarios.study.store import Store, hashed, unhashed
+from tests.scenarios.study.toy_store import COST, COUNTS, MEASURED, assert_set_aside
+
+HEADS = ("single", "multi", "all")
+# The most that each kind of cell holds, and one more.
+most = st.sampled_from([0, 1, 255, 256, 2**16 - 1, 2**16, 2**32 - 1, 2**32, 2**63 - 1])
+
+
+@st.composite
+def tables(draw):
+    n, classes, largest = draw(st.integers(1, 4)), draw(st.integers(1, 5)), draw(most)
+    cells = draw(arrays(np.int64, (n, classes, classes), elements=st.integers(0, largest)))
+    cells[0, 0, 0] = largest
+    return tuple(map(Counts, cells))
+
+
+def heads(*names):
+    return st.fixed_dictionaries(dict.fromkeys(names, tables()))
+
+
+@given(by_head=st.one_of(heads(*HEADS), heads("multi")))
+def test_any_counts_read_back(by_head):
+    record = json.loads(json.dumps(Measurement(counts=by_head).to_record()))
+    measured = Measurement.of_record("step-1", record)
+    assert measured == Measurement(counts=by_head)
+    types = {counts.table.dtype for own in measured.counts.values() for counts in own}
+    assert types == {np.dtype(np.int64)}
+
+
+def test_the_cells_lie_row_by_row_in_little_endian():
+    counts = dict.fromkeys(HEADS, (Counts(np.array([[258, 3], [0, 1]])),))
+    cells = Measurement(counts=counts).to_record()["counts"]["single"]
+    assert base64.b64decode(cells.pop("cells")) == bytes([2, 1, 3, 0, 0, 0, 1, 0])
+    assert cells == {"shape": (1, 2, 2), "kind": "<u2"}
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path, "er.order-0.seed-0", {})
+
+
+def read_back(store, part="step-1", **changes):
+    """Write a measurement; change its record under the hash that it would have, and read it."""
+    store.write(part, MEASURED)
+    path = store.folder / f"{part}.json"
+    record = json.loads(unhashed(path.read_bytes()))
+    path.write_bytes(hashed(json.dumps({**record, **changes}).encode()))
+    held, measured = part in store.contents().finished, store.read(part)
+    assert held == (measured is not None)
+    if measured is None:
+        assert_set_aside(store, f"{part}.json")
+    return measured
+
+
+SINGLE = {"shape": [1, 2, 2], "kind": "<u2", "cells": "AgEDAAAAAQA="}
+NO_COUNTS = [
+    *([[1]], 3, None, "multi", {}, ["multi"], [["multi", 1]]),
+    *({"multi": own} for own in ([[1]], [[[-1]]], {}, {"shape": [1]}, None, 3, "x")),
+    *(
+        {"multi": {**SINGLE, **changes}}
+        for changes in (
+            *({"kind": kind} for kind in ("<f2", "O", "<i8", None, ["<u2"])),
+            *({"shape": shape} for shape in ([1, 4, 1], [2, 2], [0, 2, 2], [1, 2, 3], None, "1")),
+            *({"cells": cells} for cells in ("AgEDAAAAAQA", "", None, "é", "AgEDAAAAAQA=!", [1])),
+            *({"cells": cells, "shape": [0, 2, 2]} for cells in ("", "!")),
+            {"kind": "<i8", "shape": [1, 1, 1], "cells": base64.b64encode(b"\xff" * 8).decode()},
+        )
+    ),
+]
+NOT_SPENT = [
+    *({}, [], 0, "", False, 3, {"cost": {"ops": 1}, "seconds": 1.0}),
+    *(
+        {"cost": {**asdict(COST), "ops": ops}, "seconds": 1.0}
+        for ops in ("x", "1", 10**400, 2**63, -1, 1.0, 0.5, True, None, [1], float("nan"))
+    ),
+    *(
+        {"cost": asdict(COST), "seconds": seconds}
+        for seconds in ("1.0", -0.5, 10**400, float("nan"), float("inf"), True, None, [1.0])
+    ),
+]
+
+
+@pytest.mark.parametrize("counts", NO_COUNTS)
+def test_what_are_no_counts_is_set_aside(store, counts):
+    assert read_back(store, counts={"multi": SINGLE}) is not None
+    assert read_back(store, counts=counts) is None
+
+
+@pytest.mark.parametrize("spent", NOT_SPENT)
+def test_what_cannot_have_been_spent_is_set_aside(store, spent):
+    assert read_back(store, spent=spent) is None
+
+
+@pytest.mark.parametrize("name", ["counts", "spent"])
+def test_a_record_that_lacks_something_is_set_aside(store, name):
+    store.write("step-1", MEASURED)
+    path = store.folder / "step-1.json"
+    record = json.loads(unhashed(path.read_bytes()))
+    del record[name]
+    path.write_bytes(hashed(json.dumps(record).encode()))
+    assert store.read("step-1") is None
+
+
+@pytest.mark.parametrize(
+    "spent",
+    [
+        {"cost": {**asdict(COST), "ops": 2**63 - 1, "stored_bytes": 0}, "seconds": 0.0},
+        {"cost": asdict(COST), "seconds": 1},
+        None,
+    ],
+)
+def test_the_most_and_the_least_that_can_be_spent_is_believed(store, spent):
+    measured = read_back(store, spent=spent)
+    assert (asdict(measured.spent) if measured.spent else None) == spent
+
+
+@pytest.mark.parametrize(
+    ("part", "heads", "whole"),
+    [
+        ("step-1", HEADS, True),
+        ("step-1", ("multi",), True),
+        ("step-1", ("single",), False),
+        ("step-1", ("multi", "all"), False),
+        ("step-1", (*HEADS, "none"), False),
+        ("feature-conv1", ("single",), True),
+        ("feature-conv1", ("multi",), False),
+        ("feature-conv1", HEADS, False),
+    ],
+)
+def test_a_part_has_the_heads_that_it_was_measured_under(store, part, heads, whole):
+    """Those of a step, of one by a learner that is told the task, and of a retrained model."""
+    store.write(part, Measurement(counts=dict.fromkeys(heads, COUNTS["single"])))
+    assert (part in store.contents().finished) == whole
+    assert (store.read(part) is not None) == whole

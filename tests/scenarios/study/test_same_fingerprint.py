@@ -1,0 +1,151 @@
+"""The dangerous direction, by really running jobs: one fingerprint, one result, bit for bit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from probe.errors import InputError
+from probe.values.allocation import CacheSettings
+from scenarios.data.datasets import Location
+from scenarios.learners.base import RecipeChanges
+from scenarios.learners.catalogue import LEARNERS
+from scenarios.streams.task import Scenario
+from scenarios.study.fingerprint import fingerprint, setup_of
+from scenarios.study.job import run_job
+from scenarios.study.jobs import jobs_of
+from scenarios.study.source import check_study
+from scenarios.study.store import Checkpoint, Store
+from tests.scenarios.learners.tiny_learners import SMALL
+
+CPU = torch.device("cpu")
+RAW = {
+    "name": "plain",
+    "scenario": {"data": "digits", "classes_per_task": 5, "train_limit": 4, "test_limit": 5},
+    "network": {"name": "cnn3"},
+    "training": {"epochs": 1, "batch_size": 8},
+    "orders": {"back": [2, 1]},
+    "report": {"heads": ["multi"]},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """A job's fingerprint, counts and costs by part, and checkpoints by step."""
+
+    fingerprint: str
+    measured: dict[str, object]
+    checkpoints: dict[str, Checkpoint]
+
+
+def results(raw, learner, root: Path, *, tasks=(1, 0), seed=0, called="", cache=None) -> Results:
+    """Run one of a learner's jobs."""
+    study = check_study(raw, "plain")
+    scenario = study.scenario.scenario(Location())
+    if called:
+        named = tuple(replace(task, name=f"{called} {task.name}") for task in scenario.tasks)
+        scenario = Scenario(name=called, kind="permutation", tasks=named)
+    setup = setup_of(study, scenario, CPU)
+    if LEARNERS[study.learners[learner].kind].offline:
+        tasks = (0, 1)
+    every = jobs_of(study, len(scenario.tasks))
+    [job] = [job for job in every if (job.learner, job.tasks, job.seed) == (learner, tasks, seed)]
+    root.mkdir()
+    store = Store(root, job.name, setup.record(job))
+    parts = list(run_job(study, job, scenario, store, CPU, cache))
+    measured = {part: store.read(part) for part in parts}
+    states = {part: store.load_checkpoint(part) for part in parts}
+    return Results(
+        fingerprint=fingerprint(setup.record(job)),
+        measured={part: (m.counts, m.spent and m.spent.cost) for part, m in measured.items() if m},
+        checkpoints={part: state for part, state in states.items() if state},
+    )
+
+
+@pytest.mark.parametrize("kind", sorted(LEARNERS))
+def test_what_is_not_in_the_fingerprint_changes_no_bit(kind: str, tmp_path: Path) -> None:
+    """Every learner once as it is, and once with all that is free changed at a time."""
+    own = {"kind": kind, **SMALL.get(kind, {})}
+    plain = {**RAW, "learners": {kind: own}}
+    free = kind if kind == "offline" else "another_name"
+    changed = {
+        **RAW,
+        "name": "other",
+        # The limits cut as much; the order comes among others, under a number.
+        "learners": {"finetune": {}, "cumulative": {}, free: own},
+        "orders": "rotate",
+        "seeds": 2,
+        "report": {"heads": ["multi", "all"], "mean": "classes"},
+        "network": {"name": "cnn3", "features": [_middle(kind)]},
+        # Said by the learner, not by the study, and the other way round.
+        "training": {"epochs": 2, "batch_size": 8, "init": "murata"},
+        "retraining": RAW["training"],
+    }
+    try:
+        changes = check_study(plain, "plain").learners[kind].training or RecipeChanges()
+        said = {**changes.model_dump(exclude_none=True), "epochs": 1}
+        changed["learners"][free] = {**own, "training": said}
+        check_study(changed, "plain")
+    except InputError:  # one that has no choice of its recipe
+        changed["learners"][free], changed["training"] = own, RAW["training"]
+    if LEARNERS[kind].own_features:
+        changed["network"] = {"name": "mlp", "features": [_middle(kind)]}
+    if LEARNERS[kind].offline:
+        changed |= {"storage": "bf16", "retraining": {"epochs": 3}}
+    cache = CacheSettings(budget=0, scratch=tmp_path / "scratch")
+    mine = results(plain, kind, tmp_path / "plain")
+    theirs = results(changed, free, tmp_path / "changed", called="elsewhere", cache=cache)
+    assert mine.fingerprint == theirs.fingerprint
+    # One feature is retrained of several.
+    assert theirs.measured.items() <= mine.measured.items()
+    assert len(theirs.measured) >= 2
+    assert mine.checkpoints.keys() == theirs.checkpoints.keys()
+    for step, saved in mine.checkpoints.items():
+        assert _same(saved.model, theirs.checkpoints[step].model)
+        assert _same(saved.learner, theirs.checkpoints[step].learner, but={"seconds"})
+
+
+def _middle(kind: str) -> str:
+    own = LEARNERS[kind].own_features
+    return own[len(own) // 2] if own else "conv2"
+
+
+def _same(one, other, but=frozenset()) -> bool:
+    return one.keys() == other.keys() and all(
+        torch.equal(one[name], other[name]) for name in one.keys() - but
+    )
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    root = tmp_path_factory.mktemp("plain") / "run"
+    return results({**RAW, "learners": {"finetune": {}}}, "finetune", root)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("seeds", 2),
+        ("training.batch_size", 7),
+        ("training.learning_rate", 0.002),
+        ("training.init", "torch"),
+        ("retraining", {"epochs": 2, "batch_size": 8}),
+        ("orders", {"forth": [1, 2]}),
+        ("scenario.train_limit", 3),
+        ("scenario.test_limit", 4),
+        ("network.name", "mlp"),
+        ("learners.finetune", {"competing": "task"}),
+    ],
+)
+def test_what_is_in_it_does_change_them(path: str, value, plain: Results, tmp_path: Path) -> None:
+    """The other direction, for the things that matter: what they change is worth a fingerprint."""
+    table, _, name = path.partition(".")
+    raw = {**RAW, "learners": {"finetune": {}}}
+    raw |= {table: {**raw[table], name: value} if name else value}
+    tasks = (0, 1) if path == "orders" else (1, 0)
+    changed = results(raw, "finetune", tmp_path / "run", tasks=tasks, seed=int(path == "seeds"))
+    assert changed.fingerprint != plain.fingerprint
+    assert changed.measured != plain.measured

@@ -1,0 +1,89 @@
+"""The flags of `probe run`: what does not fit together, and the jobs of a shard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from probe.errors import InputError
+from scenarios.options import RunOptions, Shard
+
+shards = st.integers(1, 12).flatmap(lambda n: st.tuples(st.integers(1, n), st.just(n)))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"executor": "rya"}, "unknown executor 'rya': did you mean 'ray'?"),
+        ({"executor": "Pool"}, r"unknown executor 'Pool'.*known: inline, pool, ray"),
+        ({"workers": 0}, "--workers must be 1 or more, got 0"),
+        ({"workers": -1, "executor": "ray"}, "--workers must be 1 or more, got -1"),
+        ({"workers": 10_001}, "--workers must be 10000 or less, got 10001"),
+        ({"executor": "inline", "workers": 2}, "got --workers 2: use --executor pool"),
+        ({"ray_address": "auto"}, "--ray-address is for Ray: add --executor ray"),
+        ({"executor": "pool", "ray_address": ""}, "--ray-address is for Ray"),
+        ({"executor": "inline", "gpus_per_job": 0.5}, "--gpus-per-job is for Ray"),
+        ({"executor": "ray", "gpus_per_job": 0.0}, "--gpus-per-job is a share of one GPU.*got 0.0"),
+        ({"executor": "ray", "gpus_per_job": -0.25}, "got -0.25"),
+        ({"executor": "ray", "gpus_per_job": 0.00099}, "from 0.001 to 1, got 0.00099"),
+        ({"executor": "ray", "gpus_per_job": 1.5}, "from 0.001 to 1, got 1.5"),
+        ({"executor": "ray", "gpus_per_job": float("nan")}, "got nan"),
+        ({"executor": "ray", "gpus_per_job": float("inf")}, "got inf"),
+    ],
+)
+def test_flags_that_do_not_fit_are_refused(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        RunOptions(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "bound"), [("workers", 10_000), ("gpus_per_job", 0.001), ("gpus_per_job", 1.0)]
+)
+def test_the_bounds_themselves_can_be_asked_for(name: str, bound: float) -> None:
+    assert getattr(RunOptions(**{"executor": "ray", name: bound}), name) == bound
+
+
+@given(shards, st.integers(0, 40))
+def test_an_order_holds_every_job_once_and_its_own_first(shard: tuple[int, int], size: int) -> None:
+    number, of = shard
+    order, jobs = Shard(number, of).order(range(size)), list(range(size))
+    assert sorted(order) == jobs
+    own = [job for job in jobs if job % of == number - 1]
+    assert order[: len(own)] == own
+
+
+@given(st.integers(1, 12), st.integers(0, 40))
+def test_together_they_begin_every_job_once(of: int, size: int) -> None:
+    """Each has done as many as its own when it begins with those of others."""
+    begun = [
+        job
+        for number in range(1, of + 1)
+        for job in Shard(number, of).order(range(size))[: len(range(number - 1, size, of))]
+    ]
+    assert sorted(begun) == list(range(size))
+
+
+@given(st.integers(2, 12), st.integers(1, 40))
+def test_what_others_begin_with_is_helped_with_last(of: int, size: int) -> None:
+    """Of another's jobs a shard takes up first the one that the other comes to last."""
+    for number in range(1, of + 1):
+        order = Shard(number, of).order(range(size))
+        for other in set(range(of)) - {number - 1}:
+            theirs = [job for job in order if job % of == other]
+            assert theirs == sorted(theirs, reverse=True)
+
+
+@given(shards)
+def test_a_shard_is_read_as_it_is_written(shard: tuple[int, int]) -> None:
+    assert RunOptions(shard="{}/{}".format(*shard)).part == Shard(*shard)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1", "/", "0/2", "3/2", "1/0", "-1/2", "1/2/3", "a/b", "1.0/2", " 1/2", "²/3"]
+)
+def test_what_is_no_shard_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match=r"expects i/n with i from 1 to n, as 3/8, got"):
+        RunOptions(shard=text)

@@ -1,0 +1,69 @@
+"""A tiny study of two tasks of digits, run within this process and without its figures."""
+
+import io
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from probe.tables.run_directory import TABLES
+from scenarios.options import RunOptions
+
+TINY = """
+orders = { there = [1, 2] }
+[scenario]
+data = "digits"
+classes_per_task = 5
+train_limit = 4
+test_limit = 5
+[network]
+name = "mlp"
+features = ["hidden1"]
+[training]
+epochs = 1
+batch_size = 8
+[learners.finetune]
+[learners.offline]
+"""
+
+
+@dataclass(frozen=True)
+class Tiny:
+    """A study's file and its run directory, `run`, in one folder."""
+
+    folder: Path
+
+    @property
+    def root(self) -> Path:
+        return self.folder / "run"
+
+    def run(self, toml: str = TINY, **flags: object) -> str:
+        """Run the study, or go on with it, and return what was printed.
+
+        Figures take longer than the study, and are drawn from the tables alone: they are left out.
+        """
+        # Only whoever runs it pays for the import of all that draws figures.
+        from scenarios.commands.run import run_study
+
+        file, said = self.folder / "tiny.toml", io.StringIO()
+        self.folder.mkdir(exist_ok=True)
+        file.write_text(toml)
+        options = RunOptions(**{"out": self.root, "executor": "inline", **flags})
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(said):
+            patch.setattr("scenarios.commands.run.build", lambda *_, **__: [])
+            assert run_study(str(file), options)
+        return said.getvalue()
+
+    def tables(self) -> dict[str, bytes]:
+        return {name: (self.root / name).read_bytes() for name in TABLES}
+
+    def results(self) -> dict[str, tuple[int, int, bytes]]:
+        """Return inode, time of change and bytes of every file of the jobs, but their locks."""
+        jobs = self.root / "jobs"
+        files = [path for path in jobs.rglob("*") if path.is_file() and path.name != "lock"]
+        return {
+            str(path.relative_to(jobs)): (path.stat().st_ino, path.stat().st_mtime_ns, content)
+            for path in files
+            for content in [path.read_bytes()]
+        }

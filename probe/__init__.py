@@ -5,7 +5,6 @@ line's `--help`) does not load torch.
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -45,6 +44,8 @@ _HOMES = {
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
+        from importlib.metadata import version
+
         return version("forgetting-probe")
     if name not in _HOMES:
         raise AttributeError(f"module 'probe' has no attribute {name!r}")

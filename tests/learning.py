@@ -12,7 +12,7 @@ from probe.examples import Examples
 from probe.seeding import stream
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
-from scenarios.data.datasets import load
+from scenarios.data.datasets import limited, load
 from scenarios.learners.base import Learner, Settings
 from scenarios.networks import build_network
 from scenarios.streams.split import split_by_class
@@ -25,7 +25,7 @@ Make = Callable[[], Learner]
 
 def digits(limit: int = 20) -> Sequence[Task]:
     """Five tasks of two digits, that many examples of each."""
-    return split_by_class(load("digits"), 2, limit).tasks
+    return split_by_class(limited(load("digits"), limit)).tasks
 
 
 def colored(classes: int = 4, each: int = 6) -> list[Task]:

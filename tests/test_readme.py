@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.study.reading import check_study
+from scenarios.study.source import check_study
 
 README = Path(__file__).parents[1] / "README.md"
 

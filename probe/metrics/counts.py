@@ -80,6 +80,7 @@ class Counts:
         number of examples; see `mean_per_class` for the average that does not.
         """
         rows = self._rows(classes)
+        # Whole numbers until the one division: the fraction is the nearest float there is.
         seen = int(self.table[rows].sum())
         right = int(self.table.diagonal()[rows].sum())
         return right / seen if seen else float("nan")
@@ -116,6 +117,7 @@ def _read_only(given: NDArray[Any]) -> NDArray[np.int64]:
     """Return a copy of counts, of any shape, that cannot be written."""
     if given.dtype.kind not in "iu" or (given.dtype.kind == "i" and (given < 0).any()):
         raise InputError("counts must be whole numbers, none below 0")
+    # A copy: what is measured once must not change with the array that it was given in.
     copy = given.astype(np.int64)
     copy.flags.writeable = False
     return copy

@@ -56,6 +56,7 @@ def bwt(R: AccuracyMatrix) -> float:
     >>> bwt(AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]]))
     -0.5
     """
+    # Below the diagonal: every task j at every later task i.
     i, j = _triangle(np.tril_indices, R.tasks, -1)
     return R.mean(i, j) - R.mean(j, j)
 
@@ -145,6 +146,7 @@ def ce(
         raise InputError(f"epsilon must be a number >= 1, got {epsilon:g}")
     if form not in ("paper", "poster"):
         raise unknown("form", form, ("paper", "poster"))
+    # The poster's 1 keeps the quotient finite where nothing was spent.
     divisor = spent + 1 if form == "poster" else spent
     return min(1.0, float((one_pass * epsilon / divisor).mean()))
 

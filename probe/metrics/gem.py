@@ -30,6 +30,7 @@ def bwt(R: AccuracyMatrix) -> float:
     >>> bwt(AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]]))
     -0.5
     """
+    # Not the last task: nothing was learned after it.
     j = np.arange(1, R.tasks)
     return R.mean(R.tasks, j) - R.mean(j, j)
 
@@ -44,5 +45,6 @@ def fwt(R: AccuracyMatrix) -> float:
     >>> fwt(AccuracyMatrix([[0.25, 0.25], [0.75, 0.5], [0.25, 1.0]]))
     0.25
     """
+    # Not the first task: nothing was learned before it.
     j = np.arange(2, R.tasks + 1)
     return R.mean(j - 1, j) - R.mean(0, j)

@@ -43,6 +43,7 @@ class AccuracyMatrix:
             raise InputError(
                 f"R[{i},{j + 1}] = {values[i, j]} is outside [0, 1]: give fractions, not percent"
             )
+        # A frozen dataclass lets nobody set `values`; this keeps its cells from being set, too.
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
 
@@ -92,6 +93,7 @@ class AccuracyMatrix:
 
     def cell(self, i: int, j: int) -> float:
         """Return R[i, j]; raises as `measured` does, which takes many times as long for one."""
+        # What is in order is read at once; what is not, `measured` explains.
         if 0 <= i <= self.tasks and 1 <= j <= self.tasks:
             value = float(self.values[i, j - 1])
             if not math.isnan(value):

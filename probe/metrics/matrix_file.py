@@ -39,15 +39,18 @@ def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
     _check_shape(path, values)
     _check_range(path, values, percent)
     fractions = values / 100 if percent else values
+    # One row more than columns: the first is that before any training.
     whole = len(values) > values.shape[1]
     return AccuracyMatrix(fractions) if whole else AccuracyMatrix.square(fractions)
 
 
 def _read_csv(path: Path) -> NDArray[np.float64]:
     try:
+        # Spreadsheets begin their UTF-8 with a byte order mark.
         text = path.read_text("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8 text: save it as comma-separated UTF-8") from None
+    # Blank lines at the end say nothing; one in between is a row without cells, which is an error.
     lines = [line.split(",") for line in text.rstrip().split("\n")] if text.strip() else []
     for number, cells in enumerate(lines, 1):
         if len(cells) != len(lines[0]):
@@ -101,10 +104,12 @@ def _check_range(path: Path, values: NDArray[np.float64], percent: bool) -> None
     if np.isnan(values).all():
         raise InputError(f"{path} holds no number: fill in the cells that were measured")
     top = 100 if percent else 1
+    # Compared with NaN everything is False: what was not measured is not out of range.
     outside = np.argwhere((values < 0) | (values > top))
     if not len(outside):
         return
     row, column = (int(k) for k in outside[0])
+    # Percentages are suggested only where all cells could be some.
     percentages = not percent and np.nanmin(values) >= 0 and np.nanmax(values) <= 100
     remedy = "pass --percent if these are percentages" if percentages else "correct this cell"
     raise InputError(

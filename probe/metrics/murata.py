@@ -65,8 +65,7 @@ def _f1(totals: list[list[int]], place: int, classes: set[int]) -> float:
     """Return F1 from how often each class is true, predicted, and both."""
     size = len(totals[0])
     if any(not 0 <= c < size for c in classes):
-        limits = f"0..{size - 1}"
-        raise InputError(f"task {place} has classes {sorted(classes)}, expected some of {limits}")
+        raise InputError(f"task {place} has classes {sorted(classes)}, known are 0..{size - 1}")
     true, predicted, right = (sum(total[c] for c in classes) for total in totals)
     if not true:
         raise NotMeasured(f"task {place} (classes {sorted(classes)}) has no test examples")

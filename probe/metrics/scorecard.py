@@ -130,6 +130,7 @@ def scorecard(
     >>> card.not_measured["gem.fwt"]
     'R[0,2] (task 2 before any training) was not measured'
     """
+    # Checked once here: wrong sizes are the caller's mistake, and no reason for a gap.
     kemker.task_sizes(R, test_sizes)
     inputs = {"reference": reference, "ideal": ideal, "test_sizes": test_sizes}
     values: defaultdict[str, dict[str, Number | list[Number]]] = defaultdict(dict)

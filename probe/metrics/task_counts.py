@@ -59,6 +59,7 @@ class TaskCounts:
             raise InputError(
                 f"sizes {list(sizes)} do not fit {len(y)} examples, {len(groups)} tasks"
             )
+        # Where no class is shared one table holds all: the class of an example tells its task.
         ends: list[int] = np.cumsum(sizes)[:-1].tolist() if share_classes(groups) else []
         parts = zip(np.split(y, ends), np.split(p, ends), strict=True)
         return cls(tasks=groups, tables=tuple(Counts.of(a, b, classes) for a, b in parts))
@@ -94,6 +95,7 @@ class TaskCounts:
         """
         if len(self.tables) == 1:
             return task_f1(self.tables[0], self.tasks)
+        # All tasks at once, to the bit what `task_f1` gives of each table.
         tables = np.array([counts.table for counts in self.tables])
         own = _members(self.tasks, tables.shape[1])
         true, predicted = ((tables.sum(axis=axis) * own).sum(axis=1) for axis in (2, 1))

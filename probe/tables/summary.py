@@ -42,6 +42,7 @@ def summarize(rows: Iterable[Row]) -> list[SummaryRow]:
     learners = list(dict.fromkeys(row.learner for row in table))
     groups: defaultdict[Group, list[tuple[int, float]]] = defaultdict(list)
     for row in table:
+        # Accuracies are cells of R, which `mean_accuracies` averages.
         if row.measure in MEASURES:
             groups[_group(row)].append((row.seed, row.value))
     return summarize_groups(groups, learners)
@@ -136,6 +137,7 @@ def _cell(row: Row, column: str, least: int) -> int:
 
 def _of_one_study(rows: Iterable[Row]) -> list[Row]:
     """Return the rows; raises InputError unless one scenario and network gave them all."""
+    # A generator can be gone through only once, and it is needed twice.
     table = list(rows)
     studied = sorted({f"{row.network} on {row.scenario}" for row in table})
     if len(studied) > 1:

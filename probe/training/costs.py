@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -47,8 +48,7 @@ class Cost:
     @classmethod
     def of_tensor(cls, numbers: Tensor) -> Cost:
         """Return the cost of which `to_tensor` gave these numbers, (7,) int64."""
-        names = cls.__dataclass_fields__
-        return cls(**dict(zip(names, map(int, numbers.tolist()), strict=True)))
+        return cls(**dict(zip(cls.__dataclass_fields__, map(int, numbers.tolist()), strict=True)))
 
 
 class OpsMeter:
@@ -77,7 +77,7 @@ class OpsMeter:
         if size in self._known:
             yield
         else:
-            with self._counting() as counter:
+            with _counting() as counter:
                 yield
             self._known[size] = counter.get_total_flops() // 2
         self.total += self._known[size]
@@ -86,17 +86,13 @@ class OpsMeter:
     @contextmanager
     def once(self) -> Iterator[None]:
         """Count whatever runs within the block."""
-        with self._counting() as counter:
+        with _counting() as counter:
             yield
         self.total += counter.get_total_flops() // 2
 
     def add(self, ops: int) -> None:
         """Add multiply-adds known by formula."""
         self.total += ops
-
-    @staticmethod
-    def _counting() -> FlopCounterMode:
-        return FlopCounterMode(display=False, custom_mapping=_FORMULAS)
 
 
 def _convolution_backward(*inputs: Any, out_shape: object) -> int:
@@ -110,8 +106,9 @@ def _convolution_backward(*inputs: Any, out_shape: object) -> int:
     return forward * sum(map(bool, output_mask[:2]))
 
 
-# In place of torch's own formulas; all others stay torch's.
+# In place of one of torch's formulas; all others stay torch's.
 _FORMULAS = {torch.ops.aten.convolution_backward: _convolution_backward}
+_counting = partial(FlopCounterMode, display=False, custom_mapping=_FORMULAS)
 
 
 def one_pass_ops(model: nn.Module, examples: Examples, batch_size: int) -> int:

@@ -50,8 +50,7 @@ def penultimate(model: nn.Module, x: Tensor) -> Tensor:
             "the model's output is not that of one of its layers, so that there are no features "
             "before it: let the model return what its last layer (such as nn.Linear) gives"
         )
-    flat: Tensor = features.flatten(1)
-    return flat
+    return torch.flatten(features, 1)
 
 
 def penultimate_of(model: nn.Module, examples: Examples) -> Tensor:

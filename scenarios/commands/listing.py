@@ -12,8 +12,7 @@ from probe.metrics.scorecard import METRICS
 from scenarios.data.datasets import BUNDLED, LOADERS
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.networks import ARCHITECTURES
-from scenarios.study.reading import check_study
-from scenarios.study.source import preset_names, read_study
+from scenarios.study.source import check_study, preset_names, read_study
 from scenarios.study.spec import Study
 
 

@@ -1,37 +1,16 @@
-"""The command line, `probe`: its commands with their flags; each one's work is in its own module.
+"""The command line, `probe`: from its first moment to its exit code.
 
-Everything heavy is imported inside the commands, so that `probe --help` answers at once.
+Nothing heavy is imported before signals are taken care of.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from importlib.metadata import version
-from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from probe.errors import InputError
-from scenarios.commands.flags import with_options
 from scenarios.commands.stopping import HOW_TO_GO_ON, STOPPED, stoppable
 from scenarios.commands.terminal import READER_GONE, printable, printed, say
-from scenarios.commands.usage import call
-from scenarios.options import RunOptions
-
-app = typer.Typer(
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
-
-Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")]
-
-
-def _show_version(asked: bool) -> None:
-    if asked:
-        print(f"forgetting-probe {version('forgetting-probe')}")
-        raise typer.Exit
 
 
 def main() -> None:
@@ -40,7 +19,7 @@ def main() -> None:
     os.environ["MPLBACKEND"] = "agg"
     try:
         with stoppable(), printed():
-            code = call(app)
+            code = _command()
         sys.exit(code)
     except InputError as error:
         _show_error(str(error))
@@ -64,147 +43,12 @@ def main() -> None:
         raise
 
 
-@app.callback()
-def probe(
-    show_version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
-    ] = False,
-) -> None:
-    """Which layer of a continually trained network forgot what, toward which task."""
+def _command() -> int:
+    # Imported only now: Ctrl-C while typer is loaded must not end in a traceback.
+    from scenarios.commands.app import app
+    from scenarios.commands.usage import call
 
-
-@app.command()
-@with_options(RunOptions)
-def run(
-    study: Annotated[str, typer.Argument(metavar="PRESET|FILE.toml")], options: RunOptions
-) -> None:
-    """Run a study, or go on with it: train, retrain behind every feature, write tables, draw.
-
-    Exit code 1 if a job failed while the others were finished.
-    """
-    from scenarios.commands.run import run_study
-
-    if not run_study(study, options):
-        raise typer.Exit(1)
-
-
-@app.command()
-def status(directory: Directory) -> None:
-    """Show how much of a study is finished, learner by learner."""
-    from scenarios.commands.status import show_status
-
-    show_status(directory)
-
-
-@app.command()
-def figures(directory: Directory) -> None:
-    """Draw every figure of a study from its tables alone."""
-    from scenarios.commands.figures import draw_figures
-
-    draw_figures(directory)
-
-
-@app.command()
-def metrics(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="R as .csv or .npy.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    test_sizes: Annotated[
-        str | None, typer.Option(help="Test examples per task, as 10,20,...; equal by default.")
-    ] = None,
-    reference: Annotated[
-        Path | None, typer.Option(help="The cumulative learner's R, for intransigence.")
-    ] = None,
-    ideal: Annotated[
-        float | None, typer.Option(help="Offline accuracy on the first task, for Omega.")
-    ] = None,
-    percent: Annotated[bool, typer.Option("--percent", help="Input is in percent.")] = False,
-) -> None:
-    """Compute every metric of the literature from an accuracy matrix.
-
-    FILE is T x T, or (T+1) x T with the accuracy before any training as its first row; row =
-    tasks learned so far, column = task; an empty cell or nan = not measured.
-    """
-    from scenarios.commands.metrics import score_file
-
-    score_file(file, as_json, test_sizes, reference, ideal, percent)
-
-
-@app.command()
-def layers(
-    model: Annotated[str, typer.Argument(metavar="MODULE:FACTORY|NETWORK")],
-    shape: Annotated[str, typer.Option("--input", help="Shape of one input, as 3x32x32.")],
-    output: Annotated[
-        str | None, typer.Option(help="Where the logits are in what the model returns.")
-    ] = None,
-    integers: Annotated[
-        bool, typer.Option("--integers", help="Inputs are whole numbers, as of words.")
-    ] = False,
-) -> None:
-    """List the modules of a model that can be features, with a suggestion of a good set.
-
-    FACTORY, in a MODULE that can be imported from here, gives the model when called without
-    arguments, or is it. The model sees random inputs: normal values, or the numbers 0 and 1.
-    Frozen and left are numbers of parameters.
-    """
-    from scenarios.commands.layers import show_layers
-
-    show_layers(model, shape, output, integers)
-
-
-@app.command()
-def features(
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Holds train/CLASS/* and test/CLASS/*, images.")
-    ],
-    network: Annotated[str, typer.Option(help="A classification network of torchvision.")],
-    out: Annotated[Path, typer.Option(metavar="FILE.npz", help="The feature file to write.")],
-    weights: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE|default|random", help="A state dict, torchvision's own, or none trained."
-        ),
-    ] = "default",
-    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
-) -> None:
-    """Make a feature file of images: the last hidden layer of a pretrained network.
-
-    A study takes the file in place of a data set. torchvision downloads its own weights unless it
-    has them.
-    """
-    from scenarios.data.image_features import write_features_of_images
-    from scenarios.device import device_named
-
-    write_features_of_images(folder, network, weights, out, device_named(device))
-
-
-@app.command()
-def redundancy(
-    data_sets: Annotated[list[str], typer.Argument(metavar="DATASET|FILE.npz...")],
-    data: Annotated[Path | None, typer.Option(help="Data folder; or set PROBE_DATA.")] = None,
-    bins: Annotated[
-        int | None, typer.Option(help="Bins of equal width, 2 to 256; MDL cuts by default.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("runs/redundancy"),
-    download: Annotated[bool, typer.Option("--download", help="Fetch missing data.")] = False,
-) -> None:
-    """Count the non-redundant features of data sets (FCBF), and draw how the features depend.
-
-    Of the training data. A feature that is not discrete is cut where that tells the classes apart,
-    as far as the principle of minimum description length (MDL) allows, or into bins.
-    """
-    from scenarios.commands.redundancy import show_redundancy
-    from scenarios.data.datasets import Location
-
-    show_redundancy(data_sets, Location.of(data, download), bins, out)
-
-
-@app.command("list")
-def list_known() -> None:
-    """List presets, data sets, networks with their features, learners and metrics."""
-    from scenarios.commands.listing import show_known
-
-    show_known()
+    return call(app)
 
 
 def _show_error(said: str) -> None:

@@ -1,8 +1,10 @@
-"""How far a study is while it runs: a bar with the time left."""
+"""What `probe run` prints while it runs: the plan, a bar with the time left, and what failed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import (
@@ -14,6 +16,10 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from probe.files import discard, make_folder, replacing
+from probe.values.allocation import Allocation, CacheSettings
+from probe.values.byte_sizes import show_size
+from scenarios.commands.terminal import printable
 from scenarios.execution.schedule import Waiting
 from scenarios.execution.work import Ended, Event, Part, Work
 from scenarios.study.jobs import Job
@@ -58,3 +64,57 @@ def _effort(job: Job, part: str) -> float:
     if part.startswith("feature-") or job.offline:
         return len(job.tasks)
     return int(part.removeprefix("step-")) if job.kind == "cumulative" else 1.0
+
+
+_LACKING = (
+    "the tables are made of what was finished: means are over fewer orders or seeds, or missing"
+)
+
+
+def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
+    """Print which jobs failed and which others do; return whether none failed.
+
+    Where an error came from that nobody foresaw is written to `failures/` in the run directory, and
+    removed from there once the job is finished.
+    """
+    ends = list(ends)
+    for end in ends:
+        if end.how == "finished":
+            discard(root / "failures" / f"{end.job.name}.txt")
+    with suppress(OSError):
+        (root / "failures").rmdir()
+    locked = [end for end in ends if end.how == "locked"]
+    if locked:
+        console.print(
+            f"{len(locked)} jobs are being done by other processes: the last to finish writes the "
+            f"tables",
+            soft_wrap=True,
+        )
+    failed = [end for end in ends if end.how == "failed"]
+    if failed:
+        jobs = "1 job" if len(failed) == 1 else f"{len(failed)} jobs"
+        console.print(f"{jobs} failed; run the same command again to try again:")
+    for end in failed:
+        said = printable(f"{end.job.name}: {end.reason}")
+        console.print(f"  {said}", markup=False, soft_wrap=True)
+        if end.trace:
+            path = root / "failures" / f"{end.job.name}.txt"
+            make_folder(path.parent)
+            with replacing(path) as partial:
+                partial.write_text(end.trace, encoding="utf-8")
+            console.print(f"    {printable(str(path))}", markup=False, soft_wrap=True)
+    if failed and not locked:
+        console.print(_LACKING, soft_wrap=True)
+    return not failed
+
+
+def show_plan(
+    console: Console, plans: Mapping[str, Sequence[Allocation]], cache: CacheSettings
+) -> None:
+    """Print where each feature's values live while networks, by name, are retrained behind it."""
+    allowed = show_size(cache.budget or 0)
+    console.print(f"features' values, of which at most {allowed} in memory per worker:")
+    for network, plan in plans.items():
+        for each in plan:
+            line = f"  {each}" if len(plans) == 1 else f"  {network}, {each}"
+            console.print(line, markup=False, highlight=False)

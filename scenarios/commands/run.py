@@ -14,8 +14,7 @@ from figures.build import build
 from probe.files import sweep
 from probe.tables.run_directory import TABLES, TIMES
 from probe.values.allocation import CacheSettings
-from scenarios.commands.failures import show_ends, show_plan
-from scenarios.commands.progress import show_progress
+from scenarios.commands.progress import show_ends, show_plan, show_progress
 from scenarios.commands.results import show_outcome
 from scenarios.commands.terminal import printable
 from scenarios.data.datasets import Location
@@ -28,11 +27,9 @@ from scenarios.execution.work import Ended, Work
 from scenarios.options import RunOptions
 from scenarios.study.fingerprint import Setup, setup_of
 from scenarios.study.jobs import Job, jobs_of
-from scenarios.study.overrides import overridden
 from scenarios.study.preflight import cache_plans, refuse_misfits
-from scenarios.study.reading import check_study
 from scenarios.study.run_directory import describe, refuse_foreign, remarks, survey
-from scenarios.study.source import read_study
+from scenarios.study.source import check_study, overridden, read_study
 from scenarios.study.tables import write_tables
 
 _ROUNDS = 2

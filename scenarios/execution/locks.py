@@ -1,4 +1,12 @@
-"""Locks of folders: one process at a time, given back by the kernel when their holder dies."""
+"""Locks of folders: one process at a time, given back by the kernel when their holder dies.
+
+A job's lock keeps two processes from doing the same job; the run directory's own lock is held for
+the moment in which tables are written. Both are a `filelock.FileLock`: a lock of the kernel on an
+open file. So there is nothing to clean up after a process that was killed, no clock to compare and
+no process to ask about. The file itself stays and means nothing.
+
+On storage where locks do not work, work may be done twice, and no result is wrong for it.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +33,16 @@ class Locked(Exception):
 
 @contextmanager
 def lock(folder: Path, wait: bool = False) -> Iterator[None]:
-    """Hold a folder's lock, the file `lock` in it, within the block.
+    """Hold a folder's lock, the file `lock` in it, within the block; the folder is made if need be.
 
     Locks only save work: every file is replaced atomically, and two processes that do the same job
     write the same bytes. wait: wait for a lock that another process holds, as long as it takes;
     else raises Locked. Raises NotWritten if the folder cannot be written to.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as name, lock(Path(name)):
+    ...     is_locked(Path(name))
+    True
     """
     make_folder(folder)
     held = FileLock(folder / _NAME)
@@ -50,6 +63,7 @@ def is_locked(folder: Path) -> bool:
 
     No process that may not write there can tell: for it no lock is held.
     """
+    # Only to look must leave no file behind.
     if not (folder / _NAME).exists():
         return False
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import torch
@@ -173,3 +173,22 @@ class Learner(Objective):
     def stream(self, purpose: str) -> torch.Generator:
         """Return the learner's CPU generator for a purpose in the task at hand."""
         return stream(self.seed, purpose, self.learned)
+
+
+def by_kind(**kinds: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return tensors that belong to parameters, of several kinds, by KIND.PARAMETER.
+
+    >>> by_kind(anchor={"weight": torch.ones(1)}, score={"weight": torch.zeros(1)})
+    {'anchor.weight': tensor([1.]), 'score.weight': tensor([0.])}
+    """
+    return {f"{kind}.{n}": each for kind, part in kinds.items() for n, each in part.items()}
+
+
+def of_kind(tensors: Mapping[str, Tensor], kind: str) -> dict[str, Tensor]:
+    """Return those of one kind that `by_kind` named, by the names of their parameters.
+
+    >>> of_kind({"anchor.weight": torch.ones(1), "score.weight": torch.zeros(1)}, "anchor")
+    {'weight': tensor([1.])}
+    """
+    start = f"{kind}."
+    return {n.removeprefix(start): each for n, each in tensors.items() if n.startswith(start)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import ClassVar, Literal
 
 import torch
@@ -12,10 +13,9 @@ from torch.nn import functional
 
 from probe.examples import Examples, join
 from probe.training.costs import bytes_of
-from probe.training.recipe import Recipe
 from scenarios.learners import base
-from scenarios.learners.competing_classes import barred_but, own_task
 from scenarios.learners.exemplars import Exemplars, ExemplarSettings
+from scenarios.learners.heads import barred_but, own_task
 from scenarios.streams.task import Task
 
 Competing = Literal["all", "seen", "task"]
@@ -66,17 +66,16 @@ class ContinualLearner(base.Learner):
 
     replays: ClassVar[bool] = True
     settings: ContinualSettings
+    # The classes of each task begun; then, while one is learned, what it began with.
+    _tasks: tuple[tuple[int, ...], ...] = ()
+    _stored: Examples | None = None
+    _barred: Tensor | None = None
 
-    def __init__(
-        self, model: nn.Module, recipe: Recipe, settings: base.Settings, seed: int
-    ) -> None:
-        super().__init__(model, recipe, settings, seed)
+    @cached_property
+    def exemplars(self) -> Exemplars | None:
+        """The exemplars of earlier tasks, None for a learner that stores none."""
         budget = self.settings.budget
-        self.exemplars = Exemplars(budget) if budget and self.replays else None
-        self._tasks: list[tuple[int, ...]] = []
-        self._stored: Examples | None = None
-        self._barred: Tensor | None = None
-        self._replay = self.stream("replay")
+        return Exemplars(budget) if budget and self.replays else None
 
     @property
     def stored(self) -> Examples | None:
@@ -86,7 +85,7 @@ class ContinualLearner(base.Learner):
     def begin(self, task: Task) -> None:
         self._replay = self.stream("replay")
         self._stored = self.stored
-        self._tasks.append(task.classes)
+        self._tasks += (task.classes,)
         self._barred = None
 
     def examples(self, task: Task) -> Examples:
@@ -129,7 +128,7 @@ class ContinualLearner(base.Learner):
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
         super().restore(state, past)
-        self._tasks = [task.classes for task in past]
+        self._tasks = tuple(task.classes for task in past)
         if self.exemplars:
             self.exemplars.restore(state)
         self.take_over({k: v for k, v in state.items() if not k.startswith("memory.")})

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from probe.errors import InputError
 from probe.examples import Examples, join
-from scenarios.learners.sampling import Candidates, Strategy, choose
+from scenarios.learners.sampling import Strategy, choose
 from scenarios.streams.task import Task
 
 Replay = Literal["batch", "joined"]
@@ -59,7 +59,10 @@ class ExemplarSettings(BaseModel):
 
 
 class Exemplars:
-    """The exemplars of each class seen, in order of choice: the first are kept the longest."""
+    """The exemplars of each class seen, in order of choice: the first are kept the longest.
+
+    Inputs have the shape of the tasks', labels are int64.
+    """
 
     def __init__(self, settings: ExemplarSettings) -> None:
         self.settings = settings
@@ -78,13 +81,11 @@ class Exemplars:
         quota = self.settings.quota(len({*self._of_class, *task.classes}))
         for label in task.classes:
             pool = self._pool(task, label)
-            among = Candidates(model=model, examples=pool, label=label)
-            chosen = choose(self.settings.sampling, among, quota, generator)
+            chosen = choose(self.settings.sampling, model, pool, quota, generator)
             self._of_class[label] = pool.take(chosen.to(pool.y.device))
         for label, examples in self._of_class.items():
-            self._of_class[label] = examples.take(
-                torch.arange(min(quota, len(examples)), device=examples.y.device)
-            )
+            first = torch.arange(min(quota, len(examples)), device=examples.y.device)
+            self._of_class[label] = examples.take(first)
 
     def _pool(self, task: Task, label: int) -> Examples:
         """Return a class's examples to choose from, the oldest first."""

@@ -6,7 +6,6 @@ which they are chosen: when the budget shrinks, the first are kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -22,45 +21,29 @@ _NEAREST = 0.01  # of the mean distance: the least that counts
 _LAST = 1e-12  # of the largest weight: what draws an example only after all others
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Candidates:
-    """The examples of one class, among which to choose, and the model that learned them."""
+def choose(
+    strategy: Strategy, model: nn.Module, own: Examples, count: int, generator: torch.Generator
+) -> Tensor:
+    """Return the numbers (m,) that the strategy chooses, int64 on the CPU, m = min(n, count).
 
-    model: nn.Module
-    examples: Examples
-    label: int
-
-    def __len__(self) -> int:
-        return len(self.examples)
-
-    def features(self) -> Tensor:
-        """Return phi(x) (n, D) of every example, in eval mode; see `probe.training.penultimate`."""
-        return penultimate_of(self.model, self.examples)
-
-    def logits(self) -> Tensor:
-        """Return the model's outputs (n, K) for every example, in eval mode."""
-        return in_batches(self.model, self.model, self.examples)
-
-
-def choose(strategy: Strategy, among: Candidates, count: int, generator: torch.Generator) -> Tensor:
-    """Return the numbers that the strategy chooses, int64 on the CPU.
-
-    generator: a CPU generator, used by the strategies that draw. The model runs only where features
-    or logits are asked for.
+    model: that has learned the task; it runs, in eval mode, only for the strategies that need its
+    features or logits. own: the n examples of one class, 1 or more. generator: a CPU generator,
+    used by the strategies that draw.
     """
     if strategy == "uniform":
-        return uniform(len(among), count, generator)
+        return uniform(len(own), count, generator)
     if strategy == "fifo":
-        return latest(len(among), count)
-    if strategy == "plane_distance":
-        return plane_distance(among.logits()[:, among.label], count, generator)
+        return latest(len(own), count)
+    if strategy == "mean_of_features":
+        return mean_of_features(penultimate_of(model, own), count)
+    logits = in_batches(model, model, own)
     if strategy == "entropy":
-        return entropy(among.logits(), count, generator)
-    return mean_of_features(among.features(), count)
+        return entropy(logits, count, generator)
+    return plane_distance(logits[:, int(own.y[0])], count, generator)
 
 
 def uniform(n: int, count: int, generator: torch.Generator) -> Tensor:
-    """Draw each with the same probability."""
+    """Draw at most `count` of n, each with the same probability: (m,) int64."""
     return torch.randperm(n, generator=generator)[:count]
 
 
@@ -87,7 +70,10 @@ def plane_distance(logits: Tensor, count: int, generator: torch.Generator) -> Te
 
 
 def entropy(logits: Tensor, count: int, generator: torch.Generator) -> Tensor:
-    """Draw with q ~ the entropy of the softmax over all outputs (n, K): the unsure are likely."""
+    """Draw with q ~ the entropy of the softmax over all outputs: the unsure are likely.
+
+    logits: (n, K). Source: Chaudhry 2018, section 4.2.
+    """
     return _draw(torch.special.entr(logits.double().softmax(1)).sum(1), count, generator)
 
 
@@ -112,7 +98,10 @@ def mean_of_features(features: Tensor, count: int) -> Tensor:
 
 
 def _draw(weights: Tensor, count: int, generator: torch.Generator) -> Tensor:
-    """Draw numbers one after the other, each with the probability of its weight among the rest."""
+    """Draw numbers one after the other, each with the probability of its weight among the rest.
+
+    weights: (n,), 0 or more; where they say nothing, all are as likely.
+    """
     largest = float(weights.max())
     drawable = 0 < largest < torch.inf
     usable = weights.clamp(min=_LAST * largest) if drawable else torch.ones_like(weights)

@@ -1,4 +1,21 @@
-"""The results of a job: small files, each written whole or not at all, are a run's truth."""
+"""The results of a job: small files, each written whole or not at all, are a run's truth.
+
+A run directory holds, besides its tables and figures, which can be made again at any time:
+
+    jobs/JOB/FINGERPRINT16/fingerprint.json        what the fingerprint is made of
+    jobs/JOB/FINGERPRINT16/PART.json               a finished part: counts, and what was spent
+    jobs/JOB/FINGERPRINT16/STEP.pt                 a checkpoint: the model
+    jobs/JOB/FINGERPRINT16/STEP.learner.pt         a checkpoint: what the learner carries
+    jobs/JOB/FINGERPRINT16/STEP.checkpoint.json    a checkpoint: the hashes of both
+    quarantine/                                    corrupt files, each with a note
+
+FINGERPRINT16 is the first 16 digits of the fingerprint. There is no list of what is finished: a
+part is finished when its file is there and its hash is right. Each file is written beside its
+place and then renamed, so a process can be killed, and two can do the same job, without harm.
+
+A file that is not as it was written (a damaged disk, an edit) is never believed and never deleted:
+it is moved to the quarantine and its part is computed again.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +24,6 @@ import io
 import json
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -25,16 +41,30 @@ QUARANTINE = "quarantine"
 """The folder of a run directory for files that are not as they were written."""
 
 _RECORD = "fingerprint.json"
+_DESCRIPTION = ".checkpoint"
 _CHECKPOINT = {"model": ".pt", "learner": ".learner.pt"}
 _NOTE = ".txt"
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a learner is after a task: its model's state and what it carries beside it."""
+    """What a learner is after a task: its model's state and what it carries beside it, by name."""
 
     model: dict[str, Tensor]
     learner: dict[str, Tensor]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """What there is of a job, by the names of parts and of the descriptions of checkpoints.
+
+    finished: the parts that are as they were written; corrupt: the names of files that are not;
+    codes: hashes of the code that made what is there.
+    """
+
+    finished: frozenset[str]
+    corrupt: frozenset[str]
+    codes: frozenset[str]
 
 
 class Corrupt(Exception):
@@ -42,15 +72,15 @@ class Corrupt(Exception):
 
 
 class Store:
-    """The results of one job under one fingerprint: `jobs/JOB/FINGERPRINT/` in a run directory.
+    """The results of one job under one fingerprint: `jobs/JOB/FINGERPRINT16/` in a run directory.
 
-    `PART.json` holds one finished measurement, `STEP.pt` and `STEP.learner.pt` the checkpoint of a
-    step with `STEP.checkpoint.json` beside them, `fingerprint.json` what the fingerprint is made
-    of. So results of other settings, data or versions lie beside these and are never mixed with
-    them. Every file carries a hash of its content: one that does not match is set aside under
-    `quarantine/` and its part computed again. Every result names the code that made it.
+    Results of other settings, data or versions lie beside these and are never mixed with them.
+    Every file carries a hash of its content: one that does not match is set aside under
+    `quarantine/` and its part computed again. Every result names the code that made it. Nothing is
+    written before the first result, so a job that was only looked at leaves no folder.
 
-    record: what can change the job's results, see `Setup.record`; code: see `code_hash`.
+    root: the run directory, which must exist for anything to be written; job: its name; record:
+    what can change the job's results, see `Setup.record`; code: see `code_hash`.
     """
 
     def __init__(self, root: Path, job: str, record: Record, code: str = "") -> None:
@@ -65,48 +95,78 @@ class Store:
         """Return a finished part; None if there is none, or if it is corrupt and was set aside."""
         path = self.folder / f"{part}.json"
         try:
-            return self._measurement(path, part)
+            record = self._read_json(path, part)
+            return None if record is None else _measurement(part, record)
         except Corrupt as error:
             set_aside(self.root, path, str(error))
             return None
 
-    def holds(self, part: str) -> bool:
-        """Whether there is a finished part that is not corrupt; changes nothing."""
-        try:
-            return self._measurement(self.folder / f"{part}.json", part) is not None
-        except Corrupt:
-            return False
+    def contents(self) -> Contents:
+        """Return what there is of the job, every file read and checked once; changes nothing.
+
+        Of a checkpoint only its description is checked: the tensors are read when they are needed.
+        """
+        finished, corrupt, codes = set(), set(), set()
+        # Of a folder that is not there yet this gives nothing.
+        for path in self.folder.glob("*.json"):
+            part = path.stem
+            if path.name == _RECORD:
+                continue
+            try:
+                record = self._read_json(path, part)
+                if record is not None and not part.endswith(_DESCRIPTION):
+                    _measurement(part, record)
+                    finished.add(part)
+            except Corrupt:
+                corrupt.add(part)
+            else:
+                codes |= {record["code"]} if record else set()
+        return Contents(
+            finished=frozenset(finished), corrupt=frozenset(corrupt), codes=frozenset(codes)
+        )
 
     def write(self, part: str, measured: Measurement) -> None:
-        """Keep a finished part."""
+        """Keep a finished part; raises NotWritten if it cannot be written."""
         self._write_json(self.folder / f"{part}.json", part, measured.to_record())
 
     def finished(self) -> set[str]:
-        """Return the names of the parts for which there is a file; `read` checks them."""
+        """Return the names of the parts for which there is a file; `read` checks them.
+
+        It costs one look at the folder, so it can be asked several times a second.
+        """
         try:
             listed = {path.name for path in self.folder.iterdir()} - {_RECORD}
         except OSError:
             return set()
         parts = {name.removesuffix(".json") for name in listed if name.endswith(".json")}
-        return {part for part in parts if not part.endswith(".checkpoint")}
+        return {part for part in parts if not part.endswith(_DESCRIPTION)}
 
     def save_checkpoint(
         self, step: str, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
     ) -> None:
-        """Keep a learner's state; the description is written last and makes it valid."""
+        """Keep a learner's state; the description is written last and makes it valid.
+
+        step: `step-i`; model, learner: tensors by name, on any device. Raises NotWritten if they
+        cannot be written.
+        """
         record: dict[str, Any] = {}
         for name, state in (("model", model), ("learner", learner)):
+            # Plain tensors of their own: a view would be saved with all the memory that it looks
+            # at.
             plain = {key: tensor.detach().cpu().contiguous() for key, tensor in state.items()}
             content = io.BytesIO()
             torch.save(plain, content)
             record[name] = hashlib.sha256(content.getvalue()).hexdigest()
             self._write(self.folder / (step + _CHECKPOINT[name]), content.getvalue())
-        self._write_json(self.folder / f"{step}.checkpoint.json", f"{step}.checkpoint", record)
+        self._write_json(self.folder / f"{step}{_DESCRIPTION}.json", step + _DESCRIPTION, record)
 
     def load_checkpoint(self, step: str) -> Checkpoint | None:
-        """Return a learner's state, on the CPU; None without one, or if it was set aside."""
+        """Return a learner's state, on the CPU; None without one, or if it was set aside.
+
+        Only tensors are read: a file cannot make this process run code.
+        """
         try:
-            record = self._read_json(self._description(step), f"{step}.checkpoint")
+            record = self._read_json(self._description(step), step + _DESCRIPTION)
             if record is None:
                 return None
             states = [
@@ -119,18 +179,18 @@ class Store:
         return Checkpoint(*states)
 
     def set_checkpoint_aside(self, step: str, reason: str) -> None:
-        """Set a checkpoint aside that nothing can be restored from."""
+        """Set a checkpoint aside that nothing can be restored from; reason: why, for its note."""
         # Its description last: without it the rest does not count.
         for suffix in _CHECKPOINT.values():
             set_aside(self.root, self.folder / (step + suffix), reason)
         set_aside(self.root, self._description(step), reason)
 
-    def made_by_other_code(self) -> bool:
+    def made_by_other_code(self, contents: Contents) -> bool:
         """Whether a result or a checkpoint was made by other code than today's."""
-        return any(code != self._code for code in self._codes())
+        return not contents.codes <= {self._code}
 
     def clear(self) -> None:
-        """Remove all results and checkpoints, to be computed again."""
+        """Remove all results and checkpoints of this fingerprint, to be computed again."""
         # First what makes the others valid: a process that is killed here leaves no half result.
         for path in sorted(self.folder.glob("*"), key=lambda path: path.suffix != ".json"):
             if path.name != _RECORD:
@@ -141,48 +201,44 @@ class Store:
         sweep(self.folder)
 
     def others(self) -> list[str]:
-        """Return in what the job's results of other fingerprints differ, each difference once."""
+        """Return in what the job's results of other fingerprints differ, each difference once.
+
+        Folders without any result are passed over.
+        """
+        # As JSON has it, where tuples are lists, since the other folders' records are read from
+        # JSON.
         here = json.loads(_json(self._record))
         found: dict[str, None] = {}
         for path in sorted(self.folder.parent.glob(f"*/{_RECORD}")):
+            # Every job begins with a step: without one, nothing is there that a reader could miss.
             if path.parent != self.folder and any(path.parent.glob("step-*.json")):
                 there = _read_record(path)
                 unknown = f"what they were made with is not known, as {_RECORD} is corrupt"
                 found |= dict.fromkeys(differences(there, here) if there else [unknown])
         return list(found)
 
-    def _codes(self) -> set[str]:
-        found = set()
-        for path in self.folder.glob("*.json"):
-            with suppress(Corrupt):
-                if path.name != _RECORD and (record := self._read_json(path, path.stem)):
-                    found.add(str(record["code"]))
-        return found
-
     def _description(self, step: str) -> Path:
-        return self.folder / f"{step}.checkpoint.json"
-
-    def _measurement(self, path: Path, part: str) -> Measurement | None:
-        record = self._read_json(path, part)
-        try:
-            return None if record is None else Measurement.of_record(part, record)
-        except (KeyError, ValueError, TypeError, OverflowError):
-            raise Corrupt("it holds no counts") from None
+        return self.folder / f"{step}{_DESCRIPTION}.json"
 
     def _write(self, path: Path, content: bytes) -> None:
+        """Write a file of the job's folder, whole or not at all; raises NotWritten."""
         if not self.root.is_dir():
+            # Made anew, a directory that was moved away would hide what it held.
             raise not_written(path, FileNotFoundError(2, os.strerror(2)))
         make_folder(self.folder)
         with replacing(path) as partial:
             partial.write_bytes(content)
 
     def _write_json(self, path: Path, part: str, record: Record) -> None:
+        """Write a result with its hash, its fingerprint, its part and the code that made it."""
         if not (self.folder / _RECORD).exists():
+            # Before the first result: a folder with results always says what they were made with.
             self._write(self.folder / _RECORD, _json(self._record))
         own = {"fingerprint": self._fingerprint, "code": self._code, "part": part}
         self._write(path, hashed(_json({**own, **record})))
 
     def _read_json(self, path: Path, part: str) -> dict[str, Any] | None:
+        """Return a result, None without one; raises Corrupt unless it is whole and this job's."""
         try:
             record = json.loads(unhashed(path.read_bytes()))
         except (FileNotFoundError, NotADirectoryError):
@@ -192,13 +248,24 @@ class Store:
         except (ValueError, RecursionError):
             raise Corrupt("its content does not match its hash") from None
         own = {"fingerprint": self._fingerprint, "part": part}
+        # A whole file can still be in the wrong folder, copied there by hand.
         if not isinstance(record, dict) or {**record, **own} != record:
             raise Corrupt("it is a result of another job, part or setting")
         return record
 
 
+def _measurement(part: str, record: Record) -> Measurement:
+    """Return the measurement of a record; raises Corrupt if it holds none."""
+    try:
+        return Measurement.of_record(part, record)
+    except (KeyError, ValueError, TypeError, OverflowError):
+        raise Corrupt("it holds no counts") from None
+
+
 def hashed(content: bytes) -> bytes:
     """Return a JSON object with the SHA-256 of what it was as its last entry.
+
+    content: as `json.dumps` writes it, ending in its brace.
 
     >>> hashed(b'{"a": 1}')[:20]
     b'{"a": 1, "sha256": "'
@@ -221,10 +288,11 @@ def unhashed(content: bytes) -> bytes:
 def set_aside(root: Path, path: Path, reason: str) -> None:
     """Move a corrupt file of a run directory to its `quarantine/`, with a note beside it.
 
-    What is not there any more needs nothing: another process may have set it aside. Raises
-    NotWritten if it cannot be done.
+    reason: what is wrong with it, the end of the note's sentence. What is not there any more needs
+    nothing: another process may have set it aside. Raises NotWritten if it cannot be done.
     """
     folder, own = root / QUARANTINE, path.relative_to(root)
+    # The end of the path, as file names have 255 characters at most, and a number may follow.
     name = ".".join(own.parts).removeprefix("jobs.")[-200:]
     try:
         folder.mkdir(exist_ok=True)
@@ -243,7 +311,7 @@ def set_aside(root: Path, path: Path, reason: str) -> None:
 
 
 def quarantine_notes(root: Path) -> list[str]:
-    """Return what was set aside in a run directory, and why, one sentence each."""
+    """Return what was set aside in a run directory, and why, one sentence each, sorted by file."""
     notes = sorted((root / QUARANTINE).glob(f"*{_NOTE}"))
     return [line for path in notes for line in path.read_text("utf-8", "replace").splitlines()]
 
@@ -268,6 +336,7 @@ def _load_tensors(path: Path, expected: object) -> dict[str, Tensor]:
     """Return the tensors of a file if it is the expected one; executes no code in it."""
     try:
         content = path.read_bytes()
+        # The hash first: torch's reader sees only what this package wrote.
         if hashlib.sha256(content).hexdigest() != expected:
             raise Corrupt(f"{path.name} does not match its hash")
         return dict(torch.load(io.BytesIO(content), map_location="cpu", weights_only=True))

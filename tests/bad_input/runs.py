@@ -72,11 +72,11 @@ CELLS = {
     "float-seed": "rows.csv, line 2: '0.5' cannot be the value of seed",
     "no-depth": "summary.csv, line 2: '' cannot be the value of depth",
     "nul": "rows.csv, line 2: '0.\\x005' cannot be the value of value",
-    "minus": "rows.csv, line 2: '-1' cannot be the value of step...expected a whole number from 0",
+    "minus": "rows.csv, line 2: '-1' cannot be the value of step, expected 0 or more",
     "far-step": "rows.csv, line 2: '1000000000' cannot be the value of step, expected",
-    "inf-mean": "metrics.csv, line 2: 'inf' cannot be the value of mean, expected a number",
+    "inf-mean": "metrics.csv, line 2: 'inf' cannot be the value of mean, expected 1e+15 or less",
     "minus-std": "summary.csv, line 2: '-0.5' cannot be the value of std, expected",
-    "measure": "rows.csv, line 2: 'acuracy' cannot be the value of measure, expected one of",
+    "measure": "rows.csv, line 2: 'acuracy' cannot be the value of measure, expected",
     "escape": r"summary.csv, line 2: '\x1b[2J\u202e' cannot be the value of measure",
 }
 MISTAKES = {
@@ -99,9 +99,10 @@ MISTAKES = {
         "the metric average_accuracy[{}] needs a whole number from 1 to 100000 in brackets",
         *("x", "0", "99999999"),
     ),
+    "status folder-study": "folder-study holds no study (no study.json): name the directory",
     **each(
         "status {}",
         "{}/study.json",
-        *("other", "text", "empty", "deep", "pickle", "folder-study"),
+        *("other", "text", "empty", "deep", "pickle"),
     ),
 }

@@ -40,9 +40,21 @@ OF_KEY: dict[str, dict[str | None, str]] = {
     },
     "storage": {"'fp16'": "expected 'fp32' or 'bf16', got 'fp16'"},
     "training": NO_TABLE,
-    "training.epochs": {"'five'": "expected a whole number, got 'five'"},
-    "training.batch_size": {"9223372036854775808": "expected a number of 64 bits, got"},
-    "training.learning_rate": NO_NUMBER,
+    "training.epochs": {
+        "'five'": "expected a whole number, got 'five'",
+        "0": "expected 1 or more, got 0",
+    },
+    "training.batch_size": {
+        "9223372036854775808": "expected a number of 64 bits, got",
+        "-1": "expected 1 or more, got -1",
+    },
+    "training.learning_rate": {
+        **NO_NUMBER,
+        "nan": "expected a finite number, got nan",
+        "inf": "expected a finite number, got inf",
+        "0.0": "expected more than 0, got 0.0",
+    },
+    "training.optimiser": {"'adam'": "optimiser is called optimizer now"},
     "training.optimizer": {
         "'adm'": "expected 'adam', 'nadam' or 'sgd', got 'adm'",
         "['adam']": "expected 'adam', 'nadam' or 'sgd', got a list of 1",
@@ -129,15 +141,6 @@ OF_KEY: dict[str, dict[str | None, str]] = {
 }
 # What a single key does not show, and numbers beyond anything sensible.
 OTHER: dict[str, tuple[dict[str, str | None], str]] = {
-    "epochs-zero": ({"training.epochs": "0"}, "training: epochs must be 1 or more, got 0"),
-    "batch": ({"training.batch_size": "-1"}, "training: batch_size must be 1 or more, got -1"),
-    **{
-        f"rate-{rate}": (
-            {"training.learning_rate": rate},
-            f"training: learning_rate must be above 0 and finite, got {rate}",
-        )
-        for rate in ("nan", "inf", "0.0")
-    },
     "init": ({"training.init": "'xavier'"}, "expected 'murata' or 'torch', got 'xavier'"),
     "many": (
         {"seeds": "0", "sedes": "1", "retraining.epochs": "'five'"},

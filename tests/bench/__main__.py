@@ -12,43 +12,48 @@ from pathlib import Path
 os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # read when torch is loaded
 
 import torch
-from rich.console import Console
-from rich.table import Table
 
 from tests.bench import agreement, executors, limit, memory, scale, som, speed
+from tests.bench.section import Section
 from tests.bench.subjects import SUBJECTS
 from tests.bench.timing import machine
 
-Section = Callable[[], tuple[Table, dict[str, object]]]
+PARTS = ("speed", "losses", "limit", "memory", "som", "tables", "executors", "scores")
 
 
 def main() -> None:
-    """Print every table and write the numbers behind them."""
+    """Print every row as soon as it is measured, and write the numbers behind it."""
     asked = _arguments()
     torch.set_num_threads(1)
-    console = Console(width=max(100, Console().width))
     results: dict[str, object] = {"machine": machine()}
-    console.print(f"[bold]{results['machine']}[/bold]")
+    asked.out.parent.mkdir(parents=True, exist_ok=True)
+    print(results["machine"])
     for name, section in _sections(asked).items():
         if asked.only in (None, name):
-            table, results[name] = section()
-            console.print(table)
-            asked.out.parent.mkdir(parents=True, exist_ok=True)
-            asked.out.write_text(json.dumps(results, indent=1), encoding="utf-8")
-    console.print(f"{machine()}\nnumbers: {asked.out}")
+            _measure(section(), results.setdefault(name, {}), results, asked.out)
+    print(f"{machine()}\nnumbers: {asked.out}")
 
 
-def _sections(asked: argparse.Namespace) -> dict[str, Section]:
+def _measure(
+    section: Section, own: dict[str, object], results: dict[str, object], out: Path
+) -> None:
+    print(f"\n{section.title}\n{section.line(section.columns)}", flush=True)
+    for cells, raw in section.rows:
+        print(section.line(cells), flush=True)
+        own[cells[0]] = raw
+        out.write_text(json.dumps(results, indent=1), encoding="utf-8")
+
+
+def _sections(asked: argparse.Namespace) -> dict[str, Callable[[], Section]]:
     subjects = [one for one in SUBJECTS if asked.network in (None, one.network)]
-    sections: dict[str, Section] = {
-        "speed": partial(speed.measure, subjects, asked.repeats),
+    sections: dict[str, Callable[[], Section]] = {
+        "speed": partial(speed.section, subjects, asked.repeats),
         "losses": partial(agreement.losses, subjects),
-        "limit": partial(limit.measure, subjects, asked.repeats),
-        "memory": memory.measure,
-        "som": partial(som.measure, asked.repeats),
-        "restart": scale.restart,
-        "rows": scale.rows,
-        "executors": partial(executors.measure, asked.repeats),
+        "limit": partial(limit.section, subjects, asked.repeats),
+        "memory": memory.section,
+        "som": partial(som.section, asked.repeats),
+        "tables": scale.section,
+        "executors": partial(executors.section, asked.repeats),
     }
     if asked.data:
         settings = (asked.data, asked.seeds, asked.per_class, asked.epochs)
@@ -58,8 +63,7 @@ def _sections(asked: argparse.Namespace) -> dict[str, Section]:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    known = ("speed", "losses", "limit", "memory", "som", "restart", "rows", "executors", "scores")
-    parser.add_argument("--only", choices=known, help="one part instead of all")
+    parser.add_argument("--only", choices=PARTS, help="one part instead of all")
     networks = [one.network for one in SUBJECTS]
     parser.add_argument("--network", choices=networks, help="one network instead of all")
     parser.add_argument("--repeats", type=int, default=3, help="timed runs, of which the median")

@@ -2,56 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
-from rich.table import Table
 from torch import Tensor, nn
 
 from probe.examples import Examples
 from probe.seeding import stream
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe, fit
-from scenarios.data.datasets import Location, load
+from scenarios.data.datasets import Location, limited, load
 from scenarios.networks import build_network
 from scenarios.streams.split import split_by_class
 from scenarios.streams.task import Scenario
 from tests.bench import obvious, product
+from tests.bench.section import Row, Section
 from tests.bench.subjects import BATCH, Subject
 
 STEPS = 10
 
 
-def losses(subjects: Sequence[Subject]) -> tuple[Table, dict[str, object]]:
+def losses(subjects: Sequence[Subject]) -> Section:
     """Compare the losses of the first ten steps, in fp32 and in float64."""
-    table = Table("network", "feature", "fp32", "float64", "obvious fp32 - float64")
-    table.title = "Largest difference among the first ten losses, product - obvious"
-    raw: dict[str, object] = {}
+    return Section(
+        title="Largest difference among the first ten losses, product - obvious",
+        columns=("feature", "fp32", "float64", "obvious fp32 - float64"),
+        rows=_gaps(subjects),
+    )
+
+
+def scores(data: Path, seeds: int, per_class: int, epochs: int) -> Section:
+    """Compare PRA on MNIST: of each seed, and the mean over seeds with its standard error."""
+    return Section(
+        title=f"PRA on MNIST in points, {per_class} examples per class, {epochs} epochs",
+        columns=("", "obvious", "fp32 - obvious", "bf16 - obvious"),
+        rows=_scores(
+            split_by_class(limited(load("mnist", Location(data)), per_class)), seeds, epochs
+        ),
+    )
+
+
+def _gaps(subjects: Sequence[Subject]) -> Iterator[Row]:
     for subject in subjects:
         for feature in obvious.stages(subject.model()):
             single, theirs = _losses(subject, feature, torch.float32)
             double, exact = _losses(subject, feature, torch.float64)
             gaps = [single - theirs, double - exact, theirs - exact]
-            raw[f"{subject.network} {feature}"] = found = [float(g.abs().max()) for g in gaps]
-            table.add_row(subject.network, feature, *(f"{gap:.0e}" for gap in found))
-    return table, raw
+            found = [float(gap.abs().max()) for gap in gaps]
+            yield (f"{subject.network} {feature}", *(f"{gap:.0e}" for gap in found)), found
 
 
-def scores(data: Path, seeds: int, per_class: int, epochs: int) -> tuple[Table, dict[str, object]]:
-    """Compare PRA on MNIST over seeds: the mean of the paired differences, and its error."""
-    scenario = split_by_class(load("mnist", Location(data)), 2, per_class)
-    rows = np.array([_pra(scenario, seed, epochs) for seed in range(seeds)])
-    stages = obvious.stages(build_network("cnn3", (1, 28, 28), 10))
-    table = Table("feature", "obvious", "fp32 - obvious", "bf16 - obvious")
-    table.title = (
-        f"PRA on MNIST in points, mean over {seeds} seeds +- standard error; "
-        f"{per_class} examples per class, {epochs} epochs"
-    )
-    for name, part in [*zip(stages, np.moveaxis(rows, 2, 0), strict=True), ("mean", rows.mean(2))]:
-        table.add_row(name, f"{100 * part[:, 0].mean():.2f}", *map(_paired, _differences(part)))
-    return table, {"seed x way (obvious, fp32, bf16) x feature": rows.tolist()}
+def _scores(scenario: Scenario, seeds: int, epochs: int) -> Iterator[Row]:
+    found = []
+    for seed in range(seeds):
+        ways = np.array(_pra(scenario, seed, epochs))
+        found.append(ways)
+        base, *others = ways.mean(1)
+        cells = (f"{100 * base:.2f}", *(f"{100 * (other - base):+.3f}" for other in others))
+        yield (f"seed {seed}", *cells), ways.tolist()
+    rows = np.array(found)
+    for k, stage in enumerate(obvious.stages(build_network("cnn3", (1, 28, 28), 10))):
+        base, differences = rows[:, 0, k].mean(), 100 * (rows[:, 1:, k].T - rows[:, 0, k])
+        yield (stage, f"{100 * base:.2f}", *map(_paired, differences)), None
 
 
 def _losses(subject: Subject, feature: str, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
@@ -82,10 +96,6 @@ def _fine_tuned(scenario: Scenario, seed: int, epochs: int) -> nn.Sequential:
     for k, task in enumerate(scenario.tasks):
         fit(model, task.train, Recipe(epochs=epochs), stream(seed, "task", k))
     return model
-
-
-def _differences(ways: np.ndarray) -> list[np.ndarray]:
-    return [100 * (ways[:, k] - ways[:, 0]) for k in (1, 2)]
 
 
 def _paired(differences: np.ndarray) -> str:

@@ -1,101 +1,63 @@
 """What executors gain and cost: the same study in this process, in several, and by Ray.
 
-Every run is a `probe run` of its own, from the start of the interpreter to the last figure. When a
-job began and ended is read from the files of its parts; the ways take turns, and medians count.
+Every run is a `probe run` of its own, from the start of the interpreter to the last figure. What a
+job takes is the difference of a run of many jobs and one of few; the ways take turns.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import statistics
 import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from time import perf_counter
 
-from rich.table import Table
+from tests.bench.processes import scratch
+from tests.bench.section import Row, Section
+from tests.bench.timing import interleaved
 
-INLINE = ("--executor", "inline")
-TWO = ("--executor", "pool", "--workers", "2")
-ONE = ("--executor", "pool", "--workers", "1")
-RAY = ("--executor", "ray", "--workers", "1")
-
-# Jobs of some three seconds on one core, and of about one.
-LONG = ("--learners", "finetune", "--epochs", "16")
-SHORT = ("--learners", "finetune", "--epochs", "5")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Timing:
-    """Seconds of a run of n jobs.
-
-    whole: of the command; span: from the first part that was finished, which says how good the
-    first job's network is untrained, to the last; each: between two ends of jobs, on average.
-    """
-
-    whole: float
-    span: float
-    each: float
+INLINE, POOL, RAY = ("--executor inline", "--executor pool", "--executor ray")
+WAYS = {
+    # Jobs of some three seconds on one core, to see what two processes gain.
+    "long jobs, inline": f"{INLINE} --epochs 16",
+    "long jobs, pool of 2": f"{POOL} --workers 2 --epochs 16",
+    # And of about one, to see what it costs to send each to a process.
+    "short jobs, inline": f"{INLINE} --epochs 5",
+    "short jobs, pool of 1": f"{POOL} --workers 1 --epochs 5",
+    "short jobs, ray, 1 worker": f"{RAY} --workers 1 --epochs 5",
+}
+FEW, MANY = 4, 16
 
 
-def measure(repeats: int, jobs: int = 16) -> tuple[Table, dict[str, object]]:
-    """Return the speed-up of two processes over one, and the overhead of a job in another."""
-    speed = _medians({"inline": INLINE, "pool of 2": TWO}, (*LONG, *_grid(jobs)), repeats)
-    others = {"inline": INLINE, "pool of 1": ONE}
-    if importlib.util.find_spec("ray"):
-        others["ray, 1 worker"] = RAY
-    cost = _medians(others, (*SHORT, *_grid(jobs)), repeats)
-    table = Table("", "s a job", "jobs alone, s", "command, s", "jobs x", "command x", "overhead")
-    table.title = f"Studies of {jobs} jobs on the clock, median of {repeats}"
-    raw: dict[str, object] = {}
-    for title, timings in (("long", speed), ("short", cost)):
-        base = timings["inline"]
-        for name, run in timings.items():
-            raw[f"{title} jobs, {name}"] = vars(run)
-            gains = (f"{base.span / run.span:.2f}", f"{base.whole / run.whole:.2f}")
-            overhead = f"{run.each / base.each - 1:+.1%}" if title == "short" else ""
-            seconds = (f"{run.each:.2f}", f"{run.span:.1f}", f"{run.whole:.1f}")
-            table.add_row(f"{title} jobs, {name}", *seconds, *gains, overhead)
-    return table, raw
+def section(repeats: int) -> Section:
+    """Compare two processes with one, and a job in another process with one in this."""
+    return Section(
+        title=f"Studies of {MANY} jobs on the clock, median of {repeats}",
+        columns=("", "s a job", "command, s", "job x", "command x"),
+        rows=_rows(repeats),
+    )
 
 
-def _grid(jobs: int) -> tuple[str, ...]:
-    return ("--orders", f"shuffle:{jobs}", "--seeds", "1")
+def _rows(repeats: int) -> Iterator[Row]:
+    has_ray = importlib.util.find_spec("ray") is not None
+    for size in ("long", "short"):
+        ways = {n: f for n, f in WAYS.items() if n.startswith(size) and (has_ray or RAY not in f)}
+        runs = {f"{n} {jobs}": partial(_run, ways[n], jobs) for n in ways for jobs in (FEW, MANY)}
+        taken = interleaved(runs, repeats, perf_counter)
+        few, many = ({n: taken[f"{n} {jobs}"] for n in ways} for jobs in (FEW, MANY))
+        job = {name: (many[name] - few[name]) / (MANY - FEW) for name in ways}
+        base = f"{size} jobs, inline"
+        for name in ways:
+            gains = (f"{job[base] / job[name]:.2f}", f"{many[base] / many[name]:.2f}")
+            cells = (f"{job[name]:.2f}", f"{many[name]:.1f}", *gains)
+            yield (name, *cells), {"job": job[name], "command": many[name]}
 
 
-def _medians(
-    ways: Mapping[str, tuple[str, ...]], study: tuple[str, ...], repeats: int
-) -> dict[str, Timing]:
-    runs: dict[str, list[Timing]] = {name: [] for name in ways}
-    for _ in range(repeats):
-        for name, way in ways.items():
-            runs[name].append(_run((*study, *way)))
-    return {
-        name: Timing(
-            whole=statistics.median(run.whole for run in own),
-            span=statistics.median(run.span for run in own),
-            each=statistics.median(run.each for run in own),
-        )
-        for name, own in runs.items()
-    }
-
-
-def _run(flags: tuple[str, ...]) -> Timing:
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "run"
-        start = time.perf_counter()
-        call = [sys.executable, "-m", "scenarios", "run", "digits", *flags, "--out", out]
-        subprocess.run(call, stdout=subprocess.DEVNULL, check=True)
-        whole = time.perf_counter() - start
-        jobs = [_written(job) for job in (out / "jobs").iterdir()]
-    first, ends = min(map(min, jobs)), sorted(map(max, jobs))
-    each = (ends[-1] - ends[0]) / (len(ends) - 1)
-    return Timing(whole=whole, span=ends[-1] - first, each=each)
-
-
-def _written(job: Path) -> list[float]:
-    """Return when the parts of a job were written."""
-    return [path.stat().st_mtime for path in job.glob("*.json")]
+def _run(flags: str, jobs: int) -> None:
+    grid = f"--learners finetune --seeds 1 --orders shuffle:{jobs} {flags}"
+    with scratch() as folder:
+        call = [sys.executable, "-m", "scenarios", "run", "digits", *grid.split()]
+        whole = [*call, "--out", str(Path(folder, "run"))]
+        subprocess.run(whole, stdout=subprocess.DEVNULL, check=True)

@@ -2,55 +2,39 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import torch
-from rich.table import Table
 from torch import Tensor, nn
-from torch.nn import functional
-from torch.profiler import ProfilerActivity, profile
-from torch.utils.flop_counter import FlopCounterMode
 
 from probe.examples import Examples
 from probe.seeding import stream
 from probe.training.loop import Recipe, fit
+from tests.bench.section import Row, Section
 from tests.bench.subjects import BATCH, Subject
 from tests.bench.timing import interleaved
 
-KINDS = {
-    "convolution": "convolution",
-    "norm": "batch norm",
-    "threshold": "ReLU",
-    "clamp": "ReLU",
-    "mm": "dense layer",
-    "adam": "Adam",
-    "Optimizer": "Adam",
-    "index": "gathering the batch",
-    "copy": "casts and copies",
-    "add": "additions",
-}
+
+def section(subjects: Sequence[Subject], repeats: int) -> Section:
+    """Compare a whole step with its convolutions alone."""
+    return Section(
+        title="A step behind the first feature, and its convolutions alone, in ms",
+        columns=("", "step", "convolutions", "share"),
+        rows=_rows(subjects, repeats),
+    )
 
 
-def measure(subjects: Sequence[Subject], repeats: int) -> tuple[Table, dict[str, object]]:
-    """Return the table of achieved and possible GFLOP/s, with what takes the rest of a step."""
-    table = Table("network", "way", "GFLOP/s", "convolutions alone", "share", "where the rest goes")
-    table.title = "A step behind the first feature (2 FLOP a mul-add), against its convolutions"
-    raw: dict[str, object] = {}
+def _rows(subjects: Sequence[Subject], repeats: int) -> Iterator[Row]:
     for subject in subjects:
         for precision in ("fp32", "bf16"):
-            name = f"{subject.network} {precision}"
-            raw[name] = found = _step(subject, precision, repeats)
-            share = found["alone"] / found["seconds"]
-            rest = "\n".join(f"{part:.0%} {kind}" for kind, part in found["rest"].items())
-            speeds = [found["flops"] / found[key] / 1e9 for key in ("seconds", "alone")]
-            cells = [f"{speeds[0]:.0f}", f"{speeds[1]:.0f}", f"{share:.0%}", rest]
-            table.add_row(subject.network, precision, *cells)
-    return table, raw
+            found = _step(subject, precision, repeats)
+            times = (f"{1000 * seconds:.2f}" for seconds in found.values())
+            share = f"{found['convolutions'] / found['step']:.0%}"
+            yield (f"{subject.network} {precision}", *times, share), found
 
 
-def _step(subject: Subject, precision: str, repeats: int) -> dict[str, object]:
+def _step(subject: Subject, precision: str, repeats: int) -> dict[str, float]:
     """Time a step of the product's loop, and the same convolutions with nothing around them."""
     model, data = subject.model(), subject.images(8 * BATCH)
     prefix, tail = model[:1].eval(), model[1:].train()
@@ -63,17 +47,9 @@ def _step(subject: Subject, precision: str, repeats: int) -> dict[str, object]:
 
     times = interleaved({"1": partial(train, 1), "3": partial(train, 3)}, repeats)
     return {
-        "seconds": (times["3"] - times["1"]) / 16,
-        "flops": _flops(tail, values),
-        "alone": _convolutions_alone(tail, values, precision, repeats),
-        "rest": _rest(partial(train, 3)),
+        "step": (times["3"] - times["1"]) / 16,
+        "convolutions": _convolutions_alone(tail, values, precision, repeats),
     }
-
-
-def _flops(tail: nn.Module, values: Examples) -> int:
-    with FlopCounterMode(display=False) as counter:
-        functional.cross_entropy(tail(values.x[:BATCH]), values.y[:BATCH]).backward()
-    return counter.get_total_flops()
 
 
 def _convolutions_alone(tail: nn.Module, values: Examples, precision: str, repeats: int) -> float:
@@ -116,16 +92,3 @@ def _best(layer: nn.Conv2d, x: Tensor, inner: bool, repeats: int) -> float:
 def _often(action: Callable[[], object]) -> None:
     for _ in range(5):
         action()
-
-
-def _rest(train: Callable[[], None]) -> dict[str, float]:
-    """Return the three largest shares of a step's time, beside the convolutions."""
-    with profile(activities=[ProfilerActivity.CPU]) as seen:
-        train()
-    spent: Counter[str] = Counter()
-    for event in seen.key_averages():
-        kind = next((kind for key, kind in KINDS.items() if key in event.key), "the rest")
-        spent[kind] += event.self_cpu_time_total
-    total = spent.total()
-    del spent["convolution"]
-    return {kind: time / total for kind, time in spent.most_common(3)}

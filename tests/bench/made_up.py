@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scenarios.study.identity import Identity
 
 from probe.metrics.counts import Counts
 from probe.training.costs import Cost
-from scenarios.study.job import jobs_of, parts_of
-from scenarios.study.reading import check_study
-from scenarios.study.store import Measurement, Spent, Store
+from scenarios.study.fingerprint import Setup
+from scenarios.study.jobs import jobs_of, parts_of
+from scenarios.study.measurement import Measurement, Spent
+from scenarios.study.run_directory import describe, store_of
+from scenarios.study.source import check_study
 
 HEADS = ("single", "multi", "all")
 _POOL = 40  # tables of counts that the parts take turns with: to draw them takes longest
@@ -29,50 +30,35 @@ _COST = Cost(
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """How large a study is: tasks of `per_task` classes each, as many orders, runs with seeds.
-
-    alike: whether all tasks have the same classes, as permutations of one data set have.
-    """
+    """How large a study is: tasks of `per_task` classes each, as many orders, runs with seeds."""
 
     learners: tuple[str, ...]
     tasks: int
     per_task: int
     seeds: int
-    alike: bool = False
-
-    @property
-    def classes(self) -> tuple[range, ...]:
-        """The classes of each task."""
-        starts = (0 if self.alike else k * self.per_task for k in range(self.tasks))
-        return tuple(range(start, start + self.per_task) for start in starts)
 
 
 def write_study(root: Path, shape: Shape) -> int:
     """Write every part of a study as its jobs would, and return how many there are."""
     raw = {
         "name": "made-up",
-        "scenario": {"kind": "permutation" if shape.alike else "split", "data": "digits"},
+        "scenario": {"kind": "split", "data": "digits"},
         "network": {"name": "cnn3"},
         "learners": {name: {} for name in shape.learners},
         "seeds": shape.seeds,
         "report": {"heads": HEADS},
     }
-    tasks = tuple((f"task {k}", tuple(own)) for k, own in enumerate(shape.classes, 1))
+    starts = range(0, shape.tasks * shape.per_task, shape.per_task)
+    tasks = tuple((f"task {k}", tuple(range(k, k + shape.per_task))) for k in starts)
     study = check_study(raw, "made-up")
-    return write_parts(root, Identity(study=study, tasks=tasks, data="", device="cpu", torch=""))
-
-
-def write_parts(root: Path, identity: Identity) -> int:
-    """Write every part of the study of that identity, and return how many there are."""
-    classes, tasks = max(max(own) for _, own in identity.tasks) + 1, len(identity.tasks)
-    alike, tables = identity.study.scenario.kind == "permutation", _tables(classes)
-    identity.claim(root)
+    setup = Setup(study=study, tasks=tasks, data="", device="cpu", torch="")
+    tables = _tables(shape.tasks * shape.per_task)
+    describe(root, setup)
     written = 0
-    for job in jobs_of(identity.study, tasks):
-        store = Store(root, identity.of(job))
-        for part in parts_of(identity.study, job):
-            each = [tables[(7 * written + k) % _POOL] for k in range(tasks)]
-            store.write(job.name, part, _measured(part, each if alike else each[:1]))
+    for job in jobs_of(study, shape.tasks):
+        store = store_of(setup, root, job)
+        for part in parts_of(study, job):
+            store.write(part, _measured(part, tables[7 * written % _POOL]))
             written += 1
     return written
 
@@ -84,8 +70,8 @@ def _tables(classes: int) -> list[Counts]:
     return [Counts(draw.multinomial(100, draw.dirichlet(spread, classes))) for _ in range(_POOL)]
 
 
-def _measured(part: str, tables: list[Counts]) -> Measurement:
+def _measured(part: str, table: Counts) -> Measurement:
     is_step = part.startswith("step-")
-    counts = dict.fromkeys(HEADS if is_step else HEADS[:1], tuple(tables))
+    counts = dict.fromkeys(HEADS if is_step else HEADS[:1], (table,))
     learned = is_step and part != "step-0"
     return Measurement(counts=counts, spent=Spent(cost=_COST, seconds=0.5) if learned else None)

@@ -6,11 +6,10 @@ classes; all three ways start from the same trained network and see the same ima
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import torch
-from rich.table import Table
 from torch import nn
 
 from probe.examples import Examples
@@ -21,6 +20,7 @@ from probe.training.fresh_weights import initialize
 from scenarios.learners.kemker.geppnet import Geppnet, GeppnetSettings
 from scenarios.learners.kemker.online_map import OnlineMap
 from scenarios.learners.kemker.som import longest_block
+from tests.bench.section import Row, Section
 from tests.bench.timing import interleaved
 from tests.plain_map import ByUnit, Whole
 
@@ -31,22 +31,23 @@ COUNTS = {"ours": 2048, "numpy": 256, "loop over units": 16}
 PHASES = {"base, map alone": None, "base, both layers": None, "later": SETTINGS.threshold}
 
 
-def measure(repeats: int) -> tuple[Table, dict[str, object]]:
-    """Return the table of examples per second in each phase, with how many times as many as."""
-    table = Table("phase", "novel", *COUNTS, "x numpy", "x loop")
-    table.title = f"Examples per second, median of {repeats}"
+def section(repeats: int) -> Section:
+    """Compare examples per second in each phase."""
+    title = f"Examples per second, median of {repeats}"
+    columns = ("phase", "novel", *COUNTS, "x numpy", "x loop")
+    return Section(title=title, columns=columns, rows=_rows(repeats))
+
+
+def _rows(repeats: int) -> Iterator[Row]:
     model = _trained()
-    raw: dict[str, object] = {}
     # As many as were novel in sessions of MNIST's classes: 8,200 to 11,400 of 20,000 iterations.
     data = _images(max(COUNTS.values()), 1, wrong=0.5)
     for phase in PHASES:
         taken = interleaved(_actions(phase, model, data), repeats)
         speed = {way: COUNTS[way] / seconds for way, seconds in taken.items()}
-        raw[phase] = speed
         ratios = (f"{speed['ours'] / speed[way]:.0f}" for way in ("numpy", "loop over units"))
         speeds = (f"{speed[way]:,.0f}" for way in COUNTS)
-        table.add_row(phase, f"{_novel(phase, model, data):.0%}", *speeds, *ratios)
-    return table, raw
+        yield (phase, f"{_ours(phase, model, data) / len(data):.0%}", *speeds, *ratios), speed
 
 
 def _actions(phase: str, model: nn.Module, data: Examples) -> dict[str, Callable[[], object]]:
@@ -80,10 +81,6 @@ def _plain(way: type[ByUnit], phase: str, model: nn.Module, data: Examples) -> N
             plain.organize(x, RATE, RADIUS)
         else:
             plain.learn(x, label, RATE, RADIUS, PHASES[phase])
-
-
-def _novel(phase: str, model: nn.Module, data: Examples) -> float:
-    return _ours(phase, model, data) / len(data)
 
 
 def _trained() -> nn.Module:

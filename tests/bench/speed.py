@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-
-from rich.table import Table
 
 from probe.examples import Examples
 from probe.training.loop import Recipe
 from tests.bench import obvious, product
+from tests.bench.section import Row, Section
 from tests.bench.subjects import BATCH, Subject
 from tests.bench.timing import interleaved
 
 EXAMPLES, EPOCHS = 60_000, 5
 EVALUATED = 6  # training examples per test example, as in MNIST
 WAYS = ("obvious", "fp32", "bf16")
+
 
 Run = Callable[[int, int], object]
 
@@ -38,7 +38,7 @@ class Cost:
         return self.fixed + self.example * n + self.step * n * epochs
 
 
-def costs(
+def _costs(
     runs: Mapping[str, Run], n: int, more: Mapping[str, int], repeats: int
 ) -> dict[str, Cost]:
     """Time each run (n, epochs) at three sizes, from which its three costs follow.
@@ -59,7 +59,7 @@ def costs(
     return solved
 
 
-def sweep_costs(subject: Subject, features: Sequence[str], repeats: int) -> dict[str, Cost]:
+def _sweep_costs(subject: Subject, features: Sequence[str], repeats: int) -> dict[str, Cost]:
     """Return the costs of a sweep over `features`: obvious, and the product's in each precision."""
     model, data = subject.model(), subject.images(2 * subject.n)
 
@@ -73,24 +73,26 @@ def sweep_costs(subject: Subject, features: Sequence[str], repeats: int) -> dict
     # A step behind the last feature alone is so short that it takes many to be seen.
     many = 2 if len(features) > 1 else 150
     more = {way: 2 if way == "obvious" else many for way in WAYS}
-    return costs({way: partial(run, way) for way in WAYS}, subject.n, more, repeats)
+    return _costs({way: partial(run, way) for way in WAYS}, subject.n, more, repeats)
 
 
-def measure(subjects: Sequence[Subject], repeats: int) -> tuple[Table, dict[str, object]]:
-    """Return the table of ratios, and the costs behind it."""
-    table = Table("network", "behind", "way", "epoch", "once", "all", "epoch", "all")
-    table.title = (
-        f"Speed at {EXAMPLES:,} examples and {EPOCHS} epochs: seconds, and times as fast as obvious"
+def section(subjects: Sequence[Subject], repeats: int) -> Section:
+    """Compare seconds of an epoch, of what is done once, and of a whole sweep."""
+    return Section(
+        title=f"Seconds at {EXAMPLES:,} examples and {EPOCHS} epochs, and times as fast as obvious",
+        columns=("network, behind, way", "epoch", "once", "all", "epoch x", "all x"),
+        rows=_rows(subjects, repeats),
     )
-    raw: dict[str, object] = {}
+
+
+def _rows(subjects: Sequence[Subject], repeats: int) -> Iterator[Row]:
     for subject in subjects:
         stages = obvious.stages(subject.model())
         for title, features in (("all features", stages), (stages[-1], stages[-1:])):
-            found = sweep_costs(subject, features, repeats)
-            raw[f"{subject.network} {title}"] = {way: vars(cost) for way, cost in found.items()}
+            found = _sweep_costs(subject, features, repeats)
             for way, cost in found.items():
-                table.add_row(subject.network, title, way, *_cells(cost, found["obvious"]))
-    return table, raw
+                cells = _cells(cost, found["obvious"])
+                yield (f"{subject.network}, {title}, {way}", *cells), vars(cost)
 
 
 def _cells(cost: Cost, base: Cost) -> list[str]:

@@ -1,7 +1,7 @@
 """Timing on a machine that others use too: interleaved, medians, and what the machine was.
 
-What is measured is the processor time of one thread: on an idle machine it is the time on the
-clock, and on a busy one it leaves out the waiting.
+What is measured, unless it is said otherwise, is the processor time of one thread: on an idle
+machine it is the time on the clock, and on a busy one it leaves out the waiting.
 """
 
 from __future__ import annotations
@@ -16,15 +16,19 @@ from pathlib import Path
 import torch
 
 
-def interleaved(actions: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:
+def interleaved(
+    actions: Mapping[str, Callable[[], object]],
+    repeats: int,
+    now: Callable[[], float] = time.process_time,
+) -> dict[str, float]:
     """Return each action's median time in seconds; they take turns, after one turn to warm up."""
     times: dict[str, list[float]] = {name: [] for name in actions}
     for turn in range(-1, repeats):
         for name, action in actions.items():
-            start = time.process_time()
+            start = now()
             action()
             if turn >= 0:
-                times[name].append(time.process_time() - start)
+                times[name].append(now() - start)
     return {name: statistics.median(taken) for name, taken in times.items()}
 
 

@@ -15,7 +15,7 @@ from matplotlib import style
 from probe.tables.run_directory import TABLES
 from scenarios.commands.run import Options, run_study
 from scenarios.execution.choosing import Choice
-from scenarios.study.overrides import Overrides
+from scenarios.study.source import Overrides
 
 STUDY = Overrides(learners=["er", "offline"], seeds=1, orders="none", epochs=1, train_limit=4)
 FLAGS = "--learners er,offline --seeds 1 --orders none --epochs 1 --train-limit 4"

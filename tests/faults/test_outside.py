@@ -15,7 +15,7 @@ from scenarios.study.quarantine import notes, set_aside
 
 from probe.errors import InputError, NotWritten
 from probe.files import create, make_within, replacing, suffix
-from scenarios.commands.failures import show_ends
+from scenarios.commands.progress import show_ends
 from scenarios.commands.status import show_status
 from scenarios.execution.work import Ended
 from scenarios.study.job import jobs_of

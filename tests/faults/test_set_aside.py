@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from scenarios.study.quarantine import notes, set_aside
+from tests.scenarios.execution.turns import Turns, orders
 
 from probe.errors import NotWritten
-from tests.scenarios.execution.turns import Turns, orders
 
 
 def damaged(root: Path, name: str) -> Path:

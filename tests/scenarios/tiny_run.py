@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from probe.tables.run_directory import TABLES
-from scenarios.commands.run import run_study
 from scenarios.options import RunOptions
 
 TINY = """
@@ -44,12 +43,15 @@ class Tiny:
 
         Figures take longer than the study, and are drawn from the tables alone: they are left out.
         """
+        # Only whoever runs it pays for the import of all that draws figures.
+        from scenarios.commands.run import run_study
+
         file, said = self.folder / "tiny.toml", io.StringIO()
         self.folder.mkdir(exist_ok=True)
         file.write_text(toml)
         options = RunOptions(**{"out": self.root, "executor": "inline", **flags})
         with pytest.MonkeyPatch.context() as patch, redirect_stdout(said):
-            patch.setattr("scenarios.commands.run.build", lambda root: [])
+            patch.setattr("scenarios.commands.run.build", lambda *_, **__: [])
             assert run_study(str(file), options)
         return said.getvalue()
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from scenarios.commands.flags import RunFlags
-from scenarios.study.reading import check_study
-from scenarios.study.source import read_study
+from scenarios.study.source import check_study, read_study
 from tests.scenarios.execution.quick import identity_of, tables, toml
 from tests.soak.kinds import KINDS, Place, Start, finish
 from tests.soak.laws import Broken, Witness

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Literal, cast
 
 import torch
@@ -97,11 +98,10 @@ class PathNet(Learner):
     task_aware = True
     own_features = ("layer1", "layer2", "output")
 
-    def __init__(
-        self, model: nn.Module, recipe: Recipe, settings: base.Settings, seed: int
-    ) -> None:
-        super().__init__(model, recipe, settings, seed)
-        self._meters: dict[object, OpsMeter] = {}
+    @cached_property
+    def _meters(self) -> dict[object, OpsMeter]:
+        """Meters of paths, by the shapes of their parameters."""
+        return {}
 
     @classmethod
     def network(

@@ -6,7 +6,6 @@ SI and RWalk take their importance from it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -23,58 +22,43 @@ class PathIntegral:
     """
 
     def __init__(self, model: nn.Module) -> None:
-        self._legs = [
-            _Leg(
-                name=name,
-                parameter=p,
-                start=p.detach().clone(),
-                before=p.detach().clone(),
-                gradient=torch.zeros_like(p),
-                drop=torch.zeros_like(p),
-            )
-            for name, p in model.named_parameters()
-            if p.requires_grad
-        ]
+        self._parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
+        # All by name, of their parameter's shape: where it was at the start and before the step.
+        self._start, self._before = (
+            {n: p.detach().clone() for n, p in self._parameters.items()} for _ in range(2)
+        )
+        self._gradient, self._drop = (
+            {n: torch.zeros_like(p) for n, p in self._parameters.items()} for _ in range(2)
+        )
 
     @torch.no_grad()
     def before_step(self) -> None:
         """Take note of the gradients."""
-        for leg in self._legs:
-            if leg.parameter.grad is None:
-                leg.gradient.zero_()
+        for name, p in self._parameters.items():
+            if p.grad is None:
+                self._gradient[name].zero_()
             else:
-                leg.gradient.copy_(leg.parameter.grad)
+                self._gradient[name].copy_(p.grad)
 
     @torch.no_grad()
     def after_step(self) -> None:
         """Add what the step from the last noted parameters to the present ones brought."""
-        for leg in self._legs:
+        for name, p in self._parameters.items():
             # In place: before - after, so that no minus is needed and nothing allocated.
-            leg.drop.addcmul_(leg.gradient, leg.before.sub_(leg.parameter))
-            leg.before.copy_(leg.parameter)
+            step = self._before[name].sub_(p)
+            self._drop[name].addcmul_(self._gradient[name], step)
+            self._before[name].copy_(p)
 
     def so_far(self) -> Iterator[tuple[str, Tensor, Tensor]]:
         """Yield each parameter's name, the drop of the loss, and the way made since the start.
 
         The two tensors have the parameter's shape; the first is overwritten by later steps.
         """
-        for leg in self._legs:
-            yield leg.name, leg.drop, leg.parameter.detach() - leg.start
+        for name, p in self._parameters.items():
+            yield name, self._drop[name], p.detach() - self._start[name]
 
     def restart(self) -> None:
         """Start from the present parameters, with no drop."""
-        for leg in self._legs:
-            leg.start.copy_(leg.before)
-            leg.drop.zero_()
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Leg:
-    """One parameter's way; all tensors have its shape."""
-
-    name: str
-    parameter: Tensor
-    start: Tensor
-    before: Tensor
-    gradient: Tensor
-    drop: Tensor
+        for name, before in self._before.items():
+            self._start[name].copy_(before)
+            self._drop[name].zero_()

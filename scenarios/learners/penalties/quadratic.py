@@ -10,9 +10,10 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from scenarios.learners.base import by_kind, of_kind
 from scenarios.learners.continual import ContinualLearner, ContinualSettings
 
-_IMPORTANCE, _ANCHOR, _CONSTANT = "importance.", "anchor.", "constant"
+_CONSTANT = "constant"
 
 
 class PenalizedSettings(ContinualSettings):
@@ -108,24 +109,13 @@ class Quadratic:
 
     def to_tensors(self) -> dict[str, Tensor]:
         """Return all of it by name, such as `importance.output.weight`."""
-        return {
-            **{_IMPORTANCE + name: tensor for name, tensor in self.importance.items()},
-            **{_ANCHOR + name: tensor for name, tensor in self.anchor.items()},
-            _CONSTANT: torch.tensor(self.constant, dtype=torch.float64),
-        }
+        constant = torch.tensor(self.constant, dtype=torch.float64)
+        return {**by_kind(importance=self.importance, anchor=self.anchor), _CONSTANT: constant}
 
     @classmethod
     def of_tensors(cls, tensors: Mapping[str, Tensor]) -> Quadratic | None:
         """Return the penalty that `to_tensors` wrote, None if it is not among the tensors."""
         if _CONSTANT not in tensors:
             return None
-        return cls(named(tensors, _IMPORTANCE), named(tensors, _ANCHOR), float(tensors[_CONSTANT]))
-
-
-def named(tensors: Mapping[str, Tensor], start: str) -> dict[str, Tensor]:
-    """Return the tensors whose names start like that, by the rest of their names.
-
-    >>> named({"anchor.weight": torch.ones(1), "score.weight": torch.zeros(1)}, "anchor.")
-    {'weight': tensor([1.])}
-    """
-    return {n.removeprefix(start): each for n, each in tensors.items() if n.startswith(start)}
+        importance, anchor = of_kind(tensors, "importance"), of_kind(tensors, "anchor")
+        return cls(importance, anchor, float(tensors[_CONSTANT]))

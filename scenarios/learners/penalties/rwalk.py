@@ -10,12 +10,11 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from scenarios.learners.base import by_kind, of_kind
 from scenarios.learners.penalties.ewc_online import OnlineSettings, RunningFisherLearner
 from scenarios.learners.penalties.path_integral import PathIntegral
-from scenarios.learners.penalties.quadratic import Quadratic, named
+from scenarios.learners.penalties.quadratic import Quadratic
 from scenarios.streams.task import Task
-
-_FISHER, _SCORE, _ANCHOR = "fisher.", "score.", "anchor."
 
 
 class RWalkSettings(OnlineSettings):
@@ -88,14 +87,12 @@ class RWalk(RunningFisherLearner):
     def carried(self) -> dict[str, Tensor]:
         if not self.penalty:
             return {}
-        parts = {_FISHER: self.fisher, _SCORE: self.score, _ANCHOR: self.penalty.anchor}
-        return {kind + n: each for kind, part in parts.items() for n, each in part.items()}
+        return by_kind(fisher=self.fisher, score=self.score, anchor=self.penalty.anchor)
 
     def take_over(self, carried: dict[str, Tensor]) -> None:
         if carried:
-            self.fisher = named(carried, _FISHER)
-            self.score = named(carried, _SCORE)
-            self._hold(named(carried, _ANCHOR))
+            self.fisher, self.score = of_kind(carried, "fisher"), of_kind(carried, "score")
+            self._hold(of_kind(carried, "anchor"))
 
     def _hold(self, anchor: Mapping[str, Tensor]) -> None:
         fisher, score = normalized(self.fisher), normalized(self.score)

@@ -80,7 +80,7 @@ def test_nothing_measured_is_no_number():
 
 @pytest.mark.parametrize("classes", [[-1], [0, 2]])
 def test_a_class_that_was_not_counted_is_refused(classes):
-    with pytest.raises(InputError, match=r"task 1 has classes .* expected some of 0\.\.1"):
+    with pytest.raises(InputError, match=r"task 1 has classes .* known are 0\.\.1"):
         task_f1(Counts.of([0, 1], [0, 1], classes=2), [classes])
 
 

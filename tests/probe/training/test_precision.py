@@ -17,7 +17,7 @@ from probe.training.fresh_weights import initialize
 from probe.training.loop import Objective, fit
 from probe.training.recipe import Recipe
 from scenarios.networks import build_network
-from scenarios.study.reading import check_study
+from scenarios.study.source import check_study
 
 
 def images(n: int = 40) -> Examples:

@@ -16,31 +16,29 @@ from tests.bad_input.refused import assert_refused, contents
 DRAWN = ("depth", "bias", "matrix", "curves", "tasks", "spider", "scores")
 FIGURES = [f"{name}.{kind}" for name in DRAWN for kind in ("png", "svg")]
 FILES = {
-    "damaged/study.json": "{",
+    "corrupt/study.json": "{",
+    "older/study.json": '{"format": 8}',
+    "thesis/thesis.txt": "",
     "tiny.toml": TINY,
     "diverges.toml": study({"training.epochs": "3", "training.learning_rate": "1e30"}),
     "blows.toml": study({"training.learning_rate": "1e30"}),
 }
 
-# What a run directory of another study, or a damaged one, must say.
+# What a run directory that is none, of an earlier version or corrupt must say.
 MISTAKES = {
-    "run tiny.toml --out done --epochs 2": [
-        "done belongs to another study: training.epochs is 1 there and 2 here",
-        "choose another --out",
-    ],
-    "run tiny.toml --out done --learners finetune": [
-        'learners.offline is {"kind": "offline", "training": null} there and null here'
-    ],
-    "run digits --out done": ['network.name is "mlp" there and "cnn3" here', "seeds is 1 there"],
-    "status damaged": ["damaged/study.json is damaged"],
+    "run tiny.toml --out thesis": ["thesis is not empty and holds no study: choose another --out"],
+    "run tiny.toml --out older": ["older was written by an earlier version", "with another --out"],
+    "status older": ["older was written by an earlier version of forgetting-probe"],
+    "status thesis": ["thesis holds no study (no study.json): name the directory of a `probe run`"],
+    "status corrupt": ["corrupt/study.json is corrupt: start its `probe run` again"],
     "run tiny.toml --validation 500": ["training examples of class 0", "hold out fewer", "not 500"],
 }
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def cwd(tmp_path_factory):
     """A folder with the files above and a finished study in `done`; every test leaves it as is."""
-    folder = tmp_path_factory.mktemp("place")
+    folder = tmp_path_factory.mktemp("cwd")
     for name, content in FILES.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,16 +52,22 @@ def place(tmp_path_factory):
     return folder
 
 
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Leave the figures out, which take longer than the study."""
+    monkeypatch.setattr("scenarios.commands.run.build", lambda *_, **__: [])
+
+
 def table_cells(out):
     """Return the cells of each line of a table, without its rules."""
     return [line.replace("│", " ").split() for line in out.splitlines()]
 
 
 @pytest.mark.parametrize("line", MISTAKES)
-def test_a_mistake_is_one_sentence_and_changes_nothing(probe, place, line):
-    before = contents(place)
+def test_a_mistake_is_one_sentence_and_changes_nothing(probe, cwd, line):
+    before = contents(cwd)
     assert_refused(probe(line), MISTAKES[line])
-    assert contents(place) == before
+    assert contents(cwd) == before
 
 
 @pytest.mark.parametrize(
@@ -76,6 +80,7 @@ def test_a_mistake_is_one_sentence_and_changes_nothing(probe, place, line):
         ("blows.toml", "after task 0-1 (1 of 5): the model's output is NaN: its training diverged"),
     ],
 )
+@pytest.mark.usefixtures("undrawn")
 def test_training_that_diverges_says_where(probe, tmp_path, file, reason):
     code, out, err = probe(f"run {file} --workers 1 --out {tmp_path}/run")
     assert (code, err) == (1, "")
@@ -92,27 +97,28 @@ def test_ctrl_c_says_how_to_go_on(probe, monkeypatch):
     assert probe("run digits") == (130, "", "stopped: run the same command again to go on\n")
 
 
-def test_a_run_ends_with_its_table_and_its_files_and_once_finished_changes_none(probe, place):
-    before = contents(place)
+def test_a_run_ends_with_its_table_and_its_files_and_once_finished_changes_none(probe, cwd):
+    before = contents(cwd)
     code, out, err = probe("run tiny.toml --workers 1 --out done")
     assert (code, err) == (0, "")
     lines = [line.strip() for line in out.splitlines()]
     expected = [f"done/{name}" for name in (*TABLES, TIMES)]
     expected += [f"done/figures/{name}" for name in sorted(FIGURES)]
     assert lines[-len(expected) :] == expected
-    assert all((place / path).stat().st_size for path in expected)
+    assert all((cwd / path).stat().st_size for path in expected)
     for word in ("hidden1", "hidden2", "output", "finetune", "offline"):
         assert word in out
-    assert contents(place) == before
+    assert contents(cwd) == before
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_flags_win_over_the_file_and_the_name_is_the_default_directory(
-    probe, place, tmp_path, monkeypatch
+    probe, cwd, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
     flags = "--learners finetune --orders shuffle:1 --train-limit 2 --validation 3 --workers 1"
     report = "--heads multi,all --weights a=1,0,0,0,0,0,0 --weights b=0,0,0,0,0,0,1"
-    assert probe(f"run {place}/tiny.toml {flags} {report}")[0] == 0
+    assert probe(f"run {cwd}/tiny.toml {flags} {report}")[0] == 0
     record = json.loads((tmp_path / "runs" / "tiny" / "study.json").read_text())
     study = record["study"]
     assert list(study["learners"]) == ["finetune"]
@@ -133,14 +139,14 @@ def test_status_counts_what_is_finished(probe):
     assert ["offline", "1", "2", "2"] in table_cells(out)
 
 
-def test_figures_are_drawn_again_from_the_tables_alone(probe, place, tmp_path):
+def test_figures_are_drawn_again_from_the_tables_alone(probe, cwd, tmp_path):
     for name in TABLES:
-        (tmp_path / name).write_bytes((place / "done" / name).read_bytes())
+        (tmp_path / name).write_bytes((cwd / "done" / name).read_bytes())
     code, out, _ = probe(f"figures {tmp_path}")
     assert code == 0
     assert out.splitlines() == [str(tmp_path / "figures" / name) for name in FIGURES]
     for name in FIGURES:
-        drawn = place / "done" / "figures" / name
+        drawn = cwd / "done" / "figures" / name
         assert (tmp_path / "figures" / name).read_bytes() == drawn.read_bytes()
 
 

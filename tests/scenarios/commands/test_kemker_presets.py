@@ -12,9 +12,8 @@ from scenarios.learners.kemker.geppnet import MapSettings
 from scenarios.learners.kemker.geppnet_stm import GeppnetStmSettings
 from scenarios.learners.kemker.pathnet import PathNetSettings
 from scenarios.networks import build_network
-from scenarios.study.reading import check_study
 from scenarios.study.scenario_spec import IncrementalSpec, MultimodalSpec, PermutationSpec
-from scenarios.study.source import preset_names, read_study
+from scenarios.study.source import check_study, preset_names, read_study
 from scenarios.study.spec import Study
 
 PERMUTATION = ("kemker-mnist-permutation", "kemker-mnist-layers", "kemker-digits-permutation")

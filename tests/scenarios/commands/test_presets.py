@@ -4,9 +4,8 @@ import pytest
 
 from probe.training.loop import Recipe
 from scenarios.learners.replay.er import ErSettings
-from scenarios.study.reading import check_study
-from scenarios.study.report import ReportSpec
-from scenarios.study.source import preset_names, read_study
+from scenarios.study.source import check_study, preset_names, read_study
+from scenarios.study.spec import ReportSpec
 
 ASKED_FOR = {
     "digits",

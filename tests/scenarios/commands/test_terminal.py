@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from scenarios.commands.failures import show_ends
+from scenarios.commands.progress import show_ends
 from scenarios.commands.results import show_omegas, show_results
 from scenarios.commands.terminal import printable
 from scenarios.execution.work import Ended

@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 from probe.errors import InputError
 from probe.examples import Examples
 from scenarios.data.datasets import BUNDLED, LOADERS, Dataset, Location, load
-from scenarios.study.store import tensor_hash
+from scenarios.study.fingerprint import tensor_hash
 from tests.bad_input.making import cifar_batch, idx
 
 RANDOM = np.random.default_rng(0)

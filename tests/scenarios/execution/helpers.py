@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 import torch
-from probe.values.allocation import CacheSettings
 
 from probe.tables.run_directory import TABLES
+from probe.values.allocation import CacheSettings
 from scenarios.commands.run import run_study
 from scenarios.data.datasets import Location
 from scenarios.execution.executor import Executor
@@ -26,7 +26,7 @@ from scenarios.execution.work import Ended, Work
 from scenarios.options import RunOptions
 from scenarios.study.fingerprint import Setup, setup_of
 from scenarios.study.jobs import Job, jobs_of
-from scenarios.study.reading import check_study
+from scenarios.study.source import check_study
 from scenarios.study.tables import write_tables
 from tests.scenarios.execution.disturbed import Disturbed
 

@@ -26,7 +26,7 @@ from scenarios.execution.executor import Executor, Take
 from scenarios.execution.schedule import execute
 from scenarios.execution.work import Ended, Event, Work
 from scenarios.study.job import Job, jobs_of
-from scenarios.study.reading import check_study
+from scenarios.study.source import check_study
 from scenarios.study.spec import Study
 from scenarios.study.store import Measurement, Store
 from scenarios.study.tables import write_tables

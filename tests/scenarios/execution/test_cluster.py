@@ -20,7 +20,7 @@ from scenarios.commands.run import Options, run_study
 from scenarios.execution.choosing import Choice
 from scenarios.execution.cluster import Cluster
 from scenarios.execution.work import Attempt
-from scenarios.study.overrides import Overrides
+from scenarios.study.source import Overrides
 from tests.scenarios.execution.quick import (
     Watched,
     finish,

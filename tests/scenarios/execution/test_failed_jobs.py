@@ -14,7 +14,7 @@ from figures.build import build
 from probe.errors import NotWritten
 from scenarios.commands.run import Options, run_study
 from scenarios.execution.choosing import Choice
-from scenarios.study.overrides import Overrides
+from scenarios.study.source import Overrides
 from tests.scenarios.execution.quick import TOML, Ill, tables
 
 SICK = "finetune.order-back.seed-0"

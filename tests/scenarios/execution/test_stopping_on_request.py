@@ -17,7 +17,7 @@ from probe.tables.run_directory import TABLES
 from scenarios.commands.run import Options, run_study
 from scenarios.commands.stopping import HOW_TO_GO_ON
 from scenarios.execution.choosing import Choice
-from scenarios.study.overrides import Overrides
+from scenarios.study.source import Overrides
 from tests.scenarios.execution.forked import until
 
 STUDY = Overrides(learners=["er", "offline"], seeds=1, orders="shuffle:2", epochs=2, train_limit=8)

@@ -11,13 +11,14 @@ from typing import get_args
 import pytest
 import torch
 from pydantic import BaseModel, ValidationError
-from scenarios.study.identity import identify, read_identity
 
 from scenarios.data.datasets import Location
 from scenarios.learners.base import Learner, Settings
 from scenarios.learners.catalogue import LEARNERS, AnySettings, settings_of
-from scenarios.study.overrides import Overrides
-from scenarios.study.reading import check_study
+from scenarios.options import RunOptions
+from scenarios.study.fingerprint import setup_of
+from scenarios.study.run_directory import describe, read_setup
+from scenarios.study.source import check_study, overridden
 from scenarios.study.spec import Study
 
 
@@ -49,7 +50,7 @@ def test_no_two_names_are_of_one_learner() -> None:
 def test_a_study_imports_the_learners_it_names_and_no_other() -> None:
     code = """
 import sys
-from scenarios.study.reading import check_study
+from scenarios.study.source import check_study
 raw = {"name": "one", "scenario": {"data": "digits"}, "network": {"name": "mlp"}}
 before = {name for name in sys.modules if name.startswith("scenarios.learners.")}
 check_study({**raw, "learners": {"si": {}}}, "one")
@@ -93,15 +94,14 @@ def test_what_names_no_learner_is_refused(table: object) -> None:
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_settings_read_back_from_a_run_directory(kind: str, tmp_path: Path) -> None:
     one = study(kind)
-    identity = identify(one, one.scenario.scenario(Location()), torch.device("cpu"))
-    identity.claim(tmp_path)
-    assert read_identity(tmp_path) == identity
-    read_identity(tmp_path).claim(tmp_path)  # and is its own again
+    setup = setup_of(one, one.scenario.scenario(Location()), torch.device("cpu"))
+    describe(tmp_path, setup)
+    assert read_setup(tmp_path) == setup
     assert json.loads((tmp_path / "study.json").read_text())["study"]["learners"][kind]
 
 
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_flags_leave_settings_as_they_are(kind: str) -> None:
     one = study(kind)
-    assert Overrides(seeds=3).applied_to(one).learners == one.learners
-    assert Overrides(learners=[kind]).applied_to(one).learners == one.learners
+    assert overridden(one, RunOptions(seeds=3)).learners == one.learners
+    assert overridden(one, RunOptions(learners=kind)).learners == one.learners

@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from probe.training.loop import Recipe
-from scenarios.learners.competing_classes import barred_but
 from scenarios.learners.continual import ContinualLearner
+from scenarios.learners.heads import barred_but
 from tests.scenarios.learners.tiny_learners import digits, learner, settings, weights
 
 K = 10

@@ -11,7 +11,7 @@ from torch import Tensor
 from probe.errors import InputError
 from probe.seeding import global_stream, stream
 from probe.training.fresh_weights import initialize
-from scenarios.learners.kemker.fel import Expansion, fel_network
+from scenarios.learners.kemker.fel import Expansion, FelSettings, FixedExpansion
 
 
 def layer(
@@ -112,7 +112,8 @@ def test_an_error_at_a_unit_that_does_not_fire_changes_no_gradient() -> None:
 
 def test_initialising_a_network_draws_the_fixed_weights_too() -> None:
     def fixed(seed: int) -> Tensor:
-        net = fel_network((1, 4, 4), 3, hidden=12, units=30, connected=6, firing=8)
+        settings = FelSettings(hidden=12, units=30, connected=0.5, firing=8 / 30)
+        net = FixedExpansion.network(settings, (1, 4, 4), classes=3, tasks=1)
         initialize(net, "murata", stream(seed, "init"))
         return net.state_dict()["fel.weight"]
 

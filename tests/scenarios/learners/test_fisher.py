@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from probe.examples import Examples
 from scenarios.learners.penalties import fisher
-from scenarios.learners.penalties.fisher import diagonal_fisher
+from scenarios.learners.penalties.ewc import diagonal_fisher
 from scenarios.networks import ARCHITECTURES
 
 K = 3

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from probe.examples import Examples
 from probe.seeding import stream
-from scenarios.learners.penalties.fisher import diagonal_fisher
+from scenarios.learners.penalties.ewc import diagonal_fisher
 
 N, D, K = 5, 6, 3
 

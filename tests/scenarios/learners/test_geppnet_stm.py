@@ -62,14 +62,14 @@ def test_the_memory_is_a_queue_of_fixed_size(size: int, values: list[tuple[int, 
         memory.put(torch.tensor([value, 1.5]), label)
         plain.append((value, label))
         assert len(memory) == len(plain) <= size
-        held = memory.held
+        held = memory.examples
         assert list(zip(held.x[:, 0].tolist(), held.y.tolist(), strict=True)) == list(plain)
         for other in range(4):
             latest = [c for x, c in plain if x == other]
             assert memory.recall(torch.tensor([other, 1.5])) == (latest[-1] if latest else None)
             assert memory.recall(torch.tensor([1.5, other])) is None
     memory.empty()
-    assert (len(memory), len(memory.held)) == (0, 0)
+    assert (len(memory), len(memory.examples)) == (0, 0)
     assert memory.recall(torch.tensor([0.0, 1.5])) is None
 
 
@@ -89,7 +89,7 @@ def test_a_sleep_replays_what_is_held_once_and_nothing_else_changes_the_map() ->
     # 150 iterations: sleeps after 40, 80, 120 and 150.
     assert len(network.awake) == 4
     assert 0 < len(network.replayed) <= 4 * 30
-    held = own.memory.held
+    held = own.memory.examples
     last = network.replayed[-len(held) :]
     assert last == list(zip(held.x.tolist(), held.y.tolist(), strict=True))
     before, after = network.awake[0], network.awake[1]
@@ -126,7 +126,7 @@ def test_an_example_that_is_held_is_not_stored_again() -> None:
     tasks, own = incremental(60)[:2], stm(memory=500, threshold=1.0)
     own.learn(tasks[0])
     own.later_session(Recording(own), tasks[1].train.take(torch.arange(5)))
-    held = [tuple(x) for x in own.memory.held.x.tolist()]
+    held = [tuple(x) for x in own.memory.examples.x.tolist()]
     assert len(held) == len(set(held)) > 5
 
 
@@ -136,7 +136,7 @@ def test_an_input_that_is_held_with_another_label_is_stored_with_its_own() -> No
     own.restore({}, [])
     twice = tasks[0].train.x[:1].repeat(2, 1, 1, 1)
     own.later_session(Recording(own), Examples(twice, torch.tensor([5, 6])))
-    assert set(own.memory.held.y.tolist()) == {5, 6}
+    assert set(own.memory.examples.y.tolist()) == {5, 6}
 
 
 def test_the_memory_answers_for_what_it_holds_until_the_session_ends() -> None:

@@ -16,21 +16,21 @@ from probe.modules import mode
 from probe.seeding import stream
 from probe.training.evaluation import evaluate
 from probe.training.loop import Recipe, fit
-from scenarios.data.datasets import load
+from scenarios.data.datasets import limited, load
 from scenarios.learners.base import Learner
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.learners.replay.er import ErSettings, ExperienceReplay
 from scenarios.networks import ARCHITECTURES
 from scenarios.streams.split import split_by_class
 from scenarios.streams.task import Scenario
-from tests import reference
+from tests.laws import reference
 from tests.scenarios.learners import tiny_learners
 
 RECIPE = Recipe(epochs=2, batch_size=16)
 
 
 def scenario(limit: int = 20) -> Scenario:
-    return split_by_class(load("digits"), 2, limit)
+    return split_by_class(limited(load("digits"), limit))
 
 
 def learner(kind: str, recipe: Recipe = RECIPE) -> Learner:

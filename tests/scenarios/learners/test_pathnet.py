@@ -15,7 +15,7 @@ from probe.seeding import stream
 from probe.training.costs import OpsMeter
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
-from scenarios.data.datasets import load
+from scenarios.data.datasets import limited, load
 from scenarios.learners.kemker.path_network import LiftedPath
 from scenarios.learners.kemker.pathnet import PathNet, PathNetSettings
 from scenarios.streams.split import split_by_class
@@ -26,7 +26,7 @@ SMALL = PathNetSettings(
     modules=6, active=3, width=8, population=6, generations=3, batches=4, training=None
 )
 RECIPE = Recipe(epochs=3, batch_size=16, learning_rate=5e-3, init="torch")
-SCENARIO = PathNet.view(split_by_class(load("digits"), 2, 30))
+SCENARIO = PathNet.view(split_by_class(limited(load("digits"), 30)))
 TASKS = SCENARIO.tasks
 
 
@@ -88,7 +88,7 @@ class Noting(PathNet):
 
 
 def test_the_view_appends_each_tasks_index() -> None:
-    plain = split_by_class(load("digits"), 2, 30).reordered([3, 0, 1, 2, 4])
+    plain = split_by_class(limited(load("digits"), 30)).reordered([3, 0, 1, 2, 4])
     seen = PathNet.view(plain)
     for task, old in zip(seen.tasks, plain.tasks, strict=True):
         for half in ("train", "test"):

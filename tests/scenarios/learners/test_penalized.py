@@ -16,7 +16,7 @@ from probe.modules import mode
 from probe.seeding import stream
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
-from scenarios.data.datasets import load
+from scenarios.data.datasets import limited, load
 from scenarios.learners.base import Learner
 from scenarios.learners.catalogue import LEARNERS, AnySettings
 from scenarios.learners.continual import ContinualSettings
@@ -40,7 +40,7 @@ def tasks(limit: int = 20, dtype: torch.dtype = torch.float32) -> list[Task]:
     def cast(data: Examples) -> Examples:
         return Examples(data.x.to(dtype), data.y)
 
-    stream_of_tasks = split_by_class(load("digits"), 2, limit).tasks
+    stream_of_tasks = split_by_class(limited(load("digits"), limit)).tasks
     return [replace(t, train=cast(t.train), test=cast(t.test)) for t in stream_of_tasks]
 
 

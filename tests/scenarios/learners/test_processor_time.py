@@ -15,7 +15,8 @@ from scenarios.data.datasets import Location
 from scenarios.learners.base import Learner
 from scenarios.streams.task import Task
 from scenarios.study import job
-from scenarios.study.reading import check_study
+from scenarios.study.jobs import jobs_of
+from scenarios.study.source import check_study
 from scenarios.study.store import Store
 
 RAW = {
@@ -50,15 +51,15 @@ def test_sleep_takes_no_time_and_work_does(
     monkeypatch.setattr(job, "LEARNERS", {"finetune": kind})
     study = check_study(RAW, "slow")
     scenario = study.scenario.scenario(Location())
-    (one,) = job.jobs_of(study, 2)
-    store = Store(tmp_path, "x")
+    (one,) = jobs_of(study, 2)
+    store = Store(tmp_path, one.name, {})
     # The first count of operations in a process imports for a second, and is not the learner's.
     one_pass_ops(nn.Linear(1, 1), Examples(torch.zeros(1, 1), torch.zeros(1, dtype=torch.int64)), 1)
     start = time.perf_counter()
     assert list(job.run_job(study, one, scenario, store, torch.device("cpu")))
     assert time.perf_counter() - start >= 0.6
     for step in ("step-1", "step-2"):
-        measured = store.read(one.name, step)
+        measured = store.read(step)
         assert measured
         assert measured.spent
         assert (measured.spent.seconds >= 0.3) == works

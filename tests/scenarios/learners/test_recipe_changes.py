@@ -15,7 +15,7 @@ from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.data.datasets import Location
 from scenarios.study.job import run_job
 from scenarios.study.jobs import jobs_of
-from scenarios.study.reading import check_study
+from scenarios.study.source import check_study
 from scenarios.study.store import Store
 
 RECIPE = Recipe(epochs=3, batch_size=8, optimizer="adam", learning_rate=0.01, init="torch")
@@ -81,19 +81,19 @@ def learned(raw: dict[str, Any], root: Path) -> tuple[dict[str, dict[str, Tensor
     root.mkdir(exist_ok=True)
     study = check_study(raw, "own")
     job = next(job for job in jobs_of(study, 2) if job.learner == "finetune")
-    store = Store(root, "x")
+    store = Store(root, job.name, {})
     scenario = study.scenario.scenario(Location())
     parts = list(run_job(study, job, scenario, store, torch.device("cpu")))
     assert parts == ["step-0", "step-1", "step-2", "feature-hidden1"]
     models, ops = {}, []
     for part in parts[1:3]:
-        saved, measured = store.load_checkpoint(job.name, part), store.read(job.name, part)
+        saved, measured = store.load_checkpoint(part), store.read(part)
         assert saved is not None
         assert measured is not None
         assert measured.spent is not None
         models[part] = saved.model
         ops.append(measured.spent.cost.ops)
-    retrained = store.read(job.name, "feature-hidden1")
+    retrained = store.read("feature-hidden1")
     assert retrained is not None
     table = torch.tensor(retrained.counts["single"][0].table.tolist())
     models["feature-hidden1"] = {"counts": table}

@@ -16,7 +16,7 @@ from probe.examples import Examples
 from probe.training.penultimate import penultimate_of
 from scenarios.data.datasets import load
 from scenarios.learners import sampling
-from scenarios.learners.sampling import Candidates, Strategy, choose
+from scenarios.learners.sampling import Strategy, choose
 from scenarios.networks import build_network
 
 Draw = Callable[[int, torch.Generator], Tensor]
@@ -174,9 +174,7 @@ class Counted(nn.Module):
         return x * 1
 
 
-def candidates(model: nn.Module) -> Candidates:
-    data = Examples(LOGITS[:, [1, 0, 2]], torch.ones(5, dtype=torch.int64))
-    return Candidates(model=model, examples=data, label=1)
+OF_ONE_CLASS = Examples(LOGITS[:, [1, 0, 2]], torch.ones(5, dtype=torch.int64))
 
 
 @pytest.mark.parametrize(
@@ -185,7 +183,7 @@ def candidates(model: nn.Module) -> Candidates:
 def test_the_model_runs_only_where_it_is_asked(strategy: Strategy, runs: int) -> None:
     """Also, each name leads to its own function, on the logits of the class."""
     model = Counted()
-    chosen = choose(strategy, candidates(model), 3, generator())
+    chosen = choose(strategy, model, OF_ONE_CLASS, 3, generator())
     assert model.runs == runs
     expected = [4, 3, 2] if strategy == "fifo" else DRAWN[strategy][0](3, generator()).tolist()
     assert chosen.tolist() == expected
@@ -193,6 +191,7 @@ def test_the_model_runs_only_where_it_is_asked(strategy: Strategy, runs: int) ->
 
 def test_mean_of_features_sees_the_features() -> None:
     model = nn.Linear(3, 2)
-    expected = sampling.mean_of_features(candidates(model).examples.x, 3)
-    assert torch.equal(choose("mean_of_features", candidates(model), 3, generator()), expected)
+    expected = sampling.mean_of_features(OF_ONE_CLASS.x, 3)
+    chosen = choose("mean_of_features", model, OF_ONE_CLASS, 3, generator())
+    assert torch.equal(chosen, expected)
     assert len(get_args(Strategy)) == 5

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from probe.examples import Examples
 from probe.training.loop import Recipe
-from scenarios.learners.penalties.path_integral import Path
+from scenarios.learners.penalties.path_integral import PathIntegral
 from scenarios.learners.penalties.si import SiSettings, SynapticIntelligence
 from scenarios.streams.task import Task
 
@@ -87,7 +87,7 @@ def test_the_path_by_hand() -> None:
     """theta: 1 -> 3 -> 2 with gradients 4 and -1: the drops are -4 * 2 and -(-1) * (-1)."""
     model = nn.Linear(1, 1, bias=False)
     model.weight.data.fill_(1.0)
-    path = Path(model)
+    path = PathIntegral(model)
     for gradient, after in ((4.0, 3.0), (-1.0, 2.0)):
         model.weight.grad = torch.full((1, 1), gradient)
         path.before_step()

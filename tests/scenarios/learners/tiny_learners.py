@@ -9,7 +9,7 @@ from torch import nn
 from probe.seeding import stream
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
-from scenarios.data.datasets import load
+from scenarios.data.datasets import limited, load
 from scenarios.learners.base import Learner, Settings
 from scenarios.learners.catalogue import LEARNERS, AnySettings
 from scenarios.networks import build_network
@@ -36,7 +36,7 @@ SHAPE, CLASSES = (1, 8, 8), 10
 
 def digits(train_limit: int, classes_per_task: int = 2) -> Scenario:
     """Return tasks of equally many training examples."""
-    return split_by_class(load("digits"), classes_per_task, train_limit)
+    return split_by_class(limited(load("digits"), train_limit), classes_per_task)
 
 
 def settings(kind: str, **given: object) -> Settings:

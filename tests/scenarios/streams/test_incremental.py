@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from probe.errors import InputError
 from probe.examples import Examples
 from scenarios.data.datasets import Dataset, load
-from scenarios.streams.incremental import incremental
+from scenarios.streams.split import incremental
 
 
 def dataset(classes, each=2):

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from probe.errors import InputError
 from probe.examples import Examples
 from scenarios.data.datasets import Dataset
-from scenarios.streams.split import first_of_each, orders, split_by_class
+from scenarios.streams.orders import orders
+from scenarios.streams.split import first_of_each, split_by_class
 from scenarios.streams.task import Scenario, Task
 
 

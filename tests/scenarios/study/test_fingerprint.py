@@ -18,8 +18,8 @@ from scenarios.streams.task import Scenario
 from scenarios.study import fingerprint as module
 from scenarios.study.fingerprint import RESULTS_VERSION, differences, fingerprint, tensor_hash
 from scenarios.study.jobs import jobs_of
-from scenarios.study.reading import check_study
 from scenarios.study.scenario_spec import SplitSpec
+from scenarios.study.source import check_study
 from scenarios.study.spec import NetworkSpec, Study
 from tests.scenarios.study.toy_setup import (
     CHANGES,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scenarios.study.fingerprint import Setup
-from scenarios.study.reading import check_study
+from scenarios.study.source import check_study
 from scenarios.study.tables import write_tables
 from tests.scenarios.study.toy_study import (
     FINETUNE,

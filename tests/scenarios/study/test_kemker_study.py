@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +15,9 @@ from sklearn.metrics import balanced_accuracy_score
 from torch import nn
 
 from probe.tables.run_directory import TABLES, TIMES
-from scenarios.commands.run import Options, run_study
 from scenarios.data.datasets import load
-from scenarios.execution.choosing import Choice
 from scenarios.streams.permuted import permutation
-from scenarios.study.overrides import Overrides
-from scenarios.study.store import Measurement, Store
+from tests.scenarios.tiny_run import Tiny
 
 PERMUTED = """
 orders = {there = [1, 2, 3], back = [3, 1, 2]}
@@ -76,17 +72,12 @@ class Run:
 
     @classmethod
     def of(cls, text: str, folder: Path) -> Run:
-        source, root = folder / "tiny.toml", folder / "run"
-        source.write_text(text)
-        with pytest.MonkeyPatch.context() as patch:
-            # Figures take longer than the study, and are drawn from the tables alone.
-            patch.setattr("scenarios.commands.run.build", lambda root: [])
-            run_study(str(source), Overrides(), Options(out=root, choice=Choice(workers=1)))
-        tables = {}
+        tiny, tables = Tiny(folder), {}
+        tiny.run(text)
         for name in (*TABLES, TIMES):
-            with (root / name).open(newline="") as file:
+            with (tiny.root / name).open(newline="") as file:
                 tables[name.removesuffix(".csv")] = list(csv.DictReader(file))
-        return cls(root, tables)
+        return cls(tiny.root, tables)
 
     def values(self, measure: str, **given: str) -> dict[tuple[str, str], float]:
         """Return the values of a measure by step and place."""
@@ -106,7 +97,8 @@ class Run:
 
     def predicted(self, job: str, step: int, x: torch.Tensor, seen: list[int]) -> Labels:
         """Return what a saved model predicts among the classes seen, by a plain network."""
-        state = torch.load(self.root / "jobs" / job / f"step-{step}.pt", weights_only=True)
+        [file] = (self.root / "jobs" / job).glob(f"*/step-{step}.pt")
+        state = torch.load(file, weights_only=True)
         layers: list[nn.Module] = []
         for weight, bias in zip(*[iter(state.values())] * 2, strict=True):
             layer = nn.Linear(weight.shape[1], weight.shape[0])
@@ -233,36 +225,6 @@ def test_times_are_one_row_per_task_learned(permuted: Run) -> None:
     spent = {key: float(row["seconds"]) for key, row in zip(named, times, strict=True)}
     # It is by seconds of work: three sessions take longer than one.
     assert spent["cumulative", "there", "3"] > spent["finetune", "there", "3"]
-
-
-class Killed(BaseException):
-    """What no one catches."""
-
-
-def test_killed_anywhere_the_tables_are_the_same_to_the_bit(
-    permuted: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every start may finish 1 to 5 parts, in turn."""
-    write, left = Store.write, [0]
-
-    def deadly(self: Store, job: str, part: str, measured: Measurement) -> None:
-        left[0] -= 1
-        if left[0] < 0:
-            raise Killed
-        write(self, job, part, measured)
-
-    monkeypatch.setattr(Store, "write", deadly)
-    for starts in count():
-        left[0] = 1 + starts % 5
-        try:
-            again = Run.of(PERMUTED, tmp_path)
-            break
-        except Killed:
-            pass
-    assert starts > 4
-    for name in TABLES:
-        assert (again.root / name).read_bytes() == (permuted.root / name).read_bytes(), name
-    assert len(again.tables["times"]) == len(permuted.tables["times"])
 
 
 def test_mean_per_class_is_balanced_accuracy_task_by_task(by_class: Run) -> None:

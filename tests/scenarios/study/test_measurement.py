@@ -61,7 +61,7 @@ def read_back(store, part="step-1", **changes):
     path = store.folder / f"{part}.json"
     record = json.loads(unhashed(path.read_bytes()))
     path.write_bytes(hashed(json.dumps({**record, **changes}).encode()))
-    held, measured = store.holds(part), store.read(part)
+    held, measured = part in store.contents().finished, store.read(part)
     assert held == (measured is not None)
     if measured is None:
         assert_set_aside(store, f"{part}.json")
@@ -146,5 +146,5 @@ def test_the_most_and_the_least_that_can_be_spent_is_believed(store, spent):
 def test_a_part_has_the_heads_that_it_was_measured_under(store, part, heads, whole):
     """Those of a step, of one by a learner that is told the task, and of a retrained model."""
     store.write(part, Measurement(counts=dict.fromkeys(heads, COUNTS["single"])))
-    assert store.holds(part) == whole
+    assert (part in store.contents().finished) == whole
     assert (store.read(part) is not None) == whole

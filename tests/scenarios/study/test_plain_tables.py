@@ -20,8 +20,8 @@ from probe.tables.summary import summarize
 from scenarios.study.fingerprint import Setup
 from scenarios.study.jobs import jobs_of, parts_of
 from scenarios.study.measurement import Measurement
-from scenarios.study.reading import check_study
 from scenarios.study.run_directory import store_of
+from scenarios.study.source import check_study
 from scenarios.study.tables import read_results, write_tables
 
 HEADS = ("single", "multi", "all")

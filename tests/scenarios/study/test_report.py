@@ -10,9 +10,9 @@ from probe.tables.run_directory import TIMES
 from scenarios.commands import run
 from scenarios.commands.run import run_study
 from scenarios.options import RunOptions
-from scenarios.study.reading import check_study
-from scenarios.study.report import ReportSpec
 from scenarios.study.scores import CRITERIA_NAMES, cl_scores
+from scenarios.study.source import check_study
+from scenarios.study.spec import ReportSpec
 
 # Diaz-Rodriguez 2018, Table 1 in its own column order, and Table 3: CLscore under W1, W2, W3.
 TABLE_1 = ("rem", "bwt_plus", "fwt", "ms", "sss", "ce")

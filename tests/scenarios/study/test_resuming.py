@@ -1,101 +1,256 @@
-"""A checkpoint that is whole but senseless is set aside, and the results are as without it."""
+"""A job goes on where it was stopped, to the same results; a senseless checkpoint is set aside."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping
-from functools import partial
+from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from scenarios.study.quarantine import notes
 from torch import Tensor
 
+from probe.training.costs import Cost
 from scenarios.data.datasets import Location
 from scenarios.learners.catalogue import LEARNERS
-from scenarios.study.job import Job, jobs_of, parts_of, run_job
-from scenarios.study.reading import check_study
-from scenarios.study.spec import Study
-from scenarios.study.store import State, Store
+from scenarios.streams.task import Scenario
+from scenarios.study.job import run_job
+from scenarios.study.jobs import jobs_of, parts_of
+from scenarios.study.measurement import Measurement
+from scenarios.study.resuming import _DEVICE_FAILED
+from scenarios.study.source import check_study
+from scenarios.study.store import Store, quarantine_notes
 from tests.scenarios.learners.tiny_learners import SMALL
 
-KINDS: dict[str, dict[str, Any]] = {
-    "er": {"memory_per_class": 3},
-    "ewc": {},
-    "gem": {"memory_per_class": 3},
-    "icarl": {"exemplars": {"total": 20}},
-    "rwalk": {},
-    "offline": {},
-}
-CPU = torch.device("cpu")
+OWN_SETTINGS: dict[str, dict[str, Any]] = {"icarl": {"exemplars": {"total": 20}}}
+LAST = "step-5"
 
 
-def study_of(kind: str) -> tuple[Study, Job]:
-    raw: dict[str, Any] = {
-        "name": "resumed",
-        "scenario": {"data": "digits", "train_limit": 6, "test_limit": 3},
-        "network": {"name": "mlp", "features": ["hidden1"]},
-        "training": {"epochs": 1},
-        "learners": {kind: KINDS.get(kind, SMALL.get(kind, {}))},
-        "orders": "none",
-        "report": {"heads": ["multi"]},
-    }
-    if LEARNERS[kind].own_features:
-        del raw["network"]["features"]
-    study = check_study(raw, "resumed")
-    [job] = jobs_of(study, 5)
-    return study, job
+SCENARIO = {"data": "digits", "train_limit": 4, "test_limit": 3}
 
 
-def run(kind: str, root: Path) -> Store:
-    study, job = study_of(kind)
-    root.mkdir(exist_ok=True)
-    store = Store(root, "x")
-    for _ in run_job(study, job, study.scenario.scenario(Location()), store, CPU):
-        pass
-    return store
+@cache
+def _digits() -> Scenario:
+    raw = {"name": "digits", "scenario": SCENARIO, "network": {"name": "mlp"}}
+    study = check_study({**raw, "learners": {"er": {}}}, "digits")
+    return study.scenario.scenario(Location())
 
 
-def counts(kind: str, store: Store) -> dict[str, Any]:
-    study, job = study_of(kind)
-    found = {part: store.read(job.name, part) for part in parts_of(study, job)}
-    return {part: measured and measured.counts for part, measured in found.items()}
+@dataclass(frozen=True)
+class OneJob:
+    """The only job of a study of five tasks, and its store."""
+
+    kind: str
+    root: Path
+    feature: str = "output"  # which none is retrained behind
+
+    @property
+    def store(self) -> Store:
+        return Store(self.root, "job", {})
+
+    @property
+    def parts(self) -> list[str]:
+        return parts_of(*self._study())
+
+    def _study(self) -> Any:
+        raw: dict[str, Any] = {
+            "name": "resumed",
+            "scenario": SCENARIO,
+            "network": {"name": "mlp", "features": [self.feature]},
+            "training": {"epochs": 1, "batch_size": 8},
+            "learners": {self.kind: OWN_SETTINGS.get(self.kind, SMALL.get(self.kind, {}))},
+            "orders": "none",
+            "report": {"heads": ["multi"]},
+        }
+        if own := LEARNERS[self.kind].own_features:
+            raw["network"]["features"] = own[-1:]
+        study = check_study(raw, "resumed")
+        [job] = jobs_of(study, 5)
+        return study, job
+
+    def run(self) -> list[str]:
+        """Do what is left and return which parts that was."""
+        study, job = self._study()
+        self.root.mkdir(exist_ok=True)
+        return list(run_job(study, job, _digits(), self.store, torch.device("cpu")))
+
+    def measured(self) -> dict[str, tuple[object, Cost | None]]:
+        """Return what no two runs differ in: counts and costs, by part."""
+        found = {part: self.store.read(part) for part in self.parts}
+        assert all(found.values())
+        return {
+            part: (m.counts, m.spent.cost if m.spent else None) for part, m in found.items() if m
+        }
+
+    def lose(self, *names: str) -> None:
+        for name in names:
+            (self.store.folder / name).unlink()
 
 
-Spoil = Callable[[dict[str, Tensor]], dict[str, Tensor]]
+Finished = Callable[..., OneJob]
+"""By the kind of the learner and, if any, the feature to retrain behind."""
 
 
-def as_it_is(state: dict[str, Tensor]) -> dict[str, Tensor]:
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """Return a kind's finished job; no test may change it."""
+    folder = tmp_path_factory.mktemp("jobs")
+
+    @cache
+    def of(kind: str, feature: str = "output") -> OneJob:
+        own = OneJob(kind, folder / f"{kind}.{feature}", feature)
+        own.run()
+        return own
+
+    return of
+
+
+@pytest.fixture
+def copied(tmp_path: Path, finished: Finished) -> Finished:
+    """Return a copy of it."""
+
+    def of(kind: str, feature: str = "output") -> OneJob:
+        shutil.copytree(finished(kind, feature).root, tmp_path / "run")
+        return OneJob(kind, tmp_path / "run", feature)
+
+    return of
+
+
+# Going on
+
+
+@pytest.mark.parametrize("kind", sorted(LEARNERS))
+def test_counts_and_costs_are_the_same_after_a_kill_anywhere(
+    kind: str, copied: Finished, finished: Finished
+) -> None:
+    """Between the last checkpoint and its measurement, and before it, where it is learned again."""
+    own, expected = copied(kind), finished(kind).measured()
+    last = own.parts[1] if kind == "offline" else LAST
+    for lost in ([f"{last}.json"], [f"{last}.json", f"{last}.checkpoint.json"]):
+        own.lose(*lost)
+        assert own.run() == [last]
+        assert own.measured() == expected
+    costs = {part for part, (_, cost) in expected.items() if cost}
+    assert costs == {part for part in own.parts if part.startswith("step-")} - {"step-0"}
+    assert quarantine_notes(own.root) == []
+
+
+class Killed(BaseException):
+    """What no one catches."""
+
+
+@pytest.mark.parametrize("kind", ["cumulative", "er", "si"])
+def test_killed_in_every_measurement(
+    kind: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    finished: Finished,
+) -> None:
+    """Every start measures one part and dies in the next, after its checkpoint was written."""
+    own, write = OneJob(kind, tmp_path / "run"), Store.write
+
+    def write_or_die(victim: str, self: Store, part: str, measured: Measurement) -> None:
+        if part == victim:
+            raise Killed
+        write(self, part, measured)
+
+    for part in own.parts[1:]:
+        with monkeypatch.context() as patch:
+            deadly = partial(write_or_die, part)
+            patch.setattr(Store, "write", lambda *given, deadly=deadly: deadly(*given))
+            with pytest.raises(Killed):
+                own.run()
+    assert own.run() == own.parts[-1:]
+    assert own.measured() == finished(kind).measured()
+
+
+@pytest.mark.parametrize("lost", ["step-0", "step-1", "step-4", LAST])
+def test_a_lost_evaluation_is_done_again_and_nothing_else(
+    lost: str, copied: Finished, finished: Finished
+) -> None:
+    """What was learned before and later is whole: no task is learned again."""
+    own = copied("er")
+    own.lose(f"{lost}.json")
+    files = {path: path.stat().st_mtime_ns for path in own.store.folder.iterdir()}
+    assert own.run() == [lost]
+    assert own.measured() == finished("er").measured()
+    after = {path: path.stat().st_mtime_ns for path in own.store.folder.iterdir()}
+    assert {p.name for p in after if after[p] != files.get(p)} == {f"{lost}.json"}
+
+
+@pytest.mark.parametrize("lost", ["step-1.checkpoint.json", "step-2.pt"])
+def test_a_lost_feature_needs_the_last_checkpoint_alone(
+    lost: str, copied: Finished, finished: Finished
+) -> None:
+    own = copied("er", "hidden1")
+    own.lose(lost, "feature-hidden1.json")
+    assert own.run() == ["feature-hidden1"]
+    assert own.measured() == finished("er", "hidden1").measured()
+
+
+def seconds(own: OneJob, step: str) -> float:
+    measured = own.store.read(step)
+    assert measured is not None
+    assert measured.spent is not None
+    return measured.spent.seconds
+
+
+def test_seconds_are_kept_with_the_checkpoint_and_measured_anew_without(
+    copied: Finished,
+) -> None:
+    own = copied("er")
+    before = seconds(own, "step-4"), seconds(own, LAST)
+    assert min(before) > 0
+    own.lose(f"{LAST}.json")
+    own.run()
+    assert (seconds(own, "step-4"), seconds(own, LAST)) == before
+    own.lose(f"{LAST}.json", f"{LAST}.checkpoint.json")
+    own.run()
+    assert seconds(own, "step-4") == before[0]
+    assert seconds(own, LAST) not in (0, before[1])
+
+
+# Senseless checkpoints
+
+
+State = dict[str, Tensor]
+Spoil = Callable[[State], State]
+SPOILT = ["er", "ewc", "gem", "icarl", "rwalk", "offline"]
+
+
+def as_it_is(state: State) -> State:
     return state
 
 
-def garbage(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def garbage(state: Mapping[str, Tensor]) -> State:
     """Other values, so that a learner that took over some of them gives other results."""
     return {name: torch.full_like(tensor, 3) for name, tensor in state.items()}
 
 
-def last_renamed(state: dict[str, Tensor]) -> dict[str, Tensor]:
+def last_renamed(state: State) -> State:
     *others, last = garbage(state)
     return {**{name: garbage(state)[name] for name in others}, f"{last}.x": state[last]}
 
 
-def last_longer(state: dict[str, Tensor]) -> dict[str, Tensor]:
+def last_longer(state: State) -> State:
     last = list(state)[-1]
     return {**garbage(state), last: torch.zeros(len(state[last]) + 1)}
 
 
-def without(name: str, state: dict[str, Tensor]) -> dict[str, Tensor]:
+def without(name: str, state: State) -> State:
     return {own: tensor for own, tensor in state.items() if own != name}
 
 
-def with_one(name: str, tensor: Tensor, state: dict[str, Tensor]) -> dict[str, Tensor]:
+def with_one(name: str, tensor: Tensor, state: State) -> State:
     return {**state, name: tensor}
 
 
-def reshaped(prefix: str, state: dict[str, Tensor]) -> dict[str, Tensor]:
-    assert any(name.startswith(prefix) for name in state)
-    return {n: torch.zeros(2, 3) if n.startswith(prefix) else x for n, x in state.items()}
+def reshaped(beginning: str, state: State) -> State:
+    assert any(name.startswith(beginning) for name in state)
+    return {n: torch.zeros(2, 3) if n.startswith(beginning) else x for n, x in state.items()}
 
 
 MODEL: dict[str, Spoil] = {
@@ -115,7 +270,7 @@ COSTS: dict[str, Spoil] = {
     "two seconds": partial(with_one, "seconds", torch.ones(2)),
     "something else": partial(with_one, "unheard", torch.ones(2)),
 }
-OWN: list[tuple[str, str, Spoil]] = [
+OF_ITS_KIND: list[tuple[str, str, Spoil]] = [
     ("er", "no labels", partial(without, "memory.y")),
     ("er", "fewer labels", partial(with_one, "memory.y", torch.zeros(1, dtype=torch.int64))),
     ("er", "exemplars of another shape", partial(reshaped, "memory.x")),
@@ -128,89 +283,82 @@ OWN: list[tuple[str, str, Spoil]] = [
     ("rwalk", "scores of another shape", partial(reshaped, "score.")),
 ]
 CASES = [
-    *((kind, name, spoil, as_it_is) for kind in KINDS for name, spoil in MODEL.items()),
+    *((kind, name, spoil, as_it_is) for kind in SPOILT for name, spoil in MODEL.items()),
     *(("er", name, as_it_is, spoil) for name, spoil in COSTS.items()),
-    *((kind, name, as_it_is, spoil) for kind, name, spoil in OWN),
+    *((kind, name, as_it_is, spoil) for kind, name, spoil in OF_ITS_KIND),
 ]
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    place = tmp_path_factory.mktemp("undisturbed")
-    return {kind: counts(kind, run(kind, place / kind)) for kind in KINDS}
-
-
-def cut_back(kind: str, store: Store, every: bool, model: Spoil, learner: Spoil) -> list[str]:
-    """Take the last step away, spoil the checkpoint before it or every one; return which."""
-    study, job = study_of(kind)
-    steps = [part for part in parts_of(study, job) if part.startswith("step-")]
-    folder = store.root / "jobs" / job.name
-    for part in ("feature-hidden1", steps[-1]):
-        (folder / f"{part}.json").unlink(missing_ok=True)
+def cut_back(own: OneJob, model: Spoil, learner: Spoil, every: bool = False) -> list[str]:
+    """Take the last step away and spoil the checkpoint before it, or every one; return which."""
+    steps = [part for part in own.parts if part.startswith("step-")]
+    lost = [f"{steps[-1]}.json"]
     if len(steps) > 2:
-        (folder / f"{steps[-1]}.checkpoint.json").unlink()
-        steps.pop()
+        lost.append(f"{steps.pop()}.checkpoint.json")
+    own.lose(*lost)
     spoilt = steps[1:] if every else steps[-1:]
-    for part in spoilt:
-        saved = store.load_checkpoint(job.name, part)
+    for step in spoilt:
+        saved = own.store.load_checkpoint(step)
         assert saved is not None
-        spoiled: tuple[State, State] = model(saved.model), learner(saved.learner)
-        store.save_checkpoint(job.name, part, *spoiled)
+        own.store.save_checkpoint(step, model(saved.model), learner(saved.learner))
     return spoilt
+
+
+def assert_resumed_without(own: OneJob, spoilt: list[str], expected: object) -> None:
+    own.run()
+    assert own.measured() == expected
+    said = quarantine_notes(own.root)
+    assert len(said) == 3 * len(spoilt)
+    assert all("the learner cannot be restored from it" in note for note in said)
+    assert all(any(f"/{step}.checkpoint.json: " in note for note in said) for step in spoilt)
 
 
 @pytest.mark.parametrize(
     ("kind", "model", "learner"),
     [pytest.param(kind, *spoil, id=f"{kind}, {name}") for kind, name, *spoil in CASES],
 )
-@pytest.mark.parametrize("every", [False, True], ids=["one", "every"])
 def test_what_no_learner_can_be_restored_from_is_set_aside(
-    tmp_path: Path,
-    undisturbed: dict[str, dict[str, Any]],
+    copied: Finished,
+    finished: Finished,
     kind: str,
     model: Spoil,
     learner: Spoil,
-    every: bool,
 ) -> None:
     """And the results are those of a run without it: nothing of it was taken over."""
-    store = run(kind, tmp_path / "run")
-    spoilt = cut_back(kind, store, every, model, learner)
-    assert counts(kind, run(kind, store.root)) == undisturbed[kind]
-    said = notes(store.root)
-    assert len(said) == 3 * len(spoilt)
-    assert all("the learner cannot be restored from it" in note for note in said)
-    assert all(any(f"/{part}.checkpoint.json: " in note for note in said) for part in spoilt)
+    own = copied(kind)
+    spoilt = cut_back(own, model, learner)
+    assert_resumed_without(own, spoilt, finished(kind).measured())
 
 
-@pytest.mark.parametrize("kind", LEARNERS)
-def test_a_checkpoint_as_it_was_saved_is_taken(tmp_path: Path, kind: str) -> None:
-    store = run(kind, tmp_path / "run")
-    before = counts(kind, store)
-    cut_back(kind, store, True, as_it_is, as_it_is)
-    assert counts(kind, run(kind, store.root)) == before
-    assert notes(store.root) == []
-
-
-def test_other_values_give_other_results(
-    tmp_path: Path, undisturbed: dict[str, dict[str, Any]]
+@pytest.mark.parametrize("kind", SPOILT)
+def test_if_no_checkpoint_is_of_any_use_it_starts_from_the_beginning(
+    copied: Finished, finished: Finished, kind: str
 ) -> None:
+    own = copied(kind)
+    spoilt = cut_back(own, last_longer, as_it_is, every=True)
+    assert_resumed_without(own, spoilt, finished(kind).measured())
+
+
+def test_other_values_give_other_results(copied: Finished, finished: Finished) -> None:
     """What is set aside above would have been seen, had it been used."""
-    store = run("er", tmp_path / "run")
-    cut_back("er", store, False, garbage, as_it_is)
-    assert counts("er", run("er", store.root)) != undisturbed["er"]
+    own = copied("er")
+    cut_back(own, garbage, as_it_is)
+    own.run()
+    assert own.measured() != finished("er").measured()
+    assert quarantine_notes(own.root) == []
 
 
-@pytest.mark.parametrize("error", [torch.OutOfMemoryError("full"), torch.AcceleratorError("gone")])
+@pytest.mark.parametrize("error", [error("gone") for error in _DEVICE_FAILED])
 def test_a_device_that_fails_says_nothing_about_a_checkpoint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: RuntimeError
+    copied: Finished, monkeypatch: pytest.MonkeyPatch, error: RuntimeError
 ) -> None:
-    store = run("er", tmp_path / "run")
-    cut_back("er", store, True, as_it_is, as_it_is)
+    own = copied("er")
+    cut_back(own, as_it_is, as_it_is)
 
     def fail(*_: object) -> None:
         raise error
 
     monkeypatch.setattr("scenarios.learners.continual.ContinualLearner.restore", fail)
     with pytest.raises(type(error)):
-        run("er", store.root)
-    assert notes(store.root) == []
+        own.run()
+    assert quarantine_notes(own.root) == []

@@ -17,7 +17,7 @@ from scenarios.streams.task import Scenario
 from scenarios.study.fingerprint import fingerprint, setup_of
 from scenarios.study.job import run_job
 from scenarios.study.jobs import jobs_of
-from scenarios.study.reading import check_study
+from scenarios.study.source import check_study
 from scenarios.study.store import Checkpoint, Store
 from tests.scenarios.learners.tiny_learners import SMALL
 

@@ -11,8 +11,8 @@ import torch
 from probe.errors import InputError
 from scenarios.data.datasets import Location, load
 from scenarios.streams.permuted import permutation
-from scenarios.study.reading import check_study
 from scenarios.study.scenario_spec import KINDS
+from scenarios.study.source import check_study
 from scenarios.study.spec import Study
 
 STUDY = """

@@ -10,8 +10,7 @@ from probe.training.recipe import Recipe
 from scenarios.learners.finetune import FinetuneSettings
 from scenarios.learners.replay.er import ErSettings
 from scenarios.study.jobs import jobs_of
-from scenarios.study.reading import check_study
-from scenarios.study.source import read_study
+from scenarios.study.source import check_study, read_study
 
 LEAST = """
 name = "tiny"

@@ -7,8 +7,8 @@ from scenarios.data.datasets import Dataset
 from scenarios.streams.split import split_by_class
 from scenarios.study.fingerprint import Setup, fingerprint, setup_of
 from scenarios.study.jobs import jobs_of
-from scenarios.study.reading import check_study
 from scenarios.study.scenario_spec import IncrementalSpec, MultimodalSpec, PermutationSpec
+from scenarios.study.source import check_study
 
 CPU = torch.device("cpu")
 RAW = {

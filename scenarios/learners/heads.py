@@ -1,0 +1,74 @@
+"""Heads: which outputs compete, in training and when one trained model is evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from probe.metrics.task_counts import TaskCounts
+from probe.modules import mode
+from probe.training.evaluation import predict_each
+from scenarios.learners.base import Learner
+from scenarios.streams.task import Scenario
+
+Head = Literal["single", "multi", "all"]
+"""`single`: the classes seen so far; `multi`: those of the example's own task; `all` outputs."""
+
+
+def counts_by_head(learner: Learner, scenario: Scenario) -> dict[str, TaskCounts]:
+    """Evaluate a learner under every head, in one pass over the test data of all tasks.
+
+    The scenario is as the learner sees it; it may have tasks not yet learned. Single-head, all
+    outputs compete before any task was learned. A learner that must be told the task has the head
+    `multi` alone. Source: Chaudhry 2018, section 2.1.
+    """
+    test, classes = scenario.test, scenario.classes
+    device = test.y.device
+    tasks = [task.classes for task in scenario.tasks]
+    barred: dict[str, Tensor | None] = {"multi": barred_but(own_task(tasks, classes), device)}
+    if not learner.task_aware:
+        seen = barred_but([learner.seen] * classes, device) if learner.seen else None
+        barred = {"single": seen, **barred, "all": None}
+    with mode(learner.model, training=False):
+        predicted = predict_each(learner.scores, test, classes, barred)
+    return {name: count(scenario, labels) for name, labels in predicted.items()}
+
+
+def count(scenario: Scenario, predicted: Tensor) -> TaskCounts:
+    """Count predictions (N,) for the test data of all tasks of a scenario."""
+    sizes = [len(task.test) for task in scenario.tasks]
+    tasks = [task.classes for task in scenario.tasks]
+    true = scenario.test.y.cpu()
+    return TaskCounts.of(true, predicted.cpu(), sizes, tasks, scenario.classes)
+
+
+def own_task(tasks: Sequence[Sequence[int]], classes: int) -> list[Sequence[int]]:
+    """Return for each of the K classes those of the task it is in, none for one in no task.
+
+    tasks: the classes of each; a class in several tasks counts to the last of them.
+
+    >>> own_task([[0, 1], [2]], classes=4)
+    [[0, 1], [0, 1], [2], ()]
+    """
+    own: list[Sequence[int]] = [()] * classes
+    for task in tasks:
+        for label in task:
+            own[label] = task
+    return own
+
+
+def barred_but(competing: Sequence[Sequence[int]], device: torch.device) -> Tensor:
+    """Return (K, K) bool: row y says which outputs do not compete for an example of class y.
+
+    competing: for each of the K classes, the classes that do.
+
+    >>> barred_but([[0], [0, 1]], torch.device("cpu")).tolist()
+    [[False, True], [False, False]]
+    """
+    barred = torch.ones(len(competing), len(competing), dtype=torch.bool)
+    for label, others in enumerate(competing):
+        barred[label, list(others)] = False
+    return barred.to(device)

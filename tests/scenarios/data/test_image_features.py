@@ -1,0 +1,237 @@
+"""`probe features`: real images through torchvision networks, against a plain forward pass."""
+
+import sys
+from urllib.error import URLError
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from sklearn.datasets import load_digits, load_sample_images
+from torchvision import models
+
+from probe.errors import InputError
+from scenarios.commands.main import main
+from scenarios.data.datasets import load
+from scenarios.data.image_features import features_of_images, load_network, network_names
+
+CPU = torch.device("cpu")
+COUNTS = {"train": 2, "test": 1}
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    """Write crops of two photographs, and digits: three classes, in three formats and two modes."""
+    folder = tmp_path_factory.mktemp("pictures")
+    china, flower = (np.asarray(image) for image in load_sample_images().images)
+    digits = (load_digits().images * 255 / 16).astype(np.uint8)
+    for half, start in (("train", 0), ("test", 2)):
+        for number in range(start, start + COUNTS[half]):
+            column = slice(100 * number, 100 * number + 300)
+            for name, pixels in (
+                ("flower/{}.jpg", flower[50:350, column]),
+                ("China/{}.png", china[50:350, column]),
+                ("digit/{}.bmp", digits[number]),
+            ):
+                path = folder / half / name.format(number)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                Image.fromarray(pixels).save(path)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Return a ResNet of 5 classes with weights of its own, and the file of its state dict."""
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        model = models.resnet18(num_classes=5).eval()
+        # Running variances that are not those of a fresh network.
+        for name, value in model.named_buffers():
+            if "running_var" in name:
+                value.uniform_(0.5, 1.5)
+    path = tmp_path_factory.mktemp("weights") / "mine.pt"
+    torch.save(model.state_dict(), path)
+    return model, path
+
+
+def plain(model, folder, half):
+    """Return what reaches the last layer, image by image, and the labels, class by class."""
+    prepare = models.ResNet18_Weights.DEFAULT.transforms()
+    seen = []
+    hook = model.fc.register_forward_hook(lambda layer, inputs, output: seen.append(inputs[0]))
+    labels = []
+    for label, name in enumerate(["China", "digit", "flower"]):
+        for path in sorted((folder / half / name).iterdir()):
+            with torch.no_grad():
+                model(prepare(Image.open(path).convert("RGB")).unsqueeze(0))
+            labels.append(label)
+    hook.remove()
+    return torch.cat(seen), labels
+
+
+def test_features_are_what_a_plain_forward_pass_gives_the_last_layer(pictures, trained):
+    model, path = trained
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    found = features_of_images(pictures, "resnet18", str(path), CPU)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert found.class_names == ("China", "digit", "flower")
+    for half, count in COUNTS.items():
+        x, labels = plain(model, pictures, half)
+        got = getattr(found, half)
+        assert got.x.shape == (3 * count, 512)
+        assert got.y.tolist() == labels
+        torch.testing.assert_close(got.x, x, rtol=1e-4, atol=1e-5)
+        # Other images and other weights give something else.
+        assert (x.unsqueeze(0) - x.unsqueeze(1)).norm(dim=2).fill_diagonal_(9).min() > 0.01
+    fresh, _ = plain(load_network("resnet18", "random"), pictures, "test")
+    assert (found.test.x - fresh).norm() > 1
+
+
+def test_the_command_writes_a_file_that_loads_as_a_data_set(
+    pictures, tmp_path, monkeypatch, capsys
+):
+    out = tmp_path / "birds.npz"
+    command = f"probe features {pictures} --network mobilenet_v3_small --weights random --out {out}"
+    monkeypatch.setattr(sys, "argv", command.split())
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 0
+    said = f"{out}: 1024 features of 6 training and 3 test images of 3 classes\n"
+    assert capsys.readouterr() == (said, "")
+    data = load(str(out))
+    assert (data.name, data.classes) == ("birds", 3)
+    assert data.train.y.tolist() == [0, 0, 1, 1, 2, 2]
+    assert data.train.x.shape == (6, 1024)
+
+
+def test_random_weights_are_the_same_each_time_and_leave_the_global_generator_alone():
+    before = torch.get_rng_state()
+    first, second = (load_network("resnet18", "random").state_dict() for _ in range(2))
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_default_weights_are_torchvisions_own(trained, monkeypatch):
+    whole = {name: v.clone() for name, v in load_network("resnet18", "random").state_dict().items()}
+    whole["fc.bias"].fill_(7)
+    asked = []
+
+    def fetched(weights, *_, **__):
+        asked.append(weights)
+        return whole
+
+    monkeypatch.setattr(models.ResNet18_Weights, "get_state_dict", fetched)
+    model = load_network("resnet18", "default")
+    assert asked == [models.ResNet18_Weights.DEFAULT]
+    assert not model.training
+    assert (model.fc.bias == 7).all()
+
+
+def test_weights_that_cannot_be_fetched_say_what_to_do(monkeypatch):
+    def offline(*_, **__):
+        raise URLError("no network")
+
+    monkeypatch.setattr(models.ResNet18_Weights, "get_state_dict", offline)
+    with pytest.raises(InputError, match=r"cannot fetch .*resnet18 .*no network.*--weights FILE"):
+        load_network("resnet18", "default")
+
+
+def test_the_networks_are_those_with_a_dense_layer_at_the_end():
+    names = network_names()
+    assert {"resnet18", "resnet50", "vit_b_16", "mobilenet_v3_small"} <= set(names)
+    with torch.random.fork_rng():
+        last = [list(models.get_model(name).modules())[-1] for name in ("alexnet", "mnasnet0_5")]
+        assert all(isinstance(layer, torch.nn.Linear) for layer in last)
+    assert not {"squeezenet1_1", "googlenet", "inception_v3", "fcn_resnet50"} & set(names)
+
+
+def test_every_vision_transformer_takes_images_of_the_size_that_they_are_prepared_to():
+    """Others take any size. vit_h_14 would not: its own weights have tables for 518 pixels."""
+    names = [name for name in network_names() if name.startswith("vit")]
+    sizes = [models.get_model_weights(name).DEFAULT.transforms().crop_size for name in names]
+    assert sizes == [[224]] * 4
+    assert models.ViT_H_14_Weights.DEFAULT.transforms().crop_size == [518]
+    with torch.device("meta"):
+        assert {models.get_model(name).image_size for name in (*names, "vit_h_14")} == {224}
+
+
+def picture(path, content=None):
+    """Write a small image, or what claims to be one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if content is None and path.suffix == ".png":
+        Image.fromarray(np.zeros((8, 8), np.uint8)).save(path)
+    else:
+        path.write_bytes(content or b"")
+
+
+REFUSED = {
+    "no test": (["train/a/1.png"], "there is no folder .*test: give one that holds train/CLASS"),
+    "nothing": ([], "there is no folder .*train: give"),
+    "no classes": (["train/1.png", "test/1.png"], "train is no folder of images .*put the images"),
+    "a class of texts": (
+        ["train/a/1.png", "train/b/1.txt", "test/a/1.png"],
+        r"train is no folder of images by class \(Found no valid file for the classes b\)",
+    ),
+    "only trained": (
+        ["train/a/1.png", "train/b/1.png", "train/c/1.png", "test/b/1.png"],
+        "only train has the classes a, c: give train and test the same folders",
+    ),
+    "only tested": (
+        ["train/b/1.png", "test/a/1.png", "test/b/1.png"],
+        "only test has the classes a: give",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_folder_of_another_layout_is_refused(tmp_path, case):
+    files, sentence = REFUSED[case]
+    for name in files:
+        picture(tmp_path / name)
+    with pytest.raises(InputError, match=sentence):
+        features_of_images(tmp_path, "resnet18", "random", CPU)
+
+
+@pytest.mark.parametrize("content", [b"", b"no image", b"\x89PNG\r\n\x1a\n cut off"])
+def test_an_image_that_cannot_be_read_is_named(tmp_path, content):
+    picture(tmp_path / "train/a/1.png", content)
+    for name in ("train/b/1.png", "test/a/1.png", "test/b/1.png"):
+        picture(tmp_path / name)
+    with pytest.raises(InputError, match=r"train/a/1\.png cannot be read .*: replace or remove it"):
+        features_of_images(tmp_path, "resnet18", "random", CPU)
+
+
+@pytest.mark.parametrize("name", ["resnet", "squeezenet1_1", "vit_h_14", "fcn_resnet50", ""])
+def test_an_unknown_network_names_some_that_exist(pictures, name):
+    with pytest.raises(
+        InputError, match=rf"unknown network of torchvision '{name}': .*known: [a-z]"
+    ):
+        features_of_images(pictures, name, "random", CPU)
+
+
+def test_weights_that_do_not_fit_are_refused(tmp_path, trained):
+    _, path = trained
+    with pytest.raises(InputError, match=r"mine\.pt are not those of torchvision's resnet34: name"):
+        load_network("resnet34", str(path))
+    with pytest.raises(InputError, match=r"there is no file of weights .*no\.pt .*: give its path"):
+        load_network("resnet18", str(tmp_path / "no.pt"))
+    torch.save({"epoch": 3, "w": torch.ones(2)}, tmp_path / "epochs")
+    with pytest.raises(InputError, match=r"holds no state dict, .* but a table of epoch, w: write"):
+        load_network("resnet18", str(tmp_path / "epochs"))
+
+
+@pytest.mark.parametrize("out", ["features.csv", "features", "nowhere/features.npz"])
+def test_where_no_feature_file_can_be_written_nothing_is_computed(
+    pictures, tmp_path, monkeypatch, capsys, out
+):
+    path = tmp_path / out
+    command = f"probe features {pictures} --network resnet18 --weights random --out {path}"
+    monkeypatch.setattr(sys, "argv", command.split())
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: features are written to a file NAME.npz in a folder that exists")
+    assert str(path) in said
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,195 @@
+"""One trained model under several heads: what competes, and what follows for its accuracy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from probe.examples import Examples
+from probe.metrics.counts import Counts
+from probe.modules import mode
+from probe.seeding import stream
+from probe.training.evaluation import evaluate, predict_each
+from probe.training.loop import Recipe
+from scenarios.learners.base import Learner
+from scenarios.learners.catalogue import LEARNERS
+from scenarios.learners.heads import barred_but, counts_by_head, own_task
+from scenarios.streams.task import Scenario
+from tests.scenarios.learners.tiny_learners import digits, learner
+
+CPU = torch.device("cpu")
+K = 10
+RECIPE = Recipe(epochs=6, batch_size=16)
+WHOLE = digits(20)
+
+
+def trained(kind: str, tasks: int, name: str = "mlp") -> Learner:
+    own = learner(kind, name, RECIPE)
+    for task in own.view(WHOLE).tasks[:tasks]:
+        own.learn(task)
+    return own
+
+
+def heads_of(own: Learner, scenario: Scenario = WHOLE) -> dict[str, Counts]:
+    return {head: counts.total for head, counts in counts_by_head(own, own.view(scenario)).items()}
+
+
+SINGLE = [name for name, kind in LEARNERS.items() if not kind.offline and not kind.task_aware]
+
+
+@pytest.mark.parametrize("kind", SINGLE)
+def test_a_head_of_fewer_outputs_is_never_worse_where_the_right_one_is_among_them(
+    kind: str,
+) -> None:
+    """Class by class: multi >= single >= all for the classes seen."""
+    own = trained(kind, 3)
+    right = {head: counts.table.diagonal() for head, counts in heads_of(own).items()}
+    seen = list(own.seen)
+    assert (right["multi"][seen] >= right["single"][seen]).all()
+    assert (right["single"][seen] >= right["all"][seen]).all()
+    assert right["multi"].sum() > right["single"].sum()  # the heads do differ
+
+
+def test_who_must_be_told_the_task_is_measured_with_it_alone() -> None:
+    """Before and after it has learned; the outputs of the example's own task compete."""
+    for tasks in (0, 2):
+        own = trained("pathnet", tasks)
+        [(head, counts)] = heads_of(own).items()
+        seen = own.view(WHOLE)
+        with mode(own.model, training=False), torch.no_grad():
+            predicted = [
+                task.classes[int(score)]
+                for task in seen.tasks
+                for score in own.model(task.test.x)[:, list(task.classes)].argmax(1)
+            ]
+        assert (head, counts) == ("multi", Counts.of(seen.test.y, predicted, K))
+    assert counts.accuracy(WHOLE.tasks[0].classes) > 0.8
+
+
+def tempted(own: Learner) -> Learner:
+    """Return the learner with an output that was not learned, 7, far above the others."""
+    with torch.no_grad():
+        own.model.get_parameter("output.bias")[7] += 1000
+    return own
+
+
+def test_predictions_stay_among_what_competes() -> None:
+    """Single: no class that was not learned is ever predicted; multi: none of another task."""
+    counts = heads_of(tempted(trained("finetune", 3)))
+    assert list(counts) == ["single", "multi", "all"]
+    assert counts["single"].table[:, 6:].sum() == 0
+    assert counts["all"].table[:, 7].sum() == len(WHOLE.merged.test)
+    own_block = np.kron(np.eye(5, dtype=int), np.ones((2, 2), dtype=int))
+    assert (counts["multi"].table * (1 - own_block)).sum() == 0
+    assert (counts["single"].table * (1 - own_block)).sum() > 0
+    rows = [each.table.sum(1) for each in counts.values()]
+    assert all((row == rows[0]).all() for row in rows)
+    assert {each.total for each in counts.values()} == {len(WHOLE.merged.test)}
+
+
+@pytest.mark.parametrize("tasks", [0, 1, 3, 5])
+def test_they_are_those_of_the_learners_logits(tasks: int) -> None:
+    own = trained("finetune", tasks)
+    counts = heads_of(own)
+    with mode(own.model, training=False):
+        assert counts["single"] == evaluate(own.logits, WHOLE.merged.test, K)
+        assert counts["all"] == evaluate(own.model, WHOLE.merged.test, K)
+        parts = [
+            evaluate(lambda x, task=task: own.logits(x, task), task.test, K) for task in WHOLE.tasks
+        ]
+    assert counts["multi"] == sum(parts[1:], parts[0])
+
+
+def test_before_any_task_all_outputs_compete_under_one_head() -> None:
+    counts = heads_of(tempted(learner("finetune")))
+    assert counts["single"] == counts["all"] != counts["multi"]
+    after = heads_of(tempted(trained("finetune", 1)))
+    assert after["single"] != after["all"]
+
+
+def test_the_model_is_evaluated_in_eval_mode_and_comes_back_as_it_was() -> None:
+    own = trained("finetune", 1, "cnn4")  # with dropout
+    own.model.train()
+    assert heads_of(own) == heads_of(own)
+    assert own.model.training
+
+
+def test_the_order_of_tasks_does_not_change_who_competes_with_whom() -> None:
+    own = trained("finetune", 2)
+    assert heads_of(own, WHOLE.reordered([4, 2, 0, 1, 3])) == heads_of(own)
+
+
+def test_where_no_competing_class_has_a_score_one_of_them_is_predicted() -> None:
+    """iCaRL has no mean of a class before its task: it guesses, within the task."""
+    counts = heads_of(trained("icarl", 1))
+    later = counts["multi"].table[2:]
+    assert later[:, :2].sum() == 0
+    assert later.sum() == later[:, [2, 4, 6, 8]].sum()  # the first class of each pair
+    # What it has means of is classified by them.
+    assert counts["multi"].accuracy([0, 1]) > 0.9
+
+
+def test_a_class_met_again_competes_with_its_latest_task() -> None:
+    assert own_task([[0, 1], [1, 2]], 4) == [[0, 1], [1, 2], [1, 2], ()]
+
+
+# predict_each
+
+
+def scores_of(n: int, seed: int = 0) -> tuple[Tensor, Examples]:
+    draw = stream(seed, "scores")
+    return torch.randn(n, K, generator=draw), Examples(
+        torch.arange(n).float()[:, None], torch.randint(K, (n,), generator=draw)
+    )
+
+
+def test_each_table_has_predictions_of_its_own() -> None:
+    """Against a plain loop over examples, for tables drawn at random, in batches of any size."""
+    scores, examples = scores_of(53)
+    draw = stream(0, "tables")
+    competing = [
+        [sorted({*torch.randint(K, (n,), generator=draw).tolist(), y}) for y in range(K)]
+        for n in (1, 3, 9)
+    ]
+    tables = {str(n): barred_but(each, CPU) for n, each in enumerate(competing)}
+    got = predict_each(lambda x: scores[x[:, 0].long()], examples, K, {**tables, "": None}, 7)
+    assert list(got) == ["0", "1", "2", ""]
+    competing.append([[*range(K)]] * K)
+    for name, each in zip(got, competing, strict=True):
+        loop = [
+            max(each[y], key=one.__getitem__)
+            for one, y in zip(scores.tolist(), examples.y.tolist(), strict=True)
+        ]
+        assert got[name].tolist() == loop
+    counted = np.zeros((K, K), dtype=np.int64)
+    for y, predicted in zip(examples.y.tolist(), got[""].tolist(), strict=True):
+        counted[y, predicted] += 1
+    evaluated = evaluate(lambda x: scores[x[:, 0].long()], examples, K)
+    assert np.array_equal(evaluated.table, counted)
+
+
+def test_the_model_is_run_once_for_all_tables() -> None:
+    scores, examples = scores_of(20)
+    runs: list[int] = []
+
+    def logits(x: Tensor) -> Tensor:
+        runs.append(len(x))
+        return scores[x[:, 0].long()]
+
+    tables = {str(k): barred_but([[c for c in range(K) if c != k]] * K, CPU) for k in range(4)}
+    got = predict_each(logits, examples, K, tables, batch_size=8)
+    assert runs == [8, 8, 4]
+    for k in range(4):
+        assert k not in got[str(k)]
+        assert len(got[str(k)]) == 20
+
+
+def test_a_table_of_ties_and_of_nothing_below_goes_to_the_lowest_that_competes() -> None:
+    examples = scores_of(5)[1]
+    tables = {"upper": barred_but([[7, 4, 9]] * K, CPU), "all": None}
+    for value in (0.0, -torch.inf, torch.inf):
+        got = predict_each(lambda x, v=value: torch.full((len(x), K), v), examples, K, tables)
+        assert got["upper"].tolist() == [4] * 5
+        assert got["all"].tolist() == [0] * 5

@@ -1,0 +1,92 @@
+"""Every learner on three tiny tasks in float64: counts that change when results do.
+
+In float64 the counts do not hang on how a machine rounds, so that they can be kept and compared.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from probe.examples import Examples
+from probe.seeding import stream
+from probe.training.fresh_weights import initialize
+from probe.training.loop import Recipe
+from scenarios.data.datasets import Dataset, limited, load
+from scenarios.learners.base import Learner
+from scenarios.learners.catalogue import LEARNERS, settings_of
+from scenarios.learners.heads import counts_by_head
+from scenarios.networks import mlp
+from scenarios.streams.split import split_by_class
+from scenarios.streams.task import Scenario
+from tests.scenarios.learners.tiny_learners import SMALL
+
+RECIPE = Recipe(epochs=4, batch_size=8, learning_rate=0.01, init="torch")
+CLASSES, WIDTH = 6, 16
+# What is needed to be seen in the counts of so short a study.
+_MAP: dict[str, object] = {"base_iterations": 400, "iterations": 400, "readout_rate": 0.05}
+CHANGED: dict[str, dict[str, object]] = {
+    "ewc": {"strength": 1000.0},
+    "ewc_online": {"strength": 300.0},
+    "si": {"strength": 10.0},
+    "rwalk": {"strength": 30.0},
+    "lwf": {"competing": "task"},
+    "geppnet": _MAP,
+    "geppnet_stm": {**_MAP, "memory": 20, "sleep_interval": 100},
+}
+
+Table = list[list[int]]
+"""A confusion matrix (K, K), true x predicted."""
+
+
+def tiny_counts(kind: str) -> list[Table]:
+    """Train a learner with seed 0; return the counts before any task and after each one.
+
+    They are of the test data of all tasks: multi-head where the learner must be told the task,
+    else single-head. Offline training learns all tasks as one.
+    """
+    return tiny_study(kind)[0]
+
+
+def tiny_study(kind: str) -> tuple[list[Table], Learner]:
+    """Return the counts of `tiny_counts`, and the learner that has learned all tasks."""
+    scenario = LEARNERS[kind].view(scenario_of_digits())
+    own = learner(kind, scenario)
+    tables = [_counts(own, scenario)]
+    for task in (scenario.merged,) if own.offline else scenario.tasks:
+        own.learn(task)
+        tables.append(_counts(own, scenario))
+    return tables, own
+
+
+def scenario_of_digits() -> Scenario:
+    """Three tasks of two digits, 24 examples of each to learn and 16 to test."""
+    digits = limited(load("digits"), train=24, test=16)
+    halves = {"train": digits.train, "test": digits.test}
+    few = {name: half.of_classes(range(CLASSES)) for name, half in halves.items()}
+    double = {name: Examples(half.x.double(), half.y) for name, half in few.items()}
+    return split_by_class(Dataset(name="digits", classes=CLASSES, **double))
+
+
+def learner(kind: str, scenario: Scenario) -> Learner:
+    """Make a learner of all in float64, its network always the same; its own is tiny too."""
+    of, settings = (
+        LEARNERS[kind],
+        settings_of({"kind": kind, **SMALL.get(kind, {}), **CHANGED.get(kind, {})}),
+    )
+    shape = scenario.tasks[0].train.x.shape[1:]
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        if of.own_features:
+            model = of.network(settings, shape, CLASSES, len(scenario.tasks))
+        else:
+            model = mlp(shape, CLASSES, WIDTH)
+    initialize(model.double(), RECIPE.init, stream(0, "init"))
+    recipe = settings.training.instead_of(RECIPE) if settings.training else RECIPE
+    return of(model, recipe, settings, 0)
+
+
+def _counts(own: Learner, scenario: Scenario) -> Table:
+    """Count over all tasks, whose classes are disjoint."""
+    counted = counts_by_head(own, scenario)["multi" if own.task_aware else "single"]
+    whole: Table = sum(each.table for each in counted.tables).tolist()
+    return whole

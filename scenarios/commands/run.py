@@ -73,6 +73,7 @@ def run_study(source: str, options: RunOptions) -> bool:
 
 def _describe(work: Work) -> None:
     refuse_foreign(work.root)
+    make_folder(work.root)
     with lock(work.root, wait=True):
         describe(work.root, work.setup)
 

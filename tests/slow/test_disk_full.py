@@ -65,7 +65,7 @@ def test_every_write_fails_in_turn(
             break
         except NotWritten as error:
             failures += 1
-            assert "nothing that was finished is lost" in str(error)
+            assert "nothing that was finished is lost" in str(error)  # noqa: PT017
             assert not list(tmp_path.rglob("*.tmp"))
             assert failures < 100
     assert failures > 8

@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C at any moment: gone in a few seconds, one line, no child, and the same tables."""
+"""SIGTERM and Ctrl-C at any moment: gone in seconds, one line, no child, and the same tables."""
 
 from __future__ import annotations
 

@@ -88,6 +88,7 @@ def run_study(source: str, options: RunOptions) -> bool:
 def _describe(work: Work) -> None:
     """Take the run directory for this study; raises InputError if it holds something else."""
     refuse_foreign(work.root)
+    make_folder(work.root)
     with lock(work.root, wait=True):
         describe(work.root, work.setup)
 
@@ -146,7 +147,8 @@ def _write_results(work: Work) -> None:
     where their tables have changed.
     """
     with lock(work.root, wait=True):
-        sweep(work.root)
+        for folder in (work.root, work.root / "figures"):
+            sweep(folder)
         # Another process may have described its own study there since this one began.
         describe(work.root, work.setup)
         write_tables(work.setup, work.root)

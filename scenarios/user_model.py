@@ -1,4 +1,9 @@
-"""A user's own model, imported by the name of what builds it."""
+"""A user's own model, imported by the name of what builds it.
+
+The name is MODULE:FACTORY, as other tools have it. Whatever the user's code does wrong, from a
+module that is not there to a factory that wants arguments, is told in one sentence with the user's
+own error in it. Weights are drawn from a fixed seed, and the global generator is as it was before.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +24,9 @@ _FEW = 12  # names that are all worth listing in an error
 def load_model(target: str) -> nn.Module:
     """Return the model that MODULE:FACTORY names.
 
-    FACTORY is a callable that gives the model when called without arguments, or the model itself.
-    A model that is built has the same weights every time. Raises InputError if it cannot be
-    imported, does not exist, fails or gives something else.
+    target: FACTORY is a callable that gives the model when called without arguments, or the model
+    itself; MODULE is its dotted name. A model that is built has the same weights every time. Raises
+    InputError if it cannot be imported, does not exist, fails or gives something else.
     """
     name, _, attribute = target.partition(":")
     if not name or not attribute:
@@ -29,13 +34,17 @@ def load_model(target: str) -> nn.Module:
     contents = vars(_imported(name))
     if attribute not in contents:
         raise unknown(f"factory in {name}", attribute, _near(attribute, contents))
+    # From the module's own names: a module's `__getattr__` would be one more way to fail.
     factory = contents[attribute]
     return factory if isinstance(factory, nn.Module) else _built(target, factory)
 
 
 @contextmanager
 def current_folder() -> Iterator[None]:
-    """Import from the current folder, too, within the block, as `python -m` does."""
+    """Import from the current folder, too, within the block, as `python -m` does.
+
+    Also while the model runs: it may import something then.
+    """
     sys.path.insert(0, "")
     try:
         yield
@@ -58,11 +67,16 @@ def described(error: BaseException) -> str:
 
 
 def _imported(name: str) -> object:
-    """Import a module; raises InputError that tells whether it is absent or fails itself."""
+    """Import a module; raises InputError that tells whether it is absent or fails itself.
+
+    name: dotted, without `.py`. Random numbers that it draws while it is imported leave the global
+    generator as it was.
+    """
     absent = InputError(
         f"there is no module {name!r}, neither in the current directory nor installed: give it as "
         f"package.module, without .py"
     )
+    # A path or a name with .py in it: to import it would fail with a message about packages.
     if not all(part.isidentifier() for part in name.split(".")):
         raise absent
     reason: BaseException
@@ -104,7 +118,10 @@ def _built(target: str, factory: object) -> nn.Module:
 
 
 def _near(attribute: str, contents: Mapping[str, object]) -> list[str]:
-    """Return the names of what may build a model; of many only those that are spelled alike."""
+    """Return the names of what may build a model; of many only those that are spelled alike.
+
+    attribute: what was asked for; contents: the module's names with their values.
+    """
     names = [
         name
         for name, value in contents.items()

@@ -26,9 +26,10 @@ def draw(tables: Tables) -> Figure | None:
 
     The last panel is the deepest feature, the trained model as it is; in the others everything
     after the feature was retrained. Bars are one standard deviation over seeds either way. A line
-    that rises is a bias toward the tasks learned last (Murata 2020, figures 2 and 3). Where
-    learners have networks of their own, each network has rows of panels of its own. Returns None
-    without a continual learner.
+    that rises is a bias toward the tasks learned last (Murata 2020, figures 2 and 3).
+
+    Where learners have networks of their own, each network has rows of panels of its own. Offline
+    training has no order, and so no line. Returns None without a continual learner.
     """
     f1 = [row for row in tables.summary if row.measure == "f1" and row.learner != OFFLINE]
     if tables.crowded or not f1:
@@ -44,6 +45,7 @@ def draw(tables: Tables) -> Figure | None:
         if len(drawn) > 1:
             names = (appearances[name].label for name in each.learners)
             block[0].set_ylabel(labels.folded(labels.listed(names), width=16))
+    # One legend for all networks: a learner looks the same in each.
     lines.legend_above(figure, [appearances[name] for name in learners], labels.over_seeds(f1))
     sides = ("Place of the task in the executed order", "F1 of the task (%)")
     layout.fit(figure, [axes for block in blocks for axes in block], sides, height=1.3)
@@ -67,9 +69,13 @@ def _rows(counts: Sequence[int], columns: int) -> list[int]:
 
 
 def _blocks(counts: Sequence[int], columns: int) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure and so many panels for each network, each beginning with a row of its own."""
+    """Return a figure and so many panels for each network, each beginning with a row of its own.
+
+    counts: the number of panels of each network; columns: of the whole figure.
+    """
     rows = _rows(counts, columns)
     figure, grid = layout.panels(sum(rows) * columns, columns, wide=columns > 1)
+    # Each network begins a row: panels that are left over at the end of its last row are removed.
     starts = [columns * sum(rows[:k]) for k in range(len(rows))]
     blocks = [grid[start : start + count] for start, count in zip(starts, counts, strict=True)]
     # What is left of a network's last row.

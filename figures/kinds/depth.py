@@ -25,10 +25,12 @@ from probe.tables.rows import SummaryRow
 def draw(tables: Tables) -> Figure | None:
     """Draw one line per continual learner over L features, with Offline as a dashed level.
 
-    Bars and band are one standard deviation over seeds either way. Offline's one value is the
-    same at every feature (Murata 2020, figure 1). Learners with networks of their own have panels
-    of their own, in which Offline is still that of the study's network. Returns None without a
-    continual learner, and where nothing but the output was looked at.
+    Bars and band are one standard deviation over seeds either way. Offline's one value is the same
+    at every feature (Murata 2020, figure 1), as all of its network is trained on all tasks.
+
+    Learners with networks of their own have panels of their own, in which Offline is still that of
+    the study's network. Returns None without a continual learner, and where nothing but the output
+    was looked at.
     """
     pra = [row for row in tables.summary if row.measure == "pra"]
     drawn = [each for each in networks(pra) if len(each.features) > 1]
@@ -46,6 +48,7 @@ def draw(tables: Tables) -> Figure | None:
         if not alone:
             names = (appearances[name].label for name in each.learners)
             axes.set_title(labels.folded(labels.listed(names)))
+    # One for each panel; the legend needs only the first.
     levels = [_plot_level(axes, appearances[OFFLINE], offline) for axes in grid if offline]
     drawn_as = [appearances[name] for name in learners]
     lines.legend_above(figure, [*drawn_as, *levels[:1]], labels.over_seeds(pra))
@@ -65,12 +68,16 @@ def _plot_network(
     offsets = lines.dodges(len(network.learners))
     for name, offset in zip(network.learners, offsets, strict=True):
         points = sorted((row for row in pra if row.learner == name), key=attrgetter("depth"))
+        # Learners stand a little beside each other, so that no bar hides another.
         lines.plot_means(axes, appearances[name], [row.depth + offset for row in points], points)
     axes.set_xlim(min(network.features) - 0.4, max(network.features) + 0.4)
 
 
 def _plot_level(axes: Axes, appearance: Appearance, row: SummaryRow) -> Line2D:
-    """Draw a level and, of several seeds, the band around it; return the legend's entry."""
+    """Draw a level and, of several seeds, the band around it; return the legend's entry.
+
+    row: the PRA of offline training, a fraction.
+    """
     level = axes.axhline(
         100 * row.mean, color=appearance.color, linestyle=appearance.line, label=appearance.label
     )

@@ -21,7 +21,7 @@ from figures.tables import Tables
 from probe.metrics.matrix import AccuracyMatrix
 
 MOST_ANNOTATED = 10
-"""Up to this many tasks each cell shows its value."""
+"""Up to this many tasks each cell shows its value; in smaller cells no number could be read."""
 
 
 @style.house_style()
@@ -59,6 +59,7 @@ def ink(background: Sequence[float]) -> str:
     >>> ink((1.0, 1.0, 0.0)), ink((0.0, 0.0, 0.5))
     ('black', 'white')
     """
+    # sRGB is not linear in light, of which contrast is a ratio.
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in background[:3]]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     # Contrast is (lighter + 0.05) / (darker + 0.05): black's and white's are equal at this level.
@@ -110,7 +111,7 @@ def _heat_map(axes: Axes, R: AccuracyMatrix) -> QuadMesh:
 
 
 def _annotate(axes: Axes, values: NDArray[np.float64]) -> None:
-    """Write each measured cell of R, (T+1, T), in whole percent."""
+    """Write each measured cell of R, (T+1, T), in whole percent, black or white."""
     shade = matplotlib.colormaps["viridis"]
     for (row, column), value in np.ndenumerate(values):
         if not np.isnan(value):

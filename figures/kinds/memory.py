@@ -33,9 +33,9 @@ def draw(tables: Tables) -> Figure | None:
     """Draw A_T against the number of stored samples (Chaudhry 2018, figure 4).
 
     One line for each kind of learner and sampling strategy; budgets per class and in total have a
-    panel each. The x axis is logarithmic; a learner of the kind that stores nothing stands at 0,
-    beside the axis's smallest number. Bars are one standard deviation over seeds either way.
-    Returns None if no kind has two budgets.
+    panel each, as they are different numbers. The x axis is logarithmic; a learner of the kind that
+    stores nothing stands at 0, beside the axis's smallest number. Bars are one standard deviation
+    over seeds either way. Returns None if no kind has two budgets.
     """
     T, accuracy = tables.after_last_task("average_accuracy")
     # Three samples of each of ten classes are not thirty in all: classes come in over time.
@@ -69,6 +69,7 @@ def sweeps(
     plain: dict[str, MetricRow] = {}
     budgets: defaultdict[_Sweep, dict[int, MetricRow]] = defaultdict(dict)
     for row in learners:
+        # A learner has a budget of one unit or none: of the other it is None.
         budget: int | None = getattr(row, unit)
         if row.learner not in accuracy:
             continue
@@ -92,6 +93,7 @@ def positions(budgets: Sequence[int]) -> dict[int, float]:
     stored = {budget: math.log10(budget) for budget in sorted(set(budgets)) if budget}
     if 0 not in budgets:
         return stored
+    # The median: one budget far from the others must not push 0 away.
     step = median(after - before for before, after in pairwise(stored.values()))
     return {0: min(stored.values()) - step, **stored}
 
@@ -108,6 +110,7 @@ def named(x: Mapping[int, float]) -> list[str]:
     names, last = [], -math.inf
     for budget, at in x.items():
         names.append(str(budget) if at - last >= room else "")
+        # A budget without a name takes no room.
         last = at if names[-1] else last
     return names
 
@@ -134,7 +137,10 @@ def _plot_sweeps(
 
 
 def _appearances(drawn: Sequence[_Sweep]) -> dict[_Sweep, Appearance]:
-    """Return one for each kind and strategy: the kind's own where it has one strategy alone."""
+    """Return one for each kind and strategy: the kind's own where it has one strategy alone.
+
+    Else the legend names both the kind and the strategy.
+    """
     kinds = [kind for kind, _ in drawn]
     names = {sweep: sweep[0] if kinds.count(sweep[0]) == 1 else ", ".join(sweep) for sweep in drawn}
     found, of_kinds = learner_appearances(names.values()), learner_appearances(kinds)

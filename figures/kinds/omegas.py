@@ -29,6 +29,7 @@ def draw(tables: Tables) -> Figure | None:
     a perfect one. Returns None unless two learners have all three, for which Offline is needed.
     """
     omegas = {name: tables.metric("kemker", name) for name in SHADES}
+    # A group with a bar missing would look like an Omega of 0.
     whole = set.intersection(*(set(rows) for rows in omegas.values()))
     if len(whole) < 2:
         return None
@@ -36,6 +37,7 @@ def draw(tables: Tables) -> Figure | None:
     drawn = [rows[learner] for rows in omegas.values() for learner in appearances]
     figure, (axes,) = layout.panels(1, wide=len(appearances) > style.MANY)
     for k, (name, rows) in enumerate(omegas.items()):
+        # The middle one of a group's three bars stands over the learner's name.
         x = [group + (k - 1) * _BAR for group in range(len(appearances))]
         own = [rows[learner] for learner in appearances]
         means, stds = [row.mean for row in own], [row.std for row in own]

@@ -19,7 +19,8 @@ def draw(tables: Tables) -> Figure | None:
 
     CLscore in the first panel; CLstability in the second, where there are two seeds or more
     (Diaz-Rodriguez 2018, table 3). Both in [0, 1], larger is better; a score with a standard
-    deviation over seeds has a bar. Returns None without a score.
+    deviation over seeds has a bar. The panels have y axes of their own, as scores and stabilities
+    may lie far apart. Returns None without a score.
     """
     scores = tables.by_bracket("diaz_rodriguez", "cl_score")
     if tables.crowded or not scores:
@@ -27,6 +28,7 @@ def draw(tables: Tables) -> Figure | None:
     # A deviation over seeds, which one seed has not.
     found = tables.by_bracket("diaz_rodriguez", "cl_stability")
     stability = {
+        # Of one seed there is no stability; every weighting keeps its group, even if it is empty.
         weighting: {name: row for name, row in found.get(weighting, {}).items() if row.seeds > 1}
         for weighting in scores
     }

@@ -28,11 +28,12 @@ CRITERIA = {
     "BWT+": "bwt_plus",
     "FWT": "fwt",
 }
-"""The metric of each criterion, in the order in which the paper lists weights."""
+"""The metric of each criterion in metrics.csv, in the order in which the paper lists weights."""
 
 # The spokes, clockwise from the top; to close a polygon the first comes again at its end.
 _STEP = 2 * math.pi / len(CRITERIA)
 _ANGLES = _STEP * np.arange(len(CRITERIA))
+# Indices of the spokes, the first once more: a line that ends where it begins.
 _CLOSED = [*range(len(CRITERIA)), 0]
 _RINGS = {0.25: "", 0.5: "0.5", 0.75: "", 1.0: "1"}
 _ABOVE = 18  # points between a panel and its title, for the name of the first criterion
@@ -42,12 +43,15 @@ _ABOVE = 18  # points between a panel and its title, for the name of the first c
 def draw(tables: Tables) -> Figure | None:
     """Draw all learners in one large panel, then each between its bounds in a small one.
 
-    A spoke is a criterion, in [0, 1], larger is better (Diaz-Rodriguez 2018, figure 1a). The lower
-    bound is the learner of kind `finetune` without stored samples, the upper one that of kind
-    `cumulative` (figure 2); without either there are no small panels. Learners that lack a
+    A spoke is a criterion, in [0, 1], larger is better (Diaz-Rodriguez 2018, figure 1a); its values
+    are means over orders and seeds.
+
+    The lower bound is the learner of kind `finetune` without stored samples, the upper one that of
+    kind `cumulative` (figure 2); without either there are no small panels. Learners that lack a
     criterion are left out; returns None if none is left.
     """
     rows = {name: tables.metric("diaz_rodriguez", metric) for name, metric in CRITERIA.items()}
+    # With a spoke missing the line would run straight past it, and look like a value.
     names = [name for name in rows["A"] if all(name in row for row in rows.values())]
     if tables.crowded or not names:
         return None
@@ -60,6 +64,7 @@ def draw(tables: Tables) -> Figure | None:
     figure, large, small = _grid(len(between))
     for name in names:
         _polygon(large, appearances[name], values[name])
+    # The learner last, so that its line lies over those of its bounds.
     for axes, name in zip(small, between, strict=True):
         for each in (*bounds, name):
             _polygon(axes, appearances[each], values[each])
@@ -127,6 +132,6 @@ def _web(axes: Axes, *, scale: bool) -> Axes:
 
 
 def _polygon(axes: Axes, appearance: Appearance, values: NDArray[np.float64]) -> None:
-    """Draw a learner's criteria, (7,), as a closed line."""
+    """Draw a learner's criteria, (7,) in [0, 1], as a closed line."""
     (line,) = axes.plot(_ANGLES[_CLOSED], values[_CLOSED], clip_on=False)
     lines.dress(line, appearance, size=3.6).set_linewidth(1)

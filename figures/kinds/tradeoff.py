@@ -23,7 +23,7 @@ QUADRANTS = {
     ("left", "top"): "PBT, NFT",
     ("right", "top"): "NBT, NFT",
 }
-"""Their names by corner."""
+"""The name of each quadrant by its corner: positive or negative, backward and forward transfer."""
 
 _NAME_WIDE, _NAME_HIGH = 0.25, 0.11  # shares of the panel that a quadrant's name needs, with room
 
@@ -43,7 +43,9 @@ def draw(tables: Tables) -> Figure | None:
         return None
     appearances = learner_appearances(learners)
     F, I_T = ([rows[name] for name in learners] for rows in (forgetting, intransigence))
+    # Only there is room for the legend of so many.
     figure, (axes,) = layout.panels(1, wide=len(learners) > 2 * style.MANY)
+    # Before the markers: it sets the limits of both axes, from the numbers alone.
     _name_quadrants(axes, F, I_T)
     for name, x, y in zip(learners, F, I_T, strict=True):
         at, bars, appearance = [x.mean], [x.std], appearances[name]
@@ -60,7 +62,10 @@ def draw(tables: Tables) -> Figure | None:
 
 
 def _name_quadrants(axes: Axes, F: Sequence[MetricRow], I_T: Sequence[MetricRow]) -> None:
-    """Draw the lines at 0 and name what they separate, beyond the reach of all markers and bars."""
+    """Draw the lines at 0 and name what they separate, beyond the reach of all markers and bars.
+
+    F, I_T: the rows that are drawn, by learner in the same order.
+    """
     axes.grid(visible=False)
     axes.axhline(0, color="0.4", linewidth=0.7, zorder=1)
     axes.axvline(0, color="0.4", linewidth=0.7, zorder=1)
@@ -75,8 +80,8 @@ def _name_quadrants(axes: Axes, F: Sequence[MetricRow], I_T: Sequence[MetricRow]
 def _limits(rows: Sequence[MetricRow], margin: float, least: float) -> tuple[float, float]:
     """Return limits of an axis around 0 and all bars.
 
-    margin: what is left free at either end; least: what either side of 0 has at least; both are
-    shares of the axis.
+    rows: what is drawn along the axis; margin: what is left free at either end; least: what either
+    side of 0 has at least; both are shares of the axis.
     """
     means, reach = np.array([row.mean for row in rows]), np.nan_to_num([row.std for row in rows])
     low, high = min(0.0, *(means - reach)), max(0.0, *(means + reach))

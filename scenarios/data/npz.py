@@ -60,7 +60,10 @@ def read_arrays(
 def _read(
     found: Any, path: Path, required: Sequence[str], optional: Iterable[str]
 ) -> dict[str, Array]:
-    """Return the arrays wanted of an open archive; raises InputError if it lacks a required one."""
+    """Return the arrays wanted of an open archive; raises InputError if it lacks a required one.
+
+    found: what `numpy.load` gave, for a .npy file an array.
+    """
     if isinstance(found, np.ndarray):
         raise InputError(f"{path} holds a single array: write several with numpy.savez")
     names = list(found)

@@ -22,8 +22,7 @@ Take = Callable[[], Job | None]
 class Executor(Protocol):
     """A way to do jobs, some of them side by side.
 
-    Whatever it is, the results are the same bit for bit on a CPU. On a GPU they are, if it is of
-    the same model.
+    Whatever it is, the results are the same bit for bit on a CPU.
     """
 
     def events(self, work: Work, take: Take) -> Generator[Event]:

@@ -10,14 +10,16 @@ On storage where locks do not work, work may be done twice, and no result is wro
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import ENOENT
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from probe.errors import NotWritten
-from probe.files import make_folder, not_written
+from probe.files import not_written
 
 _NAME = "lock"
 
@@ -37,14 +39,16 @@ def lock(folder: Path, wait: bool = False) -> Iterator[None]:
 
     Locks only save work: every file is replaced atomically, and two processes that do the same job
     write the same bytes. wait: wait for a lock that another process holds, as long as it takes;
-    else raises Locked. Raises NotWritten if the folder cannot be written to.
+    else raises Locked. Raises NotWritten if the folder is gone or cannot be written to.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as name, lock(Path(name)):
     ...     is_locked(Path(name))
     True
     """
-    make_folder(folder)
+    # A lock would make it anew: with nothing in it, where a run directory was moved away.
+    if not folder.is_dir():
+        raise not_written(folder / _NAME, FileNotFoundError(ENOENT, os.strerror(ENOENT)))
     held = FileLock(folder / _NAME)
     try:
         held.acquire(timeout=-1 if wait else _MOMENT, poll_interval=_POLL)

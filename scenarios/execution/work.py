@@ -21,6 +21,7 @@ from typing import Literal
 import torch
 
 from probe.errors import InputError, NotWritten
+from probe.files import make_folder
 from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.execution.locks import Locked, is_locked, lock
@@ -164,6 +165,7 @@ def _do(work: Work, job: Job) -> Iterator[str]:
     device = torch.device(work.device)
     if not work.root.is_dir():
         raise NotWritten(f"{work.root} is gone: name the folder where it is now, and run again")
+    make_folder(work.folder(job))
     with _one_thread(), lock(work.folder(job)):
         store = work.store(job)
         # Only under the lock: what is unfinished is nobody's work in progress.

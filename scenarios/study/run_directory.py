@@ -27,6 +27,7 @@ from scenarios.study.spec import Study
 from scenarios.study.store import Store, quarantine_notes
 
 _DESCRIPTION = "study.json"
+_LOCK = "lock"  # of whoever uses the directory; there before anything else is
 _FREE = {"name", "report"}  # what of a study can change no measurement
 
 
@@ -44,7 +45,7 @@ def refuse_foreign(root: Path) -> None:
         raise InputError(f"cannot use {root} ({error.strerror}): choose another --out") from None
     # The lock alone is that of a run which has just begun, or was killed just then.
     # Where the description is lost, the jobs' results are still the study's.
-    if entries - {"lock"} and not entries & {_DESCRIPTION, "jobs"}:
+    if entries - {_LOCK} and not entries & {_DESCRIPTION, "jobs"}:
         raise InputError(f"{root} is not empty and holds no study: choose another --out")
     _refuse_older(root)
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Sampler, TensorDataset
 
 from probe.seeding import stream
-from probe.training.loop import Recipe
+from probe.training.recipe import Recipe
 
 
 class Shuffled(Sampler[int]):

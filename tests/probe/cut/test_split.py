@@ -17,7 +17,8 @@ from probe.examples import Examples, Value
 from probe.modules import mode
 from probe.retrain import partial_retrain
 from probe.seeding import stream
-from probe.training.loop import Recipe, fit
+from probe.training.loop import fit
+from probe.training.recipe import Recipe
 from probe.values.cache import LabelledRows
 from tests.laws.zoo.hostile import HOSTILE
 from tests.laws.zoo.net import feature_value

@@ -1,10 +1,10 @@
-"""One finished run of the small study, for all tests of this folder."""
+"""One finished run of the tiny study, for all tests of this folder."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.faults.small import run
+from tests.scenarios.execution.helpers import run
 
 
 @pytest.fixture(scope="session")

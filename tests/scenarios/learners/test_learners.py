@@ -23,7 +23,7 @@ from scenarios.learners.catalogue import LEARNERS
 from scenarios.learners.replay.er import ErSettings, ExperienceReplay
 from scenarios.learners.sampling import Strategy
 from scenarios.networks import ARCHITECTURES
-from tests import reference
+from tests.laws import reference
 from tests.scenarios.learners.tiny_learners import (
     RECIPE,
     digits,

@@ -22,7 +22,8 @@ from scenarios.learners.base import Learner
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.learners.replay.er import ErSettings, ExperienceReplay
 from scenarios.learners.sampling import Strategy
-from scenarios.networks import ARCHITECTURES
+from scenarios.networks import ARCHITECTURES, reduced_resnet18
+from scenarios.streams.task import Task
 from tests.laws import reference
 from tests.scenarios.learners.tiny_learners import (
     RECIPE,
@@ -33,6 +34,7 @@ from tests.scenarios.learners.tiny_learners import (
     resumed,
     rows,
     same,
+    seeded,
     with_norm,
 )
 from tests.scenarios.learners.tiny_learners import learner as tiny_learner
@@ -137,6 +139,32 @@ def test_learning_is_reproducible_and_leaves_the_global_generator_alone(kind: st
     assert torch.equal(torch.get_rng_state(), before)
     state = runs[0].model.state_dict().values()
     assert all(torch.isfinite(tensor).all() for tensor in state)
+
+
+def colored(classes: int = 4, each: int = 6) -> list[Task]:
+    """Tasks of two classes of noisy 3 x 28 x 28 images, large enough for the reduced ResNet18."""
+    tasks = []
+    for index, first in enumerate(range(0, classes, 2)):
+        own = (first, first + 1)
+        y = torch.tensor(own).repeat(each)
+        x = torch.randn(2 * each, 3, 28, 28, generator=stream(index, "images"))
+        data = Examples(x + y[:, None, None, None], y)
+        tasks.append(Task(index=index + 1, name=str(own), classes=own, train=data, test=data))
+    return tasks
+
+
+@pytest.mark.parametrize("kind", ["gem", "icarl", "lwf"])
+def test_a_residual_network_is_learned_twice_alike(kind: str) -> None:
+    runs, recipe = [], Recipe(epochs=1, batch_size=6)
+    for _ in range(2):
+        model = seeded(lambda: reduced_resnet18((3, 28, 28), 10, base=4))
+        runs.append(learn(tiny_learner(kind, recipe=recipe, model=model), colored()))
+    assert same(*runs)
+    assert all(torch.isfinite(v).all() for v in runs[0].model.state_dict().values())
+    with mode(runs[0].model, training=False), torch.no_grad():
+        scores = runs[0].logits(colored()[0].test.x)
+    assert torch.isfinite(scores[:, :4]).all()
+    assert (scores[:, 4:] == -torch.inf).all()
 
 
 def test_finetune_is_plain_training_on_the_task_at_hand() -> None:

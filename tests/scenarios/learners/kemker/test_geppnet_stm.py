@@ -16,7 +16,7 @@ from probe.examples import Examples
 from probe.training.costs import OpsMeter
 from scenarios.learners.kemker.geppnet_stm import GeppnetStm, GeppnetStmSettings, ShortTermMemory
 from scenarios.learners.kemker.online_map import OnlineMap
-from tests.learning import learn
+from tests.laws.learning import learn
 
 
 class Recording(OnlineMap):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 from scipy.spatial.distance import cdist
-from tests.plain_map import ByUnit, Whole
 from torch import Tensor, nn
 
 from probe.seeding import global_stream, stream
@@ -14,6 +13,7 @@ from probe.training.costs import OpsMeter
 from scenarios.learners.kemker.geppnet import Geppnet, GeppnetSettings
 from scenarios.learners.kemker.online_map import OnlineMap
 from scenarios.learners.kemker.som import SelfOrganizingMap, Steps, longest_block
+from tests.laws.plain_map import ByUnit, Whole
 
 ROWS, COLUMNS, INPUTS = 3, 5, 7
 

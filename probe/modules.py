@@ -36,8 +36,10 @@ def tap(
     """
     with ExitStack() as hooks:
         for name in names:
-            hook = layer(model, name).register_forward_hook(_hook(name, receive))
-            hooks.enter_context(hook)
+            told = layer(model, name).register_forward_hook(
+                lambda module, inputs, output, name=name: receive(name, output)
+            )
+            hooks.enter_context(told)
         yield
 
 
@@ -54,16 +56,8 @@ def unwrapped(model: nn.Module) -> nn.Module:
 
 def named_state(model: nn.Module) -> dict[str, Tensor]:
     """Return every parameter and buffer by name, under each of its names if it is used twice."""
-    return {
-        **dict(model.named_parameters(remove_duplicate=False)),
-        **dict(model.named_buffers(remove_duplicate=False)),
-    }
-
-
-def _hook(
-    name: str, receive: Callable[[str, object], None]
-) -> Callable[[nn.Module, object, object], None]:
-    return lambda module, inputs, output: receive(name, output)
+    both = (model.named_parameters, model.named_buffers)
+    return {name: tensor for each in both for name, tensor in each(remove_duplicate=False)}
 
 
 # By their names: to import them is slow, and some builds of torch lack them.

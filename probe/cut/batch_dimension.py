@@ -16,6 +16,14 @@ class BatchedShape:
     seen: the tensor at one batch size; per: for each dimension 0 if it is of one size whatever B,
     else k where its size is k times B; order: the dimensions from the outermost to the innermost in
     memory.
+
+    >>> import torch
+    >>> large, small = (TensorMetadata.of(torch.empty(5, 2 * b, 3)) for b in (4, 2))
+    >>> shape = BatchedShape.of(large, small, (4, 2))  # 2 entries of dimension 1 per example
+    >>> shape.per, shape.dim, shape.at(10)[0]
+    ((0, 2, 0), 1, (5, 20, 3))
+    >>> tuple(shape.to_rows(torch.empty(5, 20, 3)).shape)
+    (10, 2, 5, 3)
     """
 
     seen: TensorMetadata
@@ -42,7 +50,10 @@ class BatchedShape:
         return growing[0] if len(growing) == 1 else None
 
     def at(self, batch: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return shape and strides for a batch of that size, dense, dimensions ordered as here."""
+        """Return shape and strides for a batch of that size, dense, dimensions ordered as here.
+
+        In this order channels-last stays channels-last: the model's code may ask.
+        """
         sizes = zip(self.per, self.seen.shape, strict=True)
         shape = tuple(per * batch if per else size for per, size in sizes)
         strides, step = [0] * len(shape), 1

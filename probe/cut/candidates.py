@@ -23,7 +23,7 @@ from probe.errors import Failed
 from probe.modules import unwrapped
 
 _ENOUGH = 4  # features, and no block of the model needs to be looked into
-_MOST = 20
+_MOST = 20  # features of a good set
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +79,10 @@ def candidates(
 
 
 def _plan(feature: Feature, model: nn.Module, mixed: set[Name], own: set[Name]) -> CutPlan | str:
-    """Return the plan of a cut at the feature, or why there is none; see `plan_unmixed`."""
+    """Return the plan of a cut at the feature, or why there is none; see `plan_unmixed`.
+
+    What is known of a value, whether it mixes examples, is known for all features.
+    """
     calls = feature.eval_calls
     if not all(map(all, calls.values())):
         model = copy.deepcopy(model)  # switches between two calls of a module stay fastened to it
@@ -104,6 +107,7 @@ def _features(seen: Trace) -> Iterator[Feature]:
 
 
 def _candidate(feature: Feature, plan: CutPlan | str, chosen: bool) -> Candidate:
+    """Describe a cut by its plan, or by the reason why there is none."""
     seen = feature.trace
     kept = {} if isinstance(plan, str) else {name: plan.shapes[name].seen for name in plan.kept}
     return Candidate(
@@ -164,6 +168,7 @@ def suggested(trace: Trace, features: Sequence[Feature], narrow: Collection[str]
         if len(levels[-1]) >= _ENOUGH or largest is None:
             break
         opened.add(largest)
+    # A level deeper may have fewer: a block that a skip crosses offers nothing inside.
     names = [_end(tree, block).name for block in max(levels, key=len)]
     step = -(-len(names) // _MOST) or 1
     return names[::-1][::step][::-1]
@@ -198,10 +203,7 @@ class _Tree:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         run = {visit.module for visit in trace.large.visits}
-        self.parent = {
-            name: [around for around in _around(name) if around in run or not around][-1]
-            for name in sorted(run)
-        }
+        self.parent = {n: [a for a in _around(n) if a in run or not a][-1] for n in run}
         self.parents = set(self.parent.values()) - {""}
         weights = dict(trace.model.named_parameters(remove_duplicate=False))
         self._weights = frozenset(name for name, weight in weights.items() if weight.dim() > 1)
@@ -220,12 +222,10 @@ class _Tree:
     def largest(self, opened: set[str]) -> str | None:
         """Return the module to open next: it holds half of all weights, or more."""
         weights = self._weights & self._trace.behind_logits
-        within = Counter(
-            module
-            for name in weights
-            for module in _around(name)
-            if module in self.parents - opened and self.parent[module] in opened
-        )
+        # In a fixed order: of two modules with as many weights it is always the same.
+        around = (module for name in sorted(weights) for module in _around(name))
+        closed = {name for name in self.parents - opened if self.parent[name] in opened}
+        within = Counter(module for module in around if module in closed)
         return next((name for name, n in within.most_common(1) if 2 * n >= len(weights)), None)
 
 

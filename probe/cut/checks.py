@@ -86,10 +86,11 @@ def plan_unmixed(feature: Feature, model: nn.Module, mixed: set[Name], own: set[
         plan = plan_cut(feature, model, mixed)
         kept = set(plan.kept)
         found = set() if kept <= own else _mixed_rows(feature.trace, plan)
-        if not found:
-            own |= kept
-            return plan
+        own |= kept - found
         mixed |= found
+        if not found:
+            return plan
+        # Before what mixes examples, or behind it, there may be values that do not.
     raise Failed("the values of an example depend on the other examples of its batch")
 
 
@@ -106,7 +107,7 @@ def _mixed_rows(trace: Trace, plan: CutPlan) -> set[Name]:
     mixed = kept - (values.keys() & fewer.keys() & turned.keys())
     for name in kept - mixed:
         shape = plan.shapes[name]
-        rows, first, last = (shape.to_rows(found[name]) for found in (values, fewer, turned))
+        rows, first, last = (shape.to_rows(each[name]) for each in (values, fewer, turned))
         if not (_close(rows[: len(half)], first) and _close(rows, last.flip(0))):
             mixed.add(name)
     return mixed
@@ -117,6 +118,7 @@ def unmoved_by_the_rest(feature: Feature, plan: CutPlan) -> None:
 
     Everything else is moved, several times and far, and the values must stay the same bit for bit.
     """
+    # A weight that is read by way of numpy or of a Python number is no part of a value's name.
     trace = replace(feature.trace, model=copy.deepcopy(feature.trace.model))
     names = {*plan.kept, *feature.visit.names}
     few = trace.sample[:_FEW]
@@ -141,6 +143,7 @@ def stays_fixed(feature: Feature, whole: PartlyEval, slow: str) -> None:
             f"cannot cut at {feature.name!r}: {slow}; and the model gives different outputs for "
             f"the same input in eval mode, so that no part of it can be held fixed"
         )
+    # What the first passes do to the copy may show in the next: so one copy for all of them.
     trial = copy.deepcopy(whole)
     few = feature.trace.sample[:_FEW]
     first = _value(feature, trial, few, training=False)
@@ -161,11 +164,16 @@ def stays_fixed(feature: Feature, whole: PartlyEval, slow: str) -> None:
 
 
 def identical(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors of any shape are equal bit for bit, NaN where NaN."""
+    """Whether two tensors of any shape are equal bit for bit, NaN where NaN.
+
+    >>> identical(torch.tensor([1.0, torch.nan]), torch.tensor([1.0, torch.nan]))
+    True
+    """
     return a.shape == b.shape and torch.allclose(a, b, rtol=0, atol=0, equal_nan=True)
 
 
 def _same_gradients(feature: Feature, prefix: Prefix, tail: nn.Module, whole: PartlyEval) -> bool:
+    """Whether the tail's parameters get the gradients that they get in the whole model."""
     few = feature.trace.sample[:_FEW]
     found = []
     with mode(whole, training=False), mode(tail, training=False), _plain_attention():
@@ -187,6 +195,7 @@ def _same_gradients(feature: Feature, prefix: Prefix, tail: nn.Module, whole: Pa
 
 @torch.no_grad()
 def _gives_the_same_twice(feature: Feature, whole: PartlyEval) -> bool:
+    """Whether the whole model's output depends on its input alone, with others in between."""
     sample = feature.trace.sample[:_FEW]
     outputs = []
     with mode(whole, training=False):

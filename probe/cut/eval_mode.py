@@ -16,6 +16,11 @@ class PartlyEval(nn.Module):
 
     `requires_grad_(False)` keeps parameters from being trained, but it neither stops a batch norm's
     statistics from moving nor turns off dropout: only eval mode does.
+
+    >>> model = nn.Sequential(nn.Dropout(), nn.Dropout())
+    >>> whole = PartlyEval(model, {"0": [True]}, output=None).train()
+    >>> [module.training for module in model]
+    [False, True]
     """
 
     def __init__(self, model: nn.Module, calls: EvalCalls, output: Output) -> None:

@@ -55,9 +55,11 @@ class Feature:
         that its statistics stay.
         """
         visits, steps = self.trace.large.visits, self.trace.large.steps
+        # The modules whose own code, not that of their children, computes for the feature.
         workers = {step.owner for number, step in steps.items() if number in self.upstream}
         calls: dict[str, list[bool]] = {}
         for at, visit in enumerate(visits):
+            # A batch norm on both sides of the cut has one set of statistics, which must stay.
             keeps = visit.module in workers and _is_stateful_leaf(self.trace.model, visit.module)
             early = at <= self.at and self._feeds(visit)
             calls.setdefault(visit.module, []).append(keeps or early)
@@ -97,13 +99,14 @@ class Feature:
 
 
 def find(trace: Trace, name: str) -> Feature:
-    """Find a feature in a trace.
+    """Find a feature in a trace; name: "layer1.0.conv1", or "drop#2" for a module's second call.
 
     Raises InputError for a name that does not exist, does not run, gives no tensor, or runs more
     than once without the number of the call.
     """
     dotted, _, number = name.partition("#")
     module = layer(trace.model, dotted)
+    # A module with two names is visited under its first.
     own = next(known for known, other in trace.model.named_modules() if other is module)
     visits = [at for at, visit in enumerate(trace.large.visits) if visit.module == own]
     if not visits:
@@ -124,5 +127,6 @@ def find(trace: Trace, name: str) -> Feature:
 
 
 def _is_stateful_leaf(model: nn.Module, name: str) -> bool:
+    """Whether a module has no children, and parameters or buffers: a layer, a norm."""
     module = model.get_submodule(name)
     return not list(module.children()) and bool(module.state_dict(keep_vars=True))

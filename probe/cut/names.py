@@ -3,6 +3,12 @@
 A `Naming` follows a forward pass, sees every call of a torch function and gives each tensor that
 comes out a name. What a value is called depends on how it was computed, never on when: so a value
 that one run computes can be handed out in another run, under its name.
+
+Why the same name means the same value: the input, the parameters and the buffers have names of
+their own, and a call of a function on equal values in eval mode gives equal values; so by induction
+over the calls everything with the same name is equal, as long as what lies behind the named
+parameters and buffers is not moved. What the induction does not see, such as a number that a model
+passes to a function and that changes with time, is what `checks` looks for.
 """
 
 from __future__ import annotations
@@ -42,6 +48,9 @@ class Names:
     def __init__(self) -> None:
         self._calls: dict[Hashable, int] = {}
 
+    def __deepcopy__(self, memo: object) -> Names:
+        return self  # a copy of a model computes what the model does
+
     def call(self, *key: Hashable) -> int:
         """Return the number of a call, a new one if it was never met."""
         return self._calls.setdefault(key, len(self._calls))
@@ -70,9 +79,10 @@ class Tag:
 
 @dataclass(slots=True)
 class Call:
-    """One call of a torch function.
+    """One call of a torch function, before it is run.
 
-    inputs: the tensors among its arguments, in order; parents: their names; number: of the call.
+    inputs: the tensors among its arguments, in order; parents: their names; number: of the call,
+    that of LIVE if any parent is live.
     """
 
     function: Callable[..., Any]
@@ -99,6 +109,7 @@ class Naming(TorchFunctionMode):
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
+        # Inside of this method torch calls functions without it: they are not followed again.
         kwargs = kwargs or {}
         if _asks_no_value(func):
             return func(*args, **kwargs)
@@ -108,8 +119,12 @@ class Naming(TorchFunctionMode):
         return self.perform(Call(func, args, kwargs, inputs, parents, number))
 
     def perform(self, call: Call) -> Any:
-        """Run a call, and name what it overwrites and what it returns."""
+        """Run a call, and name what it overwrites and what it returns.
+
+        Subclasses take notes here, or hand out a value without running the call.
+        """
         result, written = watched(call)
+        # Before the result is named: it may be a view of what was overwritten.
         self.overwrite(call, written)
         for at in written:
             self.met((call.number, -1 - at), call.inputs[at])
@@ -122,7 +137,7 @@ class Naming(TorchFunctionMode):
         """Look at a value that came into being because its memory was written to elsewhere."""
 
     def name_result(self, number: int, inputs: list[Tensor], result: Any) -> Any:
-        """Name the new tensors that a call returned; returns them.
+        """Name the new tensors that a call returned, and return them.
 
         A call that hands on its input, as dropout in eval mode does, gets an object of its own to
         return: in training mode it may be another value, so that the two must not share a name.
@@ -135,6 +150,7 @@ class Naming(TorchFunctionMode):
         result = tree_map_only(Tensor, apart, result)
         for index, tensor in enumerate(tensors_in(result)):
             if not any(tensor is given for given in inputs):
+                # A view shares its memory, so that a write to either changes both.
                 shared = alias(tensor, inputs)
                 self.tag(tensor, (number, index), None if shared is None else inputs[shared])
                 self.met((number, index), tensor)
@@ -166,7 +182,11 @@ class Naming(TorchFunctionMode):
         attach(tensor, Tag(self, name, written))
 
     def overwrite(self, call: Call, written: Sequence[int]) -> None:
-        """Let the inputs that a call wrote into, and all that share their memory, know of it."""
+        """Let the inputs that a call wrote into, and all that share their memory, know of it.
+
+        written: the numbers of these inputs. They get a new name, that of the call; their views
+        find the name in the list that they share, and see that they are no longer what they were.
+        """
         changed = []
         for at in written:
             tag = self._known_tag(call.inputs[at])
@@ -186,6 +206,7 @@ class Naming(TorchFunctionMode):
         return tag
 
     def _tag_of(self, tensor: Tensor) -> Tag | None:
+        # Parameters are found by their ids: a tag on them would stay there when the run is over.
         tag = self._state.get(id(tensor)) or getattr(tensor, "_probe_tag", None)
         # A tensor that the model keeps from an earlier run carries that run's tag.
         return tag if tag is not None and tag.run in (self, None) else None
@@ -203,6 +224,8 @@ def attach(tensor: Tensor, tag: Tag) -> None:
 
 def state_groups(model: nn.Module) -> list[tuple[str, ...]]:
     """Return the names of all parameters and buffers, those that are one tensor together.
+
+    To freeze one name of a tied weight and to train the other would move the frozen value.
 
     >>> tied = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2))
     >>> tied[1].weight = tied[0].weight
@@ -229,7 +252,13 @@ def watched(call: Call) -> tuple[Any, list[int]]:
 
 
 def alias(tensor: Tensor, others: list[Tensor]) -> int | None:
-    """Return the number of the first of the others that shares its memory with the tensor."""
+    """Return the number of the first of the others that shares its memory with the tensor.
+
+    >>> import torch
+    >>> x = torch.ones(2, 3)
+    >>> alias(x.view(6), [torch.ones(6), x]), alias(x + 1, [x])
+    (1, None)
+    """
     address = _address(tensor)
     return next((at for at, other in enumerate(others) if _address(other) == address), None)
 

@@ -47,7 +47,9 @@ _SIZED_BY_DATA = words("nonzero masked_select unique unique_consecutive repeat_i
 def plan_cut(feature: Feature, model: nn.Module, barred: Collection[Name]) -> CutPlan:
     """Plan how `model`, in the modes in which it is trained, runs behind the feature.
 
-    barred: values that must not be kept. Raises Failed if there are no others that would do.
+    feature: of a trace of the same model; model: a copy of it, see `PartlyEval`; barred: values
+    that must not be kept. Raises Failed if there are no others that would do, or if training would
+    move what is frozen.
     """
     trace = feature.trace
     rows, fewer = (trace.sample[:n] for n in trace.sizes)
@@ -59,6 +61,7 @@ def plan_cut(feature: Feature, model: nn.Module, barred: Collection[Name]) -> Cu
         raise Failed("its value is computed in another way in training mode")
     _check_writes(feature, large)
     _check_sizes(feature)
+    # A placeholder needs a shape also for values that only one of the two modes computes.
     seen, others = {**trace.large.metadata, **large.metadata}, trace.small.metadata
     if not large.metadata.keys() <= others.keys():
         # What is only computed in training mode has not been seen for fewer examples.
@@ -103,6 +106,7 @@ def _steady(trace: Trace, seen: Pass) -> frozenset[int]:
     """
     calls = set()
     for number, step in seen.steps.items():
+        # A call has the same number in both modes, as only its tensors count, but not its settings.
         other = trace.large.steps.get(number)
         alike = other is not None and other.settings == step.settings
         tensors_alone = not any(sign.isdigit() for sign in step.settings)

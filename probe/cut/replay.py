@@ -113,12 +113,14 @@ class Replay(PartlyEval):
         values = {name: shapes[name].from_rows(part) for name, part in kept}
         if self._plan.writes:
             values = {name: value.clone() for name, value in values.items()}
+        # Each forward pass names its values anew: it may take another path than the last one.
         run = _Replaying(self._plan, self._state_tags(), values, self._shapes_for(len(rows[0])))
         start = run.value_named(INPUT)
         with run:
             return logits_of(self.model(start), self.output)
 
     def _shapes_for(self, batch: int) -> _Shapes:
+        """Return shapes and strides of all values; those of the last batch's size are kept."""
         if batch != self._batch:
             shapes = {name: shape.at(batch) for name, shape in self._plan.shapes.items()}
             self._shapes, self._batch = shapes, batch
@@ -197,6 +199,7 @@ class _Replaying(Naming):
         self._outdated: list[Tensor] = []  # what skipped calls would have written into
 
     def perform(self, call: Call) -> Any:
+        """Serve, skip or run a call, as the plan says."""
         # A call that reads anything live has no number of its own, so it has no fate: it is run.
         fate = None if call.number == LIVE[0] else self._plan.fates.get(call.number)
         if fate is Fate.SKIP or fate is Fate.SERVE:
@@ -207,13 +210,9 @@ class _Replaying(Naming):
         """Return a kept value, or a placeholder for one that is not."""
         tensor = self._values.get(name)
         if tensor is None:
-            shape, strides = self._shapes[name]
+            (shape, strides), dtype = self._shapes[name], self._plan.shapes[name].seen.dtype
             tensor = Tensor._make_wrapper_subclass(
-                _Placeholder,
-                shape,
-                strides=strides,
-                dtype=self._plan.shapes[name].seen.dtype,
-                device=self._device,
+                _Placeholder, shape, strides=strides, dtype=dtype, device=self._device
             )
         self.tag(tensor, name, base)
         return tensor
@@ -221,6 +220,7 @@ class _Replaying(Naming):
     def _describe(self, call: Call) -> Any:
         """Return what a call would return, without running it."""
         step = self._plan.steps[call.number]
+        # What it would have written to gets its new name, so that later readers ask for that.
         self.overwrite(call, step.overwritten)
         for at in step.overwritten:
             self._pretend_to_write(call.inputs[at], (call.number, -1 - at))
@@ -255,6 +255,7 @@ class _Replaying(Naming):
         if self._outdated and any(alias(t, self._outdated) is not None for t in real.inputs):
             raise NotKept("a value is read that was to be overwritten by one that is not kept")
         result, written = watched(real)
+        # A placeholder and the value in its place have one tag, so both know of a write.
         call.number = LIVE[0] if live else call.number
         self.overwrite(call, written)
         if not live:

@@ -94,6 +94,12 @@ def values_of(cuts: Sequence[Split], batch: Tensor) -> dict[str, Value]:
     """Return what each prefix gives for a batch (B, ...), by feature; one pass for all of them.
 
     The cuts must come from one call of `split_each`; those that are not cached hand on the batch.
+    Each value is a tensor (B, ...) or a tuple of them.
+
+    >>> model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
+    >>> cuts = split_each(model, ["0", "1"], torch.randn(5, 4))
+    >>> {name: tuple(value.shape) for name, value in values_of(cuts, torch.randn(7, 4)).items()}
+    {'0': (7, 3), '1': (7, 3)}
     """
     prefixes = [cut.prefix for cut in cuts if isinstance(cut.prefix, Prefix)]
     wanted = {name for prefix in prefixes for name in prefix.plan.kept}
@@ -105,7 +111,10 @@ def values_of(cuts: Sequence[Split], batch: Tensor) -> dict[str, Value]:
 
 
 def _cut(feature: Feature) -> Split:
-    """Serve what is frozen from a cache if that passes all checks; else hold it fixed."""
+    """Serve what is frozen from a cache if that passes all checks; else hold it fixed.
+
+    Raises InputError if it can neither be served nor held fixed.
+    """
     if feature.random:
         raise InputError(
             f"cannot cut at {feature.name!r}: its value is drawn at random in eval mode too, so "
@@ -148,6 +157,7 @@ def _whole(feature: Feature) -> PartlyEval:
 
 
 def _split(feature: Feature, prefix: nn.Module, tail: nn.Module, slow: str = "") -> Split:
+    """Put a cut's parts together."""
     kept = frozenset(f"model.{name}" for name in feature.frozen | feature.eval_buffers)
     return Split(
         feature=feature.name,
@@ -174,6 +184,7 @@ def chain_tail(feature: Feature, model: nn.Module, plan: CutPlan) -> nn.Sequenti
     shape = plan.shapes[kept]
     visits = {visit.module: visit.names for visit in feature.trace.large.visits}
     links = list(_links(model, ""))
+    # The last of them: a link such as Identity gives the very value that it is given.
     ends = [at for at, (name, _) in enumerate(links) if visits.get(name) == (kept,)]
     if not ends or shape.dim != 0 or shape.per[0] != 1:
         return None

@@ -106,7 +106,10 @@ class Pass:
     metadata: dict[Name, TensorMetadata]
 
     def upstream(self, names: Iterable[Name]) -> frozenset[int]:
-        """Return the numbers of all calls that the named values depend on."""
+        """Return the numbers of all calls that the named values depend on.
+
+        Those of the input, of parameters and of buffers are among them, as the ends of all ways.
+        """
         found: set[int] = set()
         waiting = [name[0] for name in names]
         while waiting:
@@ -161,7 +164,7 @@ def trace(model: nn.Module, sample: Tensor, output: Output) -> Trace:
             )
     own = copied(model).requires_grad_(True).eval()
     names = Names()
-    # Of the user's model: parameters that share memory are copied apart.
+    # Of the user's model: in a copy, parameters that share memory no longer do.
     state = {names.call("state", group): group for group in state_groups(model)}
     sizes = (min(_LARGE, len(sample)), _SMALL)
     large, small = (follow(own, names, state, sample[:n], output) for n in sizes)
@@ -172,7 +175,9 @@ def trace(model: nn.Module, sample: Tensor, output: Output) -> Trace:
 def follow(model: nn.Module, names: Names, state: State, sample: Tensor, output: Output) -> Pass:
     """Run `model` on `sample` (B, ...) as it is, in its own modes; return what it computed.
 
-    Buffers and generators are left as they were.
+    names: of the calls met before; state: which "calls" stand for the model's parameters and
+    buffers; output: where in what it returns the logits are. Buffers and generators are left as
+    they were.
     """
     run = _Tracing(names, state_tags(model, state))
     sample = sample.clone()
@@ -185,7 +190,10 @@ def follow(model: nn.Module, names: Names, state: State, sample: Tensor, output:
 
 
 def state_tags(model: nn.Module, state: State) -> dict[int, Tag]:
-    """Return the tags of all parameters and buffers of a model, by the tensors' ids."""
+    """Return the tags of all parameters and buffers of a model, by the tensors' ids.
+
+    They belong to no run: a parameter has one name for ever.
+    """
     own = named_state(model)
     tags = [(names, Tag(None, (number, 0), [])) for number, names in state.items()]
     return {id(own[name]): tag for names, tag in tags for name in names}
@@ -215,11 +223,13 @@ class _Tracing(Naming):
                     f"shape {tuple(tensor.shape)} that is not among the model's own: register the "
                     f"module that it belongs to (no plain list, closure or global variable)"
                 )
+        # A call draws at random if torch's generators are not where they were.
         before = global_states()
         returned = super().perform(call)
         leaves, tree = tree_flatten(returned)
         indexes = iter(range(len(leaves)))
         described = tuple(_leaf(leaf, call.inputs, indexes) for leaf in leaves)
+        # What was written into has the name of this call now.
         now = [self.name_of(tensor) for tensor in call.inputs]
         written = tuple(at for at, name in enumerate(now) if name == (call.number, -1 - at))
         new = [leaf[1] for leaf in described if leaf[0] == "new"]

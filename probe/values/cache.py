@@ -93,9 +93,7 @@ class CachedRows:
     def __getitem__(self, indices: Tensor) -> Value:
         """Return the values of the examples at `indices` (B,), each tensor (B, ...)."""
         gathered = (
-            rows.gather(indices.cpu()).to(self._device)
-            if isinstance(rows, MappedRows)
-            else rows.index_select(0, indices)
+            rows.gather(indices) if isinstance(rows, MappedRows) else rows.index_select(0, indices)
             for rows in self._rows
         )
         return self._layout.value(list(gathered))

@@ -32,12 +32,12 @@ class MappedRows:
         self.rows: Tensor = torch.frombuffer(self._map, dtype=dtype).view(n, width)
 
     def gather(self, indices: Tensor) -> Tensor:
-        """Return the rows at `indices` (B,) in memory of their own."""
+        """Return the rows (B, D) at `indices` (B,), in memory of their own, on the same device."""
         out = self.rows.new_empty((len(indices), self.rows.shape[1]))
-        for part, some in zip(out.split(_PIECE), indices.split(_PIECE), strict=True):
+        for part, some in zip(out.split(_PIECE), indices.cpu().split(_PIECE), strict=True):
             torch.index_select(self.rows, 0, some, out=part)
             self.let_go()
-        return out
+        return out.to(indices.device)
 
     def let_go(self) -> None:
         """Stop counting what was read and written as this process's; nothing is lost."""

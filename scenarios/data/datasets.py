@@ -1,4 +1,10 @@
-"""Data sets by name: bundled with scikit-learn, in files of a data folder, or feature files."""
+"""Data sets by name: bundled with scikit-learn, in files of a data folder, or feature files.
+
+`load` is the way to all of them. A data set is whole in memory, already cut into training and test
+data, as float32 inputs and int64 labels; how it becomes tasks is in `scenarios.streams`. The data
+folder, given by `--data` or the variable PROBE_DATA, is laid out as torchvision does it, so one
+that torchvision has filled serves as it is. Nothing is downloaded unless asked for.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +32,9 @@ class Dataset:
     """A classification data set: inputs (N, ...) float32, labels (N,) 0..K-1.
 
     Inputs are images (N, C, H, W) or vectors (N, D); those of all data sets known by name are in
-    [0, 1], those of a feature file as they are there. classes: K. Raises InputError for labels
-    outside the K classes, and for NaN or Inf.
+    [0, 1], those of a feature file as they are there. name: what tables call it; classes: K; train,
+    test: of different sizes N. Raises InputError for labels outside the K classes, and for NaN or
+    Inf.
     """
 
     name: str
@@ -42,7 +49,11 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Location:
-    """Where data sets lie: `folder` as torchvision lays it out, or None; and whether to fetch."""
+    """Where data sets lie.
+
+    folder: as torchvision lays it out, or None, which is enough for bundled data; download: whether
+    torchvision may fetch what is missing.
+    """
 
     folder: Path | None = None
     download: bool = False
@@ -74,13 +85,18 @@ def load(name: str, location: Location | None = None) -> Dataset:
 def held_out(data: Dataset, count: int) -> Dataset:
     """Return the data with the last `count` training examples of each class for testing.
 
-    The test data are left out: settings are chosen without them. Raises InputError for a count
-    below 1, and for a class that would have none left to train on.
+    The test data are left out: settings are chosen without them. Examples keep their order. Raises
+    InputError for a count below 1, and for a class that would have none left to train on.
+
+    >>> digits = load("digits")
+    >>> len(held_out(digits, 5).test), len(held_out(digits, 5).train) == len(digits.train) - 50
+    (50, True)
     """
     if count < 1:
         raise InputError(f"hold out 1 or more training examples per class, not {count}")
     train, test = [], []
     for label in range(data.classes):
+        # In ascending order, so that the last ones are the same every time.
         own = (data.train.y == label).nonzero().squeeze(1)
         if len(own) <= count:
             raise InputError(
@@ -137,8 +153,8 @@ def _breast_cancer(_: Location) -> Dataset:
     """569 tumours: vectors (N, 30) in [0, 1]; malignant is class 0, benign 1.
 
     The Wisconsin diagnostic data: measurements of cell nuclei. Each feature is scaled by its range
-    in the training data, test values beyond which are cut off. A fixed 80/20 split, stratified by
-    class.
+    in the training data, test values beyond which are cut off, as inputs are to be in [0, 1]. A
+    fixed 80/20 split, stratified by class.
     """
     from sklearn.datasets import load_breast_cancer
     from sklearn.preprocessing import MinMaxScaler
@@ -151,6 +167,7 @@ def _breast_cancer(_: Location) -> Dataset:
 
 
 def _split(x: Array, y: Array) -> list[Array]:
+    """Return x and y as training x, test x, training y, test y: the same 80/20 split every time."""
     from sklearn.model_selection import train_test_split
 
     split = train_test_split(x, y, test_size=0.2, stratify=y, random_state=0)
@@ -158,11 +175,13 @@ def _split(x: Array, y: Array) -> list[Array]:
 
 
 def _examples(x: Any, y: Any) -> Examples:
+    """Return inputs as float32 and labels as int64."""
     inputs = np.ascontiguousarray(x, dtype=np.float32)
     return Examples(torch.from_numpy(inputs), torch.as_tensor(y, dtype=torch.int64))
 
 
 def _spoken_digits(location: Location) -> Dataset:
+    """3,000 recordings of the digits as images (N, 1, 24, 24), see `scenarios.data.speech`."""
     # Imported here: scipy.signal costs a second, and other data do not need it.
     from scenarios.data.speech import spoken_digits
 
@@ -176,11 +195,13 @@ def _spoken_digits(location: Location) -> Dataset:
 
 
 def _image_set(name: str, location: Location) -> Dataset:
+    """An image set as it was published, see `scenarios.data.image_sets`."""
     halves = read_image_set(name, location.folder, location.download)
     return Dataset(name=name, classes=IMAGE_SETS[name].classes, **halves)
 
 
 def _feature_file(name: str, location: Location) -> Dataset:
+    """A user's own data, see `scenarios.data.feature_files`."""
     path = find(name, location.folder)
     found = read_features(path)
     classes = len(found.class_names)
@@ -198,4 +219,4 @@ LOADERS: dict[str, Callable[[Location], Dataset]] = {
     "spoken_digits": _spoken_digits,
     **{name: partial(_image_set, name) for name in IMAGE_SETS},
 }
-"""All data sets that are known by name."""
+"""All data sets that are known by name, each with what loads it from a location."""

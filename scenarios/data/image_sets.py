@@ -1,6 +1,10 @@
 """Published image sets: MNIST, SVHN, CIFAR, from files as torchvision lays them out in a folder.
 
-torchvision downloads what is missing, if asked to. It is imported in functions: it takes seconds.
+torchvision knows where each set is published and what its checksums are, and downloads what is
+missing, if asked to. What it would unpickle is read by `scenarios.data.image_files` instead. Images
+are divided by 255 and not normalized any further; labels are those published.
+
+torchvision is imported in functions: it takes seconds.
 """
 
 from __future__ import annotations
@@ -39,12 +43,15 @@ class ImageSet:
     def read(self, folder: Path, half: str) -> tuple[Array, Any]:
         """Return images of bytes, (N, H, W) or (N, 3, H, W), and N labels of a half.
 
-        Raises whatever it likes for a damaged file.
+        half: `train` or `test`. Raises whatever it likes for a damaged file.
         """
         raise NotImplementedError
 
     def fetch(self, folder: Path) -> None:
-        """Have torchvision download what is missing or damaged of both halves."""
+        """Have torchvision download what is missing or damaged of both halves.
+
+        Raises whatever torchvision does if that fails.
+        """
         self.their_class(str(folder), download=True)
 
     @property
@@ -69,7 +76,10 @@ class _Idx(ImageSet):
 
 
 class _Cifar(ImageSet):
-    """Images with their labels in one or more pickles, whose checksums torchvision knows."""
+    """Images with their labels in one or more pickles, whose checksums torchvision knows.
+
+    A file of another checksum is refused unread.
+    """
 
     def files(self, half: str) -> tuple[str, ...]:
         return tuple(self._checksums(half))
@@ -106,7 +116,7 @@ class _Cifar(ImageSet):
 
 
 class _Svhn(ImageSet):
-    """A file of MATLAB's for each half, read by torchvision."""
+    """A file of MATLAB's for each half, read by torchvision, which needs scipy for it."""
 
     def files(self, half: str) -> tuple[str, ...]:
         return (f"{half}_32x32.mat",)
@@ -127,13 +137,15 @@ IMAGE_SETS: dict[str, ImageSet] = {
     "cifar10": _Cifar(torchvisions="CIFAR10"),
     "cifar100": _Cifar(torchvisions="CIFAR100", classes=100),
 }
+"""All published image sets that are known, by name."""
 
 
 def read_image_set(name: str, folder: Path | None, download: bool) -> dict[str, Examples]:
     """Return both halves of one of IMAGE_SETS, `train` and `test`: images (N, C, H, W) in [0, 1].
 
-    Labels are those published, (N,). Nothing in the files is executed. Raises InputError for files
-    that are missing, incomplete or corrupt, saying which were looked for and how to get them.
+    folder: the data folder; download: whether what is missing is fetched into it. Labels are those
+    published, (N,). Nothing in the files is executed. Raises InputError for files that are missing,
+    incomplete or corrupt, saying which were looked for and how to get them.
     """
     found = IMAGE_SETS[name]
     if folder is None:
@@ -167,6 +179,7 @@ def _fetched(found: ImageSet, folder: Path) -> str:
 
 
 def _half(name: str, found: ImageSet, folder: Path, half: str) -> Examples:
+    """Return the examples of a half; raises InputError if its files are damaged."""
     try:
         images, labels = found.read(folder, half)
         if not 0 < len(images) == len(labels):
@@ -193,5 +206,6 @@ def _half(name: str, found: ImageSet, folder: Path, half: str) -> Examples:
 
 
 def _reason(error: Exception) -> str:
+    """Return the first sentence of an error, without torchvision's advice to download."""
     said = str(error).partition("\n")[0].partition(". You can use")[0]
     return said or type(error).__name__

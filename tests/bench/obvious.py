@@ -16,7 +16,7 @@ from torch import nn
 from probe.examples import Examples
 from probe.seeding import stream
 from probe.training.loop import Recipe
-from tests.reference import fresh
+from tests.laws.reference import fresh
 
 
 def sweep(

@@ -16,7 +16,7 @@ from torch.nn.utils import parameters_to_vector
 from probe.examples import Examples
 from probe.training.loop import Recipe
 from scenarios.learners.penalties.quadratic import PenalizedSettings
-from tests.reference import Shuffled
+from tests.laws.reference import Shuffled
 
 
 def weights(model: nn.Module) -> Tensor:

@@ -57,9 +57,9 @@ def compare(
     ours = Ours(copy.deepcopy(start), recipe, settings, scenario, seed)
     theirs = Avalanche(copy.deepcopy(start), recipe, added, same_batches(scenario, seed), seed)
     differences = []
-    for place in range(len(scenario.tasks)):
-        ours.learn(place)
-        theirs.learn(place)
+    for position in range(len(scenario.tasks)):
+        ours.learn(position)
+        theirs.learn(position)
         differences.append(_largest(ours.model, theirs.model))
     return differences, _largest(ours.model, start)
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+from collections import OrderedDict
+from functools import cache
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -22,24 +25,30 @@ from probe.training.fresh_weights import initialize
 from probe.training.loop import fit
 from scenarios.data.datasets import load
 from scenarios.networks import ARCHITECTURES, reduced_resnet18
-from tests import reference
+from tests.laws import reference
+from tests.laws.zoo.written import Written
 
 TASKS = [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
 RECIPE = Recipe(epochs=2, batch_size=16)
 
 
+@cache
 def digits(limit: int) -> tuple[Examples, Examples]:
     data = load("digits")
     return data.train.take(torch.arange(limit)), data.test
 
 
-def biased(name: str) -> tuple[nn.Module, Examples, Examples]:
-    """A network trained on two classes of the digits alone, as a continual learner ends up."""
-    train, test = digits(300)
+@cache
+def _biased(name: str) -> nn.Module:
     model = ARCHITECTURES[name].build((1, 8, 8), 10)
     initialize(model, "murata", stream(0, "init"))
-    fit(model, train.of_classes([8, 9]), RECIPE, stream(0))
-    return model, train, test
+    fit(model, digits(300)[0].of_classes([8, 9]), RECIPE, stream(0))
+    return model
+
+
+def biased(name: str) -> tuple[nn.Module, Examples, Examples]:
+    """A network trained on two classes of the digits alone, as a continual learner ends up."""
+    return copy.deepcopy(_biased(name)), *digits(300)
 
 
 @pytest.mark.parametrize("name", ["cnn3", "mlp"])
@@ -107,25 +116,54 @@ def test_a_feature_s_result_does_not_depend_on_the_others() -> None:
     assert alone.counts["conv2"] == among.counts["conv2"]
 
 
-def test_the_slow_way_gives_what_the_fast_way_gives() -> None:
+def test_a_replay_gives_what_a_chain_gives() -> None:
     """The same network, once as a chain that is cut and once hidden in a module that is not."""
-
-    class Wrapped(nn.Module):
-        def __init__(self, net: nn.Module) -> None:
-            super().__init__()
-            self.net = net
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return self.net(x)
-
     model, train, test = biased("cnn3")
     features = ["net.conv1", "net.conv3"]
-    chain = nn.Sequential()
-    chain.add_module("net", model)
-    fast = partial_retrain(chain, features, train, test, TASKS, RECIPE)
-    slow = partial_retrain(Wrapped(model), features, train, test, TASKS, RECIPE)
+    chain = nn.Sequential(OrderedDict(net=model))
+    wrapped = Written(lambda m, x: m.net(x), {"net": lambda: model})
+    fast, slow = (
+        partial_retrain(each, features, train, test, TASKS, RECIPE) for each in (chain, wrapped)
+    )
     for feature, counts in slow.counts.items():
         assert np.abs(counts.table - fast.counts[feature].table).sum() <= 2
+
+
+def test_a_caller_without_gradients_gets_the_same() -> None:
+    model, train, test = biased("mlp")
+    with torch.no_grad():
+        inside = partial_retrain(model, ["hidden1"], train, test, TASKS, RECIPE)
+    outside = partial_retrain(model, ["hidden1"], train, test, TASKS, RECIPE)
+    assert inside.counts == outside.counts
+
+
+def test_the_users_data_are_not_written_to() -> None:
+    model = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 3))
+    x = torch.randn(60, 6, generator=stream(0))
+    before, data = x.clone(), Examples(x, torch.arange(60) % 3)
+    partial_retrain(model, ["0", "2"], data, data, [[0, 1], [2]], Recipe(epochs=1))
+    assert torch.equal(x, before)
+
+
+class Watched(nn.Linear):
+    """Notes in which mode each batch was seen."""
+
+    seen: ClassVar[list[tuple[int, bool]]] = []
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.seen.append((len(x), self.training))
+        return super().forward(x)
+
+
+def test_the_tail_is_trained_in_train_mode_and_evaluated_in_eval_mode() -> None:
+    model = nn.Sequential(nn.Linear(6, 6), nn.ReLU(), Watched(6, 3))
+    data = Examples(torch.randn(193, 6, generator=stream(0)), torch.arange(193) % 3)
+    train, test = data.take(torch.arange(123)), data.take(torch.arange(123, 193))
+    Watched.seen.clear()
+    partial_retrain(model, ["1"], train, test, [[0, 1], [2]], Recipe(epochs=1, batch_size=41))
+    assert Watched.seen.count((41, True)) == 3
+    # Up to 64 examples serve to check the cut.
+    assert {training for n, training in Watched.seen if n > 64} == {False}
 
 
 def test_cut_zero_would_be_offline_training() -> None:

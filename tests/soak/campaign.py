@@ -9,14 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scenarios.commands.flags import RunFlags
-from scenarios.study.source import check_study, read_study
-from tests.scenarios.execution.quick import identity_of, tables, toml
+from scenarios.options import RunOptions
+from tests.scenarios.execution.helpers import TINY, tables
 from tests.soak.kinds import KINDS, Place, Start, finish
 from tests.soak.laws import Broken, Witness
 
-Way = tuple[Start, RunFlags]
+Way = tuple[Start, RunOptions]
 """How the study is started: typed or forked, and with which flags."""
+
+# Long enough that a kill hits every part of it.
+_EPOCHS = ("epochs = 1", "epochs = 20")
 
 
 @dataclass
@@ -44,15 +46,13 @@ class Campaign:
         self._folder = folder
         self._seed = seed
         self._study = folder / "study.toml"
-        self._study.write_text(toml(epochs=2, retraining=6), encoding="utf-8")
-        study = check_study(read_study(str(self._study)), "study.toml")
-        self._identity = identity_of(study)
+        self._study.write_text(TINY.read_text().replace(*_EPOCHS), encoding="utf-8")
         self._tables: dict[str, bytes] = {}
         self._lengths: dict[tuple[str, str | None], float] = {}
-        for by, flags in ways:
+        for by, options in ways:
             # The first is slowed down by what is read for the first time.
-            self._lengths[by.__name__, flags.executor] = min(
-                self._undisturbed(by, flags, number) for number in range(2)
+            self._lengths[by.__name__, options.executor] = min(
+                self._undisturbed(by, options, number) for number in range(2)
             )
 
     def lengths_shown(self) -> str:
@@ -79,17 +79,17 @@ class Campaign:
 
     def witness(self, root: Path) -> Witness:
         """Return one who has not seen the run directory yet."""
-        return Witness(root, self._identity, self._tables)
+        return Witness(root, self._tables)
 
     def place(self, name: str) -> Place:
         """Return where to run the study next, with random moments of its own."""
         chance = random.Random(f"{self._seed} {name}")
         return Place(self._study, self._folder / name, chance, self._lengths)
 
-    def _undisturbed(self, by: Start, flags: RunFlags, number: int) -> float:
-        place = self.place(f"whole-{by.__name__}-{flags.executor}-{number}")
+    def _undisturbed(self, by: Start, options: RunOptions, number: int) -> float:
+        place = self.place(f"whole-{by.__name__}-{options.executor}-{number}")
         start = time.monotonic()
-        finish(place.start(flags, by))
+        finish(place.start(options, by))
         length = time.monotonic() - start
         self._tables = self._tables or tables(place.root)
         self.witness(place.root).end()

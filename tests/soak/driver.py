@@ -9,12 +9,8 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from scenarios.commands.asked import options_of, overrides_of
-
-import scenarios.commands.run
-from scenarios.commands.flags import RunFlags
-from scenarios.commands.run import run_study
-from tests.scenarios.execution.quick import workers_of
+from scenarios.options import RunOptions
+from tests.scenarios.execution.helpers import run, workers_of
 
 
 @dataclass
@@ -47,29 +43,23 @@ class Driver:
         return sorted(workers_of(self.process))
 
 
-def warm(study: Path, flags: RunFlags) -> Driver:
+def warm(study: Path, options: RunOptions) -> Driver:
     """Start the study in a fork of this process, without its figures."""
-
-    def act() -> int:
-        # They take longer than the study, and are drawn from the tables alone.
-        scenarios.commands.run.build = lambda root: []
-        return 0 if run_study(str(study), overrides_of(flags), options_of(flags)) else 1
-
     process = os.fork()
     if process == 0:
         code = 70
         try:
             _set_up(study)
-            code = act()
+            code = 0 if run(study=study, **vars(options)) else 1
         finally:
             sys.stdout.flush()
             os._exit(code)
     return Driver(process)
 
 
-def real(study: Path, flags: RunFlags) -> Driver:
+def real(study: Path, options: RunOptions) -> Driver:
     """Start the command line."""
-    given = {name: value for name, value in asdict(flags).items() if value not in (None, False)}
+    given = {name: value for name, value in asdict(options).items() if value not in (None, False)}
     words = [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
     process = os.fork()
     if process == 0:

@@ -8,18 +8,18 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from scenarios.commands.flags import RunFlags
+from scenarios.options import RunOptions
 from tests.soak.driver import Driver, real, warm
 from tests.soak.laws import Broken
 
-INLINE = RunFlags(executor="inline")
-POOL = RunFlags(executor="pool", workers=2)
+INLINE = RunOptions(executor="inline")
+POOL = RunOptions(executor="pool", workers=2)
 
-Start = Callable[[Path, RunFlags], Driver]
+Start = Callable[[Path, RunOptions], Driver]
 
 
 @dataclass(frozen=True)
@@ -31,16 +31,15 @@ class Place:
     chance: random.Random
     lengths: dict[tuple[str, str | None], float]
 
-    def start(self, flags: RunFlags, by: Start = warm) -> Driver:
-        values = {**vars(flags), "out": self.root}
-        return by(self.study, RunFlags(**values))
+    def start(self, options: RunOptions, by: Start = warm) -> Driver:
+        return by(self.study, replace(options, out=self.root))
 
-    def kill(self, kill: Callable[[], bool], flags: RunFlags, by: Start = warm) -> bool:
+    def kill(self, kill: Callable[[], bool], options: RunOptions, by: Start = warm) -> bool:
         """Kill after anything up to a bit more than the study takes; return whether that hit.
 
         How long it takes is learned on the way: a machine that has much else to do is slow.
         """
-        way = by.__name__, flags.executor
+        way = by.__name__, options.executor
         time.sleep(self.chance.uniform(0.0, 1.1 * self.lengths[way]))
         hit = kill()
         self.lengths[way] *= 1.1 if hit else 0.7
@@ -54,17 +53,17 @@ def finish(*drivers: Driver) -> None:
             raise Broken(f"a process that was not killed ended with exit code {driver.code}")
 
 
-def of_one(flags: RunFlags, by: Start, group: bool) -> Callable[[Place], Iterator[bool]]:
+def of_one(options: RunOptions, by: Start, group: bool) -> Callable[[Place], Iterator[bool]]:
     """Return a kind: three times the process, or its group, then it is left alone."""
 
     def kill(place: Place) -> Iterator[bool]:
         for _ in range(3):
-            driver = place.start(flags, by)
-            hit = place.kill(partial(driver.kill, group), flags, by)
+            driver = place.start(options, by)
+            hit = place.kill(partial(driver.kill, group), options, by)
             yield hit
             if not hit:
                 break
-        finish(place.start(flags, by))
+        finish(place.start(options, by))
 
     return kill
 
@@ -82,18 +81,18 @@ def of_workers(place: Place) -> Iterator[bool]:
     finish(driver)
 
 
-def of_several(flags: list[RunFlags]) -> Callable[[Place], Iterator[bool]]:
+def of_several(shards: list[RunOptions]) -> Callable[[Place], Iterator[bool]]:
     """Return a kind: of processes on one run directory one is killed and started again, thrice."""
 
     def kill(place: Place) -> Iterator[bool]:
-        drivers = [place.start(each) for each in flags]
+        drivers = [place.start(each) for each in shards]
         for _ in range(3):
-            victim = place.chance.randrange(len(flags))
+            victim = place.chance.randrange(len(shards))
             hit = place.kill(drivers[victim].kill, INLINE)
             yield hit
             if not hit:
                 break
-            drivers[victim] = place.start(flags[victim])
+            drivers[victim] = place.start(shards[victim])
         finish(*drivers)
 
     return kill
@@ -107,6 +106,6 @@ KINDS: dict[str, Callable[[Place], Iterator[bool]]] = {
     "parent and workers, as typed": of_one(POOL, real, group=True),
     "one of two on one directory": of_several([INLINE, INLINE]),
     "one of three shards": of_several(
-        [RunFlags(executor="inline", shard=f"{k}/3") for k in (1, 2, 3)]
+        [RunOptions(executor="inline", shard=f"{k}/3") for k in (1, 2, 3)]
     ),
 }

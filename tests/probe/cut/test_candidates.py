@@ -18,11 +18,11 @@ from probe.cut.split import split
 from probe.errors import InputError
 from probe.seeding import global_stream, stream
 from scenarios.networks import ARCHITECTURES
-from tests.zoo import ZOO, specimen
-from tests.zoo_cuts.net import Net
-from tests.zoo_cuts.written import written
+from tests.laws.zoo.net import Net
+from tests.laws.zoo.specimens import SPECIMENS, specimen
+from tests.laws.zoo.written import written
 
-SMALL = [name for name in ZOO if name != "reduced_resnet18"]
+SMALL = [name for name in SPECIMENS if name != "reduced_resnet18"]
 
 
 def runs(model: nn.Module, x: Tensor) -> tuple[list[tuple[str, Tensor]], Tensor]:
@@ -170,7 +170,7 @@ def test_of_many_features_every_nth_is_suggested_up_to_the_output(depth: int, st
 
 
 def test_a_skip_across_the_cut_is_cached_too_and_no_good_feature() -> None:
-    @written((6,), "a b d c", {"a": (6, 4), "b": (4, 5), "d": (5, 2), "c": (6, 3)})
+    @written("a b d c", {"a": (6, 4), "b": (4, 5), "d": (5, 2), "c": (6, 3)})
     def skips(m: Any, x: Tensor) -> Tensor:
         first = m.a(x)
         return m.c(torch.cat([first, m.d(m.b(first))], 1))
@@ -189,12 +189,12 @@ def test_before_any_parameter_nothing_is_cached_but_the_input() -> None:
 
 
 def test_what_mixes_examples_is_run_the_slow_way() -> None:
-    @written((6,), "a b", {"a": (6, 5), "b": (5, 3)})
+    @written("a b", {"a": (6, 5), "b": (5, 3)})
     def mixes(m: Any, x: Tensor) -> Tensor:
         y = m.a(x)
         return m.b(y - y.mean(0))
 
-    @written((6,), "a b", {"a": (6, 5), "b": (5, 3)})
+    @written("a b", {"a": (6, 5), "b": (5, 3)})
     def keeps(m: Any, x: Tensor) -> Tensor:
         y = m.a(x)
         return m.b(y - y.mean(1, keepdim=True))
@@ -206,7 +206,7 @@ def test_what_mixes_examples_is_run_the_slow_way() -> None:
 
 
 def test_what_is_random_or_depends_on_no_input_is_left_out() -> None:
-    @written((6,), "a c", {"a": (6, 4), "table": nn.Identity, "noisy": nn.Identity, "c": (4, 3)})
+    @written("a c", {"a": (6, 4), "table": nn.Identity, "noisy": nn.Identity, "c": (4, 3)})
     def draws(m: Any, x: Tensor) -> Tensor:
         return m.noisy(torch.rand_like(m.a(x))) + 0 * m.table(m.c.bias).sum() + 0
 
@@ -214,7 +214,7 @@ def test_what_is_random_or_depends_on_no_input_is_left_out() -> None:
 
 
 def test_only_what_the_logits_depend_on_is_left() -> None:
-    @written((6,), "a b", {"a": (6, 4), "b": (4, 3), "aside": (4, 7)}, output="logits")
+    @written("a b", {"a": (6, 4), "b": (4, 3), "aside": (4, 7)}, output="logits")
     def answers(m: Any, x: Tensor) -> dict[str, Tensor]:
         y = m.a(x)
         return {"aside": m.aside(y), "logits": m.b(y)}
@@ -251,8 +251,8 @@ def test_two_examples_do_not_show_what_grows() -> None:
 
 
 def test_the_model_is_left_as_it_was() -> None:
-    model, x, _ = specimen("drops")
-    model.get_submodule("second").eval()
+    model, x, _ = specimen("nested")
+    model.get_submodule("1").eval()
     modes = [module.training for module in model.modules()]
     state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     before = torch.get_rng_state()

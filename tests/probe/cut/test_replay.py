@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -14,22 +15,20 @@ from probe.cut import split as splitting
 from probe.cut.split import Split, split, split_each, values_of
 from probe.errors import InputError
 from probe.seeding import stream
-from scenarios.networks import build_network
+from tests.laws.zoo.hostile import HOSTILE
+from tests.laws.zoo.specimens import specimen
+from tests.laws.zoo.written import Written, written
+
+HEAD = {"a": (6, 6), "head": (6, 3)}
 
 
 def rows(n: int, *shape: int) -> Tensor:
     return torch.randn(n, *shape, generator=stream(0, "replay", n))
 
 
-def built(build: Callable[[], nn.Module]) -> nn.Module:
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        return build()
-
-
-def flops(part: Callable[[Tensor], Tensor], x: object) -> int:
+def flops(part: Callable[[Any], Tensor], x: object) -> int:
     with FlopCounterMode(display=False) as counter, torch.no_grad():
-        part(x)  # type: ignore[arg-type]
+        part(x)
     return int(counter.get_total_flops())
 
 
@@ -44,8 +43,8 @@ def test_the_tail_computes_what_is_behind_and_no_more(
 ) -> None:
     """Mul-adds of the prefix and of the tail sum to those of the model, for a replayed tail too."""
     monkeypatch.setattr(splitting, "chain_tail", lambda *a: None)
-    model, x = build_network("reduced_resnet18", (3, 32, 32), 4).eval(), rows(4, 3, 32, 32)
-    cut = split(model, feature, x)
+    model, x, _ = specimen("reduced_resnet18", 4)
+    cut = split(model.eval(), feature, x)
     behind = flops(cut.tail.eval(), cut.prefix(x))
     frozen = [name.removesuffix(".weight") for name in cut.frozen if name.endswith("weight")]
     before = sum(flops_of_module(model, name, x) for name in frozen)
@@ -63,16 +62,16 @@ def flops_of_module(model: nn.Module, name: str, x: Tensor) -> int:
 
 
 def test_a_replayed_tail_trains_as_the_links_of_a_chain(monkeypatch: pytest.MonkeyPatch) -> None:
-    x = rows(8, 1, 28, 28)
+    model, x, y = specimen("cnn3", 8)
     losses = []
     for plain in (True, False):
         if not plain:
             monkeypatch.setattr(splitting, "chain_tail", lambda *a: None)
-        cut = split(built(lambda: build_network("cnn3", (1, 28, 28), 4)), "conv1", x)
+        cut = split(model, "conv1", x)
         assert isinstance(cut.tail, nn.Sequential) == plain
         optimizer = torch.optim.SGD([p for p in cut.tail.parameters() if p.requires_grad], lr=0.1)
         for _ in range(5):
-            loss = functional.cross_entropy(cut.tail.train()(cut.prefix(x)), torch.arange(8) % 4)
+            loss = functional.cross_entropy(cut.tail.train()(cut.prefix(x)), y)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -80,28 +79,21 @@ def test_a_replayed_tail_trains_as_the_links_of_a_chain(monkeypatch: pytest.Monk
     assert losses[:5] == losses[5:]
 
 
-class LayerDrop(nn.Module):
-    """Skips layers by chance, behind the feature, as a Python `if`."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.second, self.third = (nn.Linear(6, 6) for _ in range(3))
-        self.head = nn.Linear(6, 3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        skip = torch.tanh(x)
-        x = torch.relu(self.first(x))
-        for layer in (self.second, self.third):
-            if not self.training or float(torch.rand(())) < 0.5:
-                x = x + torch.relu(layer(x)) + skip
-        return self.head(x)
+@written(also={"d": (6, 6)})
+def drops_layers(m: Any, x: Tensor) -> Tensor:
+    """Skips two layers behind the feature by chance, as a Python `if`."""
+    skip, x = torch.tanh(x), torch.relu(m.a(x))
+    for layer in (m.b, m.d):
+        if not m.training or float(torch.rand(())) < 0.5:
+            x = x + torch.relu(layer(x)) + skip
+    return m.c(x)
 
 
 def test_chance_in_the_tail_takes_all_its_paths() -> None:
-    model, x = built(LayerDrop).eval(), rows(8, 6)
-    cut = split(model, "first", x)
+    model, x, others = drops_layers.made()
+    cut = split(model, "a", x)
     assert cut.cached
-    assert is_model(cut, model, rows(5, 6))
+    assert is_model(cut, model, others)
     kept = cut.prefix(x)
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -109,77 +101,48 @@ def test_chance_in_the_tail_takes_all_its_paths() -> None:
     assert len(seen) == 4
 
 
-class ByShape(nn.Module):
+def by_shape(m: Any, x: Tensor) -> Tensor:
     """Another path for larger batches, and for larger images."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv, self.mark, self.head = (
-            nn.Conv2d(1, 2, 3, padding=1),
-            nn.Identity(),
-            nn.Linear(2, 3),
-        )
-
-    def forward(self, x: Tensor) -> Tensor:
-        b, _, h, w = x.shape
-        x = self.mark(torch.relu(self.conv(x)))
-        x = x.view(b, 2, h * w)
-        if b > 6:
-            x = x * 2
-        return self.head(x.mean(2) if h > 4 else x.amax(2))
+    b, _, h, w = x.shape
+    x = m.mark(torch.relu(m.conv(x))).view(b, 2, h * w)
+    x = x * 2 if b > 6 else x
+    return m.head(x.mean(2) if h > 4 else x.amax(2))
 
 
 @pytest.mark.parametrize("side", [4, 8])
 def test_control_flow_that_follows_the_shape_follows_it(side: int) -> None:
-    model = built(ByShape).eval()
-    cut = split(model, "mark", rows(12, 1, side, side))
+    layers = {"conv": lambda: nn.Conv2d(1, 2, 3, padding=1), "mark": nn.Identity, "head": (2, 3)}
+    model, x, _ = written("mark", layers, shape=(1, side, side))(by_shape).made()
+    cut = split(model, "mark", x)
     assert cut.cached
     assert all(is_model(cut, model, rows(n, 1, side, side)) for n in (1, 5, 9, 30))
 
 
-class Sequence(nn.Module):
-    """Time first: the examples lie along the second dimension between the layers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.second = nn.LSTM(3, 4), nn.GRU(4, 4)
-        self.head = nn.Linear(4, 3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x, (h, _) = self.first(x.transpose(0, 1))
-        x, _ = self.second(x, h)
-        return self.head(x[-1])
-
-
 def test_the_examples_may_lie_along_any_dimension() -> None:
-    model, x = built(Sequence).eval(), rows(6, 5, 3)
+    """Time first: they lie along the second dimension between the layers."""
+    layers = {"first": lambda: nn.LSTM(3, 4), "second": lambda: nn.GRU(4, 4), "head": (4, 3)}
+
+    @written("first", layers, shape=(5, 3))
+    def time_first(m: Any, x: Tensor) -> Tensor:
+        x, (h, _) = m.first(x.transpose(0, 1))
+        return m.head(m.second(x, h)[0][-1])
+
+    model, x, others = time_first.made()
     cut = split(model, "first", x)
     assert cut.cached
     value = cut.prefix(x)
     assert isinstance(value, tuple)
-    assert {tuple(part.shape) for part in value} == {(6, 5, 4), (6, 1, 4)}
-    assert is_model(cut, model, rows(9, 5, 3))
-
-
-class SharedDropout(nn.Module):
-    """One dropout module on both sides of the cut."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.second, self.head = nn.Linear(6, 6), nn.Linear(6, 6), nn.Linear(6, 3)
-        self.drop = nn.Dropout(0.5)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.head(self.drop(self.second(self.drop(self.first(x)))))
+    assert {tuple(part.shape) for part in value} == {(8, 5, 4), (8, 1, 4)}
+    assert is_model(cut, model, others)
 
 
 def test_one_dropout_on_both_sides_is_off_before_and_live_behind() -> None:
-    model, x = built(SharedDropout).eval(), rows(8, 6)
-    cut = split(model, "second", x)
-    assert torch.equal(cut.prefix(x), model.second(model.first(x)))
+    model, x, _ = HOSTILE["one_dropout_on_both_sides"].made()
+    cut = split(model, "b", x)
     first, again = (cut.tail.train()(cut.prefix(x)) for _ in range(2))
     assert not torch.equal(first, again)
     assert is_model(cut, model, x)
+    assert torch.equal(cut.prefix(x), torch.relu(model.b(model.a(x))))
 
 
 def test_the_input_is_kept_as_it_is() -> None:
@@ -192,99 +155,68 @@ def test_the_input_is_kept_as_it_is() -> None:
 
 
 def test_one_pass_gives_what_each_prefix_gives() -> None:
-    model, x = build_network("reduced_resnet18", (3, 32, 32), 4).eval(), rows(5, 3, 32, 32)
+    model, x, _ = specimen("reduced_resnet18", 5)
     features = ["stem", "layer1.0.bn1", "layer2", "layer3.1.conv2", "output"]
-    cuts = split_each(model, features, x)
-    runs = []
-    hook = (
-        cuts[0].prefix.get_submodule("model").register_forward_pre_hook(lambda *_: runs.append(1))
-    )
-    together = values_of(cuts, x)
+    cuts = split_each(model.eval(), features, x)
+    runs: list[int] = []
+    inner = cuts[0].prefix.get_submodule("model")
+    with inner.register_forward_pre_hook(lambda *_: runs.append(1)):
+        together = values_of(cuts, x)
     assert len(runs) == 1
-    hook.remove()
     for cut in cuts:
         alone, same = cut.prefix(x), together[cut.feature]
         pairs = [(alone, same)] if isinstance(alone, Tensor) else zip(alone, same, strict=True)
         assert all(torch.equal(a, b) for a, b in pairs)
 
 
-class Gate(nn.Module):
-    """What is done to a frozen value is decided by a number that training moves."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.gate, self.head = nn.Linear(6, 6), nn.Linear(6, 1), nn.Linear(6, 3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = torch.relu(self.first(x))
-        opens = float(self.gate(x).detach().mean()) > 0
-        return self.head(x.square().cumsum(1) if opens else x.exp())
-
-
 def test_a_number_from_the_tail_may_change_what_is_done_to_frozen_values() -> None:
-    model, x = built(Gate).eval(), rows(8, 6)
-    cut = split(model, "first", x)
+    @written("a", {**HEAD, "gate": (6, 1)})
+    def gated(m: Any, x: Tensor) -> Tensor:
+        x = torch.relu(m.a(x))
+        opens = float(m.gate(x).detach().mean()) > 0
+        return m.head(x.square().cumsum(1) if opens else x.exp())
+
+    model, x, _ = gated.made()
+    cut = split(model, "a", x)
     assert cut.cached
-    kept = cut.prefix(x)
     for bias in (-9.0, 9.0):
         for part in (model, cut.tail.get_submodule("model")):
             part.get_parameter("gate.bias").data.fill_(bias)
-        with torch.no_grad():
-            assert torch.equal(cut.tail.eval()(kept), model(x))
-
-
-class TakesAnotherPath(nn.Module):
-    """After some time, reads what it never read before."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.second, self.head = nn.Linear(6, 6), nn.Linear(6, 6), nn.Linear(6, 3)
-        self.late = False
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = torch.relu(self.first(x))
-        z = self.second(y)
-        return self.head(z + y if self.late else z)
+        assert is_model(cut, model, x)
 
 
 def test_a_tail_that_needs_what_is_not_kept_says_so() -> None:
-    x = rows(6, 6)
-    cut = split(TakesAnotherPath(), "second", x)
+    """After some time it reads what it never read before."""
+
+    @written("b")
+    def late(m: Any, x: Tensor) -> Tensor:
+        y = torch.relu(m.a(x))
+        return m.c(m.b(y) + y if getattr(m, "late", False) else m.b(y))
+
+    model, x, _ = late.made()
+    cut = split(model, "b", x)
     cut.tail.get_submodule("model").late = True  # type: ignore[assignment]
     with pytest.raises(InputError, match="takes another path"):
         cut.tail(cut.prefix(x))
 
 
 def test_a_parameter_that_is_not_the_models_own_is_refused() -> None:
-    hidden = [nn.Linear(6, 6)]
-
-    class Hides(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.head = nn.Linear(6, 3)
-
-        def forward(self, x: Tensor) -> Tensor:
-            return self.head(torch.relu(hidden[0](x)))
-
+    hidden = nn.Linear(6, 6)
+    model = Written(lambda m, x: m.head(torch.relu(hidden(x))), {"head": (6, 3)})
     with pytest.raises(InputError, match="register the module"):
-        split(Hides(), "head", rows(6, 6))
+        split(model, "head", rows(6, 6))
 
 
 @pytest.mark.parametrize("output", ["logits", 0])
 def test_the_logits_are_found_where_they_are_said_to_be(output: str | int) -> None:
-    class Returns(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.first, self.head = nn.Linear(6, 6), nn.Linear(6, 3)
+    def several(m: Any, x: Tensor) -> object:
+        hidden = torch.relu(m.a(x))
+        logits = m.head(hidden)
+        return {"logits": logits, "hidden": hidden} if output else (logits, hidden)
 
-        def forward(self, x: Tensor) -> object:
-            hidden = torch.relu(self.first(x))
-            logits = self.head(hidden)
-            return {"logits": logits, "hidden": hidden} if output else (logits, hidden)
-
-    model, x = Returns(), rows(6, 6)
-    cut = split(model, "first", x, output=output)
+    model, x = Written(several, HEAD).eval(), rows(6, 6)
+    cut = split(model, "a", x, output=output)
     with torch.no_grad():
-        assert torch.equal(cut.tail.eval()(cut.prefix(x)), model(x)[output])  # type: ignore[index]
+        assert torch.equal(cut.tail.eval()(cut.prefix(x)), model(x)[output])
     with pytest.raises(InputError, match="name the logits with output="):
-        split(model, "first", x)
+        split(model, "a", x)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 import torch
-from probe.values.inputs import Inputs
 from torch import Tensor, nn
 
 from probe.cut.split import split
@@ -15,21 +15,29 @@ from probe.errors import InputError
 from probe.examples import Rows, Value, tensors
 from probe.modules import mode
 from probe.values.allocation import Storage
-from probe.values.cache import Recomputed, Stored, fill, form_of
-from tests.zoo import CUTS, specimen
+from probe.values.cache import CachedRows, RecomputedRows, fill
+from probe.values.layout import Inputs, PrefixCall, value_layout
+from tests.laws.zoo.specimens import SPECIMENS, specimen
 
 SIZE = 16
+RESNET = "reduced_resnet18"  # of which two features will do
+CUTS = [
+    (name, feature)
+    for name, net in SPECIMENS.items()
+    for feature in (net.features if name != RESNET else ("stem", "layer3"))
+]
 
 
 def everywhere(
-    prefix: nn.Module, x: Tensor, folder: Path, storage: Storage = "fp32"
+    prefix: PrefixCall, x: Tensor, folder: Path, storage: Storage = "fp32"
 ) -> dict[str, Rows]:
     """The values of a prefix for all inputs, in every place that there is."""
     inputs = Inputs(x)
-    form = form_of(prefix, inputs, SIZE, storage)
-    stored = {"memory": Stored(form, inputs, None), "mapped": Stored(form, inputs, folder)}
+    layout = value_layout(prefix, inputs, SIZE, storage)
+    folders = {"memory": None, "mapped": folder}
+    stored = {name: CachedRows(layout, inputs, where) for name, where in folders.items()}
     fill(stored, lambda batch: {name: prefix(batch.clone()) for name in stored}, inputs, SIZE)
-    return {**stored, "recomputed": Recomputed(form, prefix, inputs, SIZE)}
+    return {**stored, "recomputed": RecomputedRows(layout, prefix, inputs, SIZE)}
 
 
 def draws(n: int) -> list[Tensor]:
@@ -58,48 +66,37 @@ def pair() -> tuple[nn.Module, Tensor]:
         return Pair().requires_grad_(False), torch.randn(40, 2, 6, 6)
 
 
-@pytest.mark.parametrize("storage", ["fp32", "bf16"])
 @pytest.mark.parametrize(("name", "feature"), CUTS)
-def test_every_place_gives_the_same_bits(
-    name: str, feature: str, storage: Storage, tmp_path: Path
-) -> None:
+def test_values_are_the_same_wherever_they_live(name: str, feature: str, tmp_path: Path) -> None:
     model, x, _ = specimen(name)
-    rows = everywhere(split(model, feature, x).prefix, x, tmp_path, storage)
-    for indices in draws(len(x)):
-        first, *others = (tensors(rows[place][indices]) for place in rows)
-        for other in others:
-            for a, b in zip(first, other, strict=True):
+    cut = split(model, feature, x[:8])
+    for storage in get_args(Storage):
+        rows = everywhere(cut.prefix, x, tmp_path, storage)
+        for indices in draws(len(x)):
+            first, *others = (tensors(rows[place][indices]) for place in rows)
+            for a, b in ((a, b) for other in others for a, b in zip(first, other, strict=True)):
                 assert torch.equal(a, b)
                 assert (a.stride(), a.dtype) == (b.stride(), b.dtype)
-
-
-@pytest.mark.parametrize(("name", "feature"), CUTS)
-@pytest.mark.parametrize("place", ["memory", "mapped", "recomputed"])
-def test_the_tail_makes_the_model_s_output_of_them(
-    name: str, feature: str, place: str, tmp_path: Path
-) -> None:
-    model, x, _ = specimen(name)
-    cut = split(model, feature, x)
-    rows = everywhere(cut.prefix, x, tmp_path)[place]
     indices = torch.randperm(len(x), generator=torch.Generator().manual_seed(1))
     with mode(cut.tail, training=False), mode(model, training=False), torch.no_grad():
-        torch.testing.assert_close(cut.tail(rows[indices]), model(x[indices]))
-        other = cut.tail(rows[indices.roll(1)])
-    assert not torch.allclose(other, model(x[indices]))
+        expected = model(x[indices])
+        for values in everywhere(cut.prefix, x, tmp_path).values():
+            torch.testing.assert_close(cut.tail(values[indices]), expected)
+            assert not torch.allclose(cut.tail(values[indices.roll(1)]), expected)
 
 
-@pytest.mark.parametrize("place", ["memory", "mapped", "recomputed"])
-def test_types_and_memory_layouts_are_the_prefix_s(place: str, tmp_path: Path) -> None:
+def test_types_and_memory_layouts_are_the_prefix_s(tmp_path: Path) -> None:
     prefix, x = pair()
     indices = torch.tensor([3, 39, 3])
-    got = tensors(everywhere(prefix, x, tmp_path)[place][indices])
-    for part, expected in zip(got, prefix(x[indices]), strict=True):
-        torch.testing.assert_close(part, expected)
-        assert part.dtype == expected.dtype
-    assert got[1].is_contiguous(memory_format=torch.channels_last)
-    assert not got[1].is_contiguous()
-    # A sequence-first layout has no rows of its own: it becomes contiguous.
-    assert got[4].is_contiguous()
+    for rows in everywhere(prefix, x, tmp_path).values():
+        got = tensors(rows[indices])
+        for part, expected in zip(got, prefix(x[indices]), strict=True):
+            torch.testing.assert_close(part, expected)
+            assert part.dtype == expected.dtype
+        assert got[1].is_contiguous(memory_format=torch.channels_last)
+        assert not got[1].is_contiguous()
+        # A sequence-first layout has no rows of its own: it becomes contiguous.
+        assert got[4].is_contiguous()
 
 
 @pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
@@ -108,8 +105,8 @@ def test_the_input_is_not_copied(layout: torch.memory_format, tmp_path: Path) ->
     x = x.contiguous(memory_format=layout)
     inputs = Inputs(x)
     assert inputs.rows.data_ptr() == x.data_ptr()
-    form = form_of(prefix, inputs, SIZE, "bf16")
-    assert [part.given for part in form.parts] == [True, False, False, False, False]
+    parts = value_layout(prefix, inputs, SIZE, "bf16").parts
+    assert [part.given for part in parts] == [True, False, False, False, False]
     rows = everywhere(prefix, x, tmp_path, "bf16")
     x[5] = 7.0  # seen through the rows: there is no copy
     for place in rows.values():
@@ -130,17 +127,14 @@ def test_the_input_is_not_copied(layout: torch.memory_format, tmp_path: Path) ->
 )
 def test_what_is_the_input(prefix: nn.Module, given: bool) -> None:
     x = torch.rand(40, 2, 3)  # nothing negative: a ReLU changes no value, and may elsewhere
-    form = form_of(prefix, Inputs(x), SIZE, "fp32")
-    assert [part.given for part in form.parts] == [given]
-    assert form.size == (0 if given else 24)
+    layout = value_layout(prefix, Inputs(x), SIZE, "fp32")
+    assert [part.given for part in layout.parts] == [given]
+    assert layout.size == (0 if given else 24)
 
 
 def test_part_of_the_input_is_kept() -> None:
-    class Half(nn.Module):
-        def forward(self, x: Tensor) -> Tensor:
-            return x[:, :1]
-
-    assert form_of(Half(), Inputs(torch.rand(40, 2)), SIZE, "fp32").size == 4
+    inputs = Inputs(torch.rand(40, 2))
+    assert value_layout(lambda x: x[:, :1], inputs, SIZE, "fp32").size == 4
 
 
 @pytest.mark.parametrize(
@@ -151,17 +145,15 @@ def test_inputs_in_pieces_are_served_all_the_same(x: Tensor) -> None:
         assert torch.equal(Inputs(x)[indices], x[indices])
 
 
-@pytest.mark.parametrize("place", ["memory", "mapped", "recomputed"])
-def test_what_is_handed_out_may_be_written_into(place: str, tmp_path: Path) -> None:
+def test_what_is_handed_out_may_be_written_into(tmp_path: Path) -> None:
     prefix, x = pair()
-    before = x.clone()
-    rows = everywhere(prefix, x, tmp_path)[place]
-    indices = torch.arange(20)
-    kept = [part.clone() for part in tensors(rows[indices])]
-    for part in tensors(rows[indices]):
-        part.zero_()
-    assert all(map(torch.equal, tensors(rows[indices]), kept))
-    assert torch.equal(x, before)
+    before, indices = x.clone(), torch.arange(20)
+    for rows in everywhere(prefix, x, tmp_path).values():
+        kept = [part.clone() for part in tensors(rows[indices])]
+        for part in tensors(rows[indices]):
+            part.zero_()
+        assert all(map(torch.equal, tensors(rows[indices]), kept))
+        assert torch.equal(x, before)
 
 
 def test_bf16_rounds_to_eight_bits(tmp_path: Path) -> None:
@@ -179,20 +171,19 @@ def test_bf16_rounds_to_eight_bits(tmp_path: Path) -> None:
 def test_bf16_takes_half_the_bytes() -> None:
     prefix, x = pair()
     map_, turned = 5 * 4 * 4, 5 * 4 * 4
-    assert form_of(prefix, Inputs(x), SIZE, "fp32").size == 4 * (map_ + 1 + turned) + 8
-    assert form_of(prefix, Inputs(x), SIZE, "bf16").size == 2 * (map_ + 1 + turned) + 8
+    assert value_layout(prefix, Inputs(x), SIZE, "fp32").size == 4 * (map_ + 1 + turned) + 8
+    assert value_layout(prefix, Inputs(x), SIZE, "bf16").size == 2 * (map_ + 1 + turned) + 8
 
 
 def test_a_prefix_is_always_given_batches_of_one_size(tmp_path: Path) -> None:
     """On this the bits depend: a single example takes another kernel than sixteen."""
 
-    class Watched(nn.Module):
-        def forward(self, x: Tensor) -> Tensor:
-            seen.append(len(x))
-            return x + 1
+    def watched(x: Tensor) -> Tensor:
+        seen.append(len(x))
+        return x + 1
 
     seen: list[int] = []
-    rows = everywhere(Watched(), torch.rand(40, 3), tmp_path)
+    rows = everywhere(watched, torch.rand(40, 3), tmp_path)
     for indices in draws(40):
         for place in rows.values():
             assert len(tensors(place[indices])[0]) == len(indices)
@@ -200,17 +191,16 @@ def test_a_prefix_is_always_given_batches_of_one_size(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("own", [False, True])
-def test_examples_keep_their_place_in_the_batch_where_it_matters(own: bool, tmp_path: Path) -> None:
-    """A prefix that adds the place to the value; without one that does, nothing is done thrice."""
+def test_examples_keep_their_slot_in_the_batch_where_it_matters(own: bool, tmp_path: Path) -> None:
+    """A prefix that adds the slot to the value; without one that does, nothing is done thrice."""
 
-    class Placed(nn.Module):
-        def forward(self, x: Tensor) -> Tensor:
-            calls.append(len(x))
-            return x + torch.arange(len(x)).view(-1, 1) * own
+    def numbered(x: Tensor) -> Tensor:
+        calls.append(len(x))
+        return x + torch.arange(len(x)).view(-1, 1) * own
 
     calls: list[int] = []
     x = torch.arange(40.0).view(40, 1)
-    rows = everywhere(Placed(), x, tmp_path)
+    rows = everywhere(numbered, x, tmp_path)
     used = []
     for indices in (torch.arange(40), torch.tensor([5, 6, 7]), torch.tensor([5, 21, 7, 5])):
         calls.clear()
@@ -231,36 +221,29 @@ def test_values_are_those_of_fp32_whatever_the_precision_of_the_training(tmp_pat
 
 
 def test_a_value_without_a_shape_of_its_own_is_refused() -> None:
-    class Shrinks(nn.Module):
-        def forward(self, x: Tensor) -> Tensor:
-            return x[:, : int(x.sum()) + 1]
+    def shrinks(x: Tensor) -> Tensor:
+        return x[:, : int(x.sum()) + 1]
 
     x = torch.zeros(40, 3)
-    form = form_of(Shrinks(), Inputs(x), SIZE, "fp32")
+    layout = value_layout(shrinks, Inputs(x), SIZE, "fp32")
     with pytest.raises(InputError, match=r"has shape .* for one batch and .* for another"):
-        Recomputed(form, Shrinks(), Inputs(x + 1), SIZE)[torch.arange(4)]
+        RecomputedRows(layout, shrinks, Inputs(x + 1), SIZE)[torch.arange(4)]
 
 
 def test_one_pass_fills_everything() -> None:
-    class Counted(nn.Flatten):
-        def forward(self, x: Tensor) -> Tensor:
-            seen.append(len(x))
-            return super().forward(x)
-
-    seen: list[int] = []
-    names = {name: nn.Sequential(Counted(), nn.Linear(4, 3)) for name in "abc"}
+    prefixes = {name: nn.Sequential(nn.Flatten(), nn.Linear(4, 3)) for name in "abc"}
     inputs = Inputs(torch.rand(40, 2, 2))
-    forms = {name: form_of(prefix, inputs, SIZE, "fp32") for name, prefix in names.items()}
-    stores = {name: Stored(form, inputs, None) for name, form in forms.items()}
+    layouts = {name: value_layout(one, inputs, SIZE, "fp32") for name, one in prefixes.items()}
+    caches = {name: CachedRows(layout, inputs, None) for name, layout in layouts.items()}
     calls = []
 
     def values(batch: Tensor) -> dict[str, Value]:
         calls.append(len(batch))
-        return {name: prefix(batch) for name, prefix in names.items()}
+        return {name: prefix(batch) for name, prefix in prefixes.items()}
 
-    fill(stores, values, inputs, SIZE)
+    fill(caches, values, inputs, SIZE)
     assert calls == [SIZE] * 3
-    for name, prefix in names.items():
-        got = stores[name][torch.arange(40)]
+    for name, prefix in prefixes.items():
+        got = caches[name][torch.arange(40)]
         assert isinstance(got, Tensor)
         np.testing.assert_allclose(got, prefix(inputs.x).detach(), rtol=1e-6, atol=1e-7)

@@ -31,6 +31,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "left"), [("nameless", 0), ("named", 1)])
 def test_a_killed_process_leaves_nothing_after_the_next_start(
     tmp_path: Path, kind: str, left: int

@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from probe.values.allocation import CacheSettings
 from scenarios.commands.run import run_study
 from scenarios.data.datasets import Location
 from scenarios.execution.executor import Executor
+from scenarios.execution.locks import lock
 from scenarios.execution.schedule import execute
 from scenarios.execution.work import Ended, Work
 from scenarios.options import RunOptions
@@ -37,8 +39,13 @@ FIRST, SICK = "finetune.order-there.seed-0", "finetune.order-back.seed-0"
 def run(out: Path, study: Path | str = TINY, **flags: Any) -> bool:
     """Run or continue a study in this process; figures take longer than it, and are left out."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("scenarios.commands.run.build", lambda *_, **__: [])
+        patch.setattr("scenarios.commands.run.build", draw)
         return run_study(str(study), RunOptions(out=out, **{"executor": "inline", **flags}))
+
+
+def draw(root: Path) -> list[Path]:
+    """Draw no figure."""
+    return []
 
 
 def tables(root: Path) -> dict[str, bytes]:
@@ -46,14 +53,9 @@ def tables(root: Path) -> dict[str, bytes]:
 
 
 def results(root: Path) -> dict[str, tuple[int, int]]:
-    """Return the files of jobs, each with what changes when it is written again."""
-    found = {}
-    for path in (root / "jobs").glob("*/*/*"):
-        with suppress(FileNotFoundError):
-            if path.suffix in (".json", ".pt"):
-                stat = path.stat()
-                found[str(path.relative_to(root / "jobs"))] = stat.st_ino, stat.st_mtime_ns
-    return found
+    """Return what is finished of jobs, each file with what changes when it is written again."""
+    stats = {str(path.relative_to(root)): path.stat() for path in root.glob("jobs/*/*/*.json")}
+    return {name: (stat.st_ino, stat.st_mtime_ns) for name, stat in stats.items()}
 
 
 @cache
@@ -95,6 +97,14 @@ def finish(work: Work, executor: Executor, wait: bool = True) -> dict[str, Ended
     return {end.job.name: end for end in ends}
 
 
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, which may have to be made, as another process would."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with lock(folder):
+        yield
+
+
 def fork(action: Callable[[], object]) -> int:
     """Run in a child; its exit code is a number that the action returns, 1 for False.
 
@@ -105,6 +115,8 @@ def fork(action: Callable[[], object]) -> int:
         return process
     code = 99
     try:
+        # The server of a pool's workers belongs to the process that has started it.
+        forkserver._forkserver.__init__()  # type: ignore[misc]
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         returned = action()
         code = returned if type(returned) is int else int(returned is False)

@@ -21,10 +21,11 @@ def hold(folder: Path) -> None:
 
 
 def test_a_lock_is_held_by_one_and_then_free(tmp_path: Path) -> None:
-    folder = tmp_path / "a" / "job"
+    folder = tmp_path / "job"
+    folder.mkdir()
     with lock(folder):
         assert is_locked(folder)
-        assert not is_locked(tmp_path / "a")
+        assert not is_locked(tmp_path)
         with pytest.raises(Locked, match=f"{folder} is locked by another process"), lock(folder):
             pass
     assert not is_locked(folder)
@@ -146,8 +147,10 @@ def test_who_may_not_write_can_look(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_where_there_can_be_no_lock(tmp_path: Path) -> None:
+    """A folder that is gone is not made anew."""
     (tmp_path / "file").write_text("")
     (tmp_path / "folder" / "lock").mkdir(parents=True)
-    for name in ("file", "folder"):
-        with pytest.raises(NotWritten, match="cannot write"), lock(tmp_path / name):
+    for name in ("file", "folder", "gone/job"):
+        with pytest.raises(NotWritten, match="cannot write"), lock(tmp_path / name, wait=True):
             pass
+    assert not (tmp_path / "gone").exists()

@@ -13,10 +13,9 @@ import pytest
 
 from probe.errors import NotWritten
 from scenarios.execution.executor import Inline, Take
-from scenarios.execution.locks import lock
 from scenarios.execution.schedule import RETRIES, Waiting, execute
 from scenarios.execution.work import Ended, Event, Part, Work, carried_out, carry_out
-from tests.scenarios.execution.helpers import jobs_in, work_of
+from tests.scenarios.execution.helpers import jobs_in, locked, work_of
 
 
 @dataclass
@@ -118,7 +117,7 @@ def test_locked_jobs_are_skipped_and_then_waited_for(work: Work) -> None:
     found, waited = [], []
     with ExitStack() as locks:
         for job in (first, second):
-            locks.enter_context(lock(work.folder(job)))
+            locks.enter_context(locked(work.folder(job)))
         for event in execute(work, jobs_in(work), Scripted()):
             if isinstance(event, Waiting):
                 waited.append(event.jobs)
@@ -134,7 +133,7 @@ def test_without_waiting_they_end_as_locked(work: Work) -> None:
     """But for those that were given back meanwhile."""
     first, second, *others = jobs_in(work)
     executor = Scripted({first.name: ["locked"]})
-    with lock(work.folder(second)):
+    with locked(work.folder(second)):
         found = list(execute(work, jobs_in(work), executor, wait=False))
     hows = [(event.job, event.how) for event in found if isinstance(event, Ended)]
     assert hows == [*((job, "finished") for job in (*others, first)), (second, "locked")]
@@ -146,7 +145,7 @@ def test_what_another_has_finished_is_told_part_by_part(work: Work, tmp_path: Pa
     parts = [event.part for event in carry_out(other, job) if isinstance(event, Part)]
     events = []
     with ExitStack() as locks:
-        locks.enter_context(lock(work.folder(job)))
+        locks.enter_context(locked(work.folder(job)))
         for event in execute(work, [job], Inline()):
             if isinstance(event, Waiting):
                 shutil.copytree(other.root / "jobs", work.root / "jobs", dirs_exist_ok=True)

@@ -12,9 +12,9 @@ import torch
 
 from probe.errors import NotWritten
 from scenarios.execution.executor import Inline
-from scenarios.execution.locks import is_locked, lock
+from scenarios.execution.locks import is_locked
 from scenarios.execution.work import Ended, Part, Work, carried_out, carry_out
-from tests.scenarios.execution.helpers import FIRST, jobs_in, run, tables, work_of
+from tests.scenarios.execution.helpers import FIRST, jobs_in, locked, run, tables, work_of
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_what_cannot_be_written_is_raised(tmp_path: Path) -> None:
 
 def test_a_locked_job_is_left_alone(work: Work) -> None:
     job = jobs_in(work)[0]
-    with lock(work.folder(job)):
+    with locked(work.folder(job)):
         [ended] = carry_out(work, job)
     assert (ended.job, ended.how) == (job, "locked")
     assert work.finished(job) == set()

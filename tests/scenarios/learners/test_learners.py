@@ -24,7 +24,7 @@ from scenarios.learners.replay.er import ErSettings, ExperienceReplay
 from scenarios.learners.sampling import Strategy
 from scenarios.networks import ARCHITECTURES, reduced_resnet18
 from scenarios.streams.task import Task
-from tests import reference
+from tests.laws import reference
 from tests.scenarios.learners.tiny_learners import (
     RECIPE,
     digits,

@@ -1,0 +1,124 @@
+"""The whole protocol written as plainly as possible, to compare with; slow on purpose.
+
+Deep copies, `requires_grad_(False)`, a DataLoader, torch's own initialisers, the unfused Adam, a
+full forward pass of the whole network in every step. It shares with the product only the seeds of
+its random streams, so that both draw the same batches and the same fresh weights.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, Sampler, TensorDataset
+
+from probe.seeding import stream
+from probe.training.recipe import Recipe
+
+
+class Shuffled(Sampler[int]):
+    """Every epoch another order of all examples, drawn from one generator."""
+
+    def __init__(self, n: int, generator: torch.Generator) -> None:
+        self.n, self.generator = n, generator
+
+    def __iter__(self) -> Iterator[int]:
+        yield from torch.randperm(self.n, generator=self.generator).tolist()
+
+
+def fresh(model: nn.Module, generator: torch.Generator, prefix: Sequence[str] = ()) -> None:
+    """He for convolutions, N(0, 0.01^2) for dense weights, zero biases, norms as torch has them."""
+    for name, module in model.named_modules():
+        if any(name == held or name.startswith(f"{held}.") for held in prefix):
+            continue
+        if isinstance(module, nn.Conv2d):
+            nn.init.kaiming_normal_(module.weight, nonlinearity="relu", generator=generator)
+        elif isinstance(module, nn.Linear):
+            nn.init.normal_(module.weight, std=0.01, generator=generator)
+        elif isinstance(module, nn.BatchNorm2d):
+            torch.randint(2**62, (), generator=generator)  # the product lends it a stream
+            module.reset_parameters()
+        if isinstance(module, nn.Conv2d | nn.Linear) and module.bias is not None:
+            nn.init.zeros_(module.bias)
+
+
+def train(
+    model: nn.Module,
+    x: Tensor,
+    y: Tensor,
+    recipe: Recipe,
+    generator: torch.Generator,
+    prefix: Sequence[str] = (),
+    memory: list[tuple[Tensor, Tensor]] | None = None,
+    replay: torch.Generator | None = None,
+) -> None:
+    """Train what is not in the prefix; with a memory, replay as many of its examples per batch."""
+    torch.randint(2**62, (), generator=generator)  # the product seeds dropout with it
+    trainable = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.Adam(trainable, lr=recipe.learning_rate, foreach=False)
+    data = TensorDataset(x, y)
+    batches = DataLoader(data, recipe.batch_size, sampler=Shuffled(len(data), generator))
+    for _ in range(recipe.epochs):
+        for inputs, labels in batches:
+            model.train()
+            for held in prefix:
+                model.get_submodule(held).eval()
+            if memory and replay is not None:
+                chosen = torch.randperm(len(memory), generator=replay)[: len(labels)].tolist()
+                inputs = torch.stack([*inputs, *(memory[k][0] for k in chosen)])
+                labels = torch.stack([*labels, *(memory[k][1] for k in chosen)])
+            loss = nn.functional.cross_entropy(model(inputs), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+def predictions(model: nn.Module, x: Tensor, competing: Sequence[int] | None = None) -> list[int]:
+    """One prediction per example, one example at a time, among the competing classes."""
+    model.eval()
+    answers = []
+    with torch.no_grad():
+        for one in x:
+            logits = model(one[None])[0].tolist()
+            among = competing or range(len(logits))
+            answers.append(max(among, key=lambda c: logits[c]))
+    return answers
+
+
+def learn_tasks(
+    model: nn.Module,
+    tasks: Sequence[tuple[Tensor, Tensor, Sequence[int]]],
+    recipe: Recipe,
+    seed: int,
+    memory_per_class: int = 0,
+) -> Iterator[list[int]]:
+    """Fine-tune (or replay, with a memory) task by task; yield the classes seen after each."""
+    fresh(model, stream(seed, "init"))
+    memory: list[tuple[Tensor, Tensor]] = []
+    seen: list[int] = []
+    for done, (x, y, classes) in enumerate(tasks):
+        replay = stream(seed, "replay", done)
+        train(model, x, y, recipe, stream(seed, "batches", done), memory=memory, replay=replay)
+        draw = stream(seed, "memory", done + 1)
+        for c in classes:
+            own = x[y == c]
+            if memory_per_class:
+                kept = torch.randperm(len(own), generator=draw)[:memory_per_class].tolist()
+                memory += [(own[k], torch.tensor(c)) for k in kept]
+        seen += classes
+        yield seen
+
+
+def partial_retrained(
+    model: nn.Module, prefix: Sequence[str], x: Tensor, y: Tensor, recipe: Recipe, seed: int
+) -> nn.Module:
+    """Retrain a copy of the model behind the last stage named in `prefix`."""
+    own = copy.deepcopy(model)
+    for held in prefix:
+        own.get_submodule(held).requires_grad_(False)
+    feature = prefix[-1]
+    fresh(own, stream(seed, "tail", feature), prefix)
+    train(own, x, y, recipe, stream(seed, "retrain", feature), prefix)
+    return own

@@ -1,0 +1,142 @@
+"""Every law on every hostile network, and on a few of torchvision's; `make zoo` runs them all."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_map
+
+from probe.cut.split import Split, split
+from probe.modules import mode
+from tests.laws.zoo.case import case_of
+from tests.laws.zoo.drawn import random_net
+from tests.laws.zoo.examine import examine_all
+from tests.laws.zoo.hostile import HOSTILE
+from tests.laws.zoo.laws import LAWS
+from tests.laws.zoo.net import Net
+from tests.laws.zoo.specimens import CHAINS
+from tests.laws.zoo.torchvision_nets import TORCHVISION
+
+# Some features of large networks; `make zoo` cuts at all of them.
+FEW = {
+    "shufflenet": {"stage2.0.branch1.1"},
+    "densenet": {"features.denseblock1", "features.denseblock2.denselayer2.conv2"},
+    "vit": {"encoder.layers.encoder_layer_1", "encoder.layers.encoder_layer_1.mlp.2"},
+    "convnext": {"features.1.1", "features.1.1.stochastic_depth"},
+    "swin_v2": {"features.2"},
+}
+SMALL = {**HOSTILE, **CHAINS}
+
+
+def broken(net: Net, features: set[str] | None = None) -> list[str]:
+    verdicts = examine_all(net, features)
+    return [f"{v.feature}: {line}" for v in verdicts for line in v.broken]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_networks_are_cut_rightly(name: str) -> None:
+    few = {"stem", "layer2", "output"} if name == "reduced_resnet18" else None
+    assert broken(SMALL[name], few) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FEW)
+def test_torchvision_networks_are_cut_rightly(name: str) -> None:
+    assert broken(TORCHVISION[name], FEW[name]) == []
+
+
+def drawn(numbers: range) -> list[Net]:
+    return [net for net in map(random_net, numbers) if net]
+
+
+def test_random_networks_are_cut_rightly() -> None:
+    assert [line for net in drawn(range(6)) for line in broken(net)] == []
+
+
+@pytest.mark.slow
+def test_many_random_networks_are_cut_rightly() -> None:
+    assert [line for net in drawn(range(6, 40)) for line in broken(net)] == []
+
+
+def test_inference_with_fused_attention_agrees_up_to_rounding() -> None:
+    model, sample, x = HOSTILE["transformer_layers"].made()
+    assert torch.backends.mha.get_fastpath_enabled()
+    cut = split(model, "a", sample)
+    with mode(model, training=False), mode(cut.tail, training=False), torch.no_grad():
+        torch.testing.assert_close(cut.tail(cut.prefix(x)), model(x), rtol=1e-4, atol=1e-5)
+
+
+class Around(nn.Module):
+    """A part of a cut, tampered with."""
+
+    def __init__(self, inner: nn.Module, tamper: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.inner, self.tamper = inner, tamper
+
+    def forward(self, value: Any) -> Any:
+        return self.tamper(self.inner(value))
+
+
+class NeverTrains(Around):
+    def train(self, mode: bool = True) -> NeverTrains:
+        return super().train(False)
+
+
+class Drifting(Around):
+    """Gives another value once it has been asked often enough."""
+
+    asked = 0
+
+    def forward(self, value: Any) -> Any:
+        self.asked += 1
+        return tree_map(lambda tensor: tensor + (self.asked > 2), super().forward(value))
+
+
+def unchanged(value: Any) -> Any:
+    return value
+
+
+def scaled(value: Tensor) -> Tensor:
+    return value * 1.001
+
+
+def mixed(value: Any) -> Any:
+    return tree_map(lambda tensor: tensor + tensor.mean(0), value)
+
+
+def frozen(cut: Split, more: set[str], less: set[str]) -> Split:
+    return replace(cut, frozen=tuple((set(cut.frozen) | more) - less))
+
+
+TAMPERED: list[tuple[str, Callable[[Split], Split]]] = [
+    ("identity", lambda cut: replace(cut, tail=Around(cut.tail, scaled))),
+    ("gradients", lambda cut: replace(cut, tail=Around(cut.tail, scaled))),
+    ("rows", lambda cut: replace(cut, prefix=Around(cut.prefix, mixed))),
+    ("train", lambda cut: replace(cut, tail=NeverTrains(cut.tail, unchanged))),
+    ("live", lambda cut: replace(cut, tail=NeverTrains(cut.tail, unchanged))),
+    ("unchanged", lambda cut: replace(cut, prefix=Drifting(cut.prefix, unchanged))),
+    ("frozen", lambda cut: frozen(cut, set(), {"a.weight"})),
+    ("frozen", lambda cut: frozen(cut, set(), {"norm.running_var"})),
+    ("frozen", lambda cut: frozen(cut, {"c.bias"}, set())),
+    ("gradients", lambda cut: frozen(cut, {"c.bias"}, set())),
+    ("gradients", lambda cut: frozen(cut, set(), {"a.bias"})),
+    ("gradients", lambda cut: replace(cut, trainable=False)),
+]
+
+
+@pytest.mark.parametrize(("law", "tamper"), TAMPERED)
+def test_a_wrong_cut_breaks_the_law(law: str, tamper: Callable[[Split], Split]) -> None:
+    """The negative control: each law can fail, and holds for what was not tampered with."""
+    net = HOSTILE["dropout_on_both_sides"]
+    model, sample, x = net.made()
+    right = split(model, "norm", sample)
+    LAWS[law](case_of(net, model, "norm", right, x))
+    wrong = tamper(copy.deepcopy(split(model, "norm", sample)))
+    with pytest.raises(AssertionError):
+        LAWS[law](case_of(net, model, "norm", wrong, x))

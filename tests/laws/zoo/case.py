@@ -1,0 +1,176 @@
+"""A cut under examination, beside the plain model."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor, nn
+
+from probe.cut.split import Split
+from probe.modules import named_state
+from tests.laws.zoo.net import (
+    CACHED,
+    SLOW,
+    Net,
+    feature_value,
+    seed,
+    seeded,
+    train_mode,
+    unwrapped,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A cut under examination.
+
+    model: the plain model, in eval mode; state: its floating-point state by name, each tensor once;
+    frozen: names, of these, that the cut claims to freeze; own: the name in the cut's tail of
+    each, known by its content, so that the cut may name it as it likes; x: inputs that are
+    not those of the cut.
+    """
+
+    net: Net
+    model: nn.Module
+    feature: str
+    cut: Split
+    x: Tensor
+    way: str
+    state: dict[str, Tensor]
+    frozen: set[str]
+    own: dict[str, str]
+
+    def expected(self, x: Tensor) -> Tensor:
+        return self.net.logits(seeded(self.model, x.clone())).clone()
+
+    def in_tail(self) -> dict[str, Tensor]:
+        state = named_state(self.cut.tail)
+        return {name: state[own] for name, own in self.own.items()}
+
+    @cached_property
+    def feeding(self) -> set[str]:
+        """The modules that act on the feature, which are in eval mode while the tail is trained."""
+        return _feeding(self)
+
+    @cached_property
+    def both_sides(self) -> bool:
+        """Whether something that has a mode stands on both sides: no mode is right for it."""
+        before = _calls(self.model, self.feeding, lambda: self.value(self.x))
+        after = _calls(self.model, self.feeding, lambda: self.model(self.x.clone()))
+        return self.net.both_sides or before != after
+
+    def value(self, x: Tensor) -> list[Tensor]:
+        return feature_value(self.model, self.feature, x)
+
+
+def case_of(net: Net, model: nn.Module, feature: str, cut: Split, x: Tensor) -> Case:
+    plain = unwrapped(copy.deepcopy(model)).requires_grad_(True).eval()
+    everything = named_state(plain)
+    first: dict[int, str] = {}
+    for name, tensor in everything.items():
+        first.setdefault(id(tensor), name)
+    strange = sorted(set(cut.frozen) - everything.keys())
+    assert not strange, f"frozen are {strange}, which the model does not have"
+    state = {name: everything[name] for name in first.values()}
+    state = {name: tensor for name, tensor in state.items() if tensor.is_floating_point()}
+    contents = {_content(tensor): name for name, tensor in named_state(cut.tail).items()}
+    own = {n: contents[_content(t)] for n, t in state.items() if _content(t) in contents}
+    return Case(
+        net=net,
+        model=plain,
+        feature=feature,
+        cut=cut,
+        x=x,
+        way=CACHED if cut.cached else SLOW,
+        state=state,
+        frozen={first[id(everything[name])] for name in cut.frozen} & state.keys(),
+        own=own,
+    )
+
+
+def _feeding(case: Case) -> set[str]:
+    """Name the modules that move the feature, or frozen buffers, when they alone are in train mode.
+
+    Tried are those that could: the ones that hold frozen buffers or draw random numbers. For norms
+    with running statistics, which are many, the answer is known.
+    """
+    drawing = _drawing(case.model, case.x)
+    alone = copy.deepcopy(case.model)
+    buffers = {name: tensor.clone() for name, tensor in alone.named_buffers()}
+    before = [*case.value(case.x), *_of(buffers, case.frozen)]
+    holding = {name.rpartition(".")[0] for name in case.frozen & buffers.keys()}
+    found = {
+        n for n in holding if isinstance(alone.get_submodule(n), nn.modules.batchnorm._NormBase)
+    }
+    for name in (holding | drawing) - found:
+        module = alone.get_submodule(name)
+        module.training = True
+        for number in range(4 if name in drawing else 1):
+            with seed(number), torch.no_grad():
+                value = feature_value(alone, case.feature, case.x)
+            if not same([*value, *_of(dict(alone.named_buffers()), case.frozen)], before):
+                found.add(name)
+                break
+        module.training = False
+        with torch.no_grad():
+            for name, buffer in alone.named_buffers():
+                buffer.copy_(buffers[name])
+    return found
+
+
+def _calls(model: nn.Module, names: set[str], run: Callable[[], object]) -> list[str]:
+    """Return which of the named modules run, each as often as it does."""
+    called: list[str] = []
+    every = [(name, model.get_submodule(name)) for name in sorted(names)]
+    hooks = [m.register_forward_pre_hook(lambda m, x, n=n: called.append(n)) for n, m in every]
+    with torch.no_grad():
+        run()
+    for hook in hooks:
+        hook.remove()
+    return called
+
+
+def _of(buffers: dict[str, Tensor], names: set[str]) -> list[Tensor]:
+    return [buffers[name] for name in sorted(names & buffers.keys())]
+
+
+def _drawing(model: nn.Module, x: Tensor) -> set[str]:
+    """Name the modules that themselves draw random numbers in train mode, not by their children."""
+    model, found, inner = train_mode(model, set()), set(), [False]
+    states: list[Tensor] = []
+
+    def enter(module: nn.Module, inputs: object) -> None:
+        states.append(torch.get_rng_state())
+        inner.append(False)
+
+    def leave(name: str) -> Callable[[nn.Module, object, object], None]:
+        def note(module: nn.Module, inputs: object, output: object) -> None:
+            drew = not torch.equal(states.pop(), torch.get_rng_state())
+            if drew and not inner[-1]:
+                found.add(name)
+            inner.pop()
+            inner[-1] |= drew
+
+        return note
+
+    hooked = [(n, m) for n, m in model.named_modules() if not isinstance(m, torch.jit.ScriptModule)]
+    for name, module in hooked:
+        module.register_forward_pre_hook(enter)
+        module.register_forward_hook(leave(name))
+    seeded(model, x.clone())
+    return found
+
+
+def same(a: list[Tensor], b: list[Tensor]) -> bool:
+    return len(a) == len(b) and all(
+        x.shape == y.shape and torch.allclose(x, y, rtol=0, atol=0, equal_nan=True)
+        for x, y in zip(a, b, strict=True)
+    )
+
+
+def _content(tensor: Tensor) -> tuple[torch.Size, int]:
+    return tensor.shape, hash(tensor.detach().contiguous().numpy().tobytes())

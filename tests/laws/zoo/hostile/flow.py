@@ -1,0 +1,243 @@
+"""Networks whose forward pass is awkward: calls twice, branches, mixes rows, draws, remembers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
+
+from tests.laws.zoo.net import CACHED, MOVES, REFUSED, RIGHT, SAFE
+from tests.laws.zoo.written import written
+
+
+@written(
+    "layer#1 layer#2",
+    {"layer": (6, 6), "head": (6, 3)},
+    refuses={"layer": r"layer#\d", "layer#3": "layer", "layer#0": "layer"},
+)
+def called_twice(m: Any, x: Tensor) -> Tensor:
+    return m.head(m.layer(torch.relu(m.layer(x))))
+
+
+@written(
+    "block#1 block#3 block.0#2 block.1#1 head",
+    {"block": lambda: nn.Sequential(nn.Linear(6, 6), nn.Tanh()), "head": (6, 3)},
+    refuses={"block.1": r"block\.1#\d"},
+)
+def recurrent_block(m: Any, x: Tensor) -> Tensor:
+    h = x
+    for _ in range(3):
+        h = m.block(h) + x
+    return m.head(h)
+
+
+@written("encode decode", {"encode": lambda: nn.Linear(6, 4, bias=False), "decode": (6, 3)})
+def tied_weights(m: Any, x: Tensor) -> Tensor:
+    return m.decode(F.linear(torch.tanh(m.encode(x)), m.encode.weight.t()))
+
+
+@written()
+def a_weight_used_as_data(m: Any, x: Tensor) -> Tensor:
+    return m.c(torch.tanh(m.b(torch.tanh(m.a(x)))) * m.a.weight.norm() + m.a.bias)
+
+
+@written("a b spare", also={"spare": (6, 2)})
+def a_feature_off_the_path(m: Any, x: Tensor) -> Tensor:
+    h = torch.tanh(m.a(x))
+    m.spare(h)
+    return m.c(torch.tanh(m.b(h)))
+
+
+@written(also={"unused": (6, 6)}, refuses={"unused": "not run|does not"})
+def branches_on_shapes(m: Any, x: Tensor) -> Tensor:
+    h = m.a(x) if x.shape[-1] > 4 else m.unused(x)
+    if h.ndim == 2 and h.size(1) % 2 == 0:
+        h = torch.relu(m.b(h))
+    return m.c(h)
+
+
+@written({"a": RIGHT, "b": RIGHT, "mark": RIGHT}, refuses={"c": r"c#\d"})
+def works_in_chunks(m: Any, x: Tensor) -> Tensor:
+    """The number of operations depends on the size of the batch."""
+    h = m.b(torch.cat([part.tanh() for part in m.a(x).split(3)]))
+    return torch.cat([m.c(part) for part in m.mark(h).split(2)])
+
+
+@written({"mark": RIGHT}, refuses={"a": r"a#\d"})
+def works_row_by_row(m: Any, x: Tensor) -> Tensor:
+    return m.c(torch.tanh(m.b(m.mark(torch.stack([m.a(row) for row in x])))))
+
+
+@written(also={"d": (6, 6)})
+def drops_a_layer_behind(m: Any, x: Tensor) -> Tensor:
+    h = torch.tanh(m.b(torch.tanh(m.a(x))))
+    if not m.training or torch.rand(()) < 0.5:
+        h = h + m.d(h)
+    return m.c(h)
+
+
+@written(
+    {"mark": (CACHED, REFUSED)},
+    also={"d": (6, 6)},
+    both_sides=True,
+    live=False,
+)
+def drops_a_layer_before(m: Any, x: Tensor) -> Tensor:
+    h = torch.tanh(m.a(x))
+    if not m.training or torch.rand(()) < 0.5:
+        h = h + m.d(h)
+    return m.c(torch.tanh(m.b(m.mark(h))))
+
+
+@written(ways=SAFE)
+def branches_on_the_data(m: Any, x: Tensor) -> Tensor:
+    """What the whole batch goes through depends on all of it."""
+    h = m.a(x)
+    return m.c(torch.tanh(m.b(h if x.mean() > 0 else -h)))
+
+
+@written("a b mark", ways=SAFE)
+def mixes_rows(m: Any, x: Tensor) -> Tensor:
+    h = x - x.mean(0)
+    return m.c(torch.tanh(m.b(m.mark(m.a(h)))))
+
+
+@written({"a": (CACHED,), "b": SAFE})
+def mixes_rows_behind(m: Any, x: Tensor) -> Tensor:
+    h = torch.tanh(m.a(x))
+    return m.c(torch.tanh(m.b((h @ h.T).softmax(-1) @ h)))
+
+
+@written(ways=SAFE)
+def divides_by_the_batch_size(m: Any, x: Tensor) -> Tensor:
+    return m.c(torch.tanh(m.b(m.a(x) / len(x))))
+
+
+@written({}, refuses={"a": MOVES})
+def branches_on_the_mode(m: Any, x: Tensor) -> Tensor:
+    """The feature does not run in training mode."""
+    return m.c(torch.relu(m.b(x) if m.training else m.a(x)))
+
+
+@written({}, refuses={"a": MOVES})
+def blanks_its_input_at_random(m: Any, x: Tensor) -> Tensor:
+    x = torch.zeros_like(x) if m.training and torch.rand(()) < 0.3 else x
+    return m.c(torch.relu(m.b(torch.relu(m.a(x)))))
+
+
+@written({}, refuses={"b": "stay"})
+def chooses_by_a_number_of_the_rest(m: Any, x: Tensor) -> Tensor:
+    """How often the way to the feature is taken hangs on a layer that does not feed it."""
+    h = m.a(x)
+    return m.b(h * (1 + int(m.c(h).mean(0).argmax()))) + m.c(h).sum(1, keepdim=True)
+
+
+@written("a norm c", {"c": (4, 3), "norm": lambda: nn.BatchNorm1d(4, affine=False), "a": (6, 4)})
+def registered_from_the_end(m: Any, x: Tensor) -> Tensor:
+    return m.c(m.norm(m.a(x)))
+
+
+@written({}, refuses={"a": ".", "b": "."})
+def noise_before(m: Any, x: Tensor) -> Tensor:
+    return m.c(torch.tanh(m.b(m.a(x + 0.1 * torch.randn_like(x)))))
+
+
+@written(ways=SAFE)
+def noise_behind(m: Any, x: Tensor) -> Tensor:
+    h = torch.tanh(m.b(torch.tanh(m.a(x))))
+    return m.c(F.dropout(h, 0.5, training=True))
+
+
+@written(also={"count": lambda: torch.zeros(()), "mean": lambda: torch.zeros(6)})
+def buffers_written_behind(m: Any, x: Tensor) -> Tensor:
+    h = m.b(torch.tanh(m.a(x)))
+    if m.training:
+        m.count += 1
+        m.mean.lerp_(h.detach().mean(0), 0.1)
+    return m.c(torch.tanh(h - m.mean))
+
+
+@written({}, also={"mean": lambda: torch.zeros(6)}, refuses={"a": MOVES, "b": MOVES})
+def buffers_written_before(m: Any, x: Tensor) -> Tensor:
+    h = m.c(torch.tanh(m.b(torch.tanh(m.a(x - m.mean)))))
+    if m.training:
+        m.mean.lerp_(x.mean(0), 0.1)
+    return h
+
+
+@written(also={"mean": lambda: torch.zeros(6)})
+def a_buffer_replaced(m: Any, x: Tensor) -> Tensor:
+    h = m.b(torch.tanh(m.a(x)))
+    if m.training:
+        m.mean = 0.9 * m.mean + 0.1 * h.detach().mean(0)
+    return m.c(torch.tanh(h - m.mean))
+
+
+@written()
+def gradients_cut_off(m: Any, x: Tensor) -> Tensor:
+    with torch.no_grad():
+        h = torch.tanh(m.a(x))
+    h = torch.tanh(m.b(h))
+    return m.c(h + h.detach())
+
+
+@written()
+def checkpointed(m: Any, x: Tensor) -> Tensor:
+    h = checkpoint(lambda t: torch.tanh(m.a(t)), x, use_reentrant=False)
+    return m.c(checkpoint(lambda t: torch.tanh(m.b(t)), h, use_reentrant=False))
+
+
+@written()
+def many_outputs(m: Any, x: Tensor) -> Tensor:
+    h = m.a(x)
+    top, where = h.topk(3, dim=1)
+    largest = h.max(dim=1)
+    parts = [part[:, None] for part in h.unbind(1)]
+    h = torch.cat([*parts[:3], top], 1).gather(1, where.repeat(1, 2)) + largest.values[:, None]
+    return m.c(torch.tanh(m.b(h)) * torch.fft.rfft(h).abs().mean(1, keepdim=True))
+
+
+@written()
+def attributes_and_casts(m: Any, x: Tensor) -> Tensor:
+    h = m.a(x)
+    n, d = h.shape
+    ones = torch.ones_like(h) + torch.zeros(n, d, dtype=h.dtype, device=h.device)
+    h = (h.T.mT.double().to(h).type(torch.float32) * ones).reshape(len(h), -1)[..., None]
+    assert isinstance(h, Tensor)
+    assert h.is_contiguous()
+    return m.c(m.b(h.squeeze(-1)).contiguous().view(n, d))
+
+
+class Pair(nn.Module):
+    """Gives a tuple, and takes its input by keyword."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.p, self.q = nn.Linear(6, 6), nn.Linear(6, 6)
+
+    def forward(self, *, x: Tensor, scale: float) -> tuple[Tensor, dict[str, Tensor]]:
+        return self.p(x) * scale, {"q": self.q(x), "scale": torch.tensor(scale)}
+
+
+@written("pair pair.p b", also={"pair": Pair})
+def a_feature_of_several_tensors(m: Any, x: Tensor) -> Tensor:
+    p, more = m.pair(x=x, scale=2.0)
+    return m.c(torch.tanh(m.b(p * more["q"])))
+
+
+def _plus_one(module: nn.Module, inputs: object, output: Tensor) -> Tensor:
+    return output + 1
+
+
+def _hooked() -> nn.Module:
+    layer = nn.Linear(6, 6)
+    layer.register_forward_hook(_plus_one)
+    return layer
+
+
+@written(also={"b": _hooked})
+def hooks_of_its_own(m: Any, x: Tensor) -> Tensor:
+    return m.c(torch.tanh(m.b(torch.tanh(m.a(x)))))

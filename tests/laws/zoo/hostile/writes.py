@@ -1,0 +1,110 @@
+"""Networks that write in place, into views and into what a skip carries across the cut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from tests.laws.zoo.written import written
+
+
+@written(
+    "a",
+    also={"w": lambda: nn.Parameter(torch.randn(6, 6)), "v": lambda: nn.Parameter(torch.rand(6))},
+)
+def functional_ops(m: Any, x: Tensor) -> Tensor:
+    h = torch.einsum("bi,ij->bj", F.gelu(m.a(x)), m.w) @ m.w.T
+    return m.c(torch.where(h > 0, h, -h).clamp(max=3) * m.v + F.normalize(h, dim=-1))
+
+
+@written()
+def relu_in_place(m: Any, x: Tensor) -> Tensor:
+    return m.c(m.b(F.relu(torch.relu_(m.a(x)) - 0.1, inplace=True)).relu_())
+
+
+@written("a act b", also={"act": lambda: nn.ReLU(inplace=True)})
+def relu_module_in_place(m: Any, x: Tensor) -> Tensor:
+    return m.c(m.b(m.act(m.a(x))))
+
+
+@written()
+def adds_onto_the_feature(m: Any, x: Tensor) -> Tensor:
+    h = m.a(x)
+    h.add_(m.b(x))
+    h += x
+    return m.c(h)
+
+
+@written()
+def writes_into_a_slice(m: Any, x: Tensor) -> Tensor:
+    h = m.a(x)
+    h[:, :3] += 1
+    h[:, 2:4] = m.b(x)[:, :2]
+    return m.c(h)
+
+
+@written()
+def writes_into_the_input(m: Any, x: Tensor) -> Tensor:
+    x[:, :3] += 1
+    return m.c(torch.tanh(m.b(m.a(x))) + x)
+
+
+@written()
+def writes_to_the_base_of_a_view(m: Any, x: Tensor) -> Tensor:
+    h = m.a(x).clone()
+    view = h.view(-1, 2, 3).transpose(1, 2)
+    h.mul_(2)
+    seen = view.flatten(1)
+    h.add_(m.b(x))
+    return m.c(view.flatten(1) + seen)
+
+
+@written()
+def writes_to_a_view_of_the_base(m: Any, x: Tensor) -> Tensor:
+    h = m.a(x).clone()
+    left, right = h[:, :3], h[:, 3:]
+    left.mul_(2)
+    right[:, 0].copy_(m.b(x)[:, 0])
+    return m.c(h)
+
+
+@written("a b mark")
+def fills_a_buffer(m: Any, x: Tensor) -> Tensor:
+    both = x.new_zeros(len(x), 6)
+    both[:, :3] = m.a(x)[:, :3]
+    both.view(-1, 2, 3)[:, 1].copy_(m.b(x)[:, 3:])
+    return m.c(m.mark(both))
+
+
+@written()
+def writes_into_constants(m: Any, x: Tensor) -> Tensor:
+    h = m.a(x)
+    which = torch.zeros(len(x), 6).scatter_(1, h.argmax(1, keepdim=True), 1.0)
+    which[:, 3:] += h[:, 3:]
+    which[:, 0] = 2
+    return m.c(m.b(h) + which * h)
+
+
+@written(
+    "stem side side.0 middle",
+    {
+        "stem": (6, 5),
+        "side": lambda: nn.Sequential(nn.Linear(6, 5), nn.BatchNorm1d(5)),
+        "middle": (5, 5),
+        "head": (5, 3),
+    },
+)
+def a_branch_beside_and_a_skip_across(m: Any, x: Tensor) -> Tensor:
+    stem = torch.relu(m.stem(x))
+    side = m.side(x)
+    return m.head(torch.relu(m.middle(stem)) + side + stem)
+
+
+@written("a b d", {"a": (6, 4), "b": (10, 4), "d": (14, 4), "c": (18, 3)})
+def dense_skips(m: Any, x: Tensor) -> Tensor:
+    h = torch.cat([x, m.a(x)], 1)
+    h = torch.cat([h, m.b(h).relu()], 1)
+    return m.c(torch.cat([h, m.d(h).relu()], 1))

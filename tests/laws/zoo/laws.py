@@ -1,0 +1,230 @@
+"""What must hold for every cut, seen from outside: by the plain model, by brute force."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils._pytree import tree_map
+
+from probe.cut.split import Split
+from probe.errors import InputError
+from probe.modules import named_state
+from tests.laws.zoo.case import Case, same
+from tests.laws.zoo.net import SLOW, feature_value, seed, seeded, tensors, train_mode
+
+_TRIED = 12  # of the frozen tensors that no gradient speaks for, perturbed one by one
+
+
+def identity(case: Case) -> None:
+    """tail(prefix(x)) is model(x), bit for bit; and also on rows gathered from a filled cache.
+
+    Up to rounding where the plain model is not itself bit for bit once no parameter asks for
+    gradients: attention then runs another kernel, also under `no_grad`.
+    """
+    tail, prefix = case.cut.tail.eval(), case.cut.prefix
+    still = copy.deepcopy(case.model).requires_grad_(False)
+    for x in (case.x, case.x[:1], case.x[1:]):
+        got, expected = seeded(tail, prefix(x.clone())), case.expected(x)
+        _assert_close(got, expected, f"for {len(x)} rows the tail")
+        if same([case.net.logits(seeded(still, x.clone()))], [expected]):
+            assert same([got], [expected]), f"differs for {len(x)} rows"
+    parts = [prefix(case.x[:2].clone()), prefix(case.x[2:].clone())]
+    cache = tree_map(lambda *rows: torch.cat(rows), *parts)
+    order = torch.arange(len(case.x)).flip(0)
+    logits = seeded(tail, tree_map(lambda rows: rows[order], cache))
+    _assert_close(logits, case.expected(case.x[order]), "from gathered rows the tail")
+
+
+def rows(case: Case) -> None:
+    """A cached row belongs to its example, whatever else is in the batch."""
+    order = torch.arange(len(case.x)).roll(1)
+    whole = tensors(case.cut.prefix(case.x.clone()))
+    assert whole, "the prefix gives no tensor"
+    assert all(len(value) == len(case.x) for value in whole), "a value is not batch-first"
+    assert not any(value.requires_grad for value in whole), "the prefix gives gradients"
+    for indices in (order, *order.split(1)):
+        for value, part in zip(whole, tensors(case.cut.prefix(case.x[indices])), strict=True):
+            _assert_close(part, value[indices], f"rows {indices.tolist()} of the prefix")
+
+
+def gradients(case: Case) -> None:
+    """Every parameter of the tail gets the full model's gradient, no frozen one gets any."""
+    with seed(0):
+        plain = case.net.logits(case.model(case.x.clone()))
+    weights = torch.linspace(-1, 2, plain.numel()).view_as(plain)
+    parameters = {n: t for n, t in case.state.items() if isinstance(t, nn.Parameter)}
+    full = dict(zip(parameters, _grads((plain * weights).sum(), parameters.values()), strict=True))
+    tail = case.cut.tail.eval()
+    mine = {n: t for n, t in case.in_tail().items() if t.requires_grad}
+    tail.zero_grad()
+    value = case.cut.prefix(case.x.clone())
+    with seed(0):
+        output = tail(value)
+    if output.requires_grad:
+        (output * weights).sum().backward()
+    for name, expected in full.items():
+        got = mine[name].grad if name in mine else None
+        if name in case.frozen:
+            assert name not in mine, f"frozen {name} asks for gradients"
+        elif expected is None or not expected.any():
+            assert got is None or not got.any(), f"a gradient for {name}, which has none"
+        else:
+            assert got is not None, f"no gradient for {name}"
+            _assert_close(got, expected, f"the gradient of {name}", 1e-4)
+    left = any(g is not None and n not in case.frozen for n, g in full.items())
+    assert case.cut.trainable == left, f"trainable is {case.cut.trainable}"
+
+
+def frozen(case: Case) -> None:
+    """The feature moves with each frozen tensor and with nothing else."""
+    with torch.no_grad():
+        before = case.value(case.x)
+        free = {name: t for name, t in case.state.items() if name not in case.frozen}
+        with _moved(free.values()):
+            still = same(case.value(case.x), before)
+        if not still:
+            guilty = [name for name, t in free.items() if _moves(case, t, before)]
+            raise AssertionError(f"not frozen, but the feature moves with {guilty}")
+    doubtful = sorted(case.frozen - _by_gradient(case) - case.net.shows_not)
+    step = max(1, len(doubtful) // _TRIED)
+    for name in doubtful[::step]:
+        with torch.no_grad():
+            assert _moves(case, case.state[name], before), f"{name} is frozen for nothing"
+
+
+def train(case: Case) -> None:
+    """In train mode the tail is the full model with what feeds the feature in eval mode.
+
+    By the same seed also dropout's masks are the same; then so are the running statistics.
+    """
+    if case.both_sides:
+        return
+    whole, tail = train_mode(case.model, case.feeding), case.cut.tail.train()
+    expected = case.net.logits(seeded(whole, case.x.clone(), 1))
+    _assert_close(
+        seeded(tail, case.cut.prefix(case.x.clone()), 1), expected, "in train mode the tail"
+    )
+    after = named_state(whole)
+    for name, tensor in case.in_tail().items():
+        if name not in case.frozen and not isinstance(tensor, nn.Parameter):
+            _assert_close(tensor, after[name], f"after one pass, buffer {name}")
+
+
+def live(case: Case) -> None:
+    """The tail's randomness is on in train mode, the prefix's is off."""
+    tail = case.cut.tail.train()
+    value = case.cut.prefix(case.x.clone())
+    runs = [seeded(tail, tree_map(torch.clone, value), seed) for seed in range(4)]
+    varies = not all(same([run], [runs[0]]) for run in runs)
+    expected = case.net.live
+    if expected is None and case.both_sides:
+        return
+    if expected is None:
+        whole = train_mode(case.model, case.feeding)
+        plain = [case.net.logits(seeded(whole, case.x.clone(), seed)) for seed in range(4)]
+        expected = not all(same([run], [plain[0]]) for run in plain)
+    assert varies == expected, f"chance is {'live' if varies else 'off'} in the tail"
+
+
+def unchanged(case: Case) -> None:
+    """Training the tail, however far it jumps, moves neither the prefix's value nor the feature."""
+    cut, x = case.cut, case.x
+    before = [value.clone() for value in tensors(cut.prefix(x.clone()))]
+    held = {n: t.clone() for n, t in case.in_tail().items() if n in case.frozen}
+    value = _held_value(case) if case.way == SLOW else []
+    weights = [p for p in cut.tail.parameters() if p.requires_grad]
+    if cut.trainable:
+        _train(cut, x, torch.optim.SGD(weights, lr=1.0))
+    assert same(tensors(cut.prefix(x.clone())), before), "the prefix's value moved"
+    for name, tensor in held.items():
+        assert same([case.in_tail()[name]], [tensor]), f"frozen {name} moved"
+    if case.way == SLOW:
+        assert same(_held_value(case), value), "the feature moved"
+
+
+def fresh(case: Case) -> None:
+    """Reinitializing gives the tail new values, all but those of what is frozen."""
+    cut = replace(case.cut, tail=copy.deepcopy(case.cut.tail))
+    try:
+        cut.reinitialize("murata", torch.Generator().manual_seed(0))
+    except InputError:  # a parameter that its module has no rule for
+        return
+    for name, tensor in replace(case, cut=cut).in_tail().items():
+        old = same([tensor], [case.state[name]])
+        assert old == (name in case.frozen), f"{name} has {'no' if old else 'a'} fresh value"
+
+
+LAWS: dict[str, Callable[[Case], None]] = {
+    law.__name__: law for law in (identity, rows, gradients, frozen, train, live, fresh, unchanged)
+}
+
+
+def _held_value(case: Case) -> list[Tensor]:
+    """Read the feature inside a tail that is the whole model."""
+    whole = next(m for m in case.cut.tail.eval().modules() if type(m) is type(case.model))
+    with torch.no_grad():
+        return feature_value(whole, case.feature, case.x)
+
+
+def _train(cut: Split, x: Tensor, optimizer: torch.optim.Optimizer) -> None:
+    labels = torch.arange(len(x)) % 3
+    with seed(0):
+        for _ in range(3):
+            optimizer.zero_grad()
+            output = cut.tail.train()(cut.prefix(x.clone()))
+            if output.requires_grad:  # a layer that is dropped leaves none
+                functional.cross_entropy(output, labels).backward()
+            optimizer.step()
+
+
+def _by_gradient(case: Case) -> set[str]:
+    value = [v for v in case.value(case.x) if v.requires_grad and v.is_floating_point()]
+    names = [n for n in sorted(case.frozen) if isinstance(case.state[n], nn.Parameter)]
+    if not (value and names):
+        return set()
+    draws = torch.Generator().manual_seed(0)
+    total = sum(((v * torch.randn(v.shape, generator=draws)).sum() for v in value), torch.zeros(()))
+    try:
+        found = _grads(total, (case.state[name] for name in names))
+    except RuntimeError:  # a later write in place undid what this gradient needs, if not the loss's
+        return set()
+    return {name for name, g in zip(names, found, strict=True) if g is not None and g.any()}
+
+
+def _grads(total: Tensor, parameters: Iterable[Tensor]) -> tuple[Tensor | None, ...]:
+    return torch.autograd.grad(total, list(parameters), allow_unused=True)
+
+
+def _moves(case: Case, tensor: Tensor, before: list[Tensor]) -> bool:
+    with _moved([tensor]):
+        return not same(case.value(case.x), before)
+
+
+@contextmanager
+def _moved(tensors: Iterable[Tensor]) -> Iterator[None]:
+    """Move tensors by about their own size; upwards, so that a variance stays one."""
+    draws, saved = torch.Generator().manual_seed(0), [(t, t.detach().clone()) for t in tensors]
+    try:
+        for tensor, old in saved:
+            size = old.abs().mean().clamp(min=0.01)
+            tensor.add_((torch.rand(old.shape, generator=draws) + 0.5) * size)
+        yield
+    finally:
+        for tensor, old in saved:
+            tensor.copy_(old)
+
+
+def _assert_close(got: Tensor, expected: Tensor, what: str, tolerance: float = 1e-4) -> None:
+    """To `tolerance` of the largest entry: sums in another order differ by no more."""
+    assert got.shape == expected.shape, f"{what} has shape {got.shape}, not {expected.shape}"
+    if not expected.is_floating_point() and not expected.is_complex():
+        assert torch.equal(got, expected), f"{what} differs"
+        return
+    off = float((got - expected).abs().max()) / max(float(expected.abs().max()), 1e-12)
+    assert off <= tolerance, f"{what} is off by {off:.1g} of the largest entry"

@@ -1,0 +1,147 @@
+"""What a network of the zoo is: how to build it, what to feed it, where to cut it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.module import register_module_forward_hook
+from torch.utils._pytree import tree_leaves
+
+CACHED, SLOW, REFUSED = "cached", "slow", "refused"
+RIGHT = (CACHED, SLOW)
+SAFE = (CACHED, SLOW, REFUSED)
+MOVES = r"not stay\s+fixed"  # why a feature is refused that training would move
+
+
+@dataclass(frozen=True, kw_only=True)
+class Net:
+    """A network and its cuts.
+
+    features: for each feature the ways in which it may be cut; refuses: for each feature that must
+    be refused a regular expression that the reason matches; output: key, attribute or index of the
+    logits in what the model returns; rows: examples to cut with; shows_not: frozen state that the
+    feature's value depends on but that no change of it can show; both_sides: something that acts
+    otherwise in training mode stands on both sides of the cut, so that no setting of the modules'
+    modes says what training does: then it is said here whether chance is live behind the cut.
+    """
+
+    build: Callable[[], nn.Module]
+    inputs: Callable[[int], Tensor]
+    features: Mapping[str, tuple[str, ...]]
+    refuses: Mapping[str, str] = field(default_factory=dict)
+    output: str | int | None = None
+    rows: int = 8
+    shows_not: frozenset[str] = frozenset()
+    both_sides: bool = False
+    live: bool | None = None
+
+    def made(self) -> tuple[nn.Module, Tensor, Tensor]:
+        """Return the model, inputs to cut with, and other ones to check with.
+
+        All state is away from the values that a fresh module has, no two parameters are alike, and
+        running statistics fit the data, so that no signal dies on its way.
+        """
+        with seed(0):
+            model = self.build()
+            sample, others = self.inputs(self.rows), self.inputs(max(3, self.rows * 5 // 8))
+            _shake(model)
+            _settle(model, sample)
+        return model, sample, others
+
+    def logits(self, output: Any) -> Tensor:
+        """Return the logits in what the model gave; some models name them in train mode only."""
+        if self.output is None or isinstance(output, Tensor):
+            return output
+        if isinstance(self.output, str) and not isinstance(output, Mapping):
+            return getattr(output, self.output)
+        return output[self.output]
+
+
+def unwrapped(model: nn.Module) -> nn.Module:
+    return model.module if isinstance(model, nn.DataParallel) else model
+
+
+def tensors(value: object) -> list[Tensor]:
+    """Return the tensors in tuples, dicts and dataclasses, in order."""
+    if is_dataclass(value) and not isinstance(value, type):
+        value = [getattr(value, part.name) for part in fields(value)]
+    return [leaf for leaf in tree_leaves(value) if isinstance(leaf, Tensor)]
+
+
+class _Enough(Exception):
+    pass
+
+
+def feature_value(model: nn.Module, feature: str, x: Tensor) -> list[Tensor]:
+    """Read the feature by a plain hook, copied before anything overwrites it, and stop there.
+
+    "name#2" is the second call of the module.
+    """
+    name, _, call = feature.partition("#")
+    target, seen = model.get_submodule(name), []
+
+    def keep(module: nn.Module, inputs: object, output: object) -> None:
+        if module is target:
+            seen.append([tensor.clone() for tensor in tensors(output)])
+            if len(seen) == int(call or 1):
+                raise _Enough
+
+    scripted = isinstance(target, torch.jit.ScriptModule)  # takes no hook of its own
+    register = register_module_forward_hook if scripted else target.register_forward_hook
+    hook = register(keep)
+    try:
+        model(x.clone())
+    except _Enough:
+        return seen[-1]
+    finally:
+        hook.remove()
+    raise AssertionError(f"{feature} does not run")
+
+
+def train_mode(model: nn.Module, off: set[str]) -> nn.Module:
+    """Return a copy in train mode, the modules named `off` (not their children) in eval mode."""
+    model = copy.deepcopy(model).requires_grad_(True).train()
+    for name in off:
+        model.get_submodule(name).training = False
+    return model
+
+
+@contextmanager
+def seed(number: int) -> Iterator[None]:
+    """Within the block, torch's own generator starts from this seed."""
+    with torch.random.fork_rng(devices=()):
+        torch.default_generator.manual_seed(number)  # `torch.manual_seed` takes milliseconds
+        yield
+
+
+def seeded(model: nn.Module, x: object, number: int = 0) -> Any:
+    """Run the model without gradients, its chance fixed by a seed."""
+    with seed(number), torch.no_grad():
+        return model(x)
+
+
+@torch.no_grad()
+def _shake(model: nn.Module) -> None:
+    for parameter in model.parameters():
+        spread = float(parameter.std(correction=0)) if parameter.numel() > 1 else 0.0
+        parameter.add_(torch.randn_like(parameter) * max(0.1 * spread, 0.1 if spread < 0.01 else 0))
+
+
+def _settle(model: nn.Module, sample: Tensor) -> None:
+    norms = [m for m in model.modules() if isinstance(m, nn.modules.batchnorm._NormBase)]
+    momenta = [norm.momentum for norm in norms]
+    for norm in norms:
+        norm.momentum = 0.9
+    with torch.no_grad():
+        model.train()(sample.clone())
+    for norm, momentum in zip(norms, momenta, strict=True):
+        norm.momentum = momentum
+        if norm.running_mean is not None:  # norms of the same value have the same statistics
+            norm.running_mean += 0.1 * torch.randn_like(norm.running_mean)
+            norm.running_var *= 1 + 0.1 * torch.rand_like(norm.running_var)

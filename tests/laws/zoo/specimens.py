@@ -1,0 +1,53 @@
+"""Networks for tests of all that uses cuts: the scenarios' own, chains, and some hostile ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from scenarios.networks import ARCHITECTURES, cnn3, mlp, reduced_resnet18
+from tests.laws.zoo.hostile import HOSTILE
+from tests.laws.zoo.net import CACHED, Net
+
+_HOSTILE = (
+    "a_branch_beside_and_a_skip_across",
+    "called_twice",
+    "dropout_on_both_sides",
+    "registered_from_the_end",
+    "relu_module_in_place",
+    "tied_weights",
+)
+
+
+def _chain(build: Callable[[], nn.Module], shape: tuple[int, ...], *features: str) -> Net:
+    ways = dict.fromkeys(features, (CACHED,))
+    return Net(build=build, inputs=lambda n: torch.randn(n, *shape), features=ways)
+
+
+def _scenario(name: str, build: Callable[[], nn.Module], *shape: int) -> Net:
+    return _chain(build, shape, *ARCHITECTURES[name].features)
+
+
+def _nested() -> nn.Module:
+    inner = nn.Sequential(nn.Linear(6, 5), nn.BatchNorm1d(5), nn.ReLU(inplace=True))
+    return nn.Sequential(inner, nn.Sequential(nn.Linear(5, 4), nn.ReLU()), nn.Linear(4, 3))
+
+
+CHAINS: dict[str, Net] = {
+    "mlp": _scenario("mlp", lambda: mlp((1, 4, 4), 3), 1, 4, 4),
+    "cnn3": _scenario("cnn3", lambda: cnn3((1, 8, 8), 3), 1, 8, 8),
+    "reduced_resnet18": _scenario(
+        "reduced_resnet18", lambda: reduced_resnet18((3, 32, 32), 3, base=2), 3, 32, 32
+    ),
+    "nested": _chain(_nested, (6,), "0", "0.0", "0.1", "1.0", "2"),
+}
+SPECIMENS = {**CHAINS, **{name: HOSTILE[name] for name in _HOSTILE}}
+
+
+def specimen(name: str, rows: int = 40) -> tuple[nn.Module, Tensor, Tensor]:
+    """Build a network with inputs (rows, ...) and labels (rows,), all its state away from fresh."""
+    model, x, _ = replace(SPECIMENS[name], rows=rows).made()
+    return model, x, torch.arange(rows) % 3

@@ -1,0 +1,110 @@
+"""What is kept of a frozen part is the cheapest that would do."""
+
+from __future__ import annotations
+
+from itertools import chain, combinations
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+from torch.nn import functional
+
+from probe.cut.min_cut import Fate, minimum_cut
+from probe.cut.names import INPUT, Name
+from probe.cut.split import split
+from probe.cut.trace import Pass, Step
+from probe.seeding import stream
+from tests.laws.zoo.written import written
+
+STATE = 1000
+
+
+@st.composite
+def passes(draw: st.DrawFn) -> tuple[Pass, frozenset[int], dict[Name, int]]:
+    """A frozen part of up to seven calls, some on parameters, and trained calls that read it."""
+    steps: dict[int, Step] = {}
+    frozen = draw(st.integers(1, 7))
+    for number in range(frozen):
+        known = [INPUT, *((earlier, 0) for earlier in range(number))]
+        parents = draw(st.lists(st.sampled_from(known), min_size=1, max_size=2))
+        if draw(st.booleans()):
+            parents.append((STATE, 0))
+        steps[number] = Step("call", tuple(parents), ((number, 0),))
+    readable = [INPUT, *((number, 0) for number in range(frozen))]
+    for number in range(frozen, frozen + draw(st.integers(1, 3))):
+        read = (draw(st.sampled_from(readable)), (STATE + 1, 0))
+        steps[number] = Step("trained", read, ((number, 0),))
+    costs = {name: draw(st.integers(1, 9)) for name in readable}
+    return Pass(steps, (), (number, 0), {}), frozenset({STATE, *range(frozen)}), costs
+
+
+@settings(max_examples=300)
+@given(passes())
+def test_the_cut_is_the_cheapest_of_all_that_would_do(case) -> None:  # type: ignore[no-untyped-def]
+    """Brute force over all sets of values; and what is run again has what it needs."""
+    seen, upstream, costs = case
+    found = minimum_cut(seen, upstream, {STATE, STATE + 1}, costs, ())
+    assert found is not None
+    enough = [kept for kept in _subsets(costs) if _suffices(seen, set(kept), upstream)]
+    assert _suffices(seen, set(found.kept), upstream)
+    assert sum(costs[name] for name in found.kept) == min(
+        sum(costs[name] for name in kept) for kept in enough
+    )
+    there = set(found.kept)
+    for number, step in seen.steps.items():
+        if number in upstream:
+            assert (found.fates[number] is Fate.SERVE) == ((number, 0) in found.kept)
+            if found.fates[number] is Fate.RUN:
+                assert set(step.parents) <= there
+                there.add((number, 0))
+        else:
+            assert step.parents[0] in there
+
+
+def _subsets(costs: dict[Name, int]) -> chain[tuple[Name, ...]]:
+    return chain.from_iterable(combinations(costs, size) for size in range(len(costs) + 1))
+
+
+def _suffices(seen: Pass, kept: set[Name], upstream: frozenset[int]) -> bool:
+    """Whether all that is read can be computed from what is kept, without parameters."""
+    there = set(kept)
+    for number, step in seen.steps.items():
+        if number in upstream and set(step.parents) <= there:
+            there.add((number, 0))
+    read = {step.parents[0] for number, step in seen.steps.items() if number not in upstream}
+    return read <= there
+
+
+@pytest.mark.parametrize(("scale", "kept"), [(1.0, (4, 3, 3)), (0.5, (4, 1, 1)), (8.0, (4, 6, 6))])
+def test_a_value_is_kept_on_its_cheaper_side(scale: float, kept: tuple[int, ...]) -> None:
+    """A step without parameters behind the convolution makes its value smaller or larger."""
+    layers = {"conv": lambda: nn.Conv2d(3, 4, 3), "head": lambda: nn.LazyLinear(3)}
+
+    @written("mark", {**layers, "mark": nn.Identity}, shape=(3, 8, 8))
+    def resizes(m: Any, x: Tensor) -> Tensor:
+        x = m.mark(functional.interpolate(torch.relu(m.conv(x)), scale_factor=scale))
+        return m.head(functional.max_pool2d(x, 2).flatten(1))
+
+    model, x = resizes.build(), torch.randn(6, 3, 8, 8, generator=stream(0))
+    model(x)
+    cut = split(model, "mark", x)
+    value = cut.prefix(x)
+    assert isinstance(value, Tensor)
+    assert value.shape[1:] == kept
+    with torch.no_grad():
+        assert torch.equal(cut.tail.eval()(value), model(x))
+
+
+def test_what_crosses_beside_the_feature_is_kept_with_it() -> None:
+    @written("second", {"first": (6, 5), "second": (5, 7), "head": (12, 3)})
+    def skips(m: Any, x: Tensor) -> Tensor:
+        first = m.first(x)
+        return m.head(torch.cat([m.second(first), first], 1))
+
+    model, x, _ = skips.made()
+    value = split(model, "second", x).prefix(x)
+    assert isinstance(value, Tensor)
+    assert value.shape == (8, 12)  # nothing trained stands between the two and their join

@@ -1,0 +1,174 @@
+"""The plan: never more than allowed or free, and first to what saves most."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from probe.errors import InputError
+from probe.retrain import cache_plan
+from probe.values import allocation as memory
+from probe.values.allocation import CacheSettings, Need, allocate
+from tests.laws.zoo.specimens import specimen
+
+sizes = st.integers(0, 50)
+
+
+@given(st.lists(st.tuples(sizes, st.integers(0, 9))), sizes, sizes)
+def test_no_plan_takes_more_than_it_may(
+    needs: list[tuple[int, int]], budget: int, room: int
+) -> None:
+    wanted = [Need(feature=str(k), size=n, work=work) for k, (n, work) in enumerate(needs)]
+    plan = allocate(wanted, CacheSettings(budget=budget, scratch=Path(), room=room))
+    assert [(p.feature, p.size) for p in plan] == [(need.feature, need.size) for need in wanted]
+    taken = {
+        where: sum(p.size for p in plan if p.location == where)
+        for where in ("in memory", "memory-mapped")
+    }
+    assert taken["in memory"] <= budget
+    assert taken["memory-mapped"] <= room
+    for p in plan:
+        if p.location != "in memory":
+            assert p.size > budget - taken["in memory"]
+        if p.location == "recomputed":
+            assert p.size > room - taken["memory-mapped"]
+
+
+@given(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 9)), min_size=1), sizes)
+def test_memory_goes_first_to_what_saves_most_work_per_byte(
+    needs: list[tuple[int, int]], budget: int
+) -> None:
+    wanted = [Need(feature=str(k), size=n, work=work) for k, (n, work) in enumerate(needs)]
+    plan = allocate(wanted, CacheSettings(budget=budget, room=0))
+    best = max(range(len(needs)), key=lambda k: needs[k][1] / needs[k][0])
+    assert (plan[best].location == "in memory") == (needs[best][0] <= budget)
+
+
+def test_a_budget_is_used_to_its_last_byte_and_not_one_more() -> None:
+    model, x, _ = specimen("mlp")
+    (first,) = cache_plan(model, ["hidden1"], x, (100, 20))
+    assert first.size == 120 * 256 * 4
+    for budget, where in ((first.size, "in memory"), (first.size - 1, "recomputed")):
+        (at,) = cache_plan(model, ["hidden1"], x, (100, 20), cache=CacheSettings(budget=budget))
+        assert (at.size, at.location) == (first.size, where)
+
+
+def test_behind_the_output_only_the_test_examples_are_kept() -> None:
+    model, x, _ = specimen("mlp")
+    hidden, output = cache_plan(model, ["hidden2", "output"], x, (100, 20))
+    assert (hidden.size, output.size) == (120 * 256 * 4, 20 * 3 * 4)
+    assert str(output) == "output: 240 B, in memory"
+
+
+def test_a_disk_s_room_is_known_before_the_folder_is_there(tmp_path: Path) -> None:
+    free = shutil.disk_usage(tmp_path).free
+    settled = CacheSettings(scratch=tmp_path / "not" / "yet").settled(torch.device("cpu"))
+    assert settled.room == pytest.approx(free / 2, rel=0.1)
+    assert not (tmp_path / "not").exists()
+
+
+def test_processes_share_what_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("probe.values.allocation.free_memory", lambda device: 1000)
+    monkeypatch.setattr("probe.values.allocation._free_disk", lambda folder: 6000 if folder else 0)
+    cpu = torch.device("cpu")
+    one = CacheSettings(scratch=tmp_path).settled(cpu)
+    assert (one.budget, one.room) == (500, 3000)
+    four = CacheSettings(scratch=tmp_path).settled(cpu, 4)
+    assert (four.budget, four.room) == (125, 750)
+    assert four.settled(cpu) == four
+    assert CacheSettings(budget=10).settled(cpu, 3).budget == 3
+    assert CacheSettings().settled(cpu).room == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"budget": -1}, "budget must be a number of bytes, got -1"),
+        ({"budget": 1.5}, "budget must be a number of bytes, got 1.5"),
+        ({"room": "2GB"}, "room must be a number of bytes, got '2GB'"),
+        ({"room": 5}, "has room on a disk but no scratch folder"),
+        ({"storage": "fp16"}, "unknown storage 'fp16': did you mean"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(settings: dict[str, object], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        CacheSettings(**settings)  # type: ignore[arg-type]
+
+
+# What is free: read from made-up system files, and within reason on this machine.
+
+V1 = {
+    "limit": "memory.limit_in_bytes",
+    "usage": "memory.usage_in_bytes",
+    "reclaimable": "total_inactive_file",
+}
+V2 = {"limit": "memory.max", "usage": "memory.current", "reclaimable": "inactive_file"}
+
+
+def group(folder: Path, names: dict[str, str], limit: str, usage: int, reclaimable: int) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / names["limit"]).write_text(f"{limit}\n")
+    (folder / names["usage"]).write_text(f"{usage}\n")
+    (folder / "memory.stat").write_text(f"anon 7\n{names['reclaimable']} {reclaimable}\nx 1\n")
+
+
+@pytest.mark.parametrize(
+    ("own", "mount", "names"),
+    [("3:cpu,memory:/a/b\n0::/\n", "memory", V1), ("0::/a/b\n", "", V2)],
+    ids=["version 1", "version 2"],
+)
+def test_every_group_around_the_process_limits(
+    tmp_path: Path, own: str, mount: str, names: dict[str, str]
+) -> None:
+    file = tmp_path / "own"
+    file.write_text(own)
+    group(tmp_path / mount / "a" / "b", names, "1000", 700, 50)
+    group(tmp_path / mount / "a", names, "900", 950, 10)
+    group(tmp_path / mount / "a" / "other", names, "1", 0, 0)
+    assert sorted(memory.group_room(tmp_path, file)) == [0, 350]
+
+
+@pytest.mark.parametrize("own", ["2:memory:/of/the/host\n", "0::/of/the/host\n"])
+def test_inside_a_container_the_root_is_its_own_group(tmp_path: Path, own: str) -> None:
+    file = tmp_path / "own"
+    file.write_text(own)
+    group(tmp_path / "memory", V1, "1000", 400, 0)
+    group(tmp_path, V2, "1000", 400, 0)
+    assert list(memory.group_room(tmp_path, file)) == [600]
+
+
+def test_no_limit_leaves_everything(tmp_path: Path) -> None:
+    file = tmp_path / "own"
+    file.write_text("0::/\n")
+    group(tmp_path, V2, "max", 10**9, 0)
+    assert min(memory.group_room(tmp_path, file)) > 10**18
+
+
+def test_a_system_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert list(memory.available(tmp_path / "none")) == []
+    assert list(memory.group_room(tmp_path, tmp_path / "none")) == []
+    monkeypatch.setattr(memory, "available", lambda: iter(()))
+    monkeypatch.setattr(memory, "group_room", lambda: iter(()))
+    assert memory.free_memory(torch.device("cpu")) == 4 * 10**9
+
+
+def test_free_memory_is_the_least(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "meminfo"
+    file.write_text("MemTotal:  99 kB\nMemFree: 1 kB\nMemAvailable:   40 kB\n")
+    assert list(memory.available(file)) == [40 * 1024]
+    monkeypatch.setattr(memory, "available", lambda: iter([500]))
+    monkeypatch.setattr(memory, "group_room", lambda: iter([700, 300]))
+    assert memory.free_memory(torch.device("cpu")) == 300
+
+
+def test_what_is_free_here_is_less_than_there_is() -> None:
+    if not Path("/proc/meminfo").exists():
+        pytest.skip("this system does not say what is free")
+    free = memory.free_memory(torch.device("cpu"))
+    assert 10**7 < free < os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,99 @@
+"""Retraining with a cache: no result depends on where values live, and they go when served."""
+
+from __future__ import annotations
+
+import weakref
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from probe import Examples, Recipe, partial_retrain
+from probe.retrain import cache_plan, retrain_each
+from probe.training.evaluation import predict_each
+from probe.values.allocation import CacheSettings, Storage
+from probe.values.cache import CachedRows
+from tests.laws.zoo.specimens import SPECIMENS, specimen
+
+SIZE = 16
+
+
+@pytest.mark.parametrize(
+    ("name", "storage"),
+    [
+        ("reduced_resnet18", "fp32"),
+        ("a_branch_beside_and_a_skip_across", "fp32"),
+        ("dropout_on_both_sides", "fp32"),
+        ("cnn3", "bf16"),
+    ],
+)
+def test_no_result_depends_on_where_values_live(
+    name: str, storage: Storage, tmp_path: Path
+) -> None:
+    model, x, y = specimen(name)
+    features = ["stem", "layer3"] if name == "reduced_resnet18" else list(SPECIMENS[name].features)
+    sizes = {p.size for p in cache_plan(model, features, x, (40, 30))}
+    settings = [
+        CacheSettings(budget=10**9, storage=storage),
+        CacheSettings(budget=0, storage=storage, scratch=tmp_path, room=10**9),
+        CacheSettings(budget=0, storage=storage),
+        CacheSettings(budget=max(sizes), storage=storage, scratch=tmp_path, room=max(sizes)),
+    ]
+    results = [
+        partial_retrain(
+            model,
+            features,
+            Examples(x, y),
+            Examples(x[:30], y[:30]),
+            [[0, 1], [2]],
+            Recipe(epochs=2, batch_size=SIZE, learning_rate=0.01),
+            cache=cache,
+        )
+        for cache in settings
+    ]
+    for other in results[1:]:
+        assert other.counts == results[0].counts
+
+
+def test_trained_tails_do_not_depend_on_it_to_the_last_bit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights tell more than counts; a tail trained on rounded values is the negative control."""
+    model, x, y = specimen("reduced_resnet18")
+
+    def weights(cache: CacheSettings) -> dict[str, Tensor]:
+        trained: dict[str, Tensor] = {}
+
+        def keep(tail: nn.Module, data: Examples, classes: int, barred: dict[str, None]) -> object:
+            trained.update({k: v.clone() for k, v in tail.state_dict().items()})
+            return predict_each(tail, data, classes, barred)
+
+        monkeypatch.setattr("probe.retrain.predict_each", keep)
+        recipe = Recipe(epochs=2, batch_size=SIZE)
+        dict(retrain_each(model, ["layer2"], Examples(x, y), Examples(x, y), 3, recipe, 0, cache))
+        return trained
+
+    memory = weights(CacheSettings(budget=10**9))
+    for cache in (CacheSettings(budget=0), CacheSettings(budget=0, scratch=tmp_path)):
+        other = weights(cache)
+        assert all(torch.equal(memory[key], other[key]) for key in memory)
+    rounded = weights(CacheSettings(budget=10**9, storage="bf16"))
+    assert not all(torch.equal(memory[key], rounded[key]) for key in memory)
+
+
+def test_values_are_dropped_once_they_have_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    alive: weakref.WeakSet[CachedRows] = weakref.WeakSet()
+
+    class Watched(CachedRows):
+        def __init__(self, *given: object) -> None:
+            super().__init__(*given)  # type: ignore[arg-type]
+            alive.add(self)
+
+    monkeypatch.setattr("probe.values.cache.CachedRows", Watched)
+    model, x, y = specimen("mlp")
+    data, features = Examples(x, y), ["hidden1", "hidden2", "output"]
+    each = retrain_each(model, features, data, data, 3, Recipe(epochs=1), 0)
+    left = [len(alive) for _ in each]
+    # Of three features for the test and two for training; the one being counted is in use.
+    assert left == [4, 2, 1]

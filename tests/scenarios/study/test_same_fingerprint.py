@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from probe.errors import InputError
+from probe.training.recipe import RecipeChanges
 from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
-from scenarios.learners.base import RecipeChanges
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.streams.task import Scenario
 from scenarios.study.fingerprint import fingerprint, setup_of

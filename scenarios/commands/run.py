@@ -21,7 +21,7 @@ import torch
 from rich.console import Console
 
 from figures.build import build
-from probe.files import sweep
+from probe.files import make_folder, sweep
 from probe.tables.run_directory import TABLES, TIMES
 from probe.values.allocation import CacheSettings
 from scenarios.commands.progress import show_ends, show_plan, show_progress

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from scenarios.execution.stopping import HOW_TO_GO_ON
 
+from scenarios.commands.stopping import HOW_TO_GO_ON
 from tests.scenarios.execution.helpers import run, tables
 from tests.slow.helpers import SOON, Command, command, handles_signals
 

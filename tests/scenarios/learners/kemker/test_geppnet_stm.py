@@ -9,14 +9,14 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.scenarios.learners.test_geppnet import TINY, incremental, make
 from torch import Tensor
 
 from probe.examples import Examples
 from probe.training.costs import OpsMeter
 from scenarios.learners.kemker.geppnet_stm import GeppnetStm, GeppnetStmSettings, ShortTermMemory
 from scenarios.learners.kemker.online_map import OnlineMap
-from tests.learning import learn
-from tests.scenarios.learners.test_geppnet import TINY, incremental, make
+from tests.laws.learning import learn
 
 
 class Recording(OnlineMap):

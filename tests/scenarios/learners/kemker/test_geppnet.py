@@ -26,8 +26,8 @@ from scenarios.learners.kemker.geppnet import Geppnet, GeppnetSettings, MapSetti
 from scenarios.learners.kemker.geppnet_stm import GeppnetStm, GeppnetStmSettings
 from scenarios.learners.kemker.online_map import OnlineMap
 from scenarios.streams.task import Task
-from tests.learning import learn, learner, resumed, rows, same
-from tests.plain_sessions import sessions
+from tests.laws.learning import learn, learner, resumed, rows, same
+from tests.laws.plain_sessions import sessions
 
 TINY: dict[str, Any] = {
     "rows": 4,

@@ -17,7 +17,7 @@ from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.learners.kemker.fel import FelSettings, FixedExpansion
 from scenarios.streams.task import Task
-from tests.learning import digits, learn, resumed, same
+from tests.laws.learning import digits, learn, resumed, same
 
 SMALL = FelSettings(hidden=64, units=300, connected=0.2, firing=0.04)
 

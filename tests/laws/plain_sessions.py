@@ -14,7 +14,7 @@ from probe.seeding import stream
 from scenarios.learners.kemker.geppnet import MapSettings
 from scenarios.learners.kemker.geppnet_stm import GeppnetStmSettings
 from scenarios.streams.task import Task
-from tests.plain_map import Array, ByUnit
+from tests.laws.plain_map import Array, ByUnit
 
 Drawn = list[tuple[Array, int]]
 

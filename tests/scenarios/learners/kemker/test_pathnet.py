@@ -20,7 +20,7 @@ from scenarios.learners.kemker.path_network import LiftedPath
 from scenarios.learners.kemker.pathnet import PathNet, PathNetSettings
 from scenarios.streams.split import split_by_class
 from scenarios.streams.task import Scenario, Task
-from tests.learning import learn, resumed, same
+from tests.laws.learning import learn, resumed, same
 
 SMALL = PathNetSettings(
     modules=6, active=3, width=8, population=6, generations=3, batches=4, training=None

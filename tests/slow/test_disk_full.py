@@ -162,7 +162,7 @@ def test_what_is_shown_finds_the_disk_full(
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
     out = copied(finished, tmp_path / "run")
-    monkeypatch.setattr("scenarios.commands.run.build", lambda root: [])
+    monkeypatch.setattr("scenarios.commands.run.build", lambda *_, **__: [])
     with open("/dev/full", "w") as full, monkeypatch.context() as patch:
         patch.setattr("sys.stdout", full)
         code, _, error = probe(command.format(out=out))

@@ -43,7 +43,7 @@ def run(out: Path, study: Path | str = TINY, **flags: Any) -> bool:
         return run_study(str(study), RunOptions(out=out, **{"executor": "inline", **flags}))
 
 
-def draw(root: Path) -> list[Path]:
+def draw(root: Path, changed_only: bool = False) -> list[Path]:
     """Draw no figure."""
     return []
 

@@ -32,14 +32,14 @@ test-all: $(VENV)/installed-dev
 # below numpy 2 bytes overflow in the bins of features, matplotlib 3.9 draws the same figure in
 # other bytes, rich 14.2 prints empty lines into files, and typer 0.28 words its errors otherwise.
 LOWEST_TESTS := \
-	tests/probe/cut/test_splitting.py \
+	tests/probe/cut/test_split.py \
 	tests/probe/training/test_fitting.py \
 	tests/probe/redundancy \
-	tests/figures/test_scores_figure.py \
+	tests/figures/kinds/test_scores.py \
 	tests/scenarios/commands/test_cli.py \
 	tests/scenarios/commands/test_usage.py \
-	tests/scenarios/data/test_extraction.py \
-	tests/scenarios/study/test_checkpoints.py \
+	tests/scenarios/data/test_image_features.py \
+	tests/scenarios/study/test_store.py \
 	tests/scenarios/study/test_spec.py \
 	tests/test_bad_input.py::test_the_same_without_the_mistake_is_accepted
 

@@ -81,6 +81,7 @@ def _with_spare(wanted: Iterable[str], known: dict[str, Appearance]) -> dict[str
     return {name: one for name, one in (known | others).items() if name in names}
 
 
+# A table of them is easier to read with positions than with keywords.
 def _filled(label: str, color: str, marker: Marker, line: LineStyle) -> Appearance:
     return Appearance(label=label, color=color, marker=marker, line=line)
 
@@ -130,7 +131,8 @@ _STRATEGIES = {
     "mean_of_features": _filled("", _INDIGO, "X", "-"),
 }
 
-# For names that are not known; no marker and fill are those of a known learner.
+# For names that are not known. In black and white, too, none is taken for a known learner: no two
+# have both marker and fill in common.
 _SPARE = [
     _filled("", _ORANGE, "p", _DASH_DOT_DOT),
     _filled("", _PINK, "d", _DASH_DOT_DOT),

@@ -1,4 +1,8 @@
-"""From the tables of a run directory to its figures."""
+"""From the tables of a run directory to its figures.
+
+The tables are read once, every figure is drawn by a module of its own (see `figures.kinds`), and
+`drawn.json` keeps what each was drawn from, so that it is drawn again only if that has changed.
+"""
 
 from __future__ import annotations
 
@@ -89,13 +93,17 @@ def _hash(path: Path) -> str | None:
 
 
 def _is_drawn(folder: Path, name: str, record: Mapping[str, Any], source: object) -> bool:
-    """Whether a figure of that source is there, or is known to have nothing to draw."""
+    """Whether a figure of that source is there, or is known to have nothing to draw.
+
+    source: what it would be drawn from now, as in `_sources`.
+    """
     there = record.get(name)
     known = [{"from": source, "files": files} for files in ([], _files(name))]
     return there in known and all((folder / file).is_file() for file in there["files"])
 
 
 def _files(name: str) -> list[str]:
+    """Return the names of a figure's files."""
     return [f"{name}.{kind}" for kind in FORMATS]
 
 

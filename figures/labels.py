@@ -12,6 +12,8 @@ from probe.tables.rows import MetricRow, Row, SummaryRow
 def shortened(names: Sequence[str], width: int = 24) -> list[str]:
     """Cut the first parts off dotted names of more than `width` characters, if all stay apart.
 
+    The last parts tell layers from each other; what they lie in is mostly the same.
+
     >>> shortened(["stem", "backbone.features.denseblock1.denselayer2.conv1"])
     ['stem', '…denselayer2.conv1']
     """
@@ -60,6 +62,9 @@ def with_head(text: str, rows: Iterable[Row | MetricRow]) -> str:
 
 def over_seeds(rows: Iterable[SummaryRow | MetricRow], *, bars: bool = True) -> str:
     """Say what the points of a figure are and, with `bars`, what its error bars are.
+
+    rows: at least one, all that are drawn. Bars are not announced where none has a deviation; where
+    rows are of different numbers of seeds the least and the most are told.
 
     >>> row = SummaryRow(learner="er", feature="conv1", depth=1, measure="pra", place=None,
     ...                  mean=0.9, std=0.01, seeds=3)

@@ -13,6 +13,7 @@ from itertools import pairwise
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 from figures import style
 
@@ -39,6 +40,7 @@ def panels(
     columns = balanced(count, most)
     rows = math.ceil(count / columns)
     figure = blank(rows, wide=count > 1 if wide is None else wide)
+    # Always an array of rows and columns, also of a single panel.
     grid = figure.subplots(rows, columns, sharey=share_y, squeeze=False)
     for unused in grid.flat[count:]:
         unused.remove()
@@ -79,12 +81,12 @@ def fit(
             break
         figure.set_size_inches(now_wide + wider, now_high + higher)
     figure.set_layout_engine(None)  # not "none", with which it is drawn twice wherever it is saved
-    boxes = [panel.get_position() for panel in axes]
+    # In the middle of the panels, not of the figure as matplotlib would have them.
+    whole = Bbox.union([panel.get_position() for panel in axes])
     if x_label:
-        x_label.set_x((min(box.x0 for box in boxes) + max(box.x1 for box in boxes)) / 2)
+        x_label.set_x((whole.x0 + whole.x1) / 2)
     if y_label:
-        y_label.set_multialignment("center")
-        y_label.set_y((min(box.y0 for box in boxes) + max(box.y1 for box in boxes)) / 2)
+        y_label.set(y=(whole.y0 + whole.y1) / 2, multialignment="center")
 
 
 def arrange(figure: Figure) -> None:

@@ -1,4 +1,8 @@
-"""Lines, markers and error bars of learners, and the legend that names them."""
+"""Lines, markers and error bars of learners, and the legend that names them.
+
+matplotlib's own `errorbar` and `plot` draw; what they draw is then given its appearance by `dress`,
+the one place that knows how an `Appearance` becomes matplotlib's settings.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,12 @@ from numpy.typing import ArrayLike
 from figures.appearance import Appearance, Appearances, Marker
 from figures.layout import ticks
 from probe.tables.rows import MetricRow, SummaryRow
+
+Groups = Sequence[Mapping[str, MetricRow]]
+"""Groups of rows, in each by the name of a learner or a strategy."""
+
+Entry = Appearance | Line2D | Patch
+"""What a legend can name."""
 
 
 def plot_means(
@@ -43,17 +53,12 @@ def plot_means(
 
 
 def plot_groups(
-    axes: Axes,
-    appearances: Appearances,
-    groups: Sequence[Mapping[str, MetricRow]],
-    *,
-    most: float,
-    span: float,
-    scale: float = 100,
+    axes: Axes, appearances: Appearances, groups: Groups, *, most: float, span: float, scale: float
 ) -> None:
     """Draw groups of markers at x = 0, 1, ..., side by side within each, with lines between them.
 
-    groups: the rows of each by name, which has its offset in all of them, see `dodges`.
+    groups: the rows of each by name, which has its offset in all of them, see `dodges`; scale: as
+    in `plot_means`.
     """
     offsets = dodges(len(appearances), most, span)
     for (name, appearance), offset in zip(appearances.items(), offsets, strict=True):
@@ -69,6 +74,7 @@ def plot_course(axes: Axes, appearance: Appearance, steps: range, values: ArrayL
 
     values: one for each step, NaN = a gap in the line.
     """
+    # A marker at every step would hide a line over many of them.
     marked = ticks(1, steps[-1])
     (line,) = axes.plot(steps, 100 * np.asarray(values))
     dress(line, appearance, size=3.6)
@@ -98,18 +104,15 @@ def dress(
 def dodges(count: int, most: float = 0.08, span: float = 0.5) -> list[float]:
     """Return offsets along x that keep the bars of `count` learners apart, symmetric about 0.
 
-    They are `most` apart, or less where all of them would take more than `span`.
+    They are `most` apart, or less where all of them would take more than `span`. Points that
+    coincide, as at an accuracy of 1, then stay visible side by side.
     """
     step = min(most, span / count)
     return [step * (k - (count - 1) / 2) for k in range(count)]
 
 
 def legend_above(
-    figure: Figure,
-    entries: Iterable[Appearance | Line2D | Patch],
-    title: str = "",
-    *,
-    joined: bool = True,
+    figure: Figure, entries: Iterable[Entry], title: str = "", *, joined: bool = True
 ) -> None:
     """Put a legend above all panels, in as few rows as the figure's width allows, filled evenly.
 
@@ -123,6 +126,7 @@ def legend_above(
         for each in entries
     ]
     length = None if any(key.get_linestyle() != "None" for key in keys) else 1
+    # The fewest rows first: the width of a legend is known only when it is there.
     for columns in dict.fromkeys(math.ceil(len(keys) / rows) for rows in range(1, len(keys) + 1)):
         legend = figure.legend(
             handles=keys,
@@ -147,7 +151,11 @@ def color_bar(
     ticks: Sequence[float],
     size: tuple[float, float],
 ) -> None:
-    """Put a thin color bar above all panels. size: width and height of all of them, in inches."""
+    """Put a thin color bar above all panels, at most 2.5 inches long.
+
+    image: whose colors it explains; ticks: the values that it marks; size: width and height of all
+    panels together, in inches, by which matplotlib measures the bar.
+    """
     length = min(size[0], 2.5)
     bar = figure.colorbar(
         image,

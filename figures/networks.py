@@ -25,8 +25,9 @@ class Network:
 def networks(summary: Sequence[SummaryRow]) -> list[Network]:
     """Return the networks of the continual learners, in the order of the table.
 
-    A learner of which only some features are measured, as Offline, belongs to the first network
-    with which its own agree. Those with the most features found a network first.
+    summary: the rows of one measure, PRA for example. A learner of which only some features are
+    measured, as Offline, belongs to the first network with which its own agree; so it is looked for
+    among the networks of those who have more.
     """
     own: defaultdict[str, dict[int, str]] = defaultdict(dict)
     for row in summary:
@@ -39,6 +40,7 @@ def networks(summary: Sequence[SummaryRow]) -> list[Network]:
             found.append((features, learners))
         features.update(own[name])
         learners.append(name)
+    # Each network has by now all features that any of its learners has.
     order = continual(summary)
     ordered = [
         Network(features=dict(sorted(features.items())), learners=sorted(known, key=order.index))

@@ -1,6 +1,7 @@
 """Symmetric uncertainty of every two features of data sets, side by side (Kemker 2018, fig. S4).
 
-Not a figure of a study: `probe redundancy` draws it.
+Bright spots off the diagonal are features that say the same. A data set with few of them has
+features that each add something. Not a figure of a study: `probe redundancy` draws it.
 """
 
 from __future__ import annotations
@@ -43,12 +44,14 @@ def draw(tables: Sequence[Redundancy]) -> Figure:
 
 
 def _count(table: Redundancy, columns: int) -> str:
+    """Return the number of non-redundant features, on two lines where panels are narrow."""
     D, selected = len(table.bins), len(table.selected)
     gap = "\n" if columns == MOST_ACROSS else " "
     return f"{selected} of {D:,} non-redundant{gap}({100 * selected / D:.1f} %)"
 
 
 def _heat_map(axes: Axes, table: Redundancy) -> AxesImage:
+    """Draw SU between every two of D features, (D, D) in [0, 1]."""
     # An image, not a mesh: in a vector file a mesh of D x D cells takes hundreds of megabytes.
     image = axes.imshow(table.between, cmap="viridis", norm=PowerNorm(0.5, vmin=0, vmax=1))
     marks = layout.ticks(0, len(table.bins) - 1)

@@ -1,4 +1,8 @@
-"""The house style: settings for print, widths of columns, and how a figure reaches the disk."""
+"""The house style: settings for print, widths of columns, and how a figure reaches the disk.
+
+Sizes are those of print: texts are 7.5 to 8 points high, and a figure is as wide as one or both
+columns of a page, so that it needs no scaling.
+"""
 
 from __future__ import annotations
 

@@ -52,6 +52,7 @@ class Tables:
         Raises InputError if another table is missing, or if one cannot be read.
         """
         times = run_directory / "times.csv"
+        # One filter for each table, which goes by the first of its own lines that has a head.
         of_main_head = _main_head()
         return cls(
             rows=_read(
@@ -67,7 +68,11 @@ class Tables:
 
     @cached_property
     def matrices(self) -> dict[str, AccuracyMatrix]:
-        """R of each continual learner, (T+1, T): the mean over seeds of the means over orders."""
+        """R of each continual learner, (T+1, T), by name in the order of the table.
+
+        Each cell is the mean over seeds of the means over orders, a fraction in [0, 1]; column =
+        place of the task in the executed order. Raises InputError for a table that has no such R.
+        """
         found = mean_accuracies(self.rows)
         found.pop(OFFLINE, None)
         return found
@@ -110,6 +115,7 @@ class Tables:
         Raises InputError for brackets without a whole number from 1 to MOST.
         """
         found = self.by_bracket(paper, name)
+        # A damaged table could ask for an axis that is never finished.
         for number in found:
             if not re.fullmatch("[1-9][0-9]{0,5}", number) or int(number) > MOST:
                 raise InputError(
@@ -153,6 +159,7 @@ def _read(
 
     matplotlib sets a text between two dollar signs as a formula; a backslash makes them plain.
     """
+    # Annotations are strings here: these are the columns that hold any text.
     texts = [field.name for field in fields(kind) if field.type == "str"]
     named = attrgetter(*texts)
     return [

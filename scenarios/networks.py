@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -56,11 +56,9 @@ def mlp(shape: Sequence[int], classes: int, width: int = 256) -> nn.Sequential:
     """
     inputs = int(torch.Size(shape).numel())
     return _chain(
-        {
-            "hidden1": nn.Sequential(nn.Flatten(), nn.Linear(inputs, width), nn.ReLU()),
-            "hidden2": nn.Sequential(nn.Linear(width, width), nn.ReLU()),
-            "output": nn.Linear(width, classes),
-        }
+        hidden1=nn.Sequential(nn.Flatten(), nn.Linear(inputs, width), nn.ReLU()),
+        hidden2=nn.Sequential(nn.Linear(width, width), nn.ReLU()),
+        output=nn.Linear(width, classes),
     )
 
 
@@ -80,7 +78,7 @@ def cnn3(
         stages[f"conv{depth}"] = nn.Sequential(convolution, nn.ReLU())
         channels, height, breadth = width, -(-height // 2), -(-breadth // 2)
     dense = nn.Linear(channels * height * breadth, classes)
-    return _chain({**stages, "output": nn.Sequential(nn.Flatten(), dense)})
+    return _chain(**stages, output=nn.Sequential(nn.Flatten(), dense))
 
 
 def cnn4(shape: Sequence[int], classes: int, hidden: int | None = None) -> nn.Sequential:
@@ -104,9 +102,9 @@ def cnn4(shape: Sequence[int], classes: int, hidden: int | None = None) -> nn.Se
         raise InputError(f"cnn4 and cnn6 need images of 4 x 4 or more, got {shape[1]} x {shape[2]}")
     inputs = channels * height * breadth
     if hidden is None:
-        return _chain({**stages, "output": nn.Sequential(nn.Flatten(), nn.Linear(inputs, classes))})
+        return _chain(**stages, output=nn.Sequential(nn.Flatten(), nn.Linear(inputs, classes)))
     dense = nn.Sequential(nn.Flatten(), nn.Linear(inputs, hidden), nn.ReLU(), nn.Dropout(0.5))
-    return _chain({**stages, "dense": dense, "output": nn.Linear(hidden, classes)})
+    return _chain(**stages, dense=dense, output=nn.Linear(hidden, classes))
 
 
 def cnn6(shape: Sequence[int], classes: int) -> nn.Sequential:
@@ -140,7 +138,7 @@ def reduced_resnet18(shape: Sequence[int], classes: int, base: int = 20) -> nn.S
             f"reduced_resnet18 needs images of 25 x 25 or more, got {height} x {breadth}: use cnn3"
         )
     dense = nn.Linear(width * side[0] * side[1], classes)
-    return _chain({**stages, "output": nn.Sequential(nn.AvgPool2d(4), nn.Flatten(), dense)})
+    return _chain(**stages, output=nn.Sequential(nn.AvgPool2d(4), nn.Flatten(), dense))
 
 
 class _Block(nn.Module):
@@ -162,7 +160,7 @@ class _Block(nn.Module):
         return functional.relu(self.bn2(self.conv2(y)) + self.skip(x))
 
 
-def _chain(stages: Mapping[str, nn.Module]) -> nn.Sequential:
+def _chain(**stages: nn.Module) -> nn.Sequential:
     return nn.Sequential(OrderedDict(stages))
 
 

@@ -1,4 +1,10 @@
-"""The flags of `probe run`: one frozen object from the command line to the work."""
+"""The flags of `probe run`: one frozen object from the command line to the work.
+
+Each field of `RunOptions` is a flag, named and explained by the field itself: `scenarios.commands`
+makes the command line of it. The object is checked as a whole when it is made, so nothing behind it
+meets flags that contradict each other. What changes the study is applied by
+`scenarios.study.source.overridden`; the rest says where and how the jobs are done.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +20,7 @@ from probe.values.byte_sizes import parse_size
 _Item = TypeVar("_Item")
 
 EXECUTORS = ("inline", "pool", "ray")
+"""What `--executor` can name."""
 
 _ADDRESS = r"auto|(?:ray://)?[^/\s]+:[0-9]{1,5}"
 _LEAST_SHARE = 0.001  # of a GPU; Ray counts in ten thousandths
@@ -22,7 +29,11 @@ _MOST_WORKERS = 10_000  # more is a slip of the pen
 
 @dataclass(frozen=True)
 class Shard:
-    """The number of a process, from 1, and how many processes share a run directory."""
+    """One of several processes that share a run directory without talking to each other.
+
+    number: which it is, from 1; of: how many there are. All do the same study; each begins with
+    jobs of its own, and the locks of jobs keep two from doing the same one.
+    """
 
     number: int
     of: int
@@ -47,6 +58,7 @@ class Shard:
         >>> Shard(2, 3).order("abcdefg")
         ['b', 'e', 'f', 'c', 'g', 'd', 'a']
         """
+        # Every n-th and not a block: so slow and fast learners are shared out evenly.
         own = list(jobs[self.number - 1 :: self.of])
         later = (jobs[(self.number - 1 + k) % self.of :: self.of] for k in range(1, self.of))
         return own + [job for part in later for job in reversed(part)]
@@ -58,6 +70,9 @@ class RunOptions:
 
     The first nine change the study; of the others only `device` can change a result. Raises
     InputError for values that cannot be, and for flags that do not fit together.
+
+    >>> RunOptions(executor="inline", workers=1).shard is None
+    True
     """
 
     learners: Annotated[str | None, "Only these, as a,b."] = None
@@ -113,6 +128,7 @@ class RunOptions:
         _ = self.part, self.cache_bytes
 
     def _check_ray(self) -> None:
+        """Raise InputError for flags of Ray's without Ray, and for values that it cannot take."""
         if self.executor == "ray" and self.shard is not None:
             raise InputError(
                 "--shard is for processes without Ray, which deals out the jobs itself"
@@ -152,6 +168,8 @@ class RunOptions:
 
 def names(text: str) -> list[str]:
     """Return the entries of a comma-separated flag, without blanks around them.
+
+    An empty entry stays, for who reads the flag to refuse.
 
     >>> names("er, si")
     ['er', 'si']

@@ -21,15 +21,15 @@ def one_thread() -> None:
 
 
 @pytest.fixture
-def place(tmp_path):
+def cwd(tmp_path):
     """Return the folder in which `probe` is called; a module may have one of its own."""
     return tmp_path
 
 
 @pytest.fixture
-def probe(place, monkeypatch, capsys):
+def probe(cwd, monkeypatch, capsys):
     """Call the command line in that folder: exit code, standard output, standard error."""
-    monkeypatch.chdir(place)
+    monkeypatch.chdir(cwd)
     monkeypatch.delenv("PROBE_DATA", raising=False)
 
     def call(line):

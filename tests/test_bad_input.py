@@ -19,9 +19,9 @@ MINE = {name.partition("/")[0].removesuffix(".py") for name in SOURCES}
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def cwd(tmp_path_factory):
     """A folder with all the files; no test may change it."""
-    folder = tmp_path_factory.mktemp("place")
+    folder = tmp_path_factory.mktemp("cwd")
     for name, content in {**FILES, "tiny.toml": TINY}.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -29,16 +29,11 @@ def place(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def before(place):
-    return last_changes(place)
-
-
 @pytest.fixture(autouse=True)
-def apart(place, monkeypatch):
-    """Keep Python from writing what it compiles, and torch's own folder of weights in the place."""
+def apart(cwd, monkeypatch):
+    """Keep Python from writing what it compiles, and torch's folder of weights in that folder."""
     hub = torch.hub.get_dir()
-    torch.hub.set_dir(str(place / "hub"))
+    torch.hub.set_dir(str(cwd / "hub"))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     yield
     torch.hub.set_dir(hub)
@@ -47,9 +42,10 @@ def apart(place, monkeypatch):
 
 
 @pytest.mark.parametrize("line", MISTAKES)
-def test_a_mistake_is_one_sentence_and_changes_nothing(probe, place, before, line):
+def test_a_mistake_is_one_sentence_and_changes_nothing(probe, cwd, line):
+    before = last_changes(cwd)
     assert_refused(probe(line), MISTAKES[line].split("..."))
-    assert last_changes(place) == before
+    assert last_changes(cwd) == before
 
 
 def test_there_are_many_of_every_kind():
@@ -70,10 +66,10 @@ def test_a_trap_is_sprung_by_whoever_runs_it(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "file", [name for name in FILES if name.startswith("trap") and name != "trap-zip.pt"]
 )
-def test_a_hostile_checkpoint_would_run_where_torch_is_let(place, tmp_path, monkeypatch, file):
+def test_a_hostile_checkpoint_would_run_where_torch_is_let(cwd, tmp_path, monkeypatch, file):
     monkeypatch.chdir(tmp_path)
     with suppress(Exception):
-        torch.load(place / file, weights_only=False)
+        torch.load(cwd / file, weights_only=False)
     assert Path(SPRUNG).exists()
 
 

@@ -1,7 +1,16 @@
 """The figures of a study, one module each.
 
+Each draws one picture from the tables and computes nothing but what its axes need.
+
 To add one, write a module here with `draw(tables: Tables) -> Figure | None`, which returns None
-where there is nothing to draw, and add its name to `KINDS`.
+where there is nothing to draw, and add its name to `KINDS`. Most are made in five steps, with the
+modules above this folder:
+
+1. take what is drawn out of the `tables`, and return None if it is too little;
+2. begin a figure with so many panels: `layout.panels`;
+3. draw into each, learners as their appearance tells: `lines`, `appearance`;
+4. put a legend above them that says what points and bars are: `lines.legend_above`, `labels`;
+5. label the axes and give the panels their size: `layout.fit`.
 """
 
 from __future__ import annotations
@@ -21,4 +30,8 @@ KINDS = {
     "spider": ("metrics", "learners"),
     "scores": ("metrics", "learners"),
 }
-"""Each figure, by the name of its module, with the fields of `Tables` that it draws."""
+"""Each figure, by the name of its module, with the fields of `Tables` that it draws.
+
+It is drawn again if one of these tables has changed. All in which a legend tells learners apart
+look at `learners`, for whether there are too many of them.
+"""

@@ -1,4 +1,12 @@
-"""Per-task F1 against the task's place in the executed order: whom each feature favours."""
+"""Per-task F1 against the task's place in the executed order: whom each feature favours.
+
+x: the task's place, from 1; y: its F1 in %, from summary.csv; a panel for each feature, a line for
+each learner (Murata et al. 2020, figures 2 and 3).
+
+A learner that forgets is good at the tasks of the last places: its line rises. If it still rises
+where only the first layers were held fixed and the rest was retrained, then these layers, too,
+serve the last tasks best.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +29,10 @@ def draw(tables: Tables) -> Figure | None:
 
     The last panel is the deepest feature, the trained model as it is; in the others everything
     after the feature was retrained. Bars are one standard deviation over seeds either way. A line
-    that rises is a bias toward the tasks learned last (Murata 2020, figures 2 and 3). Where
-    learners have networks of their own, each network has rows of panels of its own. Returns None
-    without a continual learner.
+    that rises is a bias toward the tasks learned last (Murata 2020, figures 2 and 3).
+
+    Where learners have networks of their own, each network has rows of panels of its own. Offline
+    training has no order, and so no line. Returns None without a continual learner.
     """
     f1 = [row for row in tables.summary if row.measure == "f1" and row.learner != OFFLINE]
     if tables.crowded or not f1:
@@ -39,6 +48,7 @@ def draw(tables: Tables) -> Figure | None:
         if len(drawn) > 1:
             names = (appearances[name].label for name in each.learners)
             block[0].set_ylabel(labels.folded(labels.listed(names), width=16))
+    # One legend for all networks: a learner looks the same in each.
     lines.legend_above(figure, [appearances[name] for name in learners], labels.over_seeds(f1))
     sides = ("Place of the task in the executed order", "F1 of the task (%)")
     layout.fit(figure, [axes for block in blocks for axes in block], sides, height=1.3)
@@ -57,15 +67,21 @@ def _columns(counts: Sequence[int], most: int) -> int:
 
 
 def _rows(counts: Sequence[int], columns: int) -> list[int]:
+    """Return the number of rows that each network takes."""
     return [math.ceil(count / columns) for count in counts]
 
 
 def _blocks(counts: Sequence[int], columns: int) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure and so many panels for each network, each beginning with a row of its own."""
+    """Return a figure and so many panels for each network, each beginning with a row of its own.
+
+    counts: the number of panels of each network; columns: of the whole figure.
+    """
     rows = _rows(counts, columns)
     figure, grid = layout.panels(sum(rows) * columns, columns, wide=columns > 1)
+    # Each network begins a row of its own.
     starts = [columns * sum(rows[:k]) for k in range(len(rows))]
     blocks = [grid[start : start + count] for start, count in zip(starts, counts, strict=True)]
+    # What is left of a network's last row.
     for unused in set(grid).difference(*blocks):
         unused.remove()
     return figure, blocks
@@ -74,6 +90,8 @@ def _blocks(counts: Sequence[int], columns: int) -> tuple[Figure, list[list[Axes
 def _plot_network(
     block: Sequence[Axes], appearances: Appearances, network: Network, f1: Sequence[SummaryRow]
 ) -> None:
+    """Draw a panel for each feature of a network, in order of depth."""
+    # Learners of another network have features of other names at the same depths.
     for axes, (depth, feature) in zip(block, network.features.items(), strict=True):
         own = [row for row in f1 if row.learner in network.learners and row.depth == depth]
         _plot_feature(axes, appearances, network.learners, own)
@@ -84,6 +102,7 @@ def _plot_network(
 def _plot_feature(
     axes: Axes, appearances: Appearances, learners: Sequence[str], f1: Sequence[SummaryRow]
 ) -> None:
+    """Draw one line per learner over the places. f1: the rows of one feature."""
     last = max(row.place or 1 for row in f1)
     for name, offset in zip(learners, lines.dodges(len(learners)), strict=True):
         points = {row.place: row for row in f1 if row.learner == name and row.place}

@@ -1,4 +1,11 @@
-"""What accuracy costs: Omega_all against the size of the model and the time of training."""
+"""What accuracy costs: Omega_all against the size of the model and the time of training.
+
+x: megabytes in the first panel, seconds in the second, both on a logarithmic scale; y: Omega_all,
+from metrics.csv. Sizes are those of Kemker et al. 2018, table 2; times are in times.csv.
+
+The best learners are at the top left of both panels: accurate, small and quick. Those to the right
+of a learner that is as good pay more for the same.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +29,11 @@ def draw(tables: Tables) -> Figure | None:
     Omega_all, or in a study without Offline, which has none, A_T (Chaudhry 2018). Both x axes are
     logarithmic: the model with all that is kept beside it (Kemker 2018, table 2), and the training
     of all tasks; both are means. Bars are one standard deviation over seeds either way, of the
-    accuracy. Returns None unless two learners have all three.
+    accuracy.
+
+    The upper left corner is the best. Returns None unless two learners have all three.
     """
-    label, scale, accuracy = _accuracy(tables)
+    label, scale, accuracy = _accuracy(tables)  # scale: Omega is a ratio, accuracy in percent
     sizes = tables.metric("kemker", "model_size_mb")
     spent = {
         "Model size (MB)": {name: row.mean for name, row in sizes.items()},
@@ -42,6 +51,7 @@ def draw(tables: Tables) -> Figure | None:
             lines.plot_means(axes, own, point, [accuracy[learner]], scale=scale, joined=False)
         _make_logarithmic(axes, [costs[learner] for learner in learners])
         axes.set_xlabel(name)
+    # Both panels have the same learners: only those are drawn whose size and time are known.
     entries = [appearances[name] for name in learners]
     lines.legend_above(figure, entries, labels.over_seeds(drawn), joined=False)
     layout.fit(figure, grid, ("", labels.with_head(label, drawn)), height=1.9)
@@ -58,9 +68,11 @@ def _accuracy(tables: Tables) -> tuple[str, float, dict[str, MetricRow]]:
 
 def _make_logarithmic(axes: Axes, costs: Sequence[float]) -> None:
     """Make the x axis logarithmic, a little wider than the costs, with plain numbers on it."""
+    # matplotlib would mark powers of ten alone, of which a narrow axis may have none.
     low, high = min(costs), max(costs)
     axes.set_xscale("log")
     axes.set_xlim(low / 1.4, 1.4 * high)
+    # matplotlib marks powers of ten alone, of which a narrow axis may have none.
     marks = next((marks for span, marks in _MARKS.items() if high < span * low), (1.0,))
     axes.xaxis.set_major_locator(LogLocator(subs=marks))
     axes.xaxis.set_major_formatter("{x:g}")

@@ -1,4 +1,12 @@
-"""Accuracy of each task, and their average, as tasks are learned."""
+"""Accuracy of each task, and their average, as tasks are learned.
+
+x: the number of tasks learned; y: accuracy in %, from rows.csv; a panel for each learner, a line
+for each task, dark for the first learned and light for the last. The black line is Chaudhry et al.
+2018's average accuracy.
+
+Each line is a column of R. From its dot on it shows how a task is forgotten, or improves, while
+others are learned; before the dot what the network could do without having learned it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +25,10 @@ from figures.tables import Tables
 from probe.metrics.matrix import AccuracyMatrix
 
 MOST_NAMED = 10
-"""Up to this many tasks the legend names each; beyond, a color bar stands for the places."""
+"""Up to this many tasks the legend names each; beyond, a color bar stands for the places.
+
+More entries would take more room than the panels.
+"""
 
 
 @style.house_style()
@@ -32,6 +43,7 @@ def draw(tables: Tables) -> Figure | None:
     if not matrices:
         return None
     appearances = learner_appearances(matrices)
+    # Of the longest stream: a place has one color in all panels.
     palette = colors(max(R.tasks for R in matrices.values()))
     figure, grid = layout.panels(len(matrices), most=3)
     for axes, (name, R) in zip(grid, matrices.items(), strict=True):
@@ -44,14 +56,17 @@ def draw(tables: Tables) -> Figure | None:
 
 
 def colors(tasks: int) -> NDArray[np.float64]:
-    """Return a color per place, (T, 4) RGBA: from dark (learned first) to light (learned last)."""
+    """Return a color per place, (T, 4) RGBA in [0, 1], from dark (first) to light (last)."""
     return matplotlib.colormaps["viridis"](np.linspace(0, 0.88, tasks))
 
 
 def _plot_tasks(axes: Axes, R: AccuracyMatrix, palette: NDArray[np.float64]) -> None:
+    """Draw the columns of R, (T+1, T), and their average; palette: colors by place, (T, 4)."""
+    # Two lines for each task, as one line has one transparency.
     steps, percent = np.arange(R.tasks + 1), 100 * R.values
     for place in steps[1:]:
         accuracy, color = percent[:, place - 1], palette[place - 1]
+        # Both lines have the point at which the task is learned, so that they meet.
         axes.plot(steps[: place + 1], accuracy[: place + 1], color=color, alpha=0.45, lw=0.6)
         axes.plot(steps[place:], accuracy[place:], color=color, marker="o", ms=3.4, markevery=[0])
     axes.plot(steps[1:], 100 * seen_average(R), color="black", lw=2)
@@ -61,6 +76,8 @@ def _plot_tasks(axes: Axes, R: AccuracyMatrix, palette: NDArray[np.float64]) -> 
 def seen_average(R: AccuracyMatrix) -> NDArray[np.float64]:
     """Return A_k, the mean of R[k, 1..k], for k = 1..T: (T,), NaN where a cell is missing.
 
+    R: (T+1, T) fractions. Source: Chaudhry 2018, section 3 (average accuracy).
+
     >>> seen_average(AccuracyMatrix.square([[0.9, 0.1], [0.5, 0.8]]))
     array([0.9 , 0.65])
     """
@@ -68,27 +85,24 @@ def seen_average(R: AccuracyMatrix) -> NDArray[np.float64]:
 
 
 def _name_places(figure: Figure, grid: list[Axes], palette: NDArray[np.float64]) -> None:
-    """Say which color stands for which place; palette: (T, 4)."""
+    """Say which color stands for which place, in a legend or, of many places, by a color bar.
+
+    palette: (T, 4).
+    """
     average = Line2D([], [], color="black", lw=2, label="average so far")
-    tasks = len(palette)
+    tasks, title = len(palette), "Place of the task"
+    # Beside the panels: places stand below each other in the order in which tasks are learned.
     if tasks <= MOST_NAMED:
         places = [
             Line2D([], [], color=color, marker="o", ms=3.4, label=str(place))
             for place, color in enumerate(palette, start=1)
         ]
-        figure.legend(
-            handles=[*places, average], loc="outside right upper", title="Place of the task"
-        )
+        figure.legend(handles=[*places, average], loc="outside right upper", title=title)
     else:
+        # From half a place before the first: so each color stands around its number.
         scale = ScalarMappable(Normalize(0.5, tasks + 0.5), ListedColormap(palette))
-        bar = figure.colorbar(
-            scale,
-            ax=grid,
-            fraction=0.05,
-            pad=0.02,
-            aspect=25,
-            label="Place of the task",
-            ticks=layout.ticks(1, tasks),
-        )
+        bar = figure.colorbar(scale, ax=grid, fraction=0.05, pad=0.02, aspect=25)
+        bar.set_label(title)
+        bar.set_ticks(layout.ticks(1, tasks))
         bar.outline.set_visible(False)
         lines.legend_above(figure, [average])

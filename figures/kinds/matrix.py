@@ -1,4 +1,11 @@
-"""R as a heat map per learner: accuracy on every task before training and after each task."""
+"""R as a heat map per learner: accuracy on every task before training and after each task.
+
+x: the evaluated task; y: the number of tasks learned, from none in the top row; color: accuracy in
+%, from rows.csv, dark for 0 and light for 100.
+
+Read down a column to see a task before it is learned, when it is learned (where the white steps
+are), and how it is forgotten below; read along a row to see all tasks at one time.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +24,7 @@ from figures.tables import Tables
 from probe.metrics.matrix import AccuracyMatrix
 
 MOST_ANNOTATED = 10
-"""Up to this many tasks each cell shows its value."""
+"""Up to this many tasks each cell shows its value; in smaller cells no number could be read."""
 
 
 @style.house_style()
@@ -37,6 +44,7 @@ def draw(tables: Tables) -> Figure | None:
     for axes, (name, R) in zip(grid, matrices.items(), strict=True):
         mesh = _heat_map(axes, R)
         axes.set_title(labels.folded(appearances[name].label))
+    # Of all panels, as they share it: row 0 is on top, as in a matrix.
     grid[0].invert_yaxis()
     size = (columns * wide, len(grid) / columns * high)
     label = labels.with_head("Accuracy (%)", tables.rows)
@@ -54,6 +62,7 @@ def ink(background: Sequence[float]) -> str:
     >>> ink((1.0, 1.0, 0.0)), ink((0.0, 0.0, 0.5))
     ('black', 'white')
     """
+    # sRGB is not linear in light, of which contrast is a ratio.
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in background[:3]]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     # Contrast is (lighter + 0.05) / (darker + 0.05): black's and white's are equal at this level.
@@ -61,9 +70,13 @@ def ink(background: Sequence[float]) -> str:
 
 
 def _sizes(count: int, tasks: int) -> tuple[int, float, float]:
-    """Return the columns of the grid and a panel's width and height, in inches, fit for a page."""
+    """Return the columns of the grid, and a panel's width and height in inches, to fit on a page.
+
+    count: of learners; a page is 8.8 inches high.
+    """
     across = min(tasks, MOST_ANNOTATED)
     high, beside, gap, page = max(1.2, 0.2 * (across + 1)), 0.65, 0.06, 8.8
+    # Cells as wide as is easily read or, if the page is then too short, as is just legible.
     for cell in (0.255, 0.2):
         most = max(1, int((style.DOUBLE - beside) / (across * cell + gap)))
         columns = layout.balanced(count, most)
@@ -73,6 +86,7 @@ def _sizes(count: int, tasks: int) -> tuple[int, float, float]:
 
 
 def _heat_map(axes: Axes, R: AccuracyMatrix) -> QuadMesh:
+    """Draw R, (T+1, T), in percent, a cell for each element; return what has its colors."""
     T, legible = R.tasks, R.tasks <= MOST_ANNOTATED
     # The hatched ground shows through cells that the mesh leaves out.
     axes.patch.set(facecolor="0.92", hatch="//////", edgecolor="0.7")
@@ -86,6 +100,7 @@ def _heat_map(axes: Axes, R: AccuracyMatrix) -> QuadMesh:
         edgecolor="white" if legible else "none",
         linewidth=0.4,
     )
+    # Above every cell R[j, j]: from there down task j has been learned.
     corners = np.arange(T + 1) + 0.5
     axes.step(corners, corners, where="post", color="white", linewidth=1.8 if legible else 1)
     axes.set_xticks(layout.ticks(1, T))
@@ -99,7 +114,7 @@ def _heat_map(axes: Axes, R: AccuracyMatrix) -> QuadMesh:
 
 
 def _annotate(axes: Axes, values: NDArray[np.float64]) -> None:
-    """Write each measured cell of R, (T+1, T), in whole percent."""
+    """Write each measured cell of R, (T+1, T), in whole percent, black or white."""
     shade = matplotlib.colormaps["viridis"]
     for (row, column), value in np.ndenumerate(values):
         if not np.isnan(value):

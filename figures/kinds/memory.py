@@ -1,4 +1,12 @@
-"""Final accuracy against the number of stored samples."""
+"""Final accuracy against the number of stored samples.
+
+x: samples stored, on a logarithmic scale; y: A_T in %, from metrics.csv; a line for each kind of
+learner and strategy that the study has with two budgets or more. After Chaudhry et al. 2018, figure
+4: what a learner gains by a larger memory, and whether it needs one.
+
+A line that rises steeply is a learner that lives on what it stores; one that starts high at 0 has
+other means against forgetting.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +37,12 @@ def draw(tables: Tables) -> Figure | None:
     """Draw A_T against the number of stored samples (Chaudhry 2018, figure 4).
 
     One line for each kind of learner and sampling strategy; budgets per class and in total have a
-    panel each. The x axis is logarithmic; a learner of the kind that stores nothing stands at 0,
-    beside the axis's smallest number. Bars are one standard deviation over seeds either way.
-    Returns None if no kind has two budgets.
+    panel each, as they are different numbers. The x axis is logarithmic; a learner of the kind that
+    stores nothing stands at 0, beside the axis's smallest number. Bars are one standard deviation
+    over seeds either way. Returns None if no kind has two budgets.
     """
     T, accuracy = tables.after_last_task("average_accuracy")
+    # Three samples of each of ten classes are not thirty in all: classes come in over time.
     found = {unit: sweeps(tables.learners, accuracy, unit) for unit in UNITS}
     swept = {unit: each for unit, each in found.items() if each}
     if not swept:
@@ -64,6 +73,7 @@ def sweeps(
     plain: dict[str, MetricRow] = {}
     budgets: defaultdict[_Sweep, dict[int, MetricRow]] = defaultdict(dict)
     for row in learners:
+        # A learner has a budget of one unit or none: of the other it is None.
         budget: int | None = getattr(row, unit)
         if row.learner not in accuracy:
             continue
@@ -87,6 +97,7 @@ def positions(budgets: Sequence[int]) -> dict[int, float]:
     stored = {budget: math.log10(budget) for budget in sorted(set(budgets)) if budget}
     if 0 not in budgets:
         return stored
+    # The median: one budget far from the others must not push 0 away.
     step = median(after - before for before, after in pairwise(stored.values()))
     return {0: min(stored.values()) - step, **stored}
 
@@ -103,6 +114,7 @@ def named(x: Mapping[int, float]) -> list[str]:
     names, last = [], -math.inf
     for budget, at in x.items():
         names.append(str(budget) if at - last >= room else "")
+        # A budget without a name takes no room.
         last = at if names[-1] else last
     return names
 
@@ -113,6 +125,7 @@ def _plot_sweeps(
     appearances: Mapping[_Sweep, Appearance],
     drawn: Mapping[_Sweep, Mapping[int, MetricRow]],
 ) -> None:
+    """Draw a line for each sweep of one unit. drawn: as from `sweeps`."""
     at = positions([budget for points in drawn.values() for budget in points])
     # Lines dodge by a share of the smallest step, so that no point comes near the next budget.
     closest = min(after - before for before, after in pairwise(at.values()))
@@ -128,11 +141,15 @@ def _plot_sweeps(
 
 
 def _appearances(drawn: Sequence[_Sweep]) -> dict[_Sweep, Appearance]:
-    """Return one for each kind and strategy: the kind's own where it has one strategy alone."""
+    """Return one for each kind and strategy: the kind's own where it has one strategy alone.
+
+    Else the legend names both the kind and the strategy.
+    """
     kinds = [kind for kind, _ in drawn]
     names = {sweep: sweep[0] if kinds.count(sweep[0]) == 1 else ", ".join(sweep) for sweep in drawn}
     found, of_kinds = learner_appearances(names.values()), learner_appearances(kinds)
     appearances = {sweep: found[name] for sweep, name in names.items()}
+    # A spare appearance has the key as its name in print: it is put in words.
     for kind, sampling in drawn:
         if kinds.count(kind) > 1:
             strategy = strategy_appearances([sampling])[sampling].label.lower()

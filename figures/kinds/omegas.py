@@ -1,18 +1,22 @@
-"""Omega_base, Omega_new and Omega_all: what each learner retains, takes up and has in all."""
+"""Omega_base, Omega_new and Omega_all: what each learner retains, takes up and has in all.
+
+x: learners; y: Omega, from metrics.csv; three shades of blue for the three (Kemker et al. 2018,
+table 2). Omega_new is an accuracy. A high one beside a low Omega_base is a learner that forgets,
+the reverse one that does not learn.
+
+Omega_base and Omega_all are fractions of what the offline learner reaches (Kemker 2018), so that 1
+is as good as if nothing had been learned in sequence; above 1 is better still.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from figures import labels, layout, lines, style
 from figures.appearance import learner_appearances
 from figures.tables import Tables
-from probe.tables.rows import MetricRow
 
 SHADES = {"omega_base": "#DEEBF7", "omega_new": "#9ECAE1", "omega_all": "#3182BD"}
 """The color of each Omega's bars: Brewer's blues, which print as three greys."""
@@ -29,6 +33,7 @@ def draw(tables: Tables) -> Figure | None:
     a perfect one. Returns None unless two learners have all three, for which Offline is needed.
     """
     omegas = {name: tables.metric("kemker", name) for name in SHADES}
+    # A group with a bar missing would look like an Omega of 0.
     whole = set.intersection(*(set(rows) for rows in omegas.values()))
     if len(whole) < 2:
         return None
@@ -36,8 +41,14 @@ def draw(tables: Tables) -> Figure | None:
     drawn = [rows[learner] for rows in omegas.values() for learner in appearances]
     figure, (axes,) = layout.panels(1, wide=len(appearances) > style.MANY)
     for k, (name, rows) in enumerate(omegas.items()):
+        # The middle one of a group's three bars stands over the learner's name.
         x = [group + (k - 1) * _BAR for group in range(len(appearances))]
-        _bars(axes, SHADES[name], x, [rows[learner] for learner in appearances])
+        own = [rows[learner] for learner in appearances]
+        means, stds = [row.mean for row in own], [row.std for row in own]
+        axes.bar(x, means, _BAR, color=SHADES[name], edgecolor=_INK, linewidth=_THIN)
+        # Of a single seed there is no deviation: matplotlib would draw the caps all the same.
+        if not np.isnan(stds).all():
+            axes.errorbar(x, means, stds, fmt="none", ecolor="black", elinewidth=0.9, capthick=0.9)
     axes.axhline(1, color="0.4", linewidth=0.8, linestyle="--", zorder=0.9)
     axes.set_xlim(-0.6, len(appearances) - 0.4)
     entries = [
@@ -51,12 +62,6 @@ def draw(tables: Tables) -> Figure | None:
     return figure
 
 
-def _bars(axes: Axes, color: str, x: Sequence[float], rows: Sequence[MetricRow]) -> None:
-    means, reach = [row.mean for row in rows], [row.std for row in rows]
-    axes.bar(x, means, _BAR, color=color, edgecolor=_INK, linewidth=_THIN)
-    if not np.isnan(reach).all():
-        axes.errorbar(x, means, reach, fmt="none", ecolor="black", elinewidth=0.9, capthick=0.9)
-
-
 def _sign(name: str) -> str:
+    """Return a metric's sign in print, as matplotlib sets formulas."""
     return rf"$\Omega_{{\mathrm{{{name.removeprefix('omega_')}}}}}$"

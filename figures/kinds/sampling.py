@@ -1,4 +1,10 @@
-"""Which stored samples serve best: the strategies that choose them, learner by learner."""
+"""Which stored samples serve best: the strategies that choose them, learner by learner.
+
+x: kinds of learners, each at one budget; y: A_T in %, from metrics.csv; a mark for each strategy
+(Chaudhry et al. 2018, figure 5).
+
+Within a group only the strategy differs: kind of learner and number of samples are the same.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +25,18 @@ _Group = tuple[str, int, str]  # kind, number of samples, what they are counted 
 def draw(tables: Tables) -> Figure | None:
     """Draw A_T of every strategy, grouped by kind of learner and budget (Chaudhry 2018, figure 5).
 
-    Bars are one standard deviation over seeds either way. Returns None if no kind has two
-    strategies at one budget.
+    Bars are one standard deviation over seeds either way. Where all groups have the same budget the
+    x axis says it once, else each group's name does. Returns None if no kind has two strategies at
+    one budget.
     """
     T, accuracy = tables.after_last_task("average_accuracy")
     groups = compared(tables.learners, accuracy)
     if not groups:
         return None
     appearances = strategy_appearances(name for group in groups.values() for name in group)
+    # More marks than this would touch in a column of a page.
     figure, (axes,) = layout.panels(1, wide=len(groups) * len(appearances) > 16)
-    lines.plot_groups(axes, appearances, list(groups.values()), most=0.2, span=0.6)
+    lines.plot_groups(axes, appearances, list(groups.values()), most=0.2, span=0.6, scale=100)
     drawn = [row for group in groups.values() for row in group.values()]
     lines.legend_above(figure, appearances.values(), labels.over_seeds(drawn), joined=False)
     x_label, names = _named(list(groups))
@@ -43,8 +51,9 @@ def compared(
 ) -> dict[_Group, dict[str, MetricRow]]:
     """Return by kind and budget the strategies, where there are two or more, in table order.
 
-    accuracy: what is drawn, by learner. Of learners that differ in neither kind, strategy nor
-    budget the first counts.
+    learners: rows of learners.csv, which have kinds, budgets and strategies; accuracy: what is
+    drawn, by learner. Of learners that differ in neither kind, strategy nor budget the first
+    counts.
     """
     groups: defaultdict[_Group, dict[str, MetricRow]] = defaultdict(dict)
     for row in learners:
@@ -64,6 +73,7 @@ def _named(groups: Sequence[_Group]) -> tuple[str, list[str]]:
     ('Learner, with stored samples', ['ER, 10 per class', 'ER, 20 per class'])
     """
     kinds = learner_appearances(kind for kind, _, _ in groups)
+    # Of one budget the label tells, of several the names of the groups.
     budgets = {f"{budget} {unit}": f"{budget} stored samples {unit}" for _, budget, unit in groups}
     if len(budgets) == 1:
         return f"Learner, with {min(budgets.values())}", [

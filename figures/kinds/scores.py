@@ -1,4 +1,11 @@
-"""CLscore and CLstability under each weighting of the criteria."""
+"""CLscore and CLstability under each weighting of the criteria.
+
+x: the weightings W1, W2, W3 of Diaz-Rodriguez et al. 2018 and those of the study's report; y: the
+score in [0, 1], from metrics.csv; a mark for each learner.
+
+Both sum up the seven criteria that `spider` shows one by one. Where the order of the learners
+changes from one weighting to the next, which of them is best is a matter of what is asked for.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +22,16 @@ def draw(tables: Tables) -> Figure | None:
 
     CLscore in the first panel; CLstability in the second, where there are two seeds or more
     (Diaz-Rodriguez 2018, table 3). Both in [0, 1], larger is better; a score with a standard
-    deviation over seeds has a bar. Returns None without a score.
+    deviation over seeds has a bar. The panels have y axes of their own, as scores and stabilities
+    may lie far apart. Returns None without a score.
     """
     scores = tables.by_bracket("diaz_rodriguez", "cl_score")
     if tables.crowded or not scores:
         return None
+    # A deviation over seeds, which one seed has not.
     found = tables.by_bracket("diaz_rodriguez", "cl_stability")
     stability = {
+        # Of one seed there is no stability; every weighting keeps its group, even if it is empty.
         weighting: {name: row for name, row in found.get(weighting, {}).items() if row.seeds > 1}
         for weighting in scores
     }
@@ -32,6 +42,7 @@ def draw(tables: Tables) -> Figure | None:
     learners = continual(rows)
     appearances = learner_appearances(learners)
     drawn_as = {name: appearances[name] for name in learners}
+    # Below each other, a panel has twice the width.
     crowded = len(learners) * len(scores) > 24
     wide = crowded or len(shown) > 1
     figure, grid = layout.panels(len(shown), 1 if crowded else 2, wide=wide, share_y=False)

@@ -1,4 +1,13 @@
-"""Accuracy over the sessions: on all of them so far, on the base set and on the newest."""
+"""Accuracy over the sessions: on all of them so far, on the base set and on the newest.
+
+x: the session; y: accuracy in % on the test data that the panel's title names, from metrics.csv; a
+line for each learner. After Kemker et al. 2018, figures 2, S2 and S3: Omega_all, Omega_base and
+Omega_new are the means of these lines from the second session on, the first two as shares of the
+offline learner's accuracy.
+
+The base set, which is learned first, shows what is retained; the newest session what can still be
+learned. A learner may be good at the one at the expense of the other.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +22,7 @@ PANELS = {
     "alpha_base": r"Base set, $\alpha_{\mathrm{base},i}$",
     "alpha_new": r"Newest session, $\alpha_{\mathrm{new},i}$",
 }
-"""What each panel shows, by the name of its metric."""
+"""What each panel shows, by the name of its metric; in this order from left to right."""
 
 
 @style.house_style()
@@ -21,9 +30,13 @@ def draw(tables: Tables) -> Figure | None:
     """Draw alpha_all, alpha_base and alpha_new, a panel each, against the session i = 1..T.
 
     One line per continual learner (Kemker 2018, figures 2, S2 and S3); all are means over orders
-    and seeds. Returns None unless there are two learners and two sessions to compare.
+    and seeds. The panels share their y axis. Where the base falls and the newest stays high, a
+    learner takes up what is new at the cost of what it knew.
+
+    Returns None unless there are two learners and two sessions to compare.
     """
     alphas = {name: tables.by_number("kemker", name) for name in PANELS}
+    # The same sessions in all panels: each alpha is measured after every session.
     T = len(alphas["alpha_all"])
     learners = list(dict.fromkeys(name for each in alphas["alpha_all"].values() for name in each))
     if tables.crowded or len(learners) < 2 or T < 2:
@@ -32,12 +45,14 @@ def draw(tables: Tables) -> Figure | None:
     figure, grid = layout.panels(len(PANELS), most=3)
     for axes, (name, title) in zip(grid, PANELS.items(), strict=True):
         for learner in learners:
+            # A learner has all sessions, in order, or none: without all of R there are no metrics.
             course = [rows[learner].mean for rows in alphas[name].values() if learner in rows]
             lines.plot_course(axes, appearances[learner], range(1, len(course) + 1), course)
         axes.set_title(title)
         axes.set_xlim(0.5, T + 0.5)
         axes.set_xticks(layout.ticks(1, T))
     drawn = [row for each in alphas.values() for rows in each.values() for row in rows.values()]
+    # No bars: behind them the lines of many sessions could not be told apart.
     note = labels.over_seeds(drawn, bars=False)
     lines.legend_above(figure, [appearances[name] for name in learners], note)
     sides = ("Session $i$", labels.with_head("Accuracy (%)", drawn))

@@ -1,4 +1,13 @@
-"""The seven criteria of Diaz-Rodriguez 2018 as a spider chart: learners, and what bounds them."""
+"""The seven criteria of Diaz-Rodriguez 2018 as a spider chart: learners, and what bounds them.
+
+Seven spokes from 0 in the middle to 1 at the rim, larger is better, from metrics.csv; a closed line
+for each learner. In the small panels a learner lies between plain fine-tuning and training on
+everything so far: what it gains over the one and saves against the other.
+
+A: accuracy; MS: model size; SSS: samples storage size; CE: computational efficiency; REM:
+remembering; BWT+ and FWT: positive backward, and forward transfer. The wider a learner's polygon
+the better; a dent is what it lacks.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +32,12 @@ CRITERIA = {
     "BWT+": "bwt_plus",
     "FWT": "fwt",
 }
-"""The metric of each criterion, in the order in which the paper lists weights."""
+"""The metric of each criterion in metrics.csv, in the order in which the paper lists weights."""
 
+# The spokes, clockwise from the top; to close a polygon the first comes again at its end.
 _STEP = 2 * math.pi / len(CRITERIA)
 _ANGLES = _STEP * np.arange(len(CRITERIA))
+# Indices of the spokes, the first once more: a line that ends where it begins.
 _CLOSED = [*range(len(CRITERIA)), 0]
 _RINGS = {0.25: "", 0.5: "0.5", 0.75: "", 1.0: "1"}
 _ABOVE = 18  # points between a panel and its title, for the name of the first criterion
@@ -36,23 +47,28 @@ _ABOVE = 18  # points between a panel and its title, for the name of the first c
 def draw(tables: Tables) -> Figure | None:
     """Draw all learners in one large panel, then each between its bounds in a small one.
 
-    A spoke is a criterion, in [0, 1], larger is better (Diaz-Rodriguez 2018, figure 1a). The lower
-    bound is the learner of kind `finetune` without stored samples, the upper one that of kind
-    `cumulative` (figure 2); without either there are no small panels. Learners that lack a
+    A spoke is a criterion, in [0, 1], larger is better (Diaz-Rodriguez 2018, figure 1a); its values
+    are means over orders and seeds.
+
+    The lower bound is the learner of kind `finetune` without stored samples, the upper one that of
+    kind `cumulative` (figure 2); without either there are no small panels. Learners that lack a
     criterion are left out; returns None if none is left.
     """
     rows = {name: tables.metric("diaz_rodriguez", metric) for name, metric in CRITERIA.items()}
+    # With a spoke missing the line would run straight past it, and look like a value.
     names = [name for name in rows["A"] if all(name in row for row in rows.values())]
     if tables.crowded or not names:
         return None
     appearances = learner_appearances(names)
     values = {name: np.array([row[name].mean for row in rows.values()]) for name in names}
     bounds = [row.learner for row in tables.learners if row.learner in values and _bounds(row)]
+    # Without a bound there is nothing for a small panel to compare with.
     between = [name for name in names if name not in bounds] if bounds else []
     drawn = [row[name] for row in rows.values() for name in names]
     figure, large, small = _grid(len(between))
     for name in names:
         _polygon(large, appearances[name], values[name])
+    # The learner last, so that its line lies over those of its bounds.
     for axes, name in zip(small, between, strict=True):
         for each in (*bounds, name):
             _polygon(axes, appearances[each], values[each])
@@ -68,12 +84,16 @@ def draw(tables: Tables) -> Figure | None:
 
 
 def _bounds(row: LearnerRow) -> bool:
+    """Whether a learner bounds the others: it does nothing against forgetting, or keeps all."""
     plain = row.per_class is None and row.total is None
     return row.kind == "cumulative" or (row.kind == "finetune" and plain)
 
 
 def _grid(small: int) -> tuple[Figure, Axes, list[Axes]]:
-    """Return a figure, its large panel (two by two cells, top left), and the small ones around."""
+    """Return a figure, its large panel and the small ones around it.
+
+    The large one takes two by two cells at the top left; without small ones there is one cell.
+    """
     columns = (4 if small > 2 else 3) if small else 1
     rows = max(2, math.ceil((small + 4) / columns)) if small else 1
     figure = layout.blank(rows, wide=small > 0)
@@ -116,6 +136,6 @@ def _web(axes: Axes, *, scale: bool) -> Axes:
 
 
 def _polygon(axes: Axes, appearance: Appearance, values: NDArray[np.float64]) -> None:
-    """Draw a learner's criteria, (7,), as a closed line."""
+    """Draw a learner's criteria, (7,) in [0, 1], as a closed line."""
     (line,) = axes.plot(_ANGLES[_CLOSED], values[_CLOSED], clip_on=False)
     lines.dress(line, appearance, size=3.6).set_linewidth(1)

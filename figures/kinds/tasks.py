@@ -1,4 +1,11 @@
-"""Accuracy on each task from the moment it was learned, with all learners in one panel."""
+"""Accuracy on each task from the moment it was learned, with all learners in one panel.
+
+x: the number of tasks learned; y: accuracy in % on the one task of the panel, from rows.csv; a line
+for each learner, which begins when the task is learned (Chaudhry et al. 2018, figure 2).
+
+The same numbers as in `curves`, laid out to compare learners: who begins a panel higher has learned
+the task better, who falls less has forgotten less of it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +17,10 @@ from figures.kinds.curves import seen_average
 from figures.tables import Tables
 
 MOST_PANELS = 20
-"""Up to this many tasks each has its panel; beyond, only those whose place an axis would mark."""
+"""Up to this many tasks each has its panel; beyond, only those whose place an axis would mark.
+
+With more of them a panel would be too small to read.
+"""
 
 
 @style.house_style()
@@ -18,19 +28,24 @@ def draw(tables: Tables) -> Figure | None:
     """Draw one panel per place j in the executed order: R[k, j] against k = j..T.
 
     One line per continual learner; the last panel is A_k, the average over the k tasks learned so
-    far (Chaudhry 2018, figure 2). All are means over orders and seeds. Returns None without a
-    continual learner.
+    far (Chaudhry 2018, figure 2). All are means over orders and seeds.
+
+    A panel is of a position in the order, not of a task by its name: over several orders different
+    tasks share it. Returns None without a continual learner.
     """
     matrices = tables.matrices
     if tables.crowded or not matrices:
         return None
     appearances = learner_appearances(matrices)
     T = max(R.tasks for R in matrices.values())
+    # Of many tasks every panel would be too small to be read.
     places = list(range(1, T + 1)) if T <= MOST_PANELS else layout.ticks(1, T)
     figure, (*grid, last) = layout.panels(len(places) + 1, most=4 if len(places) < 12 else 5)
     for name, R in matrices.items():
         for axes, j in zip(grid, places, strict=True):
+            # Row j of R is after j tasks, and column j - 1 the j-th task.
             lines.plot_course(axes, appearances[name], range(j, T + 1), R.values[j:, j - 1])
+        # In the same order as the other panels' lines, so that the legend holds for it too.
         lines.plot_course(last, appearances[name], range(1, T + 1), seen_average(R))
     for axes, j in zip(grid, places, strict=True):
         axes.set_title(f"Task {j}")

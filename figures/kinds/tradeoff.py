@@ -1,4 +1,12 @@
-"""Forgetting against intransigence: what each learner gives up for what."""
+"""Forgetting against intransigence: what each learner gives up for what.
+
+x: F_T, how much accuracy on earlier tasks is lost; y: I_T, how much accuracy on the last task is
+lacking against training on everything so far; both are differences of fractions, from metrics.csv.
+A marker for each learner, bars for the seeds (Chaudhry et al. 2018, figure 3).
+
+Who holds on to the old tasks may fail to learn the new ones. The best are at the bottom left: they
+forget little, and learn each task as well as a model that is trained on all data up to there.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +27,7 @@ QUADRANTS = {
     ("left", "top"): "PBT, NFT",
     ("right", "top"): "NBT, NFT",
 }
-"""Their names by corner."""
+"""The name of each quadrant by its corner: positive or negative, backward and forward transfer."""
 
 _NAME_WIDE, _NAME_HIGH = 0.25, 0.11  # shares of the panel that a quadrant's name needs, with room
 
@@ -39,7 +47,9 @@ def draw(tables: Tables) -> Figure | None:
         return None
     appearances = learner_appearances(learners)
     F, I_T = ([rows[name] for name in learners] for rows in (forgetting, intransigence))
+    # So many names have no room above a narrow figure.
     figure, (axes,) = layout.panels(1, wide=len(learners) > 2 * style.MANY)
+    # Before the markers: it sets the limits of both axes, from the numbers alone.
     _name_quadrants(axes, F, I_T)
     for name, x, y in zip(learners, F, I_T, strict=True):
         at, bars, appearance = [x.mean], [x.std], appearances[name]
@@ -56,12 +66,16 @@ def draw(tables: Tables) -> Figure | None:
 
 
 def _name_quadrants(axes: Axes, F: Sequence[MetricRow], I_T: Sequence[MetricRow]) -> None:
-    """Draw the lines at 0 and name what they separate, beyond the reach of all markers and bars."""
+    """Draw the lines at 0 and name what they separate, beyond the reach of all markers and bars.
+
+    F, I_T: the rows that are drawn, by learner in the same order.
+    """
     axes.grid(visible=False)
     axes.axhline(0, color="0.4", linewidth=0.7, zorder=1)
     axes.axvline(0, color="0.4", linewidth=0.7, zorder=1)
     axes.set_xlim(_limits(F, margin=0.05, least=_NAME_WIDE))
     axes.set_ylim(_limits(I_T, margin=_NAME_HIGH, least=0))
+    # In the corners of the panel: the limits have made room for them there.
     for (ha, va), name in QUADRANTS.items():
         x, y = 0.985 if ha == "right" else 0.015, 0.985 if va == "top" else 0.015
         axes.text(x, y, name, transform=axes.transAxes, ha=ha, va=va, color="0.4")
@@ -70,11 +84,12 @@ def _name_quadrants(axes: Axes, F: Sequence[MetricRow], I_T: Sequence[MetricRow]
 def _limits(rows: Sequence[MetricRow], margin: float, least: float) -> tuple[float, float]:
     """Return limits of an axis around 0 and all bars.
 
-    margin: what is left free at either end; least: what either side of 0 has at least; both are
-    shares of the axis.
+    rows: what is drawn along the axis; margin: what is left free at either end; least: what either
+    side of 0 has at least; both are shares of the axis.
     """
     means, reach = np.array([row.mean for row in rows]), np.nan_to_num([row.std for row in rows])
     low, high = min(0.0, *(means - reach)), max(0.0, *(means + reach))
+    # With so much room at either end, `margin` of the whole axis is free there.
     room = margin / (1 - 2 * margin) * ((high - low) or 0.1)
     low, high = low - room, high + room
     ratio = least / (1 - least)

@@ -1,6 +1,8 @@
 """The commands of `probe` with their flags; each one's work is in its own module.
 
-Everything heavy is imported inside the commands, so that `probe --help` answers at once.
+The signature of a function here is what the command takes, and its docstring is what `--help`
+shows: both are written for the user of the command line. Everything heavy is imported inside the
+commands, so that `probe --help` answers at once.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.
 
 
 def _show_version(asked: bool) -> None:
+    """Print the version and end, if that is asked."""
     if asked:
         print(f"forgetting-probe {version('forgetting-probe')}")
         raise typer.Exit

@@ -1,4 +1,8 @@
-"""`probe figures`: draw a study again, from its tables alone."""
+"""`probe figures`: draw a study again, from its tables alone.
+
+Figures depend on nothing but the tables beside them. So they can be drawn on another machine, from
+a copy of the tables, or again after a change of style.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +16,13 @@ from scenarios.study.run_directory import read_setup, remarks, survey
 def draw_figures(directory: Path) -> None:
     """Draw every figure and print its path, and what a reader must know of the results.
 
-    A folder of tables alone, without its study, is drawn as well: nothing more is known of it.
+    directory: of a run, or a folder of tables alone, without its study, which is drawn as well:
+    nothing more is known of it. Raises InputError without tables, and for tables that cannot be
+    read.
     """
     for path in build(directory):
         print(printable(str(path)))
+    # Tables may have been copied without it.
     if (directory / "study.json").is_file():
         for remark in remarks(directory, survey(read_setup(directory), directory)):
             print(printable(remark))

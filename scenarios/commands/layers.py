@@ -1,4 +1,11 @@
-"""`probe layers`: where a user's own model can be cut, and which features make a good set."""
+"""`probe layers`: where a user's own model can be cut, and which features make a good set.
+
+A feature is the value of a module at which the network can be cut: what lies before it is held
+fixed, what lies after it retrained. Not every module will do, so each is tried on a batch of three
+random inputs, and what is found is a table: the shape of its value, the memory that it takes for
+each example, and how many parameters are frozen and left. What makes a good set is decided in
+`probe.cut.candidates`; here the model is loaded, and the table is printed.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +26,8 @@ from probe.cut.feature import Feature
 from probe.errors import InputError
 from probe.seeding import stream
 from probe.values.byte_sizes import show_size
-from scenarios.commands.user_model import current_folder, described, load_model
 from scenarios.networks import ARCHITECTURES, build_network
+from scenarios.user_model import current_folder, described, load_model
 
 _EXAMPLES, _CLASSES = 3, 10
 _LARGEST = 2**28  # values of the examples: 1 GiB
@@ -33,14 +40,16 @@ def show_layers(target: str, shape: str, output: str | None, integers: bool) -> 
     target: MODULE:FACTORY, or the name of a network of this package; shape: of one input, as
     3x32x32; output: key, attribute or position of the logits in what the model returns; integers:
     whether inputs are whole numbers, as of words. Raises InputError for whatever of it cannot be
-    used.
+    used, also for a model that fails on such inputs.
     """
     sample = _sample(shape, integers)
     with current_folder():
         model = _model(target, sample.shape[1:])
+        # A number is a position in a tuple; a key that is a number cannot be named.
         where = int(output) if output and re.fullmatch(r"-?\d+", output) else output
         try:
             found = candidates(model, sample, where, _with_progress)
+        # They say what they mean already.
         except (InputError, KeyboardInterrupt):
             raise
         # The user's model runs in it, and may raise anything.
@@ -53,6 +62,7 @@ def show_layers(target: str, shape: str, output: str | None, integers: bool) -> 
 
 
 def _model(target: str, shape: Sequence[int]) -> nn.Module:
+    """Return the model of that name, a network of this package or the user's own."""
     # A dotted name is no network of ours: it lacks its factory, which is for `load_model` to say.
     if ":" in target or (target not in ARCHITECTURES and "." in target):
         return load_model(target)
@@ -60,7 +70,11 @@ def _model(target: str, shape: Sequence[int]) -> nn.Module:
 
 
 def _sample(shape: str, integers: bool) -> Tensor:
-    """Return (3, *shape) inputs: normal values, or the numbers 0 and 1, which any table holds."""
+    """Return (3, *shape) inputs: normal values, or the numbers 0 and 1, which any table holds.
+
+    They are the same every time. Raises InputError for a text that is no shape, and for inputs that
+    would not fit into memory.
+    """
     if not re.fullmatch(r"[1-9]\d{0,9}(x[1-9]\d{0,9})*", shape):
         raise InputError(f"--input expects the shape of one input as 3x32x32, got {shape!r}")
     sizes = (_EXAMPLES, *map(int, shape.split("x")))
@@ -73,13 +87,17 @@ def _sample(shape: str, integers: bool) -> Tensor:
 
 
 def _with_progress(features: Sequence[Feature]) -> Iterable[Feature]:
+    """Return the features, and show on a terminal which of them is being tried."""
     console = Console(stderr=True)
     hidden = not console.is_terminal
     return track(features, "cutting", console=console, transient=True, disable=hidden)
 
 
 def _print(found: Sequence[Candidate]) -> None:
-    """Print a table of the features, why some cannot be cached, and the features to choose."""
+    """Print a table of the features, why some cannot be cached, and the features to choose.
+
+    found: in the order in which the model computes them. Into a file or a pipe no line is cut off.
+    """
     console = Console()
     if not console.is_terminal:
         console = Console(width=_WIDE)
@@ -99,6 +117,7 @@ def _print(found: Sequence[Candidate]) -> None:
             f"{one.left:,}",
         )
     console.print(table)
+    # Each reason once, with all features that it holds for: there are few reasons.
     for reason in dict.fromkeys(one.slow for one in found if one.slow):
         names = ", ".join(one.feature for one in found if one.slow == reason)
         _print_line(console, f"the slow way, as {reason}: {names}")
@@ -107,8 +126,10 @@ def _print(found: Sequence[Candidate]) -> None:
 
 
 def _print_line(console: Console, line: str) -> None:
+    """Print a line as it is, in one piece: it may be copied into a file."""
     console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _joined(shape: Sequence[int]) -> str:
+    """Return a shape as it is typed, as 3x32x32."""
     return "x".join(map(str, shape)) or "one number"

@@ -1,4 +1,8 @@
-"""`probe list`: everything that a study or a command can name."""
+"""`probe list`: everything that a study or a command can name.
+
+The lists are those that the package itself uses, so nothing is missing or out of date; a learner's
+line is the first of its class's docstring.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +21,13 @@ from scenarios.study.spec import Study
 
 
 def show_known() -> None:
-    """Print the presets, data sets, networks with their features, learners and metrics."""
+    """Print the presets, data sets, networks with their features, learners and metrics.
+
+    Every preset is read and checked for it; no data are loaded.
+    """
     presets = [(name, _contents(check_study(read_study(name), name))) for name in preset_names()]
     data = [(name, "bundled" if name in BUNDLED else "needs --data") for name in LOADERS]
+    # It stands for any name: such files are the user's.
     data.append(("NAME.npz", "a feature file: your own data, or made by probe features"))
     networks = [(name, "features: " + ", ".join(a.features)) for name, a in ARCHITECTURES.items()]
     learners = [(name, (kind.__doc__ or "").partition("\n")[0]) for name, kind in LEARNERS.items()]
@@ -27,6 +35,7 @@ def show_known() -> None:
         (paper, ", ".join(metric.name for metric in metrics))
         for paper, metrics in groupby(METRICS, key=lambda metric: metric.paper)
     ]
+    # These are not in the scorecard: they need more than an accuracy matrix.
     papers.append(("murata", "pra, f1, forgetting_strength (by feature, from a study)"))
     papers.append(("diaz_rodriguez", "ms, sss, ce, cl_score, cl_stability (from a study)"))
     for title, entries in (
@@ -40,11 +49,13 @@ def show_known() -> None:
 
 
 def _contents(study: Study) -> str:
+    """Return what a study is about, in a line."""
     learners = ", ".join(study.learners)
     return f"{study.network.name} on {study.scenario.title}: {learners}; seeds 0-{study.seeds - 1}"
 
 
 def _listed(title: str, entries: Iterable[tuple[str, str]]) -> Table:
+    """Return a table of two columns, names and what they are."""
     table = Table(title, "")
     for name, text in entries:
         table.add_row(name, text)

@@ -1,6 +1,8 @@
 """The command line, `probe`: from its first moment to its exit code.
 
-Nothing heavy is imported before signals are taken care of.
+Nothing heavy is imported before signals are taken care of. Exit codes: 0; 1 if a job of a study
+failed; 2 for a mistake of the user's, with one sentence on standard error and no traceback; 130 and
+143 if Ctrl-C or SIGTERM has stopped it; 141 if nobody reads what is printed.
 """
 
 from __future__ import annotations
@@ -14,10 +16,15 @@ from scenarios.commands.terminal import READER_GONE, printable, printed, say
 
 
 def main() -> None:
-    """Run the command line; a user's mistake is one sentence and exit code 2."""
+    """Run the command line; a user's mistake is one sentence and exit code 2.
+
+    Always ends by SystemExit. An error that nobody foresaw keeps its traceback: it is a mistake of
+    ours.
+    """
     # Nothing is shown on a screen, whatever the surroundings ask matplotlib for.
     os.environ["MPLBACKEND"] = "agg"
     try:
+        # Signals outermost: output that cannot be written must not keep the process from ending.
         with stoppable(), printed():
             code = _command()
         sys.exit(code)
@@ -44,6 +51,7 @@ def main() -> None:
 
 
 def _command() -> int:
+    """Run the command that was typed and return its exit code."""
     # Imported only now: Ctrl-C while typer is loaded must not end in a traceback.
     from scenarios.commands.app import app
     from scenarios.commands.usage import call
@@ -52,4 +60,5 @@ def _command() -> int:
 
 
 def _show_error(said: str) -> None:
+    """Print an error as one line on standard error."""
     say(f"error: {printable(' '.join(said.split()))}")

@@ -1,4 +1,9 @@
-"""`probe metrics`: an accuracy matrix from a file, every metric of the literature out."""
+"""`probe metrics`: an accuracy matrix from a file, every metric of the literature out.
+
+The matrix may come from any framework: only R is needed, in a file of numbers. Metrics that need
+more (the cumulative learner's matrix, offline accuracy, sizes of the test sets) are computed if it
+is given; what cannot be computed is listed with the reason.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +29,17 @@ def score_file(
     ideal: float | None,
     percent: bool,
 ) -> None:
-    """Print the metrics of the matrix in `file`, as JSON or as a table with what is missing."""
+    """Print the metrics of the matrix in `file`, as JSON or as a table with what is missing.
+
+    file, reference: R and the cumulative learner's R, T x T or (T+1) x T, as .csv or .npy;
+    test_sizes: T whole numbers, as 10,20,..., None = equal; ideal: the offline learner's accuracy
+    on the first task; percent: whether the numbers given are in percent, else they are fractions.
+    What is printed are fractions. Raises InputError for whatever of it cannot be read, and for
+    matrices of different T.
+    """
     scale = 100 if percent else 1
     R = read_matrix(file, percent=percent)
+    # In percent all three are, or none: they come from one experiment.
     other = read_matrix(reference, percent=percent) if reference else None
     if other and other.tasks != R.tasks:
         raise InputError(
@@ -46,6 +59,7 @@ def score_file(
 
 
 def _sizes(text: str | None) -> list[int] | None:
+    """Return the numbers of test examples, None if not given; raises InputError for others."""
     if text is None:
         return None
     cells = [cell.strip() for cell in text.split(",")]
@@ -60,6 +74,7 @@ def _sizes(text: str | None) -> list[int] | None:
 
 
 def _print_table(card: Scorecard) -> None:
+    """Print a line for each metric: its paper, its name, and its value or why there is none."""
     table = Table("paper", "metric", "value", "not measured because")
     for paper, metric, value in card.rows():
         reason = card.not_measured.get(f"{paper}.{metric}", "")

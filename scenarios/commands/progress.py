@@ -1,4 +1,9 @@
-"""What `probe run` prints while it runs: the plan, a bar with the time left, and what failed."""
+"""What `probe run` prints while it runs: the plan, a bar with the time left, and what failed.
+
+All of it is drawn from the events of `scenarios.execution.schedule`, wherever jobs are done. The
+bar counts effort, not parts: retraining on the data of all tasks takes as long as many tasks, and
+the time left would else be far off.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +33,12 @@ from scenarios.study.jobs import Job
 def show_progress(
     console: Console, work: Work, jobs: Sequence[Job], events: Iterable[Event | Waiting]
 ) -> list[Ended]:
-    """Draw from `events` until there are none, showing how far it is; return how jobs ended."""
+    """Draw from `events` until there are none, showing how far it is; return how jobs ended.
+
+    work, jobs: all that is to be done, of which some may be finished already; events: see
+    `scenarios.execution.schedule.execute`, which is carried on by being read here. What it raises
+    goes through, after the bar is closed.
+    """
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -43,12 +53,14 @@ def show_progress(
     total = sum(_effort(job, part) for job in jobs for part in parts[job])
     with Progress(*columns, console=console) as progress:
         bar = progress.add_task(name, total=total, completed=0)
+        # Set after the bar has begun: the time left is judged by what this run does itself.
         progress.update(bar, completed=sum(_effort(each.job, each.part) for each in done))
         for event in events:
             if isinstance(event, Waiting):
                 progress.update(bar, description=f"{event.jobs} jobs left to other processes")
             elif isinstance(event, Ended):
                 ends.append(event)
+            # Of a job that another process finished all parts are told, also those counted before.
             elif event not in done:
                 done.add(event)
                 effort, at = _effort(event.job, event.part), f"{event.job.name} {event.part}"
@@ -58,7 +70,11 @@ def show_progress(
 
 
 def _effort(job: Job, part: str) -> float:
-    """Return roughly how long a part takes, in tasks trained on."""
+    """Return roughly how long a part takes, in tasks trained on.
+
+    To evaluate takes a tenth of it; a part behind a feature, and offline training, take all T
+    tasks; the cumulative learner's i-th step takes i.
+    """
     if part == "step-0":
         return 0.1
     if part.startswith("feature-") or job.offline:
@@ -74,13 +90,15 @@ _LACKING = (
 def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
     """Print which jobs failed and which others do; return whether none failed.
 
-    Where an error came from that nobody foresaw is written to `failures/` in the run directory, and
-    removed from there once the job is finished.
+    root: the run directory. Where an error came from that nobody foresaw is written to `failures/`
+    there, a file for each job, and removed from there once the job is finished. Raises NotWritten
+    if that cannot be written.
     """
     ends = list(ends)
     for end in ends:
         if end.how == "finished":
             discard(root / "failures" / f"{end.job.name}.txt")
+    # It stays as long as a file is in it.
     with suppress(OSError):
         (root / "failures").rmdir()
     locked = [end for end in ends if end.how == "locked"]
@@ -90,6 +108,7 @@ def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
             f"tables",
             soft_wrap=True,
         )
+    # Last, so that what has to be looked into stands at the end of what is shown.
     failed = [end for end in ends if end.how == "failed"]
     if failed:
         jobs = "1 job" if len(failed) == 1 else f"{len(failed)} jobs"
@@ -111,7 +130,11 @@ def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
 def show_plan(
     console: Console, plans: Mapping[str, Sequence[Allocation]], cache: CacheSettings
 ) -> None:
-    """Print where each feature's values live while networks, by name, are retrained behind it."""
+    """Print where each feature's values live while networks, by name, are retrained behind it.
+
+    plans: see `scenarios.study.preflight.cache_plans`; cache: the memory that one worker has. A
+    line for each feature; the network is named only if there are several.
+    """
     allowed = show_size(cache.budget or 0)
     console.print(f"features' values, of which at most {allowed} in memory per worker:")
     for network, plan in plans.items():

@@ -1,4 +1,9 @@
-"""What the command line shows of a study at its end: tables of results, and the files written."""
+"""What the command line shows of a study at its end: tables of results, and the files written.
+
+Everything comes from the tables on disk, not from the run: what is printed is what a reader of the
+files would find. Learners with networks of their own have features of their own, and so tables of
+their own. A dash is what was not measured.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +26,8 @@ _Value = tuple[float, float]  # mean and standard deviation
 def show_outcome(console: Console, root: Path, omegas: bool, files: Iterable[str]) -> None:
     """Print the results in the tables of a run directory, then the paths of files there.
 
-    omegas: whether to print Kemker's metrics too; files: by name within the run directory.
+    root: the run directory; omegas: whether to print Kemker's metrics too; files: by name within
+    the run directory. Raises InputError for tables that cannot be read.
     """
     metrics = read_table(root / "metrics.csv", MetricRow)
     show_results(console, read_table(root / "summary.csv", SummaryRow), metrics)
@@ -36,9 +42,10 @@ def show_results(
 ) -> None:
     """Print a line for each learner, in %: PRA behind each feature, and A and F.
 
-    Learners that share a network share a table. A and F are Chaudhry 2018's average accuracy and
-    forgetting after the last task, under the main head, which is the first in the metrics. Of a
-    study that retrains nothing there is no PRA.
+    summary, metrics: the rows of summary.csv and metrics.csv. Learners that share a network share a
+    table. A and F are Chaudhry 2018's average accuracy and forgetting after the last task, under
+    the main head, which is the first in the metrics. Of a study that retrains nothing there is no
+    PRA.
     """
     seeds = max((row.seeds for row in summary), default=0)
     main = _main_head(metrics)
@@ -63,7 +70,9 @@ def show_results(
 def show_omegas(console: Console, metrics: Sequence[MetricRow], times: Sequence[TimeRow]) -> None:
     """Print Kemker 2018's table: the Omegas under the main head, model size and training time.
 
-    Where the metrics have the Omegas by what was learned first, a table for each of these.
+    metrics, times: the rows of metrics.csv and times.csv. Sizes are in 10^6 bytes, times in seconds
+    for all tasks, the mean over orders and seeds. Where the metrics have the Omegas by what was
+    learned first, a table for each of these.
     """
     main = _main_head(metrics)
     title = printable(f"Kemker's Omegas ({main}-head), model size, training time of a run")
@@ -108,10 +117,15 @@ def _by_features(summary: Sequence[SummaryRow]) -> dict[tuple[str, ...], list[st
 
 
 def _main_head(metrics: Iterable[MetricRow]) -> str:
+    """Return the head that the report names first; metrics of costs have none."""
     return next((row.head for row in metrics if row.head), "single")
 
 
 def _after_the_last(metrics: Iterable[MetricRow], name: str, head: str) -> dict[str, _Value]:
+    """Return mean and deviation after the last task, by learner.
+
+    name: of the metric up to its bracket, as `forgetting[`.
+    """
     # They come in order of k: what stays is the value after the last task.
     own = (row for row in metrics if row.metric.startswith(name) and row.head == head)
     return {row.learner: (row.mean, row.std) for row in own}
@@ -132,7 +146,14 @@ def _plain(name: str) -> Text:
 
 
 def _cell(value: _Value | None, between: str = "±", scale: int = 100, digits: int = 1) -> str:
-    """Return mean and deviation, if there is one, or a dash for what was not measured."""
+    """Return mean and deviation, if there is one, or a dash for what was not measured.
+
+    between: what stands between the two; scale: what both are multiplied by; digits: after the
+    point.
+
+    >>> _cell((0.5, 0.25)), _cell((0.5, math.nan)), _cell(None)
+    ('50.0±25.0', '50.0', '-')
+    """
     if value is None:
         return "-"
     mean, std = (f"{scale * number:.{digits}f}" for number in value)

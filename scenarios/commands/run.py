@@ -1,4 +1,14 @@
-"""`probe run`: a study from its name to its tables and figures."""
+"""`probe run`: a study from its name to its tables and figures.
+
+In this order: the study is read and changed by the flags; the data are loaded, and whatever does
+not fit is refused; the run directory is described; the jobs that are left are done, here or side by
+side; tables and figures are made of all results; the results are printed. To stop it at any point
+costs only what was being done, and the same command goes on from there. A command for a larger
+study on the same directory does only what is new.
+
+Other processes may run on the same directory at any moment. What all of them write, the description
+and the tables, is written under the directory's lock.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +21,7 @@ import torch
 from rich.console import Console
 
 from figures.build import build
-from probe.files import sweep
+from probe.files import make_folder, sweep
 from probe.tables.run_directory import TABLES, TIMES
 from probe.values.allocation import CacheSettings
 from scenarios.commands.progress import show_ends, show_plan, show_progress
@@ -40,8 +50,12 @@ _LOST = "its files were damaged while they were read, twice: check the disk, and
 def run_study(source: str, options: RunOptions) -> bool:
     """Run the study of that preset or file to its end, from wherever an earlier run stopped.
 
-    Returns whether no job has failed; the tables then are those of the whole study.
+    source: a preset's name or a TOML file's path; options: the flags. Returns whether no job has
+    failed; the tables then are those of the whole study. Raises InputError for a study, flags or
+    data that cannot be used, before anything is written, and NotWritten when the run directory can
+    no longer be written to.
     """
+    # First without the flags: a mistake in the file is named as the file has it.
     study = overridden(check_study(read_study(source), source), options)
     device = device_named(options.device, here=not options.remote)
     executor = executor_for(options, device)
@@ -72,13 +86,19 @@ def run_study(source: str, options: RunOptions) -> bool:
 
 
 def _describe(work: Work) -> None:
+    """Take the run directory for this study; raises InputError if it holds something else."""
     refuse_foreign(work.root)
+    make_folder(work.root)
     with lock(work.root, wait=True):
         describe(work.root, work.setup)
 
 
 def _work(setup: Setup, root: Path, data: Path | None, options: RunOptions, jobs: int) -> Work:
-    """Return the work, with each worker's share of the memory if that is this machine's."""
+    """Return the work, with each worker's share of the memory if that is this machine's.
+
+    data: the data folder; jobs: how many there are, as no more workers than that share the memory.
+    For GPUs of other machines the share is settled there, when a job begins.
+    """
     device = torch.device(options.device)
     storage, sharing = setup.study.storage, min(side_by_side(options, device), jobs)
     work = Work(
@@ -98,10 +118,15 @@ def _work(setup: Setup, root: Path, data: Path | None, options: RunOptions, jobs
 def _to_the_end(
     console: Console, work: Work, jobs: Sequence[Job], executor: Executor, options: RunOptions
 ) -> list[Ended]:
-    """Do what is left of the jobs and write the tables, unless other processes are still at it."""
+    """Do what is left of the jobs and write the tables, unless other processes are still at it.
+
+    Files may be found corrupt only when the tables are made of them, and their parts are then
+    missing: so it is done once more, and what is lost again counts as failed.
+    """
     left = options.part.order(jobs) if options.part else list(jobs)
     ends: list[Ended] = []
     for _ in range(_ROUNDS):
+        # A shard does not wait: the last of them to end writes the tables.
         events = execute(work, left, executor, wait=options.part is None)
         ends += show_progress(console, work, jobs, events)
         if any(end.how == "locked" for end in ends):
@@ -116,9 +141,14 @@ def _to_the_end(
 
 
 def _write_results(work: Work) -> None:
-    """Bring tables and figures up to date: what was read last is what is written last."""
+    """Bring tables and figures up to date: what was read last is what is written last.
+
+    Under the directory's lock, as other processes may want to do the same. Figures are drawn only
+    where their tables have changed.
+    """
     with lock(work.root, wait=True):
-        sweep(work.root)
+        for folder in (work.root, work.root / "figures"):
+            sweep(folder)
         # Another process may have described its own study there since this one began.
         describe(work.root, work.setup)
         write_tables(work.setup, work.root)

@@ -1,4 +1,8 @@
-"""`probe status`: how far a study is, without changing anything."""
+"""`probe status`: how far a study is, without changing anything.
+
+It can be asked while the study runs, from any machine that sees the run directory. Neither the
+study's file nor its data are needed.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,8 @@ from scenarios.study.run_directory import JobState, read_setup, remarks, survey
 def show_status(root: Path) -> None:
     """Print how many parts of each learner are finished, what is being done, what is corrupt.
 
-    Only parts that are not corrupt count. Nothing is written.
+    root: the run directory. Only parts that are not corrupt count. Nothing is written: a corrupt
+    file is named and stays where it is. Raises InputError if the directory holds no study.
     """
     setup = read_setup(root)
     states = survey(setup, root)

@@ -1,4 +1,11 @@
-"""Stopping on request: at once, and if that is not possible, in a few seconds all the same."""
+"""Stopping on request: at once, and if that is not possible, in a few seconds all the same.
+
+Ctrl-C and SIGTERM (which a cluster's scheduler sends before it kills) are treated alike: the
+process ends with the sentence that says how to go on. Python lets a signal interrupt only its own
+steps; a long step inside torch would make it wait for minutes. So a thread hears of the signal too,
+by the file descriptor that Python writes to at once, and ends the process when the grace is over.
+That is safe as nothing that is half written counts.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +25,7 @@ STOPPED = {130, 143}
 """Exit codes of a process that Ctrl-C or SIGTERM has stopped."""
 
 HOW_TO_GO_ON = "stopped: run the same command again to go on"
+"""The sentence of a process that was stopped."""
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SAYING = 0.3  # seconds in which a sentence must be said
@@ -29,6 +37,8 @@ def stoppable(grace: float = GRACE) -> Iterator[None]:
     """Let Ctrl-C and SIGTERM end the block by SystemExit(130) and SystemExit(143).
 
     The first of them interrupts the block, later ones do nothing: the process is on its way out.
+    grace: seconds after which it is ended in any case.
+
     Python sees a signal only between two steps of its own. A process in the middle of a long
     computation, or that does not end for another reason, is therefore ended by a thread once
     `grace` seconds are over, also after the block: whatever is in a run directory is whole at any
@@ -39,6 +49,7 @@ def stoppable(grace: float = GRACE) -> Iterator[None]:
         return
     stop = _Stop(grace)
     here, there = socket.socketpair()
+    # A signal's handler must not wait: what finds no room is not needed.
     there.setblocking(False)
     before = [(number, signal.signal(number, stop.asked)) for number in _SIGNALS]
     woken = signal.set_wakeup_fd(there.fileno(), warn_on_full_buffer=False)
@@ -60,7 +71,10 @@ def stoppable(grace: float = GRACE) -> Iterator[None]:
 
 
 class _Stop:
-    """Whether the process was asked to stop, and what is done about it."""
+    """Whether the process was asked to stop, and what is done about it.
+
+    code: the exit code once it was asked, None before; block_ended: set when the block is over.
+    """
 
     def __init__(self, grace: float) -> None:
         self._grace = grace
@@ -74,7 +88,11 @@ class _Stop:
             raise SystemExit(self.code)
 
     def watch(self, signals: socket.socket) -> None:
-        """Wait for a signal that asks to stop, and end the process if nothing else does."""
+        """Wait for a signal that asks to stop, and end the process if nothing else does.
+
+        signals: gives a byte for each signal, its number; nothing more when the other end is
+        closed.
+        """
         with signals:
             while number := signals.recv(1):
                 if number[0] in _SIGNALS:
@@ -86,6 +104,7 @@ class _Stop:
 
 
 def _say_unless_it_hangs(sentence: str) -> None:
+    """Print a sentence on standard error, but give up after _SAYING seconds."""
     # Nobody may read, and the rest of the process may hang for just that reason.
     saying = threading.Thread(target=_say, args=(sentence,), daemon=True)
     saying.start()
@@ -93,6 +112,7 @@ def _say_unless_it_hangs(sentence: str) -> None:
 
 
 def _say(sentence: str) -> None:
+    """Write a sentence to standard error; do nothing if it is closed."""
     # Past Python's own buffers, which another thread may have locked.
     with suppress(OSError):
         os.write(_STANDARD_ERROR, f"{sentence}\n".encode())

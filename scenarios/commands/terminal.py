@@ -1,4 +1,9 @@
-"""Printing: safe for the terminal, in any encoding, and whether or not anybody reads it."""
+"""Printing: safe for the terminal, in any encoding, and whether or not anybody reads it.
+
+Names of learners, files and tasks come from files that anybody may have written, so they are made
+`printable` before they are shown. All commands run inside `printed`, which sees to it that no
+character is too much for the terminal and that nothing is lost without a word.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +56,10 @@ def printed() -> Iterator[None]:
 
 
 def say(sentence: str) -> None:
-    """Print a sentence on standard error; do nothing if that cannot be written to."""
+    """Print a sentence on standard error; do nothing if that cannot be written to.
+
+    Errors are told this way: to fail at that must not hide the error.
+    """
     try:
         if sys.stderr:
             print(sentence, file=sys.stderr, flush=True)
@@ -60,15 +68,20 @@ def say(sentence: str) -> None:
 
 
 def _set_errors(stream: TextIO, errors: str | None) -> None:
+    """Set what a stream does with characters that its encoding lacks."""
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors=errors)
 
 
 def _flush_or_discard(stream: TextIO) -> None:
-    """Write what a stream still holds, or throw it away with all that follows."""
+    """Write what a stream still holds, or throw it away with all that follows.
+
+    What follows goes nowhere, as the reader is gone or the disk is full.
+    """
     try:
         if stream:
             stream.flush()
     except OSError:
         with open(os.devnull, "wb") as nowhere:
+            # The descriptor, not the object: libraries write to it past Python.
             os.dup2(nowhere.fileno(), stream.fileno())

@@ -1,4 +1,8 @@
-"""What is wrong with a command line as it was typed, as one sentence."""
+"""What is wrong with a command line as it was typed, as one sentence.
+
+typer would print a box of several lines and end the process by itself. Here it only parses: its
+errors become an `InputError` in the words of all other errors, with where to read on.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +41,10 @@ def call(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
 
 
 def _sentence(error: Exception) -> str:
-    """Return what was wrong, in lower case and without its full stop, and where to read on."""
+    """Return what was wrong, in lower case and without its full stop, and where to read on.
+
+    error: one of typer's errors of usage.
+    """
     message = _message(error).strip().rstrip(".")
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "probe"
@@ -45,11 +52,15 @@ def _sentence(error: Exception) -> str:
 
 
 def _message(error: Exception) -> str:
-    """Return typer's message in our words; of a value it tells pydantic's, and not what was got."""
+    """Return typer's message in our words; of a value it tells pydantic's, and not what was got.
+
+    Several arguments are named as one, and what was perhaps meant is told in brackets.
+    """
     whole = str(error.format_message()) if hasattr(error, "format_message") else str(error)
     whole = whole.replace("argument(s)", "argument")
     for kind in _KINDS:
         start, found, _ = whole.partition(f"Input should be a valid {kind}")
         if found:
             return f"{start}expected a {_KINDS[kind]}"
+    # typer has two ways to name what was perhaps meant: here both read as our own errors do.
     return re.sub(r"\.? (?:Did you mean|\(Possible options:) ([^?)]*)[?)]", r" (near: \1)", whole)

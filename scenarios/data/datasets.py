@@ -1,10 +1,16 @@
-"""Data sets by name: bundled with scikit-learn, in files of a data folder, or feature files."""
+"""Data sets by name: bundled with scikit-learn, in files of a data folder, or feature files.
+
+`load` is the way to all of them. A data set is whole in memory, already cut into training and test
+data, as float32 inputs and int64 labels; how it becomes tasks is in `scenarios.streams`. The data
+folder, given by `--data` or the variable PROBE_DATA, is laid out as torchvision does it, so one
+that torchvision has filled serves as it is. Nothing is downloaded unless asked for.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,8 +32,9 @@ class Dataset:
     """A classification data set: inputs (N, ...) float32, labels (N,) 0..K-1.
 
     Inputs are images (N, C, H, W) or vectors (N, D); those of all data sets known by name are in
-    [0, 1], those of a feature file as they are there. classes: K. Raises InputError for labels
-    outside the K classes, and for NaN or Inf.
+    [0, 1], those of a feature file as they are there. name: what tables call it; classes: K; train,
+    test: of different sizes N. Raises InputError for labels outside the K classes, and for NaN or
+    Inf.
     """
 
     name: str
@@ -42,7 +49,11 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Location:
-    """Where data sets lie: `folder` as torchvision lays it out, or None; and whether to fetch."""
+    """Where data sets lie.
+
+    folder: as torchvision lays it out, or None, which is enough for bundled data; download: whether
+    torchvision may fetch what is missing.
+    """
 
     folder: Path | None = None
     download: bool = False
@@ -74,13 +85,18 @@ def load(name: str, location: Location | None = None) -> Dataset:
 def held_out(data: Dataset, count: int) -> Dataset:
     """Return the data with the last `count` training examples of each class for testing.
 
-    The test data are left out: settings are chosen without them. Raises InputError for a count
-    below 1, and for a class that would have none left to train on.
+    The test data are left out: settings are chosen without them. Examples keep their order. Raises
+    InputError for a count below 1, and for a class that would have none left to train on.
+
+    >>> digits = load("digits")
+    >>> len(held_out(digits, 5).test), len(held_out(digits, 5).train) == len(digits.train) - 50
+    (50, True)
     """
     if count < 1:
         raise InputError(f"hold out 1 or more training examples per class, not {count}")
     train, test = [], []
     for label in range(data.classes):
+        # In ascending order, so that the last ones are the same every time.
         own = (data.train.y == label).nonzero().squeeze(1)
         if len(own) <= count:
             raise InputError(
@@ -89,8 +105,35 @@ def held_out(data: Dataset, count: int) -> Dataset:
             )
         train.append(own[:-count])
         test.append(own[-count:])
-    halves = (data.train.take(torch.cat(part).sort().values) for part in (train, test))
-    return Dataset(name=data.name, classes=data.classes, train=next(halves), test=next(halves))
+    halves = [data.train.take(torch.cat(part).sort().values) for part in (train, test)]
+    return replace(data, train=halves[0], test=halves[1])
+
+
+def limited(data: Dataset, train: int | None = None, test: int | None = None) -> Dataset:
+    """Return the data with at most so many examples per class, the first; None = all of them.
+
+    Raises InputError for a limit below 1.
+    """
+    halves = [
+        half if limit is None else first_of_each(half, limit)
+        for half, limit in ((data.train, train), (data.test, test))
+    ]
+    return replace(data, train=halves[0], test=halves[1])
+
+
+def first_of_each(examples: Examples, limit: int) -> Examples:
+    """Return the first `limit` examples of every class, in their present order.
+
+    Raises InputError for a limit below 1.
+
+    >>> data = Examples(torch.arange(5), torch.tensor([0, 0, 1, 0, 1]))
+    >>> first_of_each(data, 2).x.tolist()
+    [0, 1, 2, 4]
+    """
+    if limit < 1:
+        raise InputError(f"a limit must be 1 or more examples per class, got {limit}")
+    kept = [(examples.y == c).nonzero().squeeze(1)[:limit] for c in torch.unique(examples.y)]
+    return examples.take(torch.cat(kept).sort().values)
 
 
 def _digits(_: Location) -> Dataset:
@@ -110,8 +153,8 @@ def _breast_cancer(_: Location) -> Dataset:
     """569 tumours: vectors (N, 30) in [0, 1]; malignant is class 0, benign 1.
 
     The Wisconsin diagnostic data: measurements of cell nuclei. Each feature is scaled by its range
-    in the training data, test values beyond which are cut off. A fixed 80/20 split, stratified by
-    class.
+    in the training data, test values beyond which are cut off, as inputs are to be in [0, 1]. A
+    fixed 80/20 split, stratified by class.
     """
     from sklearn.datasets import load_breast_cancer
     from sklearn.preprocessing import MinMaxScaler
@@ -124,6 +167,7 @@ def _breast_cancer(_: Location) -> Dataset:
 
 
 def _split(x: Array, y: Array) -> list[Array]:
+    """Return x and y as training x, test x, training y, test y: the same 80/20 split every time."""
     from sklearn.model_selection import train_test_split
 
     split = train_test_split(x, y, test_size=0.2, stratify=y, random_state=0)
@@ -131,11 +175,13 @@ def _split(x: Array, y: Array) -> list[Array]:
 
 
 def _examples(x: Any, y: Any) -> Examples:
+    """Return inputs as float32 and labels as int64."""
     inputs = np.ascontiguousarray(x, dtype=np.float32)
     return Examples(torch.from_numpy(inputs), torch.as_tensor(y, dtype=torch.int64))
 
 
 def _spoken_digits(location: Location) -> Dataset:
+    """3,000 recordings of the digits as images (N, 1, 24, 24), see `scenarios.data.speech`."""
     # Imported here: scipy.signal costs a second, and other data do not need it.
     from scenarios.data.speech import spoken_digits
 
@@ -149,11 +195,13 @@ def _spoken_digits(location: Location) -> Dataset:
 
 
 def _image_set(name: str, location: Location) -> Dataset:
+    """An image set as it was published, see `scenarios.data.image_sets`."""
     halves = read_image_set(name, location.folder, location.download)
     return Dataset(name=name, classes=IMAGE_SETS[name].classes, **halves)
 
 
 def _feature_file(name: str, location: Location) -> Dataset:
+    """A user's own data, see `scenarios.data.feature_files`."""
     path = find(name, location.folder)
     found = read_features(path)
     classes = len(found.class_names)
@@ -171,4 +219,4 @@ LOADERS: dict[str, Callable[[Location], Dataset]] = {
     "spoken_digits": _spoken_digits,
     **{name: partial(_image_set, name) for name in IMAGE_SETS},
 }
-"""All data sets that are known by name."""
+"""All data sets that are known by name, each with what loads it from a location."""

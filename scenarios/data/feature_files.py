@@ -75,7 +75,10 @@ def candidates(name: str, folder: Path | None) -> list[Path]:
 
 
 def read_features(path: Path) -> Features:
-    """Read and check a feature file; every defect raises InputError naming file and array."""
+    """Read and check a feature file; every defect raises InputError naming file and array.
+
+    Nothing in the file is executed. Inputs come out as float32, labels as int64.
+    """
     required = [f"{kind}_{half}" for half in ("train", "test") for kind in ("x", "y")]
     return _features(read_arrays(path, required, ["class_names"]), path)
 
@@ -102,12 +105,14 @@ def write_features(
     }
     if class_names is not None:
         arrays["class_names"] = np.asarray(class_names, dtype=np.str_)
+    # Before anything is written: a file that could not be read again is never made.
     _features(arrays, path)
     with replacing(path) as partial, partial.open("wb") as file:
         np.savez(file, **arrays)
 
 
 def _features(arrays: Mapping[str, Array], path: Path) -> Features:
+    """Check the arrays of a file and return what they hold; path: what errors call the file."""
     halves = {half: _half(arrays, half, path) for half in ("train", "test")}
     shapes = [tuple(examples.x.shape[1:]) for examples in halves.values()]
     if shapes[0] != shapes[1]:
@@ -124,11 +129,13 @@ def _features(arrays: Mapping[str, Array], path: Path) -> Features:
         raise InputError(
             f"{path} has a single class, of which nothing can be told apart: give two or more"
         )
+    # Only now, when every number below `count` is known to be a class with examples.
     named = names or tuple(map(str, range(count)))
     return Features(train=halves["train"], test=halves["test"], class_names=named)
 
 
 def _half(arrays: Mapping[str, Array], half: str, path: Path) -> Examples:
+    """Return the examples of a half; raises InputError for inputs or labels that cannot be."""
     x, y = _inputs(arrays[f"x_{half}"], f"x_{half} of {path}"), arrays[f"y_{half}"]
     name = f"y_{half} of {path}"
     if y.dtype.kind not in "iu" or y.ndim != 1:
@@ -159,6 +166,7 @@ def _inputs(x: Array, name: str) -> Array:
             f"{name} has shape {x.shape}, expected (N, ...) of 1 or more examples with 1 or more "
             f"features: put one example in each row"
         )
+    # What is too large for float32 becomes Inf, which is refused below.
     with np.errstate(over="ignore"):
         single = np.ascontiguousarray(x, dtype=np.float32)
     finite = np.isfinite(single.reshape(len(x), -1)).all(1)
@@ -171,6 +179,7 @@ def _inputs(x: Array, name: str) -> Array:
 
 
 def _class_names(names: Array | None, path: Path) -> tuple[str, ...] | None:
+    """Return the names of the K classes, None if the file has none."""
     if names is None:
         return None
     if names.dtype.kind != "U" or names.ndim != 1 or len(set(names.tolist())) != len(names):
@@ -182,6 +191,7 @@ def _class_names(names: Array | None, path: Path) -> tuple[str, ...] | None:
 
 
 def _check_classes(examples: Examples, count: int, name: str) -> None:
+    """Raise InputError unless labels are 0 .. count - 1 and every class has an example."""
     present = set(examples.y.unique().tolist())
     if max(present) >= count:
         raise InputError(

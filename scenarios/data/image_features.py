@@ -1,6 +1,12 @@
 """Features of images: what a pretrained network makes of a folder of them, as a feature file.
 
-The work of `probe features`. torchvision is imported in functions: it takes seconds.
+The work of `probe features`. Kemker et al. 2018 train on such features of CUB-200 in place of the
+images. The images go through the network once, in eval mode, and what enters its last dense layer
+is written to a feature file, which any study takes as its data. Weights and images may come from
+anywhere: weights are read as tensors only, no pickle of theirs is run, and an image that would fill
+the memory is refused.
+
+torchvision is imported in functions: it takes seconds.
 """
 
 from __future__ import annotations
@@ -61,14 +67,16 @@ def features_of_images(folder: Path, network: str, weights: str, device: torch.d
     folder: holds train/CLASS/* and test/CLASS/*; classes are numbered in the order of their
     folders' names, which become the class names. network: one of `network_names`, in eval mode;
     resnet50 gives 2,048 features (Kemker 2018's of CUB-200). Images are prepared as torchvision's
-    own weights of that network ask for. weights: see `load_network`. Raises InputError for whatever
-    of these cannot be used.
+    own weights of that network ask for. weights: see `load_network`. device: where the network
+    computes; features come back on the CPU. Raises InputError for whatever of these cannot be used.
     """
     known = network_names()
     if network not in known:
+        # Of some eighty names only the nearest are shown.
         near = get_close_matches(network, known, _FEW, cutoff=0)
         raise unknown("network of torchvision", network, near)
     train, test = (_images(folder / half, network) for half in ("train", "test"))
+    # Before the network is loaded, which may mean a download.
     _check_classes(folder, set(train.classes), set(test.classes))
     model = load_network(network, weights).to(device)
     return Features(
@@ -156,7 +164,11 @@ def _refuse_archive(path: Path, name: str) -> None:
 
 
 def _state_dict(path: Path) -> dict[str, Tensor]:
-    """Read a state dict without running anything of its file."""
+    """Read a state dict without running anything of its file.
+
+    Raises InputError for a file that is none: for one that is damaged, and for a whole model that
+    was pickled.
+    """
     try:
         with path.open("rb") as file:
             state = torch.load(file, map_location="cpu", weights_only=True)
@@ -198,9 +210,14 @@ def _contents(state: object) -> str:
 
 
 def _images(root: Path, network: str) -> Any:
-    """Return torchvision's ImageFolder there, its images prepared for the network."""
+    """Return torchvision's ImageFolder there, its images prepared for the network.
+
+    Images are read one by one as they are asked for. Raises InputError for a folder that is none or
+    has no images.
+    """
     from torchvision import datasets, models
 
+    # The same for every kind of weights: fresh ones take what the published ones do.
     prepare: Callable[[Any], Tensor] = models.get_model_weights(network).DEFAULT.transforms()
     if not root.is_dir():
         raise InputError(
@@ -258,6 +275,7 @@ def _examples(model: nn.Module, images: Any, half: str, device: torch.device) ->
     rows, labels = [], []
     with torch.no_grad():
         for x, y in track(loader, half, console=console, transient=True, disable=quiet):
+            # Off the device at once: the features of all images need not fit there.
             rows.append(penultimate(model, x.to(device)).cpu())
             labels.append(y)
     return Examples(torch.cat(rows), torch.cat(labels))

@@ -1,5 +1,10 @@
 """Files of published image sets, read without running what they name: IDX (MNIST), CIFAR's pickles.
 
+A pickle is a program: to load it is to run whatever it says, and a data folder may have been filled
+by anybody. CIFAR is published as pickles all the same. They need three names to be built, and a
+reader that knows these three, and calls none of them, is enough to get at the bytes. IDX is a
+header and bytes.
+
 Every reader raises InputError, the end of a sentence that names the data set, for a damaged file.
 """
 
@@ -28,9 +33,9 @@ _NAMED = {
 def read_idx(path: Path, dimensions: int) -> Array:
     """Return the array of unsigned bytes in an IDX file, of so many dimensions.
 
-    The file is two zeros, the type of the values (8), the number of dimensions, their sizes as big
-    endian whole numbers of four bytes, and the values. Raises InputError if it is anything else or
-    of another length than its sizes say.
+    dimensions: 3 for images (N, H, W), 1 for labels (N,). The file is two zeros, the type of the
+    values (8), the number of dimensions, their sizes as big endian whole numbers of four bytes, and
+    the values. Raises InputError if it is anything else or of another length than its sizes say.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -70,6 +75,7 @@ def read_cifar(path: Path) -> tuple[Array, list[int]]:
     except Exception as error:
         # A damaged pickle makes the reader raise almost anything.
         raise InputError(f"{path.name} is damaged: {type(error).__name__}") from None
+    # Keys are bytes, as Python 2 wrote them.
     table = found if isinstance(found, dict) else {}
     images = _pixels(table.get(b"data"))
     labels = table.get(b"labels", table.get(b"fine_labels"))
@@ -79,7 +85,10 @@ def read_cifar(path: Path) -> tuple[Array, list[int]]:
 
 
 class _Record:
-    """What a pickle wants to call, and with what: kept, not called."""
+    """What a pickle wants to call, and with what: kept, not called.
+
+    arguments: of the call; content: what the pickle says that the object holds, None if nothing.
+    """
 
     def __init__(self, *arguments: object) -> None:
         self.arguments = arguments
@@ -90,9 +99,13 @@ class _Record:
 
 
 class _Reader(pickle.Unpickler):
-    """Unpickles, but for records in the place of all that is named."""
+    """Unpickles, but for records in the place of all that is named.
+
+    Raises InputError for a name that the published files do not have.
+    """
 
     def find_class(self, module: str, name: str) -> Any:
+        # A list of what may be named, not of what may not: there is no end of harmful names.
         if (module, name) not in _NAMED:
             raise InputError(
                 f"the file names {module}.{name}, which is no part of an array, and was not run"
@@ -120,6 +133,7 @@ def _pixels(record: object) -> Array | None:
     sized = isinstance(shape, tuple) and len(shape) == 2 and shape[1] == _PIXELS
     if not sized or code != (b"u1",) or by_column or not isinstance(values, bytes):
         return None
+    # The shape is only what the file says; the bytes are what there is.
     if len(values) != shape[0] * _PIXELS:
         return None
     return np.frombuffer(values, np.uint8).reshape(-1, 3, 32, 32)

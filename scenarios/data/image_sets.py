@@ -1,11 +1,14 @@
 """Published image sets: MNIST, SVHN, CIFAR, from files as torchvision lays them out in a folder.
 
-torchvision downloads what is missing, if asked to. It is imported in functions: it takes seconds.
+torchvision knows where each set is published and what its checksums are, and downloads what is
+missing, if asked to. What it would unpickle is read by `scenarios.data.image_files` instead. Images
+are divided by 255 and not normalized any further; labels are those published.
+
+torchvision is imported in functions: it takes seconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,7 @@ from probe.examples import Examples
 from scenarios.data.image_files import read_cifar, read_idx
 from scenarios.data.npz import Array
 
+_HALVES = ("train", "test")
 # What is raised for downloads that fail, and for files that are cut off or of another format.
 _BROKEN = (RuntimeError, OSError, ValueError, TypeError, EOFError, LookupError, AssertionError)
 
@@ -26,23 +30,28 @@ _BROKEN = (RuntimeError, OSError, ValueError, TypeError, EOFError, LookupError, 
 class ImageSet:
     """An image set, and how its files are read.
 
-    torchvisions: the name of torchvision's class of it; classes: K; files: below the data folder,
-    of each half.
+    torchvisions: the name of torchvision's class of it; classes: K.
     """
 
     torchvisions: str
-    classes: int
-    files: Mapping[str, tuple[str, ...]]
+    classes: int = 10
+
+    def files(self, half: str) -> tuple[str, ...]:
+        """Return the files of a half, `train` or `test`, below the data folder."""
+        raise NotImplementedError
 
     def read(self, folder: Path, half: str) -> tuple[Array, Any]:
         """Return images of bytes, (N, H, W) or (N, 3, H, W), and N labels of a half.
 
-        Raises whatever it likes for a damaged file.
+        half: `train` or `test`. Raises whatever it likes for a damaged file.
         """
         raise NotImplementedError
 
     def fetch(self, folder: Path) -> None:
-        """Have torchvision download what is missing or damaged of both halves."""
+        """Have torchvision download what is missing or damaged of both halves.
+
+        Raises whatever torchvision does if that fails.
+        """
         self.their_class(str(folder), download=True)
 
     @property
@@ -56,19 +65,30 @@ class ImageSet:
 class _Idx(ImageSet):
     """Images and labels in two files of the IDX format."""
 
+    def files(self, half: str) -> tuple[str, ...]:
+        stem = {"train": "train", "test": "t10k"}[half]
+        kinds = ("images-idx3", "labels-idx1")
+        return tuple(f"{self.torchvisions}/raw/{stem}-{kind}-ubyte" for kind in kinds)
+
     def read(self, folder: Path, half: str) -> tuple[Array, Any]:
-        images, labels = self.files[half]
+        images, labels = self.files(half)
         return read_idx(folder / images, 3), read_idx(folder / labels, 1)
 
 
 class _Cifar(ImageSet):
-    """Images with their labels in one or more pickles, whose checksums torchvision knows."""
+    """Images with their labels in one or more pickles, whose checksums torchvision knows.
+
+    A file of another checksum is refused unread.
+    """
+
+    def files(self, half: str) -> tuple[str, ...]:
+        return tuple(self._checksums(half))
 
     def read(self, folder: Path, half: str) -> tuple[Array, Any]:
         damaged = self._damaged(folder, half)
         if damaged:
             raise InputError(f"{', '.join(damaged)} is not what was published")
-        batches = [read_cifar(folder / file) for file in self.files[half]]
+        batches = [read_cifar(folder / file) for file in self.files(half)]
         labels = [label for _, each in batches for label in each]
         return np.concatenate([images for images, _ in batches]), labels
 
@@ -76,7 +96,7 @@ class _Cifar(ImageSet):
         from torchvision.datasets.utils import download_and_extract_archive
 
         # Not by torchvision's constructor, which unpickles what it has fetched.
-        if any(self._damaged(folder, half) for half in self.files):
+        if any(self._damaged(folder, half) for half in _HALVES):
             cls = self.their_class
             download_and_extract_archive(
                 cls.url, str(folder), filename=cls.filename, md5=cls.tgz_md5
@@ -86,71 +106,57 @@ class _Cifar(ImageSet):
         """Return the files that are missing or not the published ones."""
         from torchvision.datasets.utils import check_integrity
 
-        checksums = [checksum for _, checksum in getattr(self.their_class, f"{half}_list")]
-        pairs = zip(self.files[half], checksums, strict=True)
-        return [file for file, each in pairs if not check_integrity(str(folder / file), each)]
+        known = self._checksums(half).items()
+        return [file for file, checksum in known if not check_integrity(folder / file, checksum)]
+
+    def _checksums(self, half: str) -> dict[str, str]:
+        """Return torchvision's checksums of the files of a half."""
+        cls = self.their_class
+        return {f"{cls.base_folder}/{file}": md5 for file, md5 in getattr(cls, f"{half}_list")}
 
 
 class _Svhn(ImageSet):
-    """A file of MATLAB's for each half, read by torchvision."""
+    """A file of MATLAB's for each half, read by torchvision, which needs scipy for it."""
+
+    def files(self, half: str) -> tuple[str, ...]:
+        return (f"{half}_32x32.mat",)
 
     def read(self, folder: Path, half: str) -> tuple[Array, Any]:
         data = self.their_class(str(folder), split=half)
         return data.data, data.labels
 
     def fetch(self, folder: Path) -> None:
-        for half in self.files:
+        for half in _HALVES:
             self.their_class(str(folder), split=half, download=True)
 
 
-def _idx_files(folder: str) -> dict[str, tuple[str, ...]]:
-    kinds, stems = ("images-idx3", "labels-idx1"), {"train": "train", "test": "t10k"}
-    return {
-        half: tuple(f"{folder}/raw/{stem}-{kind}-ubyte" for kind in kinds)
-        for half, stem in stems.items()
-    }
-
-
-_BATCHES = tuple(f"cifar-10-batches-py/data_batch_{number}" for number in range(1, 6))
-
 IMAGE_SETS: dict[str, ImageSet] = {
-    "mnist": _Idx(torchvisions="MNIST", classes=10, files=_idx_files("MNIST")),
-    "fashion_mnist": _Idx(
-        torchvisions="FashionMNIST", classes=10, files=_idx_files("FashionMNIST")
-    ),
-    "svhn": _Svhn(
-        torchvisions="SVHN",
-        classes=10,
-        files={half: (f"{half}_32x32.mat",) for half in ("train", "test")},
-    ),
-    "cifar10": _Cifar(
-        torchvisions="CIFAR10",
-        classes=10,
-        files={"train": _BATCHES, "test": ("cifar-10-batches-py/test_batch",)},
-    ),
-    "cifar100": _Cifar(
-        torchvisions="CIFAR100",
-        classes=100,
-        files={half: (f"cifar-100-python/{half}",) for half in ("train", "test")},
-    ),
+    "mnist": _Idx(torchvisions="MNIST"),
+    "fashion_mnist": _Idx(torchvisions="FashionMNIST"),
+    "svhn": _Svhn(torchvisions="SVHN"),
+    "cifar10": _Cifar(torchvisions="CIFAR10"),
+    "cifar100": _Cifar(torchvisions="CIFAR100", classes=100),
 }
+"""All published image sets that are known, by name."""
 
 
 def read_image_set(name: str, folder: Path | None, download: bool) -> dict[str, Examples]:
     """Return both halves of one of IMAGE_SETS, `train` and `test`: images (N, C, H, W) in [0, 1].
 
-    Labels are those published, (N,). Nothing in the files is executed. Raises InputError for files
-    that are missing, incomplete or corrupt, saying which were looked for and how to get them.
+    folder: the data folder; download: whether what is missing is fetched into it. Labels are those
+    published, (N,). Nothing in the files is executed. Raises InputError for files that are missing,
+    incomplete or corrupt, saying which were looked for and how to get them.
     """
     found = IMAGE_SETS[name]
     if folder is None:
         raise InputError(
             f"{name} needs a data folder: pass --data DIR (or set PROBE_DATA) where DIR holds "
-            f"{found.files['train'][0]} and so on, as torchvision lays them out; --download "
+            f"{found.files('train')[0]} and so on, as torchvision lays them out; --download "
             f"fetches them"
         )
     failure = _fetched(found, folder) if download else ""
-    missing = [f for files in found.files.values() for f in files if not (folder / f).is_file()]
+    files = [file for half in _HALVES for file in found.files(half)]
+    missing = [file for file in files if not (folder / file).is_file()]
     if missing and download:
         raise InputError(
             f"{name} cannot be fetched into {folder} ({failure}): put {', '.join(missing)} there"
@@ -160,7 +166,7 @@ def read_image_set(name: str, folder: Path | None, download: bool) -> dict[str, 
             f"{name} is not whole in {folder}, which lacks {', '.join(missing)}: point --data at a "
             f"folder in torchvision's layout, or add --download"
         )
-    return {half: _half(name, found, folder, half) for half in found.files}
+    return {half: _half(name, found, folder, half) for half in _HALVES}
 
 
 def _fetched(found: ImageSet, folder: Path) -> str:
@@ -173,6 +179,7 @@ def _fetched(found: ImageSet, folder: Path) -> str:
 
 
 def _half(name: str, found: ImageSet, folder: Path, half: str) -> Examples:
+    """Return the examples of a half; raises InputError if its files are damaged."""
     try:
         images, labels = found.read(folder, half)
         if not 0 < len(images) == len(labels):
@@ -190,7 +197,7 @@ def _half(name: str, found: ImageSet, folder: Path, half: str) -> Examples:
     except _BROKEN as error:
         raise InputError(
             f"{name} cannot be read from {folder} ({_reason(error)}): of "
-            f"{', '.join(found.files[half])} one is damaged; remove it and add --download"
+            f"{', '.join(found.files(half))} one is damaged; remove it and add --download"
         ) from None
     # Gray images (N, H, W) have one channel.
     x = (images[:, None] if images.ndim == 3 else images) / np.float32(255)
@@ -199,5 +206,6 @@ def _half(name: str, found: ImageSet, folder: Path, half: str) -> Examples:
 
 
 def _reason(error: Exception) -> str:
+    """Return the first sentence of an error, without torchvision's advice to download."""
     said = str(error).partition("\n")[0].partition(". You can use")[0]
     return said or type(error).__name__

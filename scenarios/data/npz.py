@@ -1,4 +1,9 @@
-"""Arrays by name from a file of numpy's format .npz, read without trusting it."""
+"""Arrays by name from a file of numpy's format .npz, read without trusting it.
+
+The file is a zip archive of arrays. It comes from a user or from the internet, so everything that
+can be wrong with it is expected, and each is a sentence: no archive, cut off, another format,
+arrays missing, arrays of Python objects, which numpy would have to unpickle.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +18,7 @@ import numpy as np
 from probe.errors import InputError
 
 Array = np.ndarray[Any, Any]
+"""An array of any type and shape."""
 
 # What is raised for a file, or an array in it, that is cut off, altered or of another format.
 _BROKEN = (ValueError, LookupError, EOFError, SyntaxError, RuntimeError)
@@ -24,8 +30,15 @@ def read_arrays(
 ) -> dict[str, Array]:
     """Return the arrays of those names that a .npz file holds; the optional ones if it has them.
 
-    Nothing in the file is executed: arrays of Python objects are refused (`allow_pickle=False`).
-    Raises InputError if the file cannot be read, or lacks an array.
+    path: what errors call the file; required, optional: names of arrays. Nothing in the file is
+    executed: arrays of Python objects are refused (`allow_pickle=False`). Arrays that are not named
+    are not even read. Raises InputError if the file cannot be read, or lacks an array.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     np.savez(Path(folder) / "a.npz", x=np.arange(3), other=np.zeros(2))
+    ...     read_arrays(Path(folder) / "a.npz", ["x"])
+    {'x': array([0, 1, 2])}
     """
     try:
         # Opened here: of a .npy file numpy gives an array, which cannot be closed.
@@ -47,6 +60,10 @@ def read_arrays(
 def _read(
     found: Any, path: Path, required: Sequence[str], optional: Iterable[str]
 ) -> dict[str, Array]:
+    """Return the arrays wanted of an open archive; raises InputError if it lacks a required one.
+
+    found: what `numpy.load` gave, for a .npy file an array.
+    """
     if isinstance(found, np.ndarray):
         raise InputError(f"{path} holds a single array: write several with numpy.savez")
     names = list(found)
@@ -61,9 +78,11 @@ def _read(
 
 
 def _array(found: Any, name: str, path: Path) -> Array:
+    """Return one array of an open archive; raises InputError for one of Python objects."""
     try:
         array = found[name]
     except ValueError as error:
+        # numpy has no class of its own for this error, only its message.
         if "pickle" not in str(error):
             raise
         raise InputError(

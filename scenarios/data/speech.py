@@ -1,4 +1,10 @@
-"""Spoken digits as images: the power of mel bands over time, of a fixed size."""
+"""Spoken digits as images: the power of mel bands over time, of a fixed size.
+
+Recordings of speech differ in length and loudness, networks for images take one shape. So each
+recording becomes an image of 24 bands of frequency x 24 parts of time, in [0, 1]: the second kind
+of data in multi-modal studies, beside images of digits. All steps are written out here on numpy
+and scipy, without random numbers, so that the images are the same everywhere.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +22,10 @@ RATE = 8000  # samples per second
 WINDOW, HOP = 256, 80  # samples: 32 ms, and 10 ms from one frame to the next
 BANDS, PARTS = 24, 24
 RANGE = 60  # dB below the loudest
+"""The power that counts, in dB below the loudest: what is fainter is 0 in the image."""
+
 TEST_TAKES = 5
+"""Of every speaker and digit, the takes 0 .. TEST_TAKES - 1 are the test data."""
 
 _AT_ONCE = 4096  # frames that are transformed at a time: what stays in the cache is fast
 
@@ -25,9 +34,16 @@ def spoken_digits(path: Path) -> tuple[Examples, Examples]:
     """Return training and test data of the Free Spoken Digit Dataset: images (N, 1, 24, 24).
 
     Takes 0 to 4 of every speaker and digit are the test data (300 recordings of 3,000), as its
-    authors split it; images are those of `log_mel`. path: a .npz file with `audio` (int16 samples
-    of all recordings, one after the other), `offsets` (N + 1,) of their starts, `label` (N,) 0..9,
-    `index` (N,) of the take, and `sample_rate`, 8000. Raises InputError for anything else.
+    authors split it; images are those of `log_mel`, labels the digits.
+
+    path: a .npz file with
+
+    - `audio`: int16 samples of all recordings, one after the other;
+    - `offsets` (N + 1,): where each recording starts, and the end of the last;
+    - `label` (N,) 0..9, `index` (N,) of the take;
+    - `sample_rate`: 8000.
+
+    Raises InputError for anything else.
     """
     if not path.is_file():
         raise InputError(
@@ -64,6 +80,7 @@ def log_mel(audio: Array, offsets: Array) -> Array:
     powers = _powers(audio, np.repeat(offsets[:-1], counts) + HOP * within)
     loudest = np.maximum.reduceat(powers.max(1), firsts)
     # Of silence, the loudest is 0.
+    # Divided by the smallest number there is, it stays 0.
     reference = np.repeat(np.maximum(loudest, np.finfo(np.float32).tiny), counts)
     decibel = 10 * np.log10(np.maximum(powers / reference[:, None], 10 ** (-RANGE / 10)))
     parts = _averaged(1 + decibel / RANGE, firsts, counts)
@@ -75,6 +92,9 @@ def mel_bank() -> Array:
 
     Bands are triangles of height 1, each from the centre of the one before to that of the one
     after; centres are equally far apart from 0 to 4000 Hz in mel = 2595 log10(1 + Hz / 700).
+
+    >>> mel_bank().shape
+    (129, 24)
     """
     top = 2595 * np.log10(1 + RATE / 2 / 700)
     edges = 700 * (10 ** (np.linspace(0, top, BANDS + 2) / 2595) - 1)
@@ -91,6 +111,7 @@ def _powers(audio: Array, starts: Array) -> Array:
     audio: samples; starts: (F,) int64.
     """
     frames = np.lib.stride_tricks.sliding_window_view(audio, WINDOW)
+    # float32 holds every int16 sample exactly, in half the memory of float64.
     window = signal.get_window("hann", WINDOW).astype(np.float32)
     bank = mel_bank().astype(np.float32)
     blocks = np.split(starts, range(_AT_ONCE, len(starts), _AT_ONCE))
@@ -104,6 +125,7 @@ def _averaged(values: Array, firsts: Array, counts: Array) -> Array:
     """
     # The integral over time up to any moment, between two frames too, is read off the running sum.
     sums = np.concatenate([np.zeros((1, BANDS)), np.cumsum(values, 0, dtype=np.float64)])
+    # In frames, and not whole: a part begins and ends within a frame.
     moments = firsts[:, None] + np.linspace(0, counts, PARTS + 1, axis=1)
     before = np.minimum(moments.astype(np.int64), len(values) - 1)
     share = (moments - before)[:, :, None]
@@ -123,6 +145,7 @@ def _wrong(arrays: dict[str, Array]) -> str:
         return "label and index have one number per recording, offsets one more"
     if offsets[0] != 0 or offsets[-1] != len(audio):
         return "offsets go from 0 to the number of samples"
+    # Unsigned differences could not be negative, and so would hide offsets that go back.
     if (np.diff(offsets.astype(np.int64)) < WINDOW).any():
         return f"a recording is shorter than {WINDOW} samples"
     if not (index < TEST_TAKES).any() or not (index >= TEST_TAKES).any():

@@ -1,4 +1,8 @@
-"""Which executor a study is run on, with which devices."""
+"""Which executor a study is run on, with which devices.
+
+Here the flags `--executor`, `--workers`, `--device` and Ray's become an executor. Without
+`--executor` it is this process where one worker is wanted, and a pool where there are more.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,11 @@ from scenarios.options import RunOptions
 
 
 def side_by_side(options: RunOptions, device: torch.device) -> int:
-    """Return how many jobs share this machine's memory."""
+    """Return how many jobs share this machine's memory.
+
+    As many as `--workers` says, or else one for each core that this process may use or, on GPUs, as
+    many as there is room for on all of them.
+    """
     if options.executor == "inline":
         return 1
     share = options.gpus_per_job or 1
@@ -25,7 +33,8 @@ def side_by_side(options: RunOptions, device: torch.device) -> int:
 def executor_for(options: RunOptions, device: torch.device) -> Executor:
     """Return the executor; jobs compute on `device`, `cuda` standing for all that there are.
 
-    Raises InputError if the executor cannot be had, or not with this device.
+    A pool's workers take the GPUs in turn, several sharing one if there are more workers. Raises
+    InputError if the executor cannot be had, or not with this device.
     """
     workers = side_by_side(options, device)
     if options.executor == "ray":
@@ -38,7 +47,11 @@ def executor_for(options: RunOptions, device: torch.device) -> Executor:
 
 
 def _share_of_gpu(options: RunOptions, device: torch.device) -> float:
-    """Return how much of a GPU Ray is to give to a job."""
+    """Return how much of a GPU Ray is to give to a job, from 0 to 1.
+
+    Raises InputError for one GPU by its number, which only Ray can choose, and for a share of a GPU
+    where jobs compute on the CPU.
+    """
     if device.type == "cuda" and device.index is None:
         return options.gpus_per_job or 1.0
     if device.type == "cuda":
@@ -51,11 +64,13 @@ def _share_of_gpu(options: RunOptions, device: torch.device) -> float:
 def _devices(device: torch.device) -> list[str]:
     """Return the devices that workers are given in turn."""
     if device.type == "cuda" and device.index is None:
+        # Without a GPU here it may be that of another machine.
         return [f"cuda:{k}" for k in range(torch.cuda.device_count())] or ["cuda"]
     return [str(device)]
 
 
 def _cores() -> int:
+    """Return how many processor cores this process may use."""
     # Only Linux says which cores this process may use.
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1

@@ -1,4 +1,15 @@
-"""The jobs of a study on a Ray cluster, or on this machine by Ray."""
+"""The jobs of a study on a Ray cluster, or on this machine by Ray.
+
+Ray is an optional dependency and imported only where it is used. It deals out processors and GPUs
+and starts one process for each job; everything else is as in any other executor: the job is done by
+`scenarios.execution.work` and writes to the run directory itself. Ray is not asked to try again or
+to carry results: both are in the run directory, and `scenarios.execution.schedule` sees to the
+rest.
+
+Much of this module keeps Ray from changing the process that uses it: its environment, its handler
+of SIGTERM, its output. What can go wrong with a cluster is found out in the constructor, before
+anything is written.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +49,11 @@ class Cluster:
 
     They write their results into the run directory themselves, which must be on storage that all
     nodes share under one path; so the loss of a node, or of this process, loses what was being
-    done. address: of a cluster (`auto`: the one that this machine belongs to), None = a cluster of
-    this machine alone, made for the time; workers: jobs side by side at most, None = as many as
-    there is room for; gpus: the share of a GPU that a job takes. A connection to Ray that this
+    done.
+
+    address: of a cluster (`auto`: the one that this machine belongs to), None = a cluster of this
+    machine alone, made for the time; workers: jobs side by side at most, None = as many as there is
+    room for; gpus: the share of a GPU that a job takes, 0 to 1. A connection to Ray that this
     process has already is used and kept. Raises InputError without Ray, if nobody answers at the
     address, and if there is no GPU there for the jobs to share: all before anything is written.
     """
@@ -64,6 +77,7 @@ class Cluster:
         with _connected(self._address, self._workers) as ray:
             _refuse_without_gpu(ray, self._gpus)
             remote = ray.remote(num_cpus=1, num_gpus=self._gpus, max_retries=0)(_on_node)
+            # Once for all jobs: a study's description can be large.
             shared = ray.put(work)
             running: dict[Any, Job] = {}
             while True:
@@ -80,10 +94,12 @@ class Cluster:
                     yield ended
 
     def _room(self, ray: Any) -> int:
+        """Return how many jobs may be asked for at once; those without a processor wait in Ray."""
         return self._workers or max(1, _AHEAD * int(ray.cluster_resources().get("CPU", 1)))
 
 
 def _on_node(work: Work, job: Job, folder: Path) -> Ended:
+    """Do a job on a node; folder: where the command was given."""
     # What the user named, as a file of features, is named from where the command was given.
     here = chdir(folder) if folder.is_dir() else nullcontext()
     with _gone_with(os.getppid()), here:
@@ -111,11 +127,16 @@ def _gone_with(parent: int) -> Iterator[None]:
 
 
 def _ended(ray: Any, reference: Any, job: Job) -> Ended:
+    """Return how a job ended, whether it told so itself, failed or lost its process.
+
+    Raises NotWritten if that is what the job did.
+    """
     try:
         ended = ray.get(reference)
     except ray.exceptions.RayTaskError as error:
         if isinstance(error.cause, NotWritten):
             raise error.cause from None
+        # Its last line is the error itself; those before it are the trace.
         *_, reason = str(error).splitlines()
         return Ended(job=job, how="failed", reason=reason, trace=str(error))
     except ray.exceptions.RayError as error:
@@ -161,17 +182,20 @@ def _connected(address: str | None, workers: int | None) -> Iterator[Any]:
 
 
 def _refuse_unless_connected(address: str, gpus: float) -> None:
+    """Raise InputError unless Ray can be reached at the address, with a GPU if jobs need one."""
     # Only Ray knows where it finds the cluster called auto, and that costs a third of a second.
     with _connected(address, None) as ray:
         _refuse_without_gpu(ray, gpus)
 
 
 def _refuse_without_gpu(ray: Any, gpus: float) -> None:
+    """Raise InputError if jobs need a GPU and the cluster has none."""
     if gpus > ray.cluster_resources().get("GPU", 0):
         raise InputError("no GPU is part of the Ray cluster: add one, or use --device cpu")
 
 
 def _refuse_unless_answered(address: str) -> None:
+    """Raise InputError if nobody answers at the host and port of an address within _PATIENCE."""
     # Ray itself tries for minutes. What it finds without a host and a port, it finds at once.
     if address == "auto":
         address = os.environ.get("RAY_ADDRESS", address)
@@ -203,6 +227,7 @@ def _environment_kept() -> Iterator[None]:
 
 @contextmanager
 def _signals_kept() -> Iterator[None]:
+    """Put the handler of SIGTERM back after the block."""
     # Ray puts a handler of its own in the place of the one that says how to go on.
     main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGTERM)

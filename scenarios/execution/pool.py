@@ -1,4 +1,14 @@
-"""The jobs of a study side by side, in processes of this machine."""
+"""The jobs of a study side by side, in processes of this machine.
+
+Every worker is a `ProcessPoolExecutor` of one process. A pool of many processes would be broken as
+a whole when one of them is killed, as by the kernel when memory is short, and all jobs with it; so
+only one job is lost, and its worker is started again with the next.
+
+Processes are forked from a server (`forkserver`) that has loaded what a job needs but has done
+nothing yet: it holds no threads and no GPU, which a fork of this process might. Where there is no
+such server they are spawned. Workers do not hear Ctrl-C, as their parent decides for all of them,
+and they end at once if their parent is gone.
+"""
 
 from __future__ import annotations
 
@@ -29,15 +39,18 @@ _PRELOADED = ("scenarios.execution.work", "torch._dynamo", "sklearn.datasets")
 class Pool:
     """Processes, each with a device and one job at a time.
 
-    devices: one for each process. A process that is killed takes only its own job along, as each
-    has a `concurrent.futures` pool to itself.
+    devices: one for each process, as torch names them; several may share a GPU. A process that is
+    killed takes only its own job along, as each has a `concurrent.futures` pool to itself.
     """
 
     def __init__(self, devices: Sequence[str]) -> None:
         self._devices = devices
 
     def events(self, work: Work, take: Take) -> Generator[Event]:
-        """See `Executor.events`; raises InputError if there are too many workers to start."""
+        """See `Executor.events`; raises InputError if there are too many workers to start.
+
+        A worker is started with its first job: no more than there are jobs.
+        """
         workers = [_Worker(replace(work, device=device)) for device in self._devices]
         seen = Finished(work)
         try:
@@ -71,6 +84,7 @@ class _Worker:
         self.future: Future[Ended] | None = None
 
     def start(self, job: Job) -> None:
+        """Do a job in the process, started if need be; raises InputError if that fails."""
         self._job = job
         try:
             self.future = self._submit(job)
@@ -85,6 +99,7 @@ class _Worker:
             ) from None
 
     def end(self) -> Ended:
+        """Return how the job has ended whose future is done; frees the worker for another."""
         future, job, self.future = self.future, self._job, None
         if future is None or job is None:
             raise RuntimeError("a worker that was not started cannot end")
@@ -104,6 +119,7 @@ class _Worker:
         pool.shutdown(wait=True, cancel_futures=True)
 
     def _submit(self, job: Job) -> Future[Ended]:
+        """Hand a job to the process and return its future."""
         # It is started by `python -c`, which else imports what the current folder has: a pickle.py.
         with variable("PYTHONSAFEPATH", "1"):
             if self._pool is None:
@@ -133,6 +149,7 @@ def _prepare() -> None:
 
 
 def _follow(sentinel: int) -> None:
+    """End this process as soon as the one behind the sentinel, its parent, has ended."""
     # A killed parent cannot tell its workers: one that went on would write into a run continued
     # by somebody else.
     with suppress(OSError):

@@ -1,4 +1,13 @@
-"""All jobs of a study to their end: tried again if killed, left to others who do them."""
+"""All jobs of a study to their end: tried again if killed, left to others who do them.
+
+Several processes may run the same study on one directory, and any of them may die. Each does two
+steps in turn. First it does every job that no other process has locked. Then it looks at the jobs
+that were locked: those whose lock is free again are finished, or are done here.
+
+When there is more than one process, somebody has to be the last, who writes the tables of all. A
+process that does not wait first gives all of its own locks back and then looks; so of two that end
+at the same time, at least the later one finds no lock held and everything finished.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +29,10 @@ _POLL = 0.5  # seconds between two looks at what other processes do
 
 @dataclass(frozen=True)
 class Waiting:
-    """Nothing is left but this many jobs, which other processes do."""
+    """Nothing is left but this many jobs, which other processes do.
+
+    jobs: their number. It comes again with each look, every half a second.
+    """
 
     jobs: int
 
@@ -30,10 +42,11 @@ def execute(
 ) -> Iterator[Event | Waiting]:
     """Do what is left of the jobs and yield what happens; every job ends once, with an `Ended`.
 
-    A job that another process does is skipped. When nothing else is left it is waited for, and done
-    here if that process dies; without `wait` it ends as `locked`. A job whose own process was
-    killed is tried again, RETRIES times. Raises NotWritten if the run directory cannot be written
-    to; what was finished is kept.
+    jobs: in the order in which they are begun; those that are finished already give no event. wait:
+    whether to stay until other processes have done theirs. A job that another process does is
+    skipped. When nothing else is left it is waited for, and done here if that process dies; without
+    `wait` it ends as `locked`. A job whose own process was killed is tried again, RETRIES times.
+    Raises NotWritten if the run directory cannot be written to; what was finished is kept.
     """
     left = deque(job for job in jobs if not work.is_finished(job))
     while left:
@@ -61,7 +74,10 @@ def execute(
 def _attempts(
     work: Work, left: deque[Job], executor: Executor
 ) -> Generator[Event, None, list[Job]]:
-    """Do the jobs, killed ones again; return those that were locked by other processes."""
+    """Do the jobs, killed ones again; return those that were locked by other processes.
+
+    left: jobs are taken from its front, killed ones put at its end.
+    """
     killed: Counter[Job] = Counter()
     locked: list[Job] = []
     with closing(executor.events(work, lambda: left.popleft() if left else None)) as events:
@@ -79,6 +95,7 @@ def _attempts(
 
 
 def _final(ended: Ended) -> Ended:
+    """Return how a job has ended for good: one killed too often has failed."""
     if ended.how != "killed":
         return ended
     reason = (

@@ -1,4 +1,11 @@
-"""Doing one job: under a lock, in whichever process, and how it ended."""
+"""Doing one job: under a lock, in whichever process, and how it ended.
+
+`Work` is all that a process has to be told to do any job of a study. It is small and can be
+pickled: the data are not part of it, as every process loads them for itself and compares their hash
+with the one that the study began with. `carry_out` does a job under its lock and turns whatever
+happens into an event, so that one job that fails does not end the others; all executors call it, or
+`carried_out`, which suits processes that can only return a value.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +21,7 @@ from typing import Literal
 import torch
 
 from probe.errors import InputError, NotWritten
+from probe.files import make_folder
 from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.execution.locks import Locked, is_locked, lock
@@ -30,9 +38,10 @@ from scenarios.study.store import Store
 class Work:
     """What a process needs to do any job of a study: all of it plain data.
 
-    root: the run directory; cache: memory and disk for features' values; sharing: how many workers
-    of a machine divide them among themselves, None = it is one worker's share already; recompute:
-    whether jobs are done again whose results other code has made.
+    setup: the study and what its results depend on; location: where the data are; device: as torch
+    names it; root: the run directory; cache: memory and disk for features' values; sharing: how
+    many workers of a machine divide them among themselves, None = it is one worker's share already;
+    recompute: whether jobs are done again whose results other code has made.
     """
 
     setup: Setup
@@ -48,7 +57,7 @@ class Work:
         return store_of(self.setup, self.root, job)
 
     def parts(self, job: Job) -> list[str]:
-        """The names of the job's parts."""
+        """The names of the job's parts, in the order in which they are finished."""
         return parts_of(self.setup.study, job)
 
     def finished(self, job: Job) -> set[str]:
@@ -59,12 +68,15 @@ class Work:
         return store.finished() & set(self.parts(job))
 
     def retraining_left(self, jobs: Iterable[Job]) -> bool:
-        """Whether a model has yet to be retrained behind some feature."""
+        """Whether a model has yet to be retrained behind some feature, in any of the jobs."""
         left = (part for job in jobs for part in set(self.parts(job)) - self.finished(job))
         return any(part.startswith("feature-") for part in left)
 
     def is_finished(self, job: Job) -> bool:
-        """Whether every part of the job is there, not corrupt and not to be made again."""
+        """Whether every part of the job is there, not corrupt and not to be made again.
+
+        Unlike `finished` it reads the files, and so is sure.
+        """
         store = self.store(job)
         contents = store.contents()
         if self.recompute and store.made_by_other_code(contents):
@@ -92,9 +104,14 @@ class Part:
 class Ended:
     """An attempt to do a job has ended.
 
-    how: `finished`; `locked`: another process does the job; `killed`: the process that did it is
-    gone, or was out of memory: it may be tried again; `failed`: it would end so every time. reason:
-    a sentence; trace: where an error of a kind that nobody foresaw came from.
+    how:
+
+    - `finished`: all of its parts are there;
+    - `locked`: another process does the job;
+    - `killed`: the process that did it is gone, or was out of memory: it may be tried again;
+    - `failed`: it would end so every time.
+
+    reason: a sentence; trace: where an error of a kind that nobody foresaw came from, else empty.
     """
 
     job: Job
@@ -104,13 +121,15 @@ class Ended:
 
 
 Event = Part | Ended
+"""What happens while jobs are done."""
 
 
 def carry_out(work: Work, job: Job) -> Iterator[Event]:
     """Do what is left of a job; yield each part as it is finished, and last how it ended.
 
     torch has one thread for it: with one, results are the same bit for bit on any number of cores.
-    Raises NotWritten if the run directory cannot be written to: then no job can go on.
+    Raises NotWritten if the run directory cannot be written to: then no job can go on. No other
+    error leaves it.
     """
     try:
         for part in _do(work, job):
@@ -133,7 +152,7 @@ def carry_out(work: Work, job: Job) -> Iterator[Event]:
 def carried_out(work: Work, job: Job) -> Ended:
     """Do what is left of a job, as `carry_out` does, and return how it ended.
 
-    A worker in another process can be told to do this.
+    A worker in another process can be told to do this. Its parts are seen in the run directory.
     """
     *_, ended = carry_out(work, job)
     if not isinstance(ended, Ended):
@@ -142,14 +161,18 @@ def carried_out(work: Work, job: Job) -> Ended:
 
 
 def _do(work: Work, job: Job) -> Iterator[str]:
+    """Do what is left of a job under its lock and yield its parts; raises whatever goes wrong."""
     device = torch.device(work.device)
     if not work.root.is_dir():
         raise NotWritten(f"{work.root} is gone: name the folder where it is now, and run again")
+    make_folder(work.folder(job))
     with _one_thread(), lock(work.folder(job)):
         store = work.store(job)
+        # Only under the lock: what is unfinished is nobody's work in progress.
         store.sweep()
         if work.recompute and store.made_by_other_code(store.contents()):
             store.clear()
+        # Asked under the lock: another process may have finished it just now.
         if not work.is_finished(job):
             study = work.setup.study
             scenario = _loaded(study.scenario, work.location, work.device, work.setup.data)
@@ -183,4 +206,5 @@ def _loaded(spec: ScenarioSpec, location: Location, device: str, data: str) -> S
 
 
 def _first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, "" if it has none."""
     return (str(error).splitlines() or [""])[0]

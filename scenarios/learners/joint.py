@@ -1,14 +1,20 @@
-"""Joint training on many tasks at once: the upper bounds `offline` and `cumulative`."""
+"""Learners that train on all the data: `offline` at once, `cumulative` at every task anew.
+
+They are the upper bounds of every comparison. GeppNet, too, stores all it was ever given.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
+
+from torch import Tensor
 
 from probe.examples import Examples, join
 from probe.seeding import stream
+from probe.training.costs import bytes_of
 from probe.training.fresh_weights import initialize
 from scenarios.learners import base
-from scenarios.learners.full_rehearsal import FullRehearsalLearner
 from scenarios.streams.task import Task
 
 
@@ -23,6 +29,25 @@ class Offline(base.Learner):
 
     settings_class = OfflineSettings
     offline = True
+
+
+class FullRehearsalLearner(base.Learner):
+    """A learner that stores the training data of every task; `past` holds those learned so far.
+
+    A checkpoint does without them: the tasks bring them back.
+    """
+
+    past: tuple[Examples, ...] = ()
+
+    def end(self, task: Task) -> None:
+        self.past += (task.train,)
+
+    def stored_bytes(self) -> int:
+        return bytes_of(tensor for past in self.past for tensor in (past.x, past.y))
+
+    def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
+        super().restore(state, past)
+        self.past = tuple(task.train for task in past)
 
 
 class CumulativeSettings(base.Settings):

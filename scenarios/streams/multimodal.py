@@ -7,23 +7,17 @@ from torch.nn import functional
 from probe.errors import InputError
 from probe.examples import Examples
 from scenarios.data.datasets import Dataset
-from scenarios.streams.split import limited
 from scenarios.streams.task import Scenario, Task
 
 
-def multimodal(
-    first: Dataset,
-    second: Dataset,
-    train_limit: int | None = None,
-    test_limit: int | None = None,
-) -> Scenario:
+def multimodal(first: Dataset, second: Dataset) -> Scenario:
     """Return two tasks, one data set each, with vectors of the same width and disjoint classes.
 
     Inputs are flattened, and the narrower ones padded with zeros at their end, to (N, D) with D the
     larger width (Kemker 2018: AudioSet's 1,280 to CUB-200's 2,048). The classes of the second data
     set come after those of the first: their numbers are raised by K of the first. Tasks are named
-    after their data sets; the other order is `reordered([1, 0])`. train_limit, test_limit: keep at
-    most that many examples per class, the first. Raises InputError for two of the same name.
+    after their data sets; the other order is `reordered([1, 0])`. Raises InputError for two of the
+    same name.
     """
     if first.name == second.name:
         raise InputError(
@@ -32,8 +26,7 @@ def multimodal(
         )
     width = max(data.train.x[0].numel() for data in (first, second))
     tasks, start = [], 0
-    for index, given in enumerate((first, second), 1):
-        data = limited(given, train_limit, test_limit)
+    for index, data in enumerate((first, second), 1):
         task = Task(
             index=index,
             name=data.name,

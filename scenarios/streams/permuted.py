@@ -9,24 +9,16 @@ from probe.errors import InputError
 from probe.examples import Examples
 from probe.seeding import stream
 from scenarios.data.datasets import Dataset
-from scenarios.streams.split import limited
 from scenarios.streams.task import Scenario, Task
 
 
-def permuted(
-    data: Dataset,
-    sessions: int = 10,
-    seed: int = 0,
-    train_limit: int | None = None,
-    test_limit: int | None = None,
-) -> Scenario:
+def permuted(data: Dataset, sessions: int = 10, seed: int = 0) -> Scenario:
     """Return sessions of the same classes, each with its own fixed permutation of the inputs.
 
     Session 1 is the data as they are; in session t > 1 the elements of each input, of all channels
     together, are in the order `permutation(D, t, seed)`, in training and test data alike. Inputs
     keep their shape (N, ...). Sessions are named 1 .. T. Memory: each session but the first is a
-    copy of the data. train_limit, test_limit: keep at most that many examples per class, the first.
-    Raises InputError for fewer than 2 sessions, or inputs of a single element.
+    copy of the data. Raises InputError for fewer than 2 sessions, or inputs of a single element.
     """
     if sessions < 2:
         raise InputError(f"permuted data need 2 or more sessions, got {sessions}")
@@ -36,7 +28,6 @@ def permuted(
             f"the inputs of {data.name} have {size} element, of which there is one order only: "
             f"permute data of 2 or more"
         )
-    data = limited(data, train_limit, test_limit)
     tasks = tuple(_session(data, index, seed) for index in range(1, sessions + 1))
     return Scenario(name=data.name, kind="permutation", tasks=tasks)
 

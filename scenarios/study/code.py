@@ -1,4 +1,14 @@
-"""A hash of the code that makes a job's results, so that results of other code can be named."""
+"""A hash of the code that makes a job's results, so that results of other code can be named.
+
+Every stored result says which code made it. If the code has changed since, `probe status` and
+`probe run` remark on it, and `probe run --recompute changed` does those jobs again. Nothing is
+computed again without being asked for, as most changes of the code change no result.
+
+What is hashed is the syntax tree of every module that a job imports, directly or not, beginning
+with `scenarios.study.job` and the module of its learner. So a change in one learner leaves the
+results of the others alone. The hash is no part of a job's fingerprint: a change that is known to
+change results raises `RESULTS_VERSION` instead. Libraries are not hashed.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +29,30 @@ _JOB = "scenarios.study.job"
 def code_hash(kind: str) -> str:
     """Return a hash of the code that a job of a learner needs, by the learner's kind.
 
+    kind: a name in `scenarios.learners.catalogue.LEARNERS`. Returns 64 hexadecimal digits.
+
     It is of the syntax of this package's modules that the job and the learner import, directly or
     not; so neither comments nor docstrings nor layout count. A change in it need not change a
-    result, which is what the version in `scenarios.study.fingerprint` is for.
+    result, which is what the version in `scenarios.study.fingerprint` is for. Computed once per
+    process: a file that is edited while a study runs is not noticed.
     """
     digest = hashlib.sha256()
     for module in sorted(modules_of(_JOB) | modules_of(LEARNERS[kind].__module__)):
+        # In sorted order with its name, so that a module that moves changes the hash, too.
         digest.update(f"{module} {_syntax(module)[0]};".encode())
     return digest.hexdigest()
 
 
 @cache
 def modules_of(module: str) -> frozenset[str]:
-    """Return a module of this package and all those that it imports, directly or not."""
+    """Return a module of this package and all those that it imports, directly or not.
+
+    module: its dotted name. Imports inside functions count too; a folder's `__init__` counts where
+    something is imported from it. The files are parsed, not imported.
+
+    >>> "scenarios.study.jobs" in modules_of("scenarios.study.job")
+    True
+    """
     found: set[str] = set()
     left = [module]
     while left:
@@ -60,6 +81,7 @@ class _Undocumented(ast.NodeTransformer):
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:
+    """Yield the dotted names that a module imports, with names that are no modules among them."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield node.module

@@ -1,4 +1,16 @@
-"""The fingerprint of a job: a hash of everything that can change its result."""
+"""The fingerprint of a job: a hash of everything that can change its result.
+
+A job's results lie in a folder named after its fingerprint (`scenarios.study.store`). So a study
+can grow: with one more seed, learner or order the other jobs keep their fingerprints, and with
+them their results. If anything that counts changes, the fingerprint changes, the job is done anew
+in another folder, and the older results are kept but not shown. Which value made the difference is
+what `differences` says, from the records that both folders keep.
+
+What counts is in `Setup.record`: data, classes, task order, network, the learner's settings,
+recipes, seed, kind of device, torch's version and RESULTS_VERSION. Names and the number of other
+jobs do not count, as they cannot change a number. The code as such does not count either: almost
+every commit would else make a study begin again (see `scenarios.study.code`).
+"""
 
 from __future__ import annotations
 
@@ -19,19 +31,22 @@ from scenarios.study.spec import Study
 RESULTS_VERSION = 1
 """The version of our results: one more with every change of the code that changes a measurement.
 
-The golden counts of every learner say when: `tests/scenarios/study/test_results_version.py`.
+The golden counts of every learner say when: `tests/scenarios/study/test_results_version.py`. With
+a new version all fingerprints change, and every study computes all of its jobs anew.
 """
 
 Record = Mapping[str, Any]
-"""What a fingerprint is the hash of, as JSON."""
+"""What a fingerprint is the hash of: a tree of values that JSON has, with names as keys."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
     """A study, the data that it sees and the software and kind of device that it runs on.
 
-    tasks: name and classes of each task in base order; data: hash of all examples; device: `cpu`
-    or `cuda`; torch: its version. Other devices and other versions do not give the same bits.
+    tasks: name and classes of each of the T tasks in base order; data: hash of all examples, see
+    `data_hash`; device: `cpu` or `cuda`; torch: its version. Other devices and other versions do
+    not give the same bits. It is all that is needed to find the results of a study: the data
+    themselves are not, so tables and status need no data folder.
     """
 
     study: Study
@@ -53,9 +68,12 @@ class Setup:
         record: dict[str, Any] = {
             "version": RESULTS_VERSION,
             "data": self.data,
+            # In executed order, as the tasks: what an order is called does not count.
             "classes": [list(self.tasks[task][1]) for task in job.tasks],
             "tasks": list(job.tasks),
+            # A learner that brings its own network does not see the study's.
             "network": None if kind.own_features else study.network.name,
+            # Without its recipe: `training` is what comes of that and the study's.
             "learner": study.learners[job.learner].model_dump(mode="json", exclude={"training"}),
             "training": asdict(study.recipe_of(job.learner)),
             "seed": job.seed,
@@ -63,18 +81,29 @@ class Setup:
             "torch": self.torch,
         }
         if not kind.offline:
+            # Offline nothing is retrained: its results stay when the retraining alone is changed.
             record["retraining"] = asdict(study.retraining_recipe)
             record["storage"] = study.storage
         return record
 
 
 def fingerprint(record: Record) -> str:
-    """Return the SHA-256 of what can change a result, as 64 hexadecimal digits."""
+    """Return the SHA-256 of what can change a result, as 64 hexadecimal digits.
+
+    The order of the record's keys does not matter:
+
+    >>> fingerprint({"seed": 0, "data": "x"}) == fingerprint({"data": "x", "seed": 0})
+    True
+    """
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
 
 def setup_of(study: Study, scenario: Scenario, device: torch.device) -> Setup:
-    """Return a study over its scenario, in base order, on a device."""
+    """Return a study over its scenario, in base order, on a device.
+
+    scenario: the study's, loaded: all its examples are hashed here, which takes a moment for large
+    data sets; device: of any index, as only its type counts.
+    """
     return Setup(
         study=study,
         tasks=tuple((task.name, task.classes) for task in scenario.tasks),
@@ -85,7 +114,11 @@ def setup_of(study: Study, scenario: Scenario, device: torch.device) -> Setup:
 
 
 def data_hash(scenario: Scenario) -> str:
-    """Return a hash of all examples of a scenario, task by task."""
+    """Return a hash of all examples of a scenario, task by task: inputs and labels, train and test.
+
+    The order of the examples counts, as mini-batches are drawn by their index; the names of the
+    tasks do not. Returns 64 hexadecimal digits.
+    """
     halves: dict[str, Tensor] = {}
     for k, task in enumerate(scenario.tasks):
         for name, half in (("train", task.train), ("test", task.test)):
@@ -94,10 +127,17 @@ def data_hash(scenario: Scenario) -> str:
 
 
 def tensor_hash(tensors: Mapping[str, Tensor]) -> str:
-    """Return the SHA-256 of named tensors of any shapes: names, types, shapes and every byte."""
+    """Return the SHA-256 of named tensors of any shapes: names, types, shapes and every byte.
+
+    The order in which they are given and the device that they are on do not matter.
+
+    >>> tensor_hash({"x": torch.zeros(2)}) == tensor_hash({"x": torch.zeros(2, 1)})
+    False
+    """
     digest = hashlib.sha256()
     for name in sorted(tensors):
         tensor = tensors[name].detach().cpu().contiguous()
+        # Without type and shape, tensors of the same bytes would have the same hash.
         digest.update(f"{name!r} {tensor.dtype} {tuple(tensor.shape)};".encode())
         digest.update(tensor.flatten().view(torch.uint8).numpy().data)
     return digest.hexdigest()
@@ -105,6 +145,10 @@ def tensor_hash(tensors: Mapping[str, Tensor]) -> str:
 
 def differences(there: Any, here: Any, path: str = "") -> Iterator[str]:
     """Yield `path is A there and B here` for every value of two records that differs.
+
+    there, here: two trees of JSON values; path: where in the whole record both of them are.
+    Mappings are compared key by key in sorted order, all else as a whole. A key that one of them
+    lacks counts as null.
 
     >>> list(differences({"training": {"epochs": 1}}, {"training": {"epochs": 2}}))
     ['training.epochs is 1 there and 2 here']
@@ -118,5 +162,6 @@ def differences(there: Any, here: Any, path: str = "") -> Iterator[str]:
 
 
 def _short(value: Any) -> str:
+    """Return a value as JSON of 60 characters at most."""
     text = json.dumps(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,4 +1,16 @@
-"""Doing one job of a study: a learner's training on a stream, and all its retrainings."""
+"""Doing one job of a study: a learner's training on a stream, and all its retrainings.
+
+A job is done in parts, and each part is stored as soon as it is measured. First come the steps:
+the fresh learner is tested on all T tasks, then it learns one task after the other and is tested
+on all of them after each. Then comes the protocol of Murata et al. 2020: for every feature but
+the output the network of the last step is held fixed up to that feature, the rest is retrained on
+the data of all tasks, and tested.
+
+A job can be stopped anywhere. It goes on from the last checkpoint (`scenarios.study.resuming`)
+and gives the same bits as if it had never been stopped, since every random number comes from a
+named stream of the job's seed and not from what was drawn before. Nothing here knows of
+processes or locks: that is `scenarios.execution.work`.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +43,10 @@ from scenarios.study.store import Store
 def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
     """Build a learner's network, uninitialized, for the scenario as it sees it.
 
-    It is the study's, unless the learner brings its own. Raises InputError if it cannot take the
-    data.
+    It is the study's, unless the learner brings its own. scenario: the learner's view of it (its
+    kind's `view`), of which only the shape of an input, the K classes and T are used. The network
+    is on the CPU, and the same for every seed: the first weights are drawn later. Raises InputError
+    if it cannot take the data.
     """
     shape = scenario.tasks[0].train.x.shape[1:]
     settings = study.learners[learner]
@@ -54,12 +68,15 @@ def run_job(
 ) -> Iterator[str]:
     """Do what is left of a job and yield the name of each part as it is finished.
 
-    The scenario is the study's, in base order, with its data on `device`; cache: where features'
-    values may live, stored as the study says. Raises InputError, saying which job, if its training
-    diverges.
+    The scenario is the study's, in base order, with its data on `device`; store: where finished
+    parts are looked up and new ones are written; cache: where features' values may live, stored as
+    the study says. The names are those of `scenarios.study.jobs.parts_of`; a part that was finished
+    before is not yielded. Raises InputError, saying which job, if its training diverges, and
+    NotWritten if the store cannot write.
     """
     order = f", order {job.order}" if job.order else ""
     with _named(f"learner {job.learner}{order}, seed {job.seed}"):
+        # First the order, then the view: a learner's view may depend on which task comes first.
         stream_of_tasks = LEARNERS[job.kind].view(scenario.reordered(job.tasks))
         fresh = partial(_learner, study, job, stream_of_tasks, device)
         learner = yield from _train(study, job, stream_of_tasks, fresh, store)
@@ -72,7 +89,9 @@ def _train(
 ) -> Generator[str, None, Learner]:
     """Learn task after task from the last valid checkpoint on, evaluating and keeping each.
 
-    Returns the learner that has learned all.
+    fresh: makes a learner that has learned nothing. An offline learner learns all tasks as one, so
+    it has two steps. Yields the steps that are newly measured and returns the learner that has
+    learned all.
     """
     tasks = (scenario.merged,) if job.offline else scenario.tasks
     steps = [part for part in parts_of(study, job) if part.startswith("step-")]
@@ -86,7 +105,10 @@ def _train(
             else:
                 with _named(_task(tasks, done)):
                     spent = _learn(learner, tasks[done - 1])
+                # The checkpoint comes first: who is killed before the measurement does not learn
+                # the task again.
                 keep(store, part, learner, spent)
+        # Steps before `begun` are finished: `resumed` has seen to that.
         if store.read(part) is None and done >= begun.done:
             with _named(f"after {_task(tasks, done)}"):
                 evaluated = counts_by_head(learner, scenario)
@@ -97,7 +119,7 @@ def _train(
 
 
 def _learn(learner: Learner, task: Task) -> Spent:
-    """Learn a task and return what it cost and how long it took."""
+    """Learn a task and return what it cost and how many seconds it took."""
     # A worker has one thread, and what else a machine does is not the learner's time; of a GPU's
     # work the processor knows nothing.
     on_cpu = task.train.y.device.type == "cpu"
@@ -115,9 +137,14 @@ def _retrain(
     store: Store,
     cache: CacheSettings,
 ) -> Iterator[str]:
-    """Retrain behind every feature that has no result yet; the output needs none."""
+    """Retrain behind every feature that has no result yet; the output needs none.
+
+    All of them share one pass over the data, which fills the values of every missing feature; see
+    `probe.retrain.retrain_each`. Yields the parts in order of depth.
+    """
     parts = [part for part in parts_of(study, job) if part.startswith("feature-")]
     missing = [part for part in parts if store.read(part) is None]
+    # So a finished job does not even split its model.
     if not missing:
         return
     features = [part.removeprefix("feature-") for part in missing]
@@ -138,8 +165,10 @@ def _retrain(
 
 
 def _learner(study: Study, job: Job, scenario: Scenario, device: torch.device) -> Learner:
+    """Return a learner that has learned nothing, its weights drawn from the job's seed."""
     model = network_of(study, job.learner, scenario)
     recipe = study.recipe_of(job.learner)
+    # By the seed alone: all learners and orders of a seed start from the same weights.
     initialize(model, recipe.init, stream(job.seed, "init"))
     settings = study.learners[job.learner]
     return LEARNERS[job.kind](model.to(device), recipe, settings, job.seed)
@@ -147,7 +176,10 @@ def _learner(study: Study, job: Job, scenario: Scenario, device: torch.device) -
 
 @contextmanager
 def _named(what: str) -> Iterator[None]:
-    """Let an InputError say where it happened."""
+    """Let an InputError say where it happened.
+
+    A NotWritten is about the disk, not about the job, and passes as it is.
+    """
     try:
         yield
     except NotWritten:
@@ -157,11 +189,12 @@ def _named(what: str) -> Iterator[None]:
 
 
 def _task(tasks: Sequence[Task], done: int) -> str:
+    """Return the last of the tasks done as it is named in an error."""
     return f"task {tasks[done - 1].name} ({done} of {len(tasks)})" if done else "no task"
 
 
 def on_device(scenario: Scenario, device: torch.device) -> Scenario:
-    """Return the scenario with all its data on `device`."""
+    """Return the scenario with all its data on `device`; data that are there already are shared."""
     tasks = tuple(
         replace(task, train=task.train.to(device), test=task.test.to(device))
         for task in scenario.tasks

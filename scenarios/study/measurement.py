@@ -1,4 +1,11 @@
-"""What is measured for one part of a job: confusion counts by head, and what learning cost."""
+"""What is measured for one part of a job: confusion counts by head, and what learning cost.
+
+Only counts are kept, never a score: PRA, F1, rows of R and every other metric are functions of
+the counts, so a new metric needs no new run. This module turns a measurement into JSON and back
+and refuses what cannot have been measured; where the files lie and how they are checked is in
+`scenarios.study.store`. Confusion matrices are packed in base64, at the smallest width of their
+cells, as a study of many classes has thousands of them.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +26,19 @@ _KINDS = ("<u1", "<u2", "<u4", "<i8")  # of cells: the first that has room for a
 
 @dataclass(frozen=True, kw_only=True)
 class Spent:
-    """What it took to learn a task; seconds: see `probe.tables.rows.TimeRow`.
+    """What it took to learn a task.
 
-    Raises ValueError for a cost that is no whole number from 0 to 2^63 - 1, and for seconds that
-    are not a finite number from 0.
+    cost: bytes kept and operations counted, see `probe.training.costs.Cost`; seconds: of the
+    processor or, on a GPU, of the clock, see `probe.tables.rows.TimeRow`. Raises ValueError for a
+    cost that is no whole number from 0 to 2^63 - 1, and for seconds that are not a finite number
+    from 0.
     """
 
     cost: Cost
     seconds: float
 
     def __post_init__(self) -> None:
+        # Not isinstance, which takes True for a number.
         whole = all(type(n) is int and 0 <= n < 2**63 for n in vars(self.cost).values())
         seconds = self.seconds
         if not whole or type(seconds) is bool or not (math.isfinite(seconds) and seconds >= 0):
@@ -39,16 +49,17 @@ class Spent:
 class Measurement:
     """One finished part: confusion counts by head, and what was spent on it.
 
-    counts: by head, the tables (K, K) of a `TaskCounts`. A retrained model knows all classes: it
-    has the head `single` alone; a learner that must be told the task has `multi` alone, any other
-    all three heads. spent: None where no task was learned for the part.
+    counts: by head, the T tables (K, K) of a `TaskCounts`, true class x predicted class. A
+    retrained model knows all classes: it has the head `single` alone; a learner that must be told
+    the task has `multi` alone, any other all three heads. spent: None where no task was learned for
+    the part.
     """
 
     counts: Mapping[str, tuple[Counts, ...]]
     spent: Spent | None = None
 
     def to_record(self) -> dict[str, Any]:
-        """Return it as JSON."""
+        """Return it as values that JSON has; `of_record` is the inverse."""
         return {
             "counts": {head: _packed(tables) for head, tables in self.counts.items()},
             "spent": None if self.spent is None else asdict(self.spent),
@@ -58,9 +69,12 @@ class Measurement:
     def of_record(cls, part: str, record: Mapping[str, Any]) -> Measurement:
         """Return what `to_record` gave for a part.
 
-        Raises KeyError, ValueError, TypeError or OverflowError for what it cannot have given.
+        part: its name, which says what heads there must be. Raises KeyError, ValueError, TypeError
+        or OverflowError for what it cannot have given; the store takes any of them for a corrupt
+        file.
         """
         counts, spent = dict(record["counts"]), record["spent"]
+        # A missing head would only be noticed by a metric that needs it, long after.
         if set(counts) not in (_HEADS if part.startswith("step-") else [{"single"}]):
             raise ValueError(f"{part} has not the heads {', '.join(counts)}")
         return cls(
@@ -70,6 +84,7 @@ class Measurement:
 
 
 def _spent(record: Mapping[str, Any]) -> Spent:
+    """Return what was spent, from its JSON; raises what `Spent` and a missing key raise."""
     return Spent(cost=Cost(**record["cost"]), seconds=record["seconds"])
 
 
@@ -77,14 +92,20 @@ def _packed(tables: Sequence[Counts]) -> dict[str, Any]:
     """Return n tables as JSON: their cells row by row, little-endian, in base64.
 
     Written in digits they would take thirty times as long to read, and a study has many of them.
+    All tables of a head share one width, chosen by their largest cell.
     """
     cells = np.stack([counts.table for counts in tables])
+    # The width follows from the counts alone, so the same counts give the same bytes.
     kind = next(kind for kind in _KINDS if cells.max(initial=0) <= np.iinfo(kind).max)
     text = base64.b64encode(cells.astype(kind).tobytes()).decode()
     return {"shape": cells.shape, "kind": kind, "cells": text}
 
 
 def _unpacked(record: dict[str, Any]) -> tuple[Counts, ...]:
+    """Return the tables that `_packed` gave.
+
+    Raises KeyError, ValueError or TypeError for what it cannot have given.
+    """
     if record["kind"] not in _KINDS:
         raise ValueError(f"expected cells of one of the kinds {_KINDS}")
     cells = np.frombuffer(base64.b64decode(record["cells"], validate=True), record["kind"])

@@ -1,4 +1,11 @@
-"""What is checked and planned before a study runs, on a few of its examples."""
+"""What is checked and planned before a study runs, on a few of its examples.
+
+A study may run for days, so whatever can be known to fail is found in its first seconds: whether
+each learner's network can take the data, and whether each budget of exemplars is enough for the
+classes. Also planned ahead is where the values of features will live, in memory or on disk, so
+that `probe run` can say so before it begins. Both look at the first few examples of each task:
+shapes and sizes are all that matters here, and a learner's view of few examples costs nothing.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +21,10 @@ from scenarios.study.spec import Study
 
 
 def refuse_misfits(study: Study, scenario: Scenario) -> None:
-    """Raise InputError for a network that cannot see the data, and for budgets too small."""
+    """Raise InputError for a network that cannot see the data, and for budgets too small.
+
+    Every learner of the study is tried once, on the CPU; nothing is trained.
+    """
     few = _few(scenario)
     for name, settings in study.learners.items():
         network_of(study, name, LEARNERS[settings.kind].view(few))
@@ -25,12 +35,19 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
 def cache_plans(
     study: Study, scenario: Scenario, cache: CacheSettings
 ) -> dict[str, tuple[Allocation, ...]]:
-    """Return where jobs keep their features' values, by network: the study's or a learner's own."""
+    """Return where jobs keep their features' values, by network: the study's or a learner's own.
+
+    scenario: the whole one, as its number of examples counts; cache: the memory and disk that there
+    are. An allocation comes for each feature to retrain behind, in order of depth. Networks that no
+    learner retrains are left out, and the plan of each other is made once, as all learners that
+    share it keep as much.
+    """
     train = sum(len(task.train) for task in scenario.tasks)
     test = sum(len(task.test) for task in scenario.tasks)
     few, plans = _few(scenario), {}
     for name, settings in study.learners.items():
         kind, features = LEARNERS[settings.kind], study.features_of(name)[:-1]
+        # A network of a learner's own may depend on its settings: it is planned learner by learner.
         network = name if kind.own_features else study.network.name
         if features and not kind.offline and network not in plans:
             seen = kind.view(few)

@@ -1,4 +1,11 @@
-"""What is finished of one job, as numbers: all that its tables and metrics are made of."""
+"""What is finished of one job, as numbers: all that its tables and metrics are made of.
+
+`result_of` turns the measurements of a job, which are confusion counts, into accuracies, PRA, F1
+and costs. From these `scenarios.study.tables` writes the tables and `scenarios.study.scores` the
+metrics. A job need not be finished: what is missing is left out, so that tables can be written
+while a study runs. Tasks are in executed order throughout, as the metrics of the literature are
+defined by it.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +26,7 @@ from scenarios.study.measurement import Measurement
 from scenarios.study.spec import ReportSpec
 
 Tasks = tuple[tuple[str, tuple[int, ...]], ...]
-"""The name and the classes of each task, in executed order."""
+"""The name and the classes of each of the T tasks, in executed order."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,13 +35,15 @@ class Result:
 
     The counts themselves are not kept: those of a large study do not fit into memory.
 
-    tasks: see `Tasks`; parts: the names of those that are finished; features: those of the job's
-    network, the last is its output; accuracy: by head of the report and by the number of tasks
-    learned, (T,) fractions; final: by head, the overall accuracy after all tasks; pra, f1: by
-    feature, those of its partial retrained model, at the output of the model itself under its own
-    head, f1 (T,); test_sizes: the numbers of test examples, (T,), empty if that evaluation is not
-    finished; costs, seconds: what each task cost and how long it took to learn, by its position in
-    the executed order, from 1.
+    - tasks: see `Tasks`; parts: the names of those that are finished;
+    - features: those of the job's network by depth, the last is its output;
+    - accuracy: by head of the report and by the number of tasks learned, (T,) fractions in [0, 1];
+    - final: by head, the overall accuracy after all tasks;
+    - pra, f1: by feature, those of its partial retrained model; at the output those of the model
+      itself under its own head; f1 is (T,), and all are fractions;
+    - test_sizes: the numbers of test examples, (T,), empty if that evaluation is not finished;
+    - costs, seconds: what each task cost and how long it took to learn, by its position in the
+      executed order, from 1.
     """
 
     job: Job
@@ -55,8 +64,13 @@ class Result:
         return tuple(name for name, _ in self.tasks)
 
     def matrix(self, head: Head) -> AccuracyMatrix | None:
-        """The job's R, (T+1, T), under a head of the report; None unless all of it is finished."""
+        """The job's R, (T+1, T), under a head of the report; None unless all of it is finished.
+
+        Row t holds the accuracies after t tasks, row 0 those of the fresh network. Of an offline
+        job, which has two rows, there is none if there is more than one task.
+        """
         steps = self.accuracy[head]
+        # T + 1 rows are needed; a matrix with rows missing would give metrics of fewer tasks.
         if len(steps) <= len(self.tasks):
             return None
         return AccuracyMatrix(np.stack(list(steps.values())))
@@ -65,7 +79,8 @@ class Result:
 def own_head(job: Job) -> Head:
     """Return single-head, but multi-head for a learner that must be told the task.
 
-    It is also the head of its partial retrained models.
+    It is the head under which the learner itself stands for its output among the features, and
+    under which offline training is compared with it.
     """
     return "multi" if LEARNERS[job.kind].task_aware else "single"
 
@@ -80,8 +95,8 @@ def result_of(
     """Return what the finished parts of a job say.
 
     tasks: see `Tasks`; features: those of the job's network by depth, the last is its output;
-    parts: by name, see `scenarios.study.jobs.parts_of`. Raises InputError for counts that are of
-    other tasks.
+    parts: by name, see `scenarios.study.jobs.parts_of`; report: which heads count, and what
+    accuracies are the mean over. Raises InputError for counts that are of other tasks.
     """
     classes = tuple(own for _, own in tasks)
 
@@ -89,8 +104,10 @@ def result_of(
         tables = parts[part].counts.get(head) if part in parts else None
         return TaskCounts(tasks=classes, tables=tables) if tables else None
 
+    # Offline has only the first and the last of these; the others are never in `parts`.
     steps = [f"step-{step}" for step in range(len(tasks) + 1)]
     after_all = {head: counts(steps[-1], head) for head in ("single", "multi", "all")}
+    # A retrained model is tested on all classes at once, whatever its learner is told.
     models = {feature: counts(f"feature-{feature}", "single") for feature in features[:-1]}
     # At the output nothing is left to retrain: it is the continually trained model itself.
     models[features[-1]] = final = after_all.get(own_head(job))
@@ -109,6 +126,7 @@ def result_of(
             }
             for head in report.heads
         },
+        # Over all test examples at once, which is not the mean over tasks if their sizes differ.
         final={head: pra(evaluated.total) for head, evaluated in after_all.items() if evaluated},
         pra={feature: pra(model.total) for feature, model in probed.items()},
         f1={feature: model.f1() for feature, model in probed.items()},

@@ -1,4 +1,12 @@
-"""Where a job goes on: a learner as it was after a task, kept in a checkpoint and taken back."""
+"""Where a job goes on: a learner as it was after a task, kept in a checkpoint and taken back.
+
+After every task the model's weights and all that the learner carries (exemplars, importances,
+earlier models) are kept as tensors. A learner that is restored goes on as if it had never been
+stopped, to the bit. A checkpoint may be from an earlier version of the code or be damaged in a way
+that its hash does not show, so it is tried on a fresh learner and checked; one that does not fit is
+set aside, and the one before it is tried. `scenarios.study.job` uses this; files and hashes are the
+business of `scenarios.study.store`.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +34,11 @@ _DEVICE_FAILED = (
 
 @dataclass(frozen=True, kw_only=True)
 class Resumed:
-    """A learner that goes on; done: how many tasks it has learned; spent: on the last of them."""
+    """A learner that goes on.
+
+    learner: restored, or fresh; done: how many tasks it has learned, 0 to T; spent: what the last
+    of them took, None if there was none.
+    """
 
     learner: Learner
     done: int
@@ -34,7 +46,10 @@ class Resumed:
 
 
 def keep(store: Store, step: str, learner: Learner, spent: Spent) -> None:
-    """Keep what a learner is after a task, and what was spent on it."""
+    """Keep what a learner is after a task, and what was spent on it.
+
+    step: the name of the part, `step-i` after i tasks. Raises NotWritten if it cannot be written.
+    """
     seconds = torch.tensor(spent.seconds, dtype=torch.float64)
     state = {**learner.state(), _COST: spent.cost.to_tensor(), _SECONDS: seconds}
     store.save_checkpoint(step, learner.model.state_dict(), state)
@@ -48,11 +63,15 @@ def resumed(
 ) -> Resumed:
     """Return a learner restored from the latest checkpoint such that no earlier part is missing.
 
-    fresh: makes a learner that has learned nothing. A checkpoint that it cannot be restored from is
-    set aside and an earlier one taken; without any it starts from the beginning.
+    fresh: makes a learner that has learned nothing; steps: the names of the job's steps, from
+    `step-0`; tasks: what is learned before each of the others. A checkpoint that it cannot be
+    restored from is set aside and an earlier one taken; without any it starts from the beginning. A
+    part that is missing among the steps has to be evaluated again, and for that the learner is
+    needed as it was then.
     """
     measured = [store.read(part) is not None for part in steps]
     last = measured.index(False) if False in measured else len(steps) - 1
+    # Never after `last`: a learner cannot be taken back to the part that is missing.
     for done in range(last, 0, -1):
         if found := kept(fresh, steps[done], tasks[:done], store):
             return found
@@ -64,7 +83,9 @@ def kept(
 ) -> Resumed | None:
     """Return a learner restored from the checkpoint of a step, None without one.
 
-    past: the tasks learned until then. One that it cannot be restored from is set aside.
+    past: the tasks learned until then, on the device that the learner is to be on. A checkpoint
+    that it cannot be restored from is set aside. Raises what a device raises that fails, as by
+    running out of memory.
     """
     saved = store.load_checkpoint(step)
     if saved is None:
@@ -76,6 +97,7 @@ def kept(
     learner = fresh()
     try:
         spent = _restore(learner, here, past)
+    # The checkpoint may be whole: it is not set aside, and the job is tried again.
     except _DEVICE_FAILED:
         raise
     except (RuntimeError, LookupError, ValueError, TypeError, OverflowError) as error:
@@ -88,12 +110,15 @@ def kept(
 def _restore(learner: Learner, saved: Checkpoint, past: Sequence[Task]) -> Spent:
     """Restore a learner that has learned nothing; raises almost anything if that is not possible.
 
-    Returns what was spent on the last task.
+    The learner takes its own state and knows the tasks of the past again. Returns what was spent on
+    the last task.
     """
     state = dict(saved.learner)
+    # Taken out first: what is left must be the learner's own state, all of it.
     spent = Spent(
         cost=Cost.of_tensor(state.pop(_COST)), seconds=float(state.pop(_SECONDS).double())
     )
+    # Strict: it raises for a weight that is missing, superfluous or of another shape.
     learner.model.load_state_dict(saved.model)
     learner.restore(state, past)
     if learner.state().keys() != state.keys():
@@ -112,5 +137,7 @@ def _check_shapes(learner: Learner, state: Mapping[str, Tensor], past: Sequence[
             raise ValueError(f"it does not hold {kind} for the model's parameters")
     if "memory.x" in state:
         x, y = state["memory.x"], state["memory.y"]
+        # Exemplars are used by the next task's training: here the error can still name the
+        # checkpoint.
         if x.shape[1:] != past[0].train.x.shape[1:] or not set(y.tolist()) <= set(learner.seen):
             raise ValueError("it holds exemplars that are none of the tasks learned")

@@ -1,4 +1,15 @@
-"""What a run directory says of itself: the description of its study, and how far each job is."""
+"""What a run directory says of itself: the description of its study, and how far each job is.
+
+`study.json` describes the study that the directory was last used for, completely enough that
+`probe status` and `probe figures` need neither the study's file nor its data. It is replaced by
+every `probe run`; results are never refused or deleted for it, as each job's own folder says what
+its results were made with.
+
+A reader of tables has to know of three things, and `remarks` says each in a sentence: results that
+other code made; results of other settings, data or versions, which lie aside and are not shown; and
+corrupt files that were set aside and computed again. `probe run`, `probe status` and `probe
+figures` print them.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +27,16 @@ from scenarios.study.spec import Study
 from scenarios.study.store import Store, quarantine_notes
 
 _DESCRIPTION = "study.json"
+_LOCK = "lock"  # of whoever uses the directory; there before anything else is
 _FREE = {"name", "report"}  # what of a study can change no measurement
 
 
 def refuse_foreign(root: Path) -> None:
-    """Raise InputError for a folder that holds something, but no study of this version."""
+    """Raise InputError for a folder that holds something, but no study of this version.
+
+    A folder that is empty, or that does not exist yet, is fine. So `--out` can never mix a study
+    with somebody's other files.
+    """
     try:
         entries = {path.name for path in root.iterdir() if path.suffix != ".tmp"}
     except FileNotFoundError:
@@ -28,13 +44,17 @@ def refuse_foreign(root: Path) -> None:
     except OSError as error:
         raise InputError(f"cannot use {root} ({error.strerror}): choose another --out") from None
     # The lock alone is that of a run which has just begun, or was killed just then.
-    if entries - {"lock"} and not entries & {_DESCRIPTION, "jobs"}:
+    # Where the description is lost, the jobs' results are still the study's.
+    if entries - {_LOCK} and not entries & {_DESCRIPTION, "jobs"}:
         raise InputError(f"{root} is not empty and holds no study: choose another --out")
     _refuse_older(root)
 
 
 def describe(root: Path, setup: Setup) -> None:
-    """Write down which study a run directory is used for; raises NotWritten if it cannot be."""
+    """Write down which study a run directory is used for; raises NotWritten if it cannot be.
+
+    The name and the report, which change no measurement, stand apart from the rest of the study.
+    """
     record = {
         **setup.study.model_dump(mode="json", include=_FREE),
         "version": RESULTS_VERSION,
@@ -49,7 +69,11 @@ def describe(root: Path, setup: Setup) -> None:
 
 
 def read_setup(root: Path) -> Setup:
-    """Read back which study a run directory was last used for; raises InputError without one."""
+    """Read back which study a run directory was last used for.
+
+    Raises InputError without a study, for one of an earlier version, and for a description that is
+    corrupt.
+    """
     path = root / _DESCRIPTION
     if not path.is_file():
         raise InputError(
@@ -58,6 +82,7 @@ def read_setup(root: Path) -> Setup:
     _refuse_older(root)
     try:
         record = json.loads(path.read_bytes())
+        # Checked as a user's file is: somebody may have edited it.
         return Setup(
             study=Study.model_validate({**{k: record[k] for k in _FREE}, **record["study"]}),
             tasks=tuple((task["name"], tuple(task["classes"])) for task in record["tasks"]),
@@ -76,7 +101,7 @@ def read_setup(root: Path) -> Setup:
 
 
 def store_of(setup: Setup, root: Path, job: Job) -> Store:
-    """Return where the results of a job are."""
+    """Return where the results of a job are, under the fingerprint that the setup gives it."""
     return Store(root, job.name, setup.record(job), code_hash(job.kind))
 
 
@@ -86,7 +111,8 @@ class JobState:
 
     parts, done: how many it has, and how many are finished; corrupt: the names of those that are
     there but not as they were written; other_code: whether a result was made by other code than
-    today's; others: in what its results of other fingerprints differ.
+    today's; others: in what its results of other fingerprints differ, as sentences without a full
+    stop (see `scenarios.study.fingerprint.differences`).
     """
 
     job: Job
@@ -98,12 +124,20 @@ class JobState:
 
 
 def survey(setup: Setup, root: Path) -> list[JobState]:
-    """Return how far each job of a study is; changes nothing."""
+    """Return how far each job of a study is, in the order of `jobs_of`; changes nothing.
+
+    Every result is read and checked, so for a large study it takes some seconds.
+    """
     return [_state(setup, root, job) for job in jobs_of(setup.study, len(setup.tasks))]
 
 
 def remarks(root: Path, states: Sequence[JobState]) -> Iterator[str]:
-    """Yield what a reader of a study's tables must know of their results, a sentence each."""
+    """Yield what a reader of a study's tables must know of their results, a sentence each.
+
+    root: the run directory; states: of all jobs, see `survey`. Nothing to know gives nothing. What
+    differs is told once, however many jobs it concerns.
+    """
+    # Of results that are shown; those aside are told of below, whatever made them.
     changed = [state.job.name for state in states if state.other_code]
     if changed:
         yield (
@@ -119,6 +153,7 @@ def remarks(root: Path, states: Sequence[JobState]) -> Iterator[str]:
 
 
 def _state(setup: Setup, root: Path, job: Job) -> JobState:
+    """Return how far a job is, after reading each of its files once."""
     store, parts = store_of(setup, root, job), parts_of(setup.study, job)
     contents = store.contents()
     return JobState(

@@ -1,4 +1,11 @@
-"""Which scenario a study has: data sets, and how they become tasks."""
+"""Which scenario a study has: data sets, and how they become tasks.
+
+Each of the four kinds is a table `[scenario]` of a study's file, and knows how to make its
+`Scenario`: `split` (disjoint classes, as in Murata et al. 2020 and Chaudhry et al. 2018), and
+Kemker et al. 2018's `permutation`, `incremental` and `multimodal`. What is loaded is in
+`scenarios.data`, how tasks are cut in `scenarios.streams`; here is only what a user can set.
+Fields are checked by pydantic when the study is read, before any data are loaded.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +14,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, StrictInt, Tag
 
 from probe.errors import unknown
-from scenarios.data.datasets import LOADERS, Dataset, Location, held_out, load
+from scenarios.data.datasets import LOADERS, Dataset, Location, held_out, limited, load
 from scenarios.streams.multimodal import multimodal
 from scenarios.streams.orders import MOST
 from scenarios.streams.permuted import permuted
@@ -16,6 +23,7 @@ from scenarios.streams.task import Scenario
 
 
 def _known(name: str) -> str:
+    """Return the name of a data set or feature file; raises InputError for any other."""
     if not name.endswith(".npz") and name not in LOADERS:
         raise unknown("data set", name, LOADERS)
     return name
@@ -42,11 +50,16 @@ class _Spec(BaseModel):
 
     def _loaded(self, name: str, location: Location) -> Dataset:
         data = load(name, location)
-        return data if self.validation is None else held_out(data, self.validation)
+        if self.validation is not None:
+            data = held_out(data, self.validation)
+        return limited(data, self.train_limit, self.test_limit)
 
 
 class SplitSpec(_Spec):
-    """Tasks of consecutive, disjoint classes of a data set, or of a feature file NAME.npz."""
+    """Tasks of consecutive, disjoint classes of a data set, or of a feature file NAME.npz.
+
+    classes_per_task: K of the data divided by it is T, the number of tasks.
+    """
 
     kind: Literal["split"] = "split"
     data: _Data
@@ -58,15 +71,19 @@ class SplitSpec(_Spec):
         return self.data
 
     def scenario(self, location: Location) -> Scenario:
-        """Load the data and cut them into tasks, in base order."""
+        """Load the data and cut them into tasks, in base order.
+
+        Raises InputError for data that cannot be loaded, and for classes that do not divide evenly.
+        """
         data = self._loaded(self.data, location)
-        return split_by_class(data, self.classes_per_task, self.train_limit, self.test_limit)
+        return split_by_class(data, self.classes_per_task)
 
 
 class PermutationSpec(_Spec):
     """Sessions of the same data, each but the first with its input elements permuted its own way.
 
-    permutations: the seed of the permutations.
+    sessions: T; permutations: the seed of the permutations, which is not the seed of a run: all
+    runs of a study see the same sessions. Source: Kemker 2018's data permutation experiment.
     """
 
     kind: Literal["permutation"]
@@ -80,13 +97,19 @@ class PermutationSpec(_Spec):
         return f"{self.data}, permuted"
 
     def scenario(self, location: Location) -> Scenario:
-        """Load the data and permute them for each session, in base order."""
+        """Load the data and permute them for each session, in base order.
+
+        The test data of a session are permuted as its training data are.
+        """
         data = self._loaded(self.data, location)
-        return permuted(data, self.sessions, self.permutations, self.train_limit, self.test_limit)
+        return permuted(data, self.sessions, self.permutations)
 
 
 class IncrementalSpec(_Spec):
-    """A base session of `base` classes (None = half of them), then sessions of a single class."""
+    """A base session of `base` classes (None = half of them), then sessions of a single class.
+
+    Source: Kemker 2018's incremental class experiment.
+    """
 
     kind: Literal["incremental"]
     data: _Data
@@ -98,13 +121,19 @@ class IncrementalSpec(_Spec):
         return f"{self.data}, class by class"
 
     def scenario(self, location: Location) -> Scenario:
-        """Load the data and cut them into the base session and the later ones."""
+        """Load the data and cut them into the base session and the later ones.
+
+        Raises InputError for data that cannot be loaded, and for a base of too many classes.
+        """
         data = self._loaded(self.data, location)
-        return incremental(data, self.base, self.train_limit, self.test_limit)
+        return incremental(data, self.base)
 
 
 class MultimodalSpec(_Spec):
-    """Two data sets of different kinds, one after the other."""
+    """Two data sets of different kinds, one after the other.
+
+    data: both names, in base order. Source: Kemker 2018's multi-modal experiment.
+    """
 
     kind: Literal["multimodal"]
     data: tuple[_Data, _Data]
@@ -115,12 +144,16 @@ class MultimodalSpec(_Spec):
         return " and ".join(self.data)
 
     def scenario(self, location: Location) -> Scenario:
-        """Load both data sets; the narrower inputs are padded with zeros."""
+        """Load both data sets; the narrower inputs are padded with zeros.
+
+        The classes of the second come after those of the first.
+        """
         first, second = (self._loaded(name, location) for name in self.data)
-        return multimodal(first, second, self.train_limit, self.test_limit)
+        return multimodal(first, second)
 
 
 def _kind(value: object) -> str:
+    """Return which kind of scenario a table describes: it is checked as that kind alone."""
     if isinstance(value, dict):
         return str(value.get("kind", "split"))
     # What is no table has no kind: that it should be one is for the first of them to say.
@@ -136,10 +169,16 @@ ScenarioSpec = Annotated[
     | Annotated[MultimodalSpec, Tag("multimodal")],
     Discriminator(_kind),
 ]
-"""One of the four, told apart by `kind`; without one it is `split`."""
+"""One of the four, told apart by `kind`; without one it is `split`.
+
+Told apart first, so that an error names the fields of the kind meant, and not of all four.
+"""
 
 
 def has_single_classes(spec: ScenarioSpec) -> bool:
-    """Whether there are tasks of one class each, in which the task tells the label."""
+    """Whether there are tasks of one class each, in which the task tells the label.
+
+    There multi-head evaluation means nothing: it would be right every time.
+    """
     split = isinstance(spec, SplitSpec) and spec.classes_per_task == 1
     return split or isinstance(spec, IncrementalSpec)

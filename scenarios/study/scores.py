@@ -1,4 +1,15 @@
-"""The metrics of a study: every paper's, for every learner, over orders and seeds."""
+"""The metrics of a study: every paper's, for every learner, over orders and seeds.
+
+The metrics of one job are computed in `probe.metrics`; here is what it takes to apply them to a
+study: which other learner a metric compares with, and how runs are averaged. A metric of a seed is
+the mean over its orders, and a metric of a learner is mean and deviation over its seeds. What a
+study lacks is left out, not filled in:
+
+- intransigence (Chaudhry 2018) needs the learner `cumulative`, of the same order and seed;
+- Omega_base and Omega_all (Kemker 2018) need `offline`, of the same seed;
+- the strength of forgetting (Murata 2020) needs `offline`, of the same seed;
+- CLscore (Diaz-Rodriguez 2018) needs all seven criteria, CLstability two seeds besides.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +48,7 @@ def metric_rows(
     the orders are not each other's repetition.
     """
     scores: defaultdict[str, _Scores] = defaultdict(lambda: defaultdict(list))
+    # By kind, not by name: what the study calls its learners is the user's choice.
     peers = {(r.job.kind, r.job.order, r.job.seed): r for r in results}
     for result in results:
         own, seed = scores[result.job.learner], result.job.seed
@@ -45,6 +57,8 @@ def metric_rows(
             head, paper, metric = name
             if by_first and metric.startswith("omega_") and not result.job.offline:
                 own[head, paper, f"{metric}[{result.names[0]} first]"].append((seed, value))
+    # Only here are seeds averaged: until then a score belongs to the seed that it was measured
+    # with.
     rows = []
     for learner, own in scores.items():
         means = {name: found for name, values in own.items() if (found := mean_over_seeds(values))}
@@ -76,6 +90,10 @@ def cl_scores(
 
 
 def _scores(result: Result, peers: _Peers, report: ReportSpec) -> Iterator[tuple[_Name, float]]:
+    """Yield every metric of a job that can be computed, with its name.
+
+    peers: all finished jobs of the study, to compare with.
+    """
     yield from _murata(result, peers.get(("offline", "", result.job.seed)))
     for head in report.heads:
         yield from _of_outputs(result, peers, head, report)
@@ -85,6 +103,7 @@ def _scores(result: Result, peers: _Peers, report: ReportSpec) -> Iterator[tuple
 def _murata(result: Result, offline: Result | None) -> Iterator[tuple[_Name, float]]:
     """Yield PRA and the strength of forgetting by feature; offline: the level of the same seed."""
     level = None
+    # Offline compared with itself would forget nothing, by definition.
     if offline is not None and offline is not result:
         # A learner that is told the task is compared with a level that is told it, too.
         level = offline.final.get(own_head(result.job))
@@ -98,7 +117,11 @@ def _murata(result: Result, offline: Result | None) -> Iterator[tuple[_Name, flo
 def _of_outputs(
     result: Result, peers: _Peers, head: Head, report: ReportSpec
 ) -> Iterator[tuple[_Name, float]]:
-    """Yield all metrics of the job's R under a head, see `probe.metrics.scorecard`."""
+    """Yield all metrics of the job's R under a head, see `probe.metrics.scorecard`.
+
+    None unless all of R is measured. The reference is the cumulative learner of the same order and
+    seed; test_sizes weigh tasks as the report says, by examples or by classes.
+    """
     R = result.matrix(head)
     if R is None or not result.test_sizes:
         return
@@ -143,6 +166,7 @@ def _ideal(result: Result, offline: Result | None, head: Head) -> float | None:
 
 
 def _cl(own: Mapping[_Name, SeedMean], report: ReportSpec) -> Iterator[tuple[_Name, SeedMean]]:
+    """Yield CLscore and CLstability of a learner, under each head; own: its other metrics."""
     for head in report.heads:
         # What a task cost has no head: it is the same criterion under each.
         criteria = {

@@ -1,4 +1,11 @@
-"""A study as it is written: read from a preset or TOML file, changed by flags, and checked."""
+"""A study as it is written: read from a preset or TOML file, changed by flags, and checked.
+
+Three steps, each a function: `read_study` gives the tables of the file as they stand there,
+`check_study` makes a `Study` of them or says everything that is wrong with them, and `overridden`
+applies the flags of `probe run`. Flags change the checked study's values and the result is checked
+again, so a flag can break no rule that a file must keep. Errors name the table and key as the user
+wrote them, not pydantic's own path.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +27,11 @@ from scenarios.study.spec import Study
 
 
 def read_study(source: str) -> dict[str, Any]:
-    """Read a preset by its name, or a TOML file by its path, unchecked: see `check_study`."""
+    """Read a preset by its name, or a TOML file by its path, unchecked: see `check_study`.
+
+    A file's name, without its ending, is the study's unless it names itself. Raises InputError for
+    an unknown preset, and for a file that cannot be read or is no TOML.
+    """
     path = Path(source)
     if path.suffix != ".toml":
         return tomllib.loads(_preset(source))
@@ -41,14 +52,20 @@ def read_study(source: str) -> dict[str, Any]:
 
 
 def preset_names() -> list[str]:
-    """Return the names of the presets."""
+    """Return the names of the presets, sorted.
+
+    >>> "digits" in preset_names()
+    True
+    """
     return sorted(_presets())
 
 
 def _preset(name: str) -> str:
+    """Return the text of a preset; raises InputError, with names like it, if there is none."""
     presets = _presets()
     if name in presets:
         return presets[name]
+    # It looks like a file: names of presets would be no help.
     if "." in name or "/" in name:
         raise InputError(
             f"{name} is neither a preset nor a TOML file: name the file NAME.toml, or a preset of "
@@ -58,6 +75,7 @@ def _preset(name: str) -> str:
 
 
 def _presets() -> dict[str, str]:
+    """Return the text of every preset by its name, from this package's own files."""
     folder = files("scenarios.study") / "presets"
     texts = {entry.name: entry for entry in folder.iterdir() if entry.name.endswith(".toml")}
     return {name.removesuffix(".toml"): e.read_text("utf-8") for name, e in texts.items()}
@@ -67,7 +85,14 @@ _BITS = 63  # of TOML's whole numbers, beside the sign
 
 
 def check_study(raw: Mapping[str, Any], source: str) -> Study:
-    """Return the study that `raw` describes; raises one InputError with all problems, by path."""
+    """Return the study that `raw` describes; raises one InputError with all problems, by path.
+
+    raw: tables and values as TOML has them; source: what errors call them, as the file's path.
+
+    >>> check_study(read_study("digits"), "digits").seeds >= 1
+    True
+    """
+    # TOML's whole numbers have 64 bits, but Python's reader takes any.
     for path, number in _whole_numbers(raw):
         if number.bit_length() > _BITS:
             raise InputError(f"{source}: {path}: expected a number of 64 bits, got {shown(number)}")
@@ -102,6 +127,7 @@ def _problem(detail: ErrorDetails) -> str:
 
 
 def _message(detail: ErrorDetails, where: str) -> str:
+    """Return what is wrong in a sentence; where: the table of the study that it is wrong in."""
     if detail["type"] == "union_tag_invalid":
         return str(unknown("kind of scenario", str(detail["ctx"]["tag"]), KINDS))
     if detail["type"] == "string_type" and where == "orders":
@@ -111,7 +137,15 @@ def _message(detail: ErrorDetails, where: str) -> str:
 
 
 def overridden(study: Study, options: RunOptions) -> Study:
-    """Return the study as the flags change it; raises InputError if a change is not possible."""
+    """Return the study as the flags change it; raises InputError if a change is not possible.
+
+    Only flags that were given change anything. Learners are chosen first, as `--epochs` then sets
+    the recipes of those alone.
+
+    >>> study = check_study(read_study("digits"), "digits")
+    >>> overridden(study, RunOptions(seeds=3)).seeds
+    3
+    """
     raw = study.model_dump()
     if options.learners is not None:
         raw["learners"] = _learners(names(options.learners), raw["learners"])
@@ -137,6 +171,7 @@ def _learners(chosen: Sequence[str], settings: dict[str, Any]) -> dict[str, Any]
     """Return the learners named: as the study sets them, or else with default settings."""
     if "" in chosen or len(set(chosen)) < len(chosen):
         raise InputError(f"--learners expects different names a,b,c, got {','.join(chosen)!r}")
+    # In this order: what the study sets of a learner replaces its kind's defaults.
     known = {kind: {"kind": kind} for kind in LEARNERS} | settings
     for name in chosen:
         if name not in known:
@@ -145,6 +180,7 @@ def _learners(chosen: Sequence[str], settings: dict[str, Any]) -> dict[str, Any]
 
 
 def _sets(chosen: Sequence[str], kind: str) -> str | list[str]:
+    """Return the data of a scenario of that kind, one name or two; raises InputError for others."""
     wanted = 2 if kind == "multimodal" else 1
     if "" in chosen:
         raise InputError(f"--sets expects NAME or A.npz,B.npz, got {','.join(chosen)!r}")
@@ -154,8 +190,12 @@ def _sets(chosen: Sequence[str], kind: str) -> str | list[str]:
 
 
 def _set_epochs(raw: dict[str, Any], epochs: int) -> None:
-    """Set the epochs of every recipe that the study gives."""
+    """Set the epochs of every recipe that the study gives.
+
+    A learner's own recipe that leaves the epochs to the study's is left alone.
+    """
     for recipe in ("training", "retraining"):
+        # Without a recipe of its own the retraining follows the training's, and so its epochs.
         raw[recipe] = raw[recipe] and {**raw[recipe], "epochs": epochs}
     for settings in raw["learners"].values():
         own = settings.get("training")
@@ -164,6 +204,7 @@ def _set_epochs(raw: dict[str, Any], epochs: int) -> None:
 
 
 def _weightings(texts: Sequence[str]) -> dict[str, list[float]]:
+    """Return the weights of CLscore by the name of their weighting; their sum is checked later."""
     given: dict[str, list[float]] = {}
     for text in texts:
         name, _, numbers = (part.strip() for part in text.partition("="))

@@ -1,4 +1,10 @@
-"""What a study is: scenario x network x learners x orders x seeds, as one frozen object."""
+"""What a study is: scenario x network x learners x orders x seeds, as one frozen object.
+
+`Study` is the object that a preset or TOML file describes; pydantic checks each value when it is
+made, and `Study` itself what must fit together. Everything after it can rely on that: features
+exist in some network of the study, names are good for folders, heads suit the learners. It holds
+only what the user said; the jobs that follow from it are in `scenarios.study.jobs`.
+"""
 
 from __future__ import annotations
 
@@ -54,6 +60,7 @@ _LONGEST = 80
 
 
 def _part_of_folder(name: str) -> str:
+    """Return a name that can be part of a job's folder; raises InputError for any other."""
     if len(name) > _LONGEST:
         raise InputError(
             f"{name[:20]!r}... has {len(name)} characters and is to be part of a folder's name: "
@@ -69,11 +76,13 @@ def _part_of_folder(name: str) -> str:
 
 
 def _order_rule(rule: str) -> str:
+    """Return a rule of orders; raises InputError if there is no such rule."""
     orders(rule, tasks=1)
     return rule
 
 
 def _kind_of_orders(value: object) -> str:
+    """Return whether orders are given as a table or by a rule."""
     return "explicit" if isinstance(value, dict) else "rule"
 
 
@@ -84,13 +93,16 @@ _Orders = Annotated[_Rule | _Explicit, Discriminator(_kind_of_orders)]
 
 
 class _Strict(BaseModel):
+    """A table that cannot be changed, and that refuses keys which it does not know."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class NetworkSpec(_Strict):
     """Which network, and the features to retrain behind (None = all of its stages).
 
-    Learners that bring a network of their own have features of their own, which can be named too.
+    name: one of `scenarios.networks`; features: in any order. Learners that bring a network of
+    their own have features of their own, which can be named too.
     """
 
     name: str
@@ -111,12 +123,14 @@ _Weight = Annotated[float, Strict()]
 
 
 def _heads(heads: tuple[Head, ...]) -> tuple[Head, ...]:
+    """Return the heads; raises InputError if one is named twice."""
     if len(set(heads)) < len(heads):
         raise InputError(f"heads names each head once, got {', '.join(heads)}")
     return heads
 
 
 def _weightings(weights: dict[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
+    """Return a user's weightings; raises InputError for the paper's names and wrong weights."""
     for name, values in weights.items():
         if name in WEIGHTS:
             raise InputError(f"{name} is a weighting of the paper: choose another name")
@@ -130,11 +144,12 @@ def _weightings(weights: dict[str, tuple[float, ...]]) -> dict[str, tuple[float,
 
 
 class ReportSpec(_Strict):
-    """heads: the heads to report, the first of them in the figures; weights: see below.
+    """What tables and figures show of the measurements; it changes none of them.
 
-    mean: what accuracies are the mean over, test `examples` or `classes`; the latter is the
-    mean-per-class accuracy of Kemker 2018. weights: by name, weightings of CLscore beside W1, W2
-    and W3: seven numbers that sum to 1, in the order A, MS, SSS, CE, REM, BWT+, FWT.
+    heads: the heads to report, the first of them in the figures; mean: what accuracies are the mean
+    over, test `examples` or `classes`; the latter is the mean-per-class accuracy of Kemker 2018.
+    weights: by name, weightings of CLscore beside W1, W2 and W3: seven numbers that sum to 1, in
+    the order A, MS, SSS, CE, REM, BWT+, FWT (Diaz-Rodriguez 2018).
     """
 
     heads: Annotated[tuple[Head, ...], Field(min_length=1), AfterValidator(_heads)] = ("single",)
@@ -151,11 +166,16 @@ class ReportSpec(_Strict):
 class Study(_Strict):
     """A study. Two studies that compare equal give the same tables, bit for bit, on one device.
 
-    learners: their settings, by the name that the tables use; orders: see
-    `scenarios.streams.orders`; seeds: runs with the seeds 0 .. seeds - 1; retraining: the recipe of
-    the retrained tails (None = that of the training, as in Murata 2020); storage: how features'
-    values are kept for the retraining, `bf16` in half the memory but rounded; report: what the
-    tables and figures show of the measurements.
+    - name: also of its run directory, unless another is given;
+    - training: the recipe of every learner that has none of its own;
+    - retraining: the recipe of the retrained tails (None = that of the training, as in Murata
+      2020);
+    - learners: their settings, by the name that the tables use;
+    - orders: a rule, or a table of orders by name, see `scenarios.streams.orders`;
+    - seeds: runs with the seeds 0 .. seeds - 1;
+    - storage: how features' values are kept for the retraining, `bf16` in half the memory but
+      rounded;
+    - report: what the tables and figures show of the measurements.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=_LONGEST)
@@ -175,25 +195,31 @@ class Study(_Strict):
         return self.retraining or self.training
 
     def recipe_of(self, learner: str) -> Recipe:
-        """The recipe that a learner trains by."""
+        """The recipe that a learner trains by: the study's, but for what its own sets instead."""
         own = self.learners[learner].training
         return own.instead_of(self.training) if own else self.training
 
     def features_of(self, learner: str) -> tuple[str, ...]:
         """The features to retrain behind for a learner, in order of depth; the last is its output.
 
-        They are those of the study's network, or of its own if it brings one.
+        They are those of the study's network, or of its own if it brings one. The output is among
+        them even if it is not named: it stands for the model as it is, and costs no retraining.
         """
         known = self._known_features(learner)
+        # A feature that this learner's network lacks belongs to another one's: it is passed over.
         chosen = self.network.features or known
         return tuple(feature for feature in known if feature in chosen or feature == known[-1])
 
     def _known_features(self, learner: str) -> tuple[str, ...]:
+        """All features of a learner's network, in order of depth."""
         own = LEARNERS[self.learners[learner].kind].own_features
         return own or architecture(self.network.name).features
 
     @model_validator(mode="after")
     def _fits_together(self) -> Study:
+        """Raise InputError for features that no network has, and learners that no head suits."""
+        # A feature need not be in every network: each learner is retrained behind those that its
+        # own has.
         known = {f: None for learner in self.learners for f in self._known_features(learner)}
         for feature in self.network.features or ():
             if feature not in known:
@@ -205,6 +231,7 @@ class Study(_Strict):
         return self
 
     def _refuse_unless_told(self, learner: str) -> None:
+        """Raise InputError where the task cannot be told, or would give the label away."""
         needs = (
             f"learners.{learner}: it has an output layer for each task and must be told the task "
             f"of a test example"

@@ -1,4 +1,15 @@
-"""The results of a job: small files, each written whole or not at all, are a run's truth."""
+"""The results of a job: small files, each written whole or not at all, are a run's truth.
+
+    jobs/JOB/FINGERPRINT16/fingerprint.json        what the fingerprint is made of
+    jobs/JOB/FINGERPRINT16/PART.json               a finished part: counts, and what was spent
+    jobs/JOB/FINGERPRINT16/STEP[.learner].pt       a checkpoint: the model, and the learner's own
+    jobs/JOB/FINGERPRINT16/STEP.checkpoint.json    its hashes, which make it valid
+    quarantine/                                    corrupt files, each with a note
+
+A part is finished when its file is there and its hash is right; there is no other list. Files are
+renamed into place when they are complete, so a process can be killed, and two can do the same job,
+without harm. A corrupt file is never believed nor deleted, but set aside and computed again.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +42,7 @@ _NOTE = ".txt"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a learner is after a task: its model's state and what it carries beside it."""
+    """What a learner is after a task: its model's state and what it carries beside it, by name."""
 
     model: dict[str, Tensor]
     learner: dict[str, Tensor]
@@ -41,8 +52,7 @@ class Checkpoint:
 class Contents:
     """What there is of a job, by the names of parts and of the descriptions of checkpoints.
 
-    finished: the parts that are as they were written; corrupt: the names of files that are not;
-    codes: hashes of the code that made what is there.
+    finished: what is as it was written; corrupt: what is not; codes: hashes of the code behind it.
     """
 
     finished: frozenset[str]
@@ -55,15 +65,10 @@ class Corrupt(Exception):
 
 
 class Store:
-    """The results of one job under one fingerprint: `jobs/JOB/FINGERPRINT/` in a run directory.
+    """The results of one job under one fingerprint; nothing is written before the first of them.
 
-    `PART.json` holds one finished measurement, `STEP.pt` and `STEP.learner.pt` the checkpoint of a
-    step with `STEP.checkpoint.json` beside them, `fingerprint.json` what the fingerprint is made
-    of. So results of other settings, data or versions lie beside these and are never mixed with
-    them. Every file carries a hash of its content: one that does not match is set aside under
-    `quarantine/` and its part computed again. Every result names the code that made it.
-
-    record: what can change the job's results, see `Setup.record`; code: see `code_hash`.
+    root: the run directory, which must exist for anything to be written; job: its name; record:
+    what can change the job's results, see `Setup.record`; code: see `code_hash`.
     """
 
     def __init__(self, root: Path, job: str, record: Record, code: str = "") -> None:
@@ -85,7 +90,7 @@ class Store:
             return None
 
     def contents(self) -> Contents:
-        """Return what there is of the job, every file read and checked once; changes nothing."""
+        """Return what there is of the job, every file but tensors read; changes nothing."""
         finished, corrupt, codes = set(), set(), set()
         for path in self.folder.glob("*.json"):
             part = path.stem
@@ -105,7 +110,7 @@ class Store:
         )
 
     def write(self, part: str, measured: Measurement) -> None:
-        """Keep a finished part."""
+        """Keep a finished part; raises NotWritten if it cannot be written."""
         self._write_json(self.folder / f"{part}.json", part, measured.to_record())
 
     def finished(self) -> set[str]:
@@ -123,6 +128,8 @@ class Store:
         """Keep a learner's state; the description is written last and makes it valid."""
         record: dict[str, Any] = {}
         for name, state in (("model", model), ("learner", learner)):
+            # Plain tensors of their own: a view would be saved with all the memory that it looks
+            # at.
             plain = {key: tensor.detach().cpu().contiguous() for key, tensor in state.items()}
             content = io.BytesIO()
             torch.save(plain, content)
@@ -146,7 +153,7 @@ class Store:
         return Checkpoint(*states)
 
     def set_checkpoint_aside(self, step: str, reason: str) -> None:
-        """Set a checkpoint aside that nothing can be restored from."""
+        """Set a checkpoint aside that nothing can be restored from; reason: why, for its note."""
         # Its description last: without it the rest does not count.
         for suffix in _CHECKPOINT.values():
             set_aside(self.root, self.folder / (step + suffix), reason)
@@ -157,7 +164,7 @@ class Store:
         return not contents.codes <= {self._code}
 
     def clear(self) -> None:
-        """Remove all results and checkpoints, to be computed again."""
+        """Remove all results and checkpoints of this fingerprint, to be computed again."""
         # First what makes the others valid: a process that is killed here leaves no half result.
         for path in sorted(self.folder.glob("*"), key=lambda path: path.suffix != ".json"):
             if path.name != _RECORD:
@@ -169,9 +176,12 @@ class Store:
 
     def others(self) -> list[str]:
         """Return in what the job's results of other fingerprints differ, each difference once."""
+        # As JSON has it, where tuples are lists, since the other folders' records are read from
+        # JSON.
         here = json.loads(_json(self._record))
         found: dict[str, None] = {}
         for path in sorted(self.folder.parent.glob(f"*/{_RECORD}")):
+            # Every job begins with a step: without one, nothing is there that a reader could miss.
             if path.parent != self.folder and any(path.parent.glob("step-*.json")):
                 there = _read_record(path)
                 unknown = f"what they were made with is not known, as {_RECORD} is corrupt"
@@ -182,19 +192,24 @@ class Store:
         return self.folder / f"{step}{_DESCRIPTION}.json"
 
     def _write(self, path: Path, content: bytes) -> None:
+        """Write a file of the job's folder, whole or not at all; raises NotWritten."""
         if not self.root.is_dir():
+            # Made anew, a directory that was moved away would hide what it held.
             raise not_written(path, FileNotFoundError(2, os.strerror(2)))
         make_folder(self.folder)
         with replacing(path) as partial:
             partial.write_bytes(content)
 
     def _write_json(self, path: Path, part: str, record: Record) -> None:
+        """Write a result with its hash, its fingerprint, its part and the code that made it."""
         if not (self.folder / _RECORD).exists():
+            # Before the first result: a folder with results always says what they were made with.
             self._write(self.folder / _RECORD, _json(self._record))
         own = {"fingerprint": self._fingerprint, "code": self._code, "part": part}
         self._write(path, hashed(_json({**own, **record})))
 
     def _read_json(self, path: Path, part: str) -> dict[str, Any] | None:
+        """Return a result, None without one; raises Corrupt unless it is whole and this job's."""
         try:
             record = json.loads(unhashed(path.read_bytes()))
         except (FileNotFoundError, NotADirectoryError):
@@ -204,6 +219,7 @@ class Store:
         except (ValueError, RecursionError):
             raise Corrupt("its content does not match its hash") from None
         own = {"fingerprint": self._fingerprint, "part": part}
+        # A whole file can still be in the wrong folder, copied there by hand.
         if not isinstance(record, dict) or {**record, **own} != record:
             raise Corrupt("it is a result of another job, part or setting")
         return record
@@ -217,20 +233,13 @@ def _measurement(part: str, record: Record) -> Measurement:
 
 
 def hashed(content: bytes) -> bytes:
-    """Return a JSON object with the SHA-256 of what it was as its last entry.
-
-    >>> hashed(b'{"a": 1}')[:20]
-    b'{"a": 1, "sha256": "'
-    >>> unhashed(hashed(b'{"a": 1}'))
-    b'{"a": 1}'
-    """
+    """Return a JSON object with the SHA-256 of what it was as its last entry."""
     return content[:-1] + f', "sha256": "{hashlib.sha256(content).hexdigest()}"}}'.encode()
 
 
 def unhashed(content: bytes) -> bytes:
     """Return what `hashed` was given; raises ValueError unless every byte is still the same."""
-    # The bytes themselves are hashed: to read the JSON and write it again would take many times
-    # as long, and a study has ten thousands of such files.
+    # The bytes themselves are hashed: to read and write the JSON again takes many times as long.
     body = content[:-_HASH_LENGTH] + b"}"
     if hashed(body) != content:
         raise ValueError("the content does not match its hash")
@@ -238,11 +247,7 @@ def unhashed(content: bytes) -> bytes:
 
 
 def set_aside(root: Path, path: Path, reason: str) -> None:
-    """Move a corrupt file of a run directory to its `quarantine/`, with a note beside it.
-
-    What is not there any more needs nothing: another process may have set it aside. Raises
-    NotWritten if it cannot be done.
-    """
+    """Move a corrupt file, if it is still there, to the quarantine; raises NotWritten."""
     folder, own = root / QUARANTINE, path.relative_to(root)
     name = ".".join(own.parts).removeprefix("jobs.")[-200:]
     try:
@@ -262,7 +267,7 @@ def set_aside(root: Path, path: Path, reason: str) -> None:
 
 
 def quarantine_notes(root: Path) -> list[str]:
-    """Return what was set aside in a run directory, and why, one sentence each."""
+    """Return what was set aside in a run directory, and why, one sentence each, sorted by file."""
     notes = sorted((root / QUARANTINE).glob(f"*{_NOTE}"))
     return [line for path in notes for line in path.read_text("utf-8", "replace").splitlines()]
 
@@ -287,6 +292,7 @@ def _load_tensors(path: Path, expected: object) -> dict[str, Tensor]:
     """Return the tensors of a file if it is the expected one; executes no code in it."""
     try:
         content = path.read_bytes()
+        # The hash first: torch's reader sees only what this package wrote.
         if hashlib.sha256(content).hexdigest() != expected:
             raise Corrupt(f"{path.name} does not match its hash")
         return dict(torch.load(io.BytesIO(content), map_location="cpu", weights_only=True))

@@ -1,4 +1,10 @@
-"""The tidy tables of a run directory, derived from its finished parts."""
+"""The tidy tables of a run directory, derived from its finished parts.
+
+The columns of each table are in `probe.tables.rows`. All tables are made anew from the stored
+counts each time, never added to: so they hold what is finished now, and nothing of settings that
+the study no longer has. The same results give the same bytes; only `times.csv` differs from run to
+run, as it is measured in seconds. `probe run` writes them; figures are drawn from them alone.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +41,16 @@ from scenarios.study.spec import Study
 
 
 def read_results(setup: Setup, root: Path) -> Iterator[Result]:
-    """Read what is finished, job by job; raises InputError for counts that are of other tasks.
+    """Read what is finished, job by job, in the order of `jobs_of`.
 
-    They have been made so: what is damaged is set aside before.
+    Files that are corrupt are set aside on the way and count as missing. Raises InputError for
+    counts that are of other tasks: they have been made so, as what is damaged is set aside before.
     """
     study = setup.study
     for job in jobs_of(study, len(setup.tasks)):
         store = store_of(setup, root, job)
+        # Only the parts that the study asks for: a feature that it no longer names stays on disk
+        # unread.
         found = {part: store.read(part) for part in parts_of(study, job)}
         parts = {part: measured for part, measured in found.items() if measured is not None}
         tasks = tuple(setup.tasks[task] for task in job.tasks)
@@ -59,10 +68,11 @@ def write_tables(setup: Setup, root: Path) -> None:
     """Write the tables of TABLES, and that of times.
 
     They are made of what is finished so far. The same results give the same bytes, but for the
-    times.
+    times. Raises what `read_results` does, and NotWritten if a table cannot be written.
     """
     study, results = setup.study, list(read_results(setup, root))
     _replace(root / "summary.csv", SummaryRow, summary_rows(results))
+    # Only there do the sessions hold different kinds of data, so that the first one matters.
     by_first = study.scenario.kind == "multimodal"
     _replace(root / "metrics.csv", MetricRow, metric_rows(results, study.report, by_first))
     learners = [_learner(name, settings) for name, settings in study.learners.items()]
@@ -73,7 +83,11 @@ def write_tables(setup: Setup, root: Path) -> None:
 
 
 def summary_rows(results: Sequence[Result]) -> list[SummaryRow]:
-    """Return what `probe.tables.summary.summarize` makes of the rows of finished jobs."""
+    """Return what `probe.tables.summary.summarize` makes of the rows of finished jobs.
+
+    PRA and F1 over seeds, by learner and feature; F1 also by position in the executed order, from
+    1.
+    """
     # In the order in which the rows name them: a learner without any is not among them.
     named = (r.job.learner for r in results if r.pra or any(r.accuracy.values()))
     learners = list(dict.fromkeys(named))
@@ -90,7 +104,11 @@ def summary_rows(results: Sequence[Result]) -> list[SummaryRow]:
 
 
 def measured_rows(study: Study, results: Iterable[Result]) -> Iterator[Row]:
-    """Yield the rows of jobs: R cell by cell, then PRA and F1 feature by feature."""
+    """Yield the rows of jobs: R cell by cell, then PRA and F1 feature by feature.
+
+    Steps count from 0, before any task; depths and positions from 1. R comes once for each head of
+    the report.
+    """
     for result in results:
         row = partial(
             Row,
@@ -112,6 +130,7 @@ def measured_rows(study: Study, results: Iterable[Result]) -> Iterator[Row]:
 
 
 def _learner(name: str, settings: Settings) -> LearnerRow:
+    """Return a learner's row: its kind, and how many samples it stores, chosen how."""
     budget = settings.budget
     return LearnerRow(
         learner=name,
@@ -123,6 +142,7 @@ def _learner(name: str, settings: Settings) -> LearnerRow:
 
 
 def _costs(result: Result) -> Iterator[CostRow]:
+    """Yield a row for what each task of a job cost."""
     job = result.job
     for step, cost in result.costs.items():
         numbers = asdict(cost)
@@ -130,6 +150,7 @@ def _costs(result: Result) -> Iterator[CostRow]:
 
 
 def _times(result: Result) -> Iterator[TimeRow]:
+    """Yield a row for the seconds that each task of a job took to learn."""
     job = result.job
     for step, seconds in result.seconds.items():
         yield TimeRow(
@@ -146,5 +167,6 @@ def _replace(path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> None:
 def _per_task(
     cell: Callable[..., Row], result: Result, values: NDArray[np.float64]
 ) -> Iterator[Row]:
+    """Yield a row for each task's value, (T,), with its name and position in the order."""
     for place, (task, value) in enumerate(zip(result.names, values.tolist(), strict=True), 1):
         yield cell(place=place, task=task, value=value)

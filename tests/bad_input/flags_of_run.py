@@ -92,9 +92,7 @@ MISTAKES = {
     "run digits --device cuda:99": "no device 'cuda:99': torch sees 0 CUDA devices here",
     "run digits --download yes": "got unexpected extra argument (yes): see `probe run --help`",
     "run digits --download=yes": "option '--download' does not take a value: see `probe --help`",
-    **each(
-        "run digits --out {}", "cannot write to {} (...choose another --out", "file", "file/run"
-    ),
+    **each("run digits --out {}", "cannot use {} (...choose another --out", "file", "file/run"),
     "run digits --out full": "full is not empty and holds no study: choose another --out",
     "run digits --out ''": ". is not empty and holds no study: choose another --out",
     "run murata-mnist": "mnist needs a data folder: pass --data DIR (or set...--download fetches",

@@ -99,9 +99,10 @@ MISTAKES = {
         "the metric average_accuracy[{}] needs a whole number from 1 to 100000 in brackets",
         *("x", "0", "99999999"),
     ),
+    "status folder-study": "folder-study holds no study (no study.json): name the directory",
     **each(
         "status {}",
         "{}/study.json",
-        *("other", "text", "empty", "deep", "pickle", "folder-study"),
+        *("other", "text", "empty", "deep", "pickle"),
     ),
 }

@@ -30,7 +30,6 @@ CASES = {
         "deep-key.toml": f"{'.'.join('a' * 1000)} = 1\n{TINY}"
     },
     "scenario: this key is needed; network: this key is needed;": {"empty.toml": ""},
-    "is larger than 10 MB, which no study is": {"large.toml": TINY + "#" * 10_000_000},
     "(Is a directory)...give the path of a TOML file, or a preset of `probe list`": {
         "folder.toml/x": ""
     },

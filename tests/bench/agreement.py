@@ -13,7 +13,7 @@ from probe.examples import Examples
 from probe.seeding import stream
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe, fit
-from scenarios.data.datasets import Location, load
+from scenarios.data.datasets import Location, limited, load
 from scenarios.networks import build_network
 from scenarios.streams.split import split_by_class
 from scenarios.streams.task import Scenario
@@ -38,7 +38,9 @@ def scores(data: Path, seeds: int, per_class: int, epochs: int) -> Section:
     return Section(
         title=f"PRA on MNIST in points, {per_class} examples per class, {epochs} epochs",
         columns=("", "obvious", "fp32 - obvious", "bf16 - obvious"),
-        rows=_scores(split_by_class(load("mnist", Location(data)), 2, per_class), seeds, epochs),
+        rows=_scores(
+            split_by_class(limited(load("mnist", Location(data)), per_class)), seeds, epochs
+        ),
     )
 
 

@@ -115,7 +115,5 @@ def test_other_learners_get_distinct_appearances_that_do_not_depend_on_their_ord
     drawn = learner_appearances(OTHERS)
     assert len({(each.color, each.marker, each.line) for each in drawn.values()}) == len(OTHERS)
     assert learner_appearances(OTHERS[::-1]) == drawn
-
-
-def test_more_learners_than_appearances_are_still_drawn():
+    # More than there are spare ones are still drawn.
     assert len(learner_appearances([f"own{k}" for k in range(40)])) == 40

@@ -12,10 +12,8 @@ OWN = {
 }
 
 
-@pytest.fixture(scope="module")
-def summary():
-    learners = ["pathnet", "ewc", "geppnet", "er", "geppnet_stm", "offline"]
-    return summarize(invented.rows(learners, FEATURES, own=OWN))
+LEARNERS = ["pathnet", "ewc", "geppnet", "er", "geppnet_stm", "offline"]
+SUMMARY = summarize(invented.rows(LEARNERS, FEATURES, own=OWN))
 
 
 def found(summary):
@@ -33,9 +31,9 @@ WHOLE = [
 ]
 
 
-def test_learners_share_a_network_where_names_and_depths_agree(summary):
-    assert found(summary) == WHOLE
-    assert [sorted(each.learners) for each in networks(summary[::-1])] == [
+def test_learners_share_a_network_where_names_and_depths_agree():
+    assert found(SUMMARY) == WHOLE
+    assert [sorted(each.learners) for each in networks(SUMMARY[::-1])] == [
         ["geppnet", "geppnet_stm"],
         ["er", "ewc"],
         ["pathnet"],
@@ -51,9 +49,9 @@ def test_learners_share_a_network_where_names_and_depths_agree(summary):
         {("er", "hidden1"), ("ewc", "hidden2")},
     ],
 )
-def test_a_learner_of_which_features_are_missing_stays_with_its_network(summary, missing):
+def test_a_learner_of_which_features_are_missing_stays_with_its_network(missing):
     """What two learners lack of one network the other may have."""
-    assert found([row for row in summary if (row.learner, row.feature) not in missing]) == WHOLE
+    assert found([row for row in SUMMARY if (row.learner, row.feature) not in missing]) == WHOLE
 
 
 def test_offline_tells_no_network_by_its_output():

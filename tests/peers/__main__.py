@@ -10,7 +10,7 @@ import torch
 from rich.console import Console
 
 from probe.training.loop import Recipe
-from scenarios.data.datasets import Location, load
+from scenarios.data.datasets import Location, limited, load
 from scenarios.streams.split import split_by_class
 from tests.bench.timing import machine
 from tests.peers.avalanche_side import usages
@@ -28,10 +28,10 @@ def main() -> None:
     console = Console(width=140)
     console.print(machine())
     data = load("mnist", Location(asked.data))
-    scenario = split_by_class(data, 2, asked.limit)
+    scenario = split_by_class(limited(data, asked.limit))
     recipe = Recipe(epochs=asked.epochs, batch_size=64, learning_rate=1e-3, init="torch")
     streams = scenario, usages(asked.data, scenario, asked.limit)
-    few = split_by_class(data, 2, WARM_UP)
+    few = split_by_class(limited(data, WARM_UP))
     warm_up = few, usages(asked.data, few, WARM_UP)
     runs: list[Run] = []
     for kind in asked.learners:

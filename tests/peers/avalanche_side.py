@@ -91,11 +91,11 @@ class Avalanche:
         """The number of steps taken so far."""
         return int(self._strategy.clock.train_iterations)
 
-    def learn(self, place: int) -> None:
+    def learn(self, position: int) -> None:
         # It draws from torch's global generator.
-        with global_stream(stream(self._seed, "avalanche", place)):
+        with global_stream(stream(self._seed, "avalanche", position)):
             self._strategy.train(
-                self._usage.experiences[place],
+                self._usage.experiences[position],
                 shuffle=self._usage.shuffle,
                 reset_optimizer_state=True,
             )

@@ -36,7 +36,7 @@ class Side(Protocol):
     @property
     def model(self) -> nn.Module: ...
 
-    def learn(self, place: int) -> None: ...
+    def learn(self, position: int) -> None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,9 +80,9 @@ def run_all(
     sides = _sides(start, settings, scenario, usages, recipe, seed)
     seconds: dict[str, list[float]] = {name: [] for name in sides}
     rows = {name: [_row(side.model, scenario)] for name, side in sides.items()}
-    for place in range(len(scenario.tasks)):
-        for name in _turns(list(sides), seed + place):
-            seconds[name].append(_timed(partial(sides[name].learn, place)))
+    for position in range(len(scenario.tasks)):
+        for name in _turns(list(sides), seed + position):
+            seconds[name].append(_timed(partial(sides[name].learn, position)))
             rows[name].append(_row(sides[name].model, scenario))
     _check_steps(sides, scenario, recipe)
     return [

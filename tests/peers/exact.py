@@ -20,7 +20,7 @@ from torch import nn
 
 from probe.examples import Examples
 from probe.training.loop import Recipe
-from scenarios.data.datasets import Location, load
+from scenarios.data.datasets import Location, limited, load
 from scenarios.learners.base import Settings
 from scenarios.streams.split import split_by_class
 from scenarios.streams.task import Scenario
@@ -36,7 +36,7 @@ def main() -> None:
     asked = _arguments()
     torch.set_num_threads(1)
     torch.set_default_dtype(torch.float64)
-    scenario = _double(split_by_class(load("mnist", Location(asked.data)), 2, asked.limit))
+    scenario = _double(split_by_class(limited(load("mnist", Location(asked.data)), asked.limit)))
     recipe = Recipe(epochs=1, batch_size=64, learning_rate=1e-3, init="torch")
     table = Table(
         "learner", "avalanche", *(f"task {task.name}" for task in scenario.tasks), "largest move"
@@ -57,9 +57,9 @@ def compare(
     ours = Ours(copy.deepcopy(start), recipe, settings, scenario, seed)
     theirs = Avalanche(copy.deepcopy(start), recipe, added, same_batches(scenario, seed), seed)
     differences = []
-    for place in range(len(scenario.tasks)):
-        ours.learn(place)
-        theirs.learn(place)
+    for position in range(len(scenario.tasks)):
+        ours.learn(position)
+        theirs.learn(position)
         differences.append(_largest(ours.model, theirs.model))
     return differences, _largest(ours.model, start)
 

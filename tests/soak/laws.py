@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from scenarios.study.identity import Identity
 
-from probe.tables.run_directory import TABLES
-from scenarios.study.job import Job, jobs_of, parts_of
+from scenarios.study.jobs import jobs_of, parts_of
+from scenarios.study.run_directory import read_setup, store_of
 from scenarios.study.store import Store
+from tests.scenarios.execution.helpers import results
 
 
 class Broken(Exception):
@@ -20,68 +20,57 @@ class Broken(Exception):
 class Witness:
     """Looks at a run directory again and again; files: how many it has read.
 
-    tables: those of a run that nobody has disturbed.
+    expected: the tables of a run that nobody has disturbed.
     """
 
-    def __init__(self, root: Path, identity: Identity, tables: Mapping[str, bytes]) -> None:
+    def __init__(self, root: Path, expected: Mapping[str, bytes]) -> None:
         self._root = root
-        self._identity = identity
-        self._tables = tables
-        self._finished: dict[Path, tuple[int, int]] = {}
+        self._expected = expected
+        self._finished: dict[str, tuple[int, int]] = {}
         self.files = 0
 
     def look(self) -> None:
         """Every file is whole, nothing is set aside, what was finished is the same file still."""
-        found: dict[Path, tuple[int, int]] = {}
-        for job in self._jobs():
-            for path in (self._root / "jobs" / job.name).glob("*"):
-                if path.suffix != ".tmp":
-                    self._read(job, path)
-                if path.suffix == ".json":
-                    stat = path.stat()
-                    found[path] = (stat.st_ino, stat.st_mtime_ns)
+        for store, _ in self._jobs():
+            contents, files = store.contents(), list(store.folder.glob("*.pt"))
+            _require(not contents.corrupt, f"{store.folder} is not whole: {contents.corrupt}")
+            for path in files:
+                _require(_is_whole(store, path), f"{path} is not whole")
+            self.files += len(contents.finished) + len(files)
         _require(not (self._root / "quarantine").exists(), "something was set aside")
-        for path, file in self._finished.items():
-            _require(found.get(path) == file, f"{path} was finished and has been written again")
+        found = results(self._root)
+        for name, file in self._finished.items():
+            _require(found.get(name) == file, f"{name} was finished and has been written again")
         self._finished = found
 
     def end(self) -> None:
         """Everything is finished, the tables are those expected, and nothing else is left."""
         self.look()
-        expected = {
-            self._root / "jobs" / job.name / f"{part}.json"
-            for job in self._jobs()
-            for part in parts_of(self._identity.study, job)
-        }
-        _require(expected <= self._finished.keys(), "a part is missing")
-        for name in TABLES:
-            whole = self._root / name
-            _require(whole.exists(), f"there is no {name}")
-            _require(whole.read_bytes() == self._tables[name], f"{name} is not the expected one")
+        finished = all(store.finished() >= set(parts) for store, parts in self._jobs())
+        _require(finished, "a part is missing")
+        for name, expected in self._expected.items():
+            path = self._root / name
+            there = path.read_bytes() if path.exists() else b""
+            _require(there == expected, f"{name} is not the expected one")
         left = [str(path) for path in self._root.rglob("*.tmp")]
-        left += [name for name in ("locks", "scratch", "failures") if (self._root / name).exists()]
+        left += [name for name in ("scratch", "failures") if (self._root / name).exists()]
         _require(not left, f"there are left: {', '.join(left)}")
 
-    def _jobs(self) -> list[Job]:
-        return jobs_of(self._identity.study, len(self._identity.tasks))
-
-    def _read(self, job: Job, path: Path) -> None:
-        store = Store(self._root, self._identity.of(job))
-        name = path.name
-        if name.endswith(".checkpoint.json"):
-            part = name.removesuffix(".checkpoint.json")
-            whole = store.load_checkpoint(job.name, part) is not None
-        elif name.endswith(".json"):
-            whole = store.read(job.name, path.stem) is not None
-        else:
-            # Without its description yet, so that there is no hash to compare with.
-            whole = name.endswith(".pt") and _loads(path)
-        _require(whole, f"{path} is not whole")
-        self.files += 1
+    def _jobs(self) -> list[tuple[Store, list[str]]]:
+        """Return where each job is, and its parts."""
+        if not (self._root / "study.json").exists():
+            return []
+        setup = read_setup(self._root)
+        jobs = jobs_of(setup.study, len(setup.tasks))
+        return [(store_of(setup, self._root, job), parts_of(setup.study, job)) for job in jobs]
 
 
-def _loads(path: Path) -> bool:
+def _is_whole(store: Store, path: Path) -> bool:
+    step = path.name.partition(".")[0]
+    if (path.parent / f"{step}.checkpoint.json").exists():
+        return store.load_checkpoint(step) is not None
     try:
+        # Without its description yet, so that there is no hash to compare with.
         return bool(torch.load(path, weights_only=True))
     except (RuntimeError, OSError, EOFError):
         return False

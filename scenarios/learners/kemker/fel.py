@@ -85,13 +85,11 @@ class FixedExpansion(ContinualLearner):
         cls, settings: base.Settings, shape: Sequence[int], classes: int, tasks: int
     ) -> nn.Module:
         own = cast(FelSettings, settings)
-        inputs = int(torch.Size(shape).numel())
-        stages: dict[str, nn.Module] = {
-            "hidden": nn.Sequential(nn.Flatten(), nn.Linear(inputs, own.hidden), nn.ReLU()),
-            "fel": Expansion(own.hidden, own.units, connected=own.joined, firing=own.fired),
-            "output": nn.Linear(own.units, classes),
-        }
-        return nn.Sequential(OrderedDict(stages))
+        dense = nn.Linear(int(torch.Size(shape).numel()), own.hidden)
+        hidden = nn.Sequential(nn.Flatten(), dense, nn.ReLU())
+        fel = Expansion(own.hidden, own.units, connected=own.joined, firing=own.fired)
+        output = nn.Linear(own.units, classes)
+        return nn.Sequential(OrderedDict(hidden=hidden, fel=fel, output=output))
 
 
 class Expansion(nn.Module):

@@ -14,7 +14,7 @@ from probe.errors import InputError
 from probe.examples import Examples
 from probe.training.costs import OpsMeter
 from scenarios.learners import base
-from scenarios.learners.full_rehearsal import FullRehearsalLearner
+from scenarios.learners.joint import FullRehearsalLearner
 from scenarios.learners.kemker.online_map import OnlineMap, decayed
 from scenarios.learners.kemker.som import SelfOrganizingMap, longest_block
 from scenarios.streams.task import Task

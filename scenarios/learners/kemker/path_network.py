@@ -165,11 +165,10 @@ class _LiftedLayer(nn.Module):
         self.frozen = _modules(layer, [m for m in modules if frozen[m]], learns=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        parts = (part for part in (self.learning, self.frozen) if part is not None)
-        return reduce(torch.add, (self._sum(part(x)) for part in parts))
-
-    def _sum(self, each: Tensor) -> Tensor:
-        summed: Tensor = functional.relu(each).unflatten(1, (-1, self.width)).sum(1)
+        """Map inputs (B, D) to the sum of the modules' outputs (B, W)."""
+        parts = (part(x) for part in (self.learning, self.frozen) if part is not None)
+        each = (functional.relu(part).unflatten(1, (-1, self.width)) for part in parts)
+        summed: Tensor = reduce(torch.add, (units.sum(1) for units in each))
         return summed
 
 

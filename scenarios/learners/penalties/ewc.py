@@ -1,16 +1,32 @@
-"""Elastic weight consolidation: parameters stay near what earlier tasks left, by their Fisher."""
+"""Elastic weight consolidation: parameters stay near what earlier tasks left, by their Fisher.
+
+`diagonal_fisher` is the empirical Fisher information of a model on given examples.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
+from torch import Tensor, nn
+from torch.func import functional_call, grad, vmap
+from torch.utils.hooks import RemovableHandle
 
 from probe.examples import Examples
-from scenarios.learners.penalties.fisher import diagonal_fisher
+from probe.modules import kept_buffers, mode
+from probe.seeding import global_stream
 from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSettings, Quadratic
 from scenarios.streams.task import Task
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+"""From scores (B, K) and labels (B,) to the mean of -log p(y|x)."""
+
+_LARGEST_CHUNK = 512  # examples
+# Gradients in memory at once: on a CPU as many as stay near its caches.
+_NUMBERS_ON_CPU, _NUMBERS = 2**24, 2**27
 
 
 class EwcSettings(PenalizedSettings):
@@ -57,3 +73,160 @@ class Ewc(PenalizedLearner):
             return examples
         chosen = torch.randperm(len(examples), generator=generator)[: self.settings.fisher_examples]
         return examples.take(chosen.to(examples.y.device))
+
+
+def diagonal_fisher(
+    model: nn.Module, loss: Loss, examples: Examples, generator: torch.Generator
+) -> dict[str, Tensor]:
+    """Return F_i = mean over N examples of (d log p(y|x) / d theta_i)^2, by parameter name.
+
+    examples: x (N, ...), y (N,) labels. Each F has its parameter's shape and is 0 or more.
+    Empirical: y is the true label (Chaudhry 2018, section 2.3 and footnote 4). Every example is
+    alone with the model in eval mode: batch norm neither moves nor couples examples, dropout is
+    off, buffers keep their values. Only parameters that require gradients have an F. What a model
+    draws at random all the same follows from the generator.
+
+    The squares of all examples are never in memory at once, and those of a dense layer not at all:
+    where it sees one vector a (D,) and the gradient of its output is g (H,), that of its weights is
+    g a^T, and the sum of its squares over examples the product of two matrices of squares. A model
+    that cannot run under `torch.func.vmap` is run example by example.
+
+    >>> model = nn.Linear(1, 2, bias=False)
+    >>> _ = nn.init.zeros_(model.weight)
+    >>> data = Examples(torch.tensor([[1.0], [3.0]]), torch.tensor([0, 1]))
+    >>> diagonal_fisher(model, nn.CrossEntropyLoss(), data, torch.Generator())["weight"].tolist()
+    [[1.25], [1.25]]
+    """
+    with mode(model, training=False), kept_buffers(model), global_stream(generator):
+        try:
+            sums = _by_chunks(model, loss, examples)
+        except Exception:
+            # What is wrong with the model itself goes wrong here again, and is reported.
+            sums = _one_by_one(model, loss, examples)
+    return {name: total / len(examples) for name, total in sums.items()}
+
+
+@torch.no_grad()
+def _by_chunks(model: nn.Module, loss: Loss, examples: Examples) -> dict[str, Tensor]:
+    """Return the sum over examples of the squared gradients, many examples at a time."""
+    dense = _trusted_layers(model, loss, examples)
+    per_example = sum(p.numel() for p in _outside(model, dense).values())
+    numbers = _NUMBERS_ON_CPU if examples.y.device.type == "cpu" else _NUMBERS
+    chunk = max(1, min(_LARGEST_CHUNK, numbers // max(per_example, 1)))
+    sums = {name: torch.zeros_like(p) for name, p in _trained(model).items()}
+    for x, y in zip(examples.x.split(chunk), examples.y.split(chunk), strict=True):
+        # A copy: a model may write into its input.
+        for name, squares in _squares(model, loss, x.clone(), y, dense).items():
+            sums[name] += squares
+    return sums
+
+
+@torch.enable_grad()
+def _one_by_one(model: nn.Module, loss: Loss, examples: Examples) -> dict[str, Tensor]:
+    """Return the sum over examples of the squared gradients, the plain way."""
+    trained = _trained(model)
+    sums = {name: torch.zeros_like(p) for name, p in trained.items()}
+    for x, y in zip(examples.x.split(1), examples.y.split(1), strict=True):
+        value = loss(model(x.clone()), y)
+        gradients = torch.autograd.grad(value, list(trained.values()), allow_unused=True)
+        for name, gradient in zip(trained, gradients, strict=True):
+            if gradient is not None:
+                sums[name] += gradient.square()
+    return sums
+
+
+def _squares(
+    model: nn.Module, loss: Loss, x: Tensor, y: Tensor, dense: dict[str, nn.Linear]
+) -> dict[str, Tensor]:
+    """Return the same sum for B examples at once, that of the dense layers named in closed form.
+
+    Their output is shifted by zeros: the gradient by the shift is that by the output.
+    """
+    shifts = {name: layer.weight.new_zeros(layer.out_features) for name, layer in dense.items()}
+
+    def one(
+        parameters: dict[str, Tensor], shifts: dict[str, Tensor], x: Tensor, y: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        with _watched(dense, shifts) as inputs:
+            scores = functional_call(model, parameters, (x[None],))
+        return loss(scores, y[None]), {name: seen[0][0] for name, seen in inputs.items()}
+
+    gradients = vmap(grad(one, argnums=(0, 1), has_aux=True), in_dims=(None, None, 0, 0))
+    (by_parameter, by_output), inputs = gradients(_outside(model, dense), shifts, x, y)
+    sums = {name: each.square_().sum(0) for name, each in by_parameter.items()}
+    for name, layer in dense.items():
+        squares = by_output[name].square()
+        if layer.weight.requires_grad:
+            sums[f"{name}.weight"] = squares.T @ inputs[name].square()
+        if layer.bias is not None and layer.bias.requires_grad:
+            sums[f"{name}.bias"] = squares.sum(0)
+    return sums
+
+
+@contextmanager
+def _watched(
+    dense: dict[str, nn.Linear], shifts: dict[str, Tensor]
+) -> Iterator[dict[str, list[Tensor]]]:
+    """Note every input of some dense layers within the block, and shift their outputs.
+
+    shifts: (H,) by the layer's name, none for a layer that is only looked at. Gives the list of
+    inputs by name, which fills as the model runs.
+    """
+    inputs: dict[str, list[Tensor]] = {name: [] for name in dense}
+
+    def watch(name: str, layer: nn.Linear) -> RemovableHandle:
+        def hook(module: nn.Module, arguments: tuple[Tensor, ...], output: Tensor) -> Tensor:
+            inputs[name].append(arguments[0])
+            return output + shifts[name] if name in shifts else output
+
+        return layer.register_forward_hook(hook)
+
+    handles = [watch(name, layer) for name, layer in dense.items()]
+    try:
+        yield inputs
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _trusted_layers(model: nn.Module, loss: Loss, examples: Examples) -> dict[str, nn.Linear]:
+    """Return the dense layers that see one vector of an example, and only one, by name.
+
+    None if the closed form is not right on the first example: a layer's weights may be used
+    elsewhere too. Raises RuntimeError if `vmap` alone is not right either, as for an LSTM.
+    """
+    first = Examples(examples.x[:1].clone(), examples.y[:1])
+    layers = {name: m for name, m in model.named_modules() if type(m) is nn.Linear}
+    with _watched(layers, {}) as inputs:
+        model(first.x.clone())
+    dense = {
+        name: layer
+        for name, layer in layers.items()
+        if [tuple(seen.shape) for seen in inputs[name]] == [(1, layer.in_features)]
+    }
+    plain = _one_by_one(model, _unlike, first)
+    for tried in (dense, {}):
+        squares = _squares(model, _unlike, first.x.clone(), first.y, tried)
+        if squares.keys() == plain.keys() and all(_near(squares[n], plain[n]) for n in plain):
+            return tried
+    raise RuntimeError("gradients under vmap differ from those without")
+
+
+def _unlike(scores: Tensor, y: Tensor) -> Tensor:
+    """Return a sum of scores (B, K) in which each class counts differently, a scalar."""
+    # Where a model is sure of an example the loss has no gradient, and nothing could be compared.
+    return (scores * torch.arange(1, scores.shape[1] + 1, device=scores.device).sqrt()).sum()
+
+
+def _near(one: Tensor, other: Tensor) -> bool:
+    return torch.allclose(one, other, rtol=1e-3, atol=1e-3 * float(other.abs().max()))
+
+
+def _trained(model: nn.Module) -> dict[str, Tensor]:
+    return {name: p for name, p in model.named_parameters() if p.requires_grad}
+
+
+def _outside(model: nn.Module, dense: dict[str, nn.Linear]) -> dict[str, Tensor]:
+    """Return the parameters that are trained and not in one of the dense layers, detached."""
+    closed = {id(p) for layer in dense.values() for p in layer.parameters()}
+    return {name: p.detach() for name, p in _trained(model).items() if id(p) not in closed}

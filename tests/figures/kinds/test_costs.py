@@ -21,20 +21,14 @@ def run(learner, seconds):
     ]
 
 
-@pytest.fixture(scope="module")
-def table():
-    return invented.metrics(OMEGA_ALL, omega_all=OMEGA_ALL, model_size_mb=SIZE)
+TABLE = invented.metrics(OMEGA_ALL, omega_all=OMEGA_ALL, model_size_mb=SIZE)
+TIMES = [row for name, total in SECONDS.items() for row in run(name, [total / 3] * 3)]
 
 
-@pytest.fixture(scope="module")
-def times():
-    return [row for name, total in SECONDS.items() for row in run(name, [total / 3] * 3)]
-
-
-def test_markers_are_the_tables_omega_all_against_megabytes_and_seconds(table, times):
-    figure = costs.draw(Tables(metrics=table, times=times))
+def test_markers_are_the_tables_omega_all_against_megabytes_and_seconds():
+    figure = costs.draw(Tables(metrics=TABLE, times=TIMES))
     assert [axes.get_xlabel() for axes in figure.axes] == ["Model size (MB)", "Training time (s)"]
-    rows = {row.learner: row for row in table if row.metric == "omega_all"}
+    rows = {row.learner: row for row in TABLE if row.metric == "omega_all"}
     for axes, spent in zip(figure.axes, (SIZE, SECONDS), strict=True):
         assert axes.get_xscale() == "log"
         assert len(axes.containers) == 3
@@ -44,24 +38,24 @@ def test_markers_are_the_tables_omega_all_against_megabytes_and_seconds(table, t
             assert seen.bars(drawn) == pytest.approx(seen.spread([rows[name]], scale=1))
 
 
-def test_without_omega_it_is_the_average_accuracy_in_percent(table, times):
-    rows = [row for row in table if row.metric != "omega_all"]
-    figure = costs.draw(Tables(metrics=rows, times=times))
+def test_without_omega_it_is_the_average_accuracy_in_percent():
+    rows = [row for row in TABLE if row.metric != "omega_all"]
+    figure = costs.draw(Tables(metrics=rows, times=TIMES))
     assert figure.get_supylabel() == "Average accuracy $A_{5}$ (%)"
     final = [100 * row.mean for row in rows if row.metric == "average_accuracy[5]"]
     assert [seen.heights(c)[0] for c in figure.axes[0].containers] == pytest.approx(final)
 
 
-def test_without_times_sizes_or_another_learner_nothing_is_drawn(table, times):
-    no_size = [row for row in table if row.metric != "model_size_mb"]
-    alone = [row for row in table if row.learner == "ewc"]
-    assert costs.draw(Tables(metrics=table)) is None
-    assert costs.draw(Tables(metrics=no_size, times=times)) is None
-    assert costs.draw(Tables(metrics=alone, times=times)) is None
+def test_without_times_sizes_or_another_learner_nothing_is_drawn():
+    no_size = [row for row in TABLE if row.metric != "model_size_mb"]
+    alone = [row for row in TABLE if row.learner == "ewc"]
+    assert costs.draw(Tables(metrics=TABLE)) is None
+    assert costs.draw(Tables(metrics=no_size, times=TIMES)) is None
+    assert costs.draw(Tables(metrics=alone, times=TIMES)) is None
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.05, 2.0, 5.0, 20.0, 500.0, 1e6])
-@pytest.mark.parametrize("least", [0.013, 1.0, 77.0])
+@pytest.mark.parametrize("least", [0.013, 77.0])
 def test_an_axis_has_a_few_plain_numbers_and_room_beside_the_markers(least, factor):
     with style.house_style():
         figure, (axes,) = layout.panels(1)

@@ -9,21 +9,18 @@ from figures.tables import Tables
 from probe.tables.summary import mean_accuracies
 from tests.figures import invented, seen
 
-
-@pytest.fixture(scope="module")
-def rows():
-    return invented.rows(["finetune", "er", "offline"], tasks=4)
+ROWS = invented.rows(["finetune", "er", "offline"], tasks=4)
 
 
 @pytest.fixture(scope="module")
-def figure(rows):
-    return curves.draw(Tables(rows=rows))
+def figure():
+    return curves.draw(Tables(rows=ROWS))
 
 
-def test_each_tasks_curve_is_its_column_of_r_split_where_it_is_learned(figure, rows):
+def test_each_tasks_curve_is_its_column_of_r_split_where_it_is_learned(figure):
     assert [axes.get_title() for axes in seen.titled(figure)] == ["Finetune", "ER"]
     for learner, axes in zip(["finetune", "er"], seen.titled(figure), strict=True):
-        percent = 100 * mean_accuracies(rows)[learner].values
+        percent = 100 * mean_accuracies(ROWS)[learner].values
         for place in range(1, 5):
             before, after = (seen.points(line).T for line in axes.lines[2 * place - 2 : 2 * place])
             assert before[0].tolist() == list(range(place + 1))
@@ -32,8 +29,8 @@ def test_each_tasks_curve_is_its_column_of_r_split_where_it_is_learned(figure, r
             assert after[1] == pytest.approx(percent[place:, place - 1])
 
 
-def test_the_thick_black_line_averages_the_tasks_learned_so_far(figure, rows):
-    R = 100 * mean_accuracies(rows)["er"].values
+def test_the_thick_black_line_averages_the_tasks_learned_so_far(figure):
+    R = 100 * mean_accuracies(ROWS)["er"].values
     *others, average = seen.titled(figure)[1].lines
     assert average.get_color() == "black"
     steps, values = seen.points(average).T
@@ -43,8 +40,8 @@ def test_the_thick_black_line_averages_the_tasks_learned_so_far(figure, rows):
     assert average.get_linewidth() > max(line.get_linewidth() for line in others)
 
 
-def test_an_unmeasured_cell_leaves_a_gap_in_the_average(rows):
-    gap = [replace(r, value=math.nan) if (r.step, r.place) == (2, 1) else r for r in rows]
+def test_an_unmeasured_cell_leaves_a_gap_in_the_average():
+    gap = [replace(r, value=math.nan) if (r.step, r.place) == (2, 1) else r for r in ROWS]
     average = curves.seen_average(Tables(rows=gap).matrices["er"])
     assert np.isnan(average).tolist() == [False, True, False, False]
 

@@ -17,25 +17,23 @@ def luminance(color) -> float:
     return float(np.dot([0.2126, 0.7152, 0.0722], linear))
 
 
-@pytest.fixture(scope="module")
-def rows():
-    """One cell of R is not measured."""
-    return [
-        replace(row, value=math.nan) if (row.step, row.place) == (2, 1) else row
-        for row in invented.rows(["finetune", "er", "gem", "offline"], tasks=4)
-    ]
+# One cell of R is not measured.
+ROWS = [
+    replace(row, value=math.nan) if (row.step, row.place) == (2, 1) else row
+    for row in invented.rows(["finetune", "er", "gem", "offline"], tasks=4)
+]
 
 
 @pytest.fixture(scope="module")
-def figure(rows):
-    return matrix.draw(Tables(rows=rows))
+def figure():
+    return matrix.draw(Tables(rows=ROWS))
 
 
-def test_cells_and_their_texts_are_r_in_percent_and_what_was_not_measured_is_hatched(figure, rows):
+def test_cells_and_their_texts_are_r_in_percent_and_what_was_not_measured_is_hatched(figure):
     panels = seen.titled(figure)
     assert [axes.get_title() for axes in panels] == ["Finetune", "ER", "GEM"]
     for learner, axes in zip(["finetune", "er", "gem"], panels, strict=True):
-        percent = 100 * mean_accuracies(rows)[learner].values
+        percent = 100 * mean_accuracies(ROWS)[learner].values
         cells = axes.collections[0].get_array().reshape(5, 4)
         assert np.argwhere(np.ma.getmaskarray(cells)).tolist() == [[2, 0]]
         assert cells.filled(math.nan) == pytest.approx(percent, nan_ok=True)

@@ -13,16 +13,12 @@ OMEGAS = {
     "omega_all": {"finetune": 0.702, "ewc": 0.746, "fel": 0.279},
 }
 LEARNERS = ["finetune", "ewc", "fel"]
+TABLE = invented.metrics(["fel", "finetune", "ewc"], **OMEGAS)
 
 
 @pytest.fixture(scope="module")
-def table():
-    return invented.metrics(["fel", "finetune", "ewc"], **OMEGAS)
-
-
-@pytest.fixture(scope="module")
-def figure(table):
-    return omegas.draw(Tables(metrics=table))
+def figure():
+    return omegas.draw(Tables(metrics=TABLE))
 
 
 def groups(figure):
@@ -47,26 +43,23 @@ def test_the_legend_tells_the_omegas_by_their_shade(figure):
     assert len(set(shades)) == 3
 
 
-def test_error_bars_are_one_deviation_either_way_and_there_is_a_line_at_1(figure, table):
+def test_error_bars_are_one_deviation_either_way_and_there_is_a_line_at_1(figure):
     (axes,) = figure.axes
-    rows = {row.learner: row for row in table if row.metric == "omega_all"}
+    rows = {row.learner: row for row in TABLE if row.metric == "omega_all"}
     expected = seen.spread([rows[name] for name in LEARNERS], scale=1)
     assert seen.bars(axes.containers[-1]) == pytest.approx(expected)
     assert [1, 1] in [list(line.get_ydata()) for line in axes.lines]
 
 
-def test_one_seed_has_no_error_bars():
-    figure = omegas.draw(Tables(metrics=invented.metrics(OMEGAS["omega_all"], seeds=1)))
+def test_without_deviations_offline_or_another_learner_there_is_less_to_draw():
+    """One seed has no error bars; without Offline there is Omega_new alone."""
+    figure = omegas.draw(Tables(metrics=invented.metrics(LEARNERS, seeds=1)))
     assert len(groups(figure)) == len(figure.axes[0].containers)
-
-
-def test_without_offline_or_another_learner_nothing_is_drawn(table):
-    """Without Offline there is Omega_new alone."""
-    alone = [row for row in table if row.metric not in ("omega_base", "omega_all")]
+    alone = [row for row in TABLE if row.metric not in ("omega_base", "omega_all")]
     assert omegas.draw(Tables(metrics=alone)) is None
     assert omegas.draw(Tables(metrics=invented.metrics(["ewc"]))) is None
 
 
-def test_a_learner_that_lacks_an_omega_is_left_out(table):
-    rest = [row for row in table if (row.learner, row.metric) != ("ewc", "omega_base")]
+def test_a_learner_that_lacks_an_omega_is_left_out():
+    rest = [row for row in TABLE if (row.learner, row.metric) != ("ewc", "omega_base")]
     assert seen.tick_names(omegas.draw(Tables(metrics=rest)).axes[0]) == ["Finetune", "FEL"]

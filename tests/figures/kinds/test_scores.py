@@ -69,6 +69,8 @@ def test_one_seed_has_no_stability_and_a_users_own_weights_are_a_group_too():
     assert seen.titles(figure) == ["CLscore"]
     assert seen.tick_names(figure.axes[0]) == ["W1", "mine[1]"]
     assert [len(found) for found in marks(figure.axes[0]).values()] == [2, 2]
+    others = [row for row in table if not row.metric.startswith("cl_score")]
+    assert scores.draw(Tables(metrics=others)) is None
 
 
 def test_scores_that_hardly_differ_have_plain_numbers_at_the_axis(table):
@@ -80,11 +82,6 @@ def test_scores_that_hardly_differ_have_plain_numbers_at_the_axis(table):
         assert axes.yaxis.get_offset_text().get_text() == ""
         labels = [float(label.get_text()) for label in axes.get_yticklabels()]
         assert labels == pytest.approx(axes.get_yticks(), abs=1e-9)
-
-
-def test_without_scores_there_is_nothing_to_draw(table):
-    others = [row for row in table if not row.metric.startswith("cl_score")]
-    assert scores.draw(Tables(metrics=others)) is None
 
 
 def test_fourteen_learners_stay_within_their_group_and_apart():

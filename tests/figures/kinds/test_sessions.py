@@ -7,16 +7,12 @@ from tests.figures import invented, seen
 
 LEARNERS = ["fel", "finetune", "ewc"]
 METRICS = ["alpha_all", "alpha_base", "alpha_new"]
+# In an order in which alpha_all[10] comes before alpha_all[9].
+TABLE = invented.metrics(LEARNERS, tasks=12)[::-1]
 
 
-@pytest.fixture(scope="module")
-def table():
-    """In an order in which alpha_all[10] comes before alpha_all[9]."""
-    return invented.metrics(LEARNERS, tasks=12)[::-1]
-
-
-def test_lines_are_the_tables_alphas_session_by_session(table):
-    figure = sessions.draw(Tables(metrics=table))
+def test_lines_are_the_tables_alphas_session_by_session():
+    figure = sessions.draw(Tables(metrics=TABLE))
     panels = [title.partition(",")[0] for title in seen.titles(figure)]
     assert panels == ["All sessions so far", "Base set", "Newest session"]
     assert seen.note(figure) == "Mean over 3 seeds"
@@ -24,7 +20,7 @@ def test_lines_are_the_tables_alphas_session_by_session(table):
         drawn = {line.get_color(): line for line in axes.lines}
         assert len(drawn) == len(LEARNERS)
         for name, appearance in learner_appearances(LEARNERS).items():
-            value = {row.metric: row.mean for row in table if row.learner == name}
+            value = {row.metric: row.mean for row in TABLE if row.learner == name}
             line = drawn[appearance.color]
             assert list(line.get_xdata()) == list(range(1, 13))
             expected = [100 * value[f"{metric}[{i}]"] for i in range(1, 13)]
@@ -32,8 +28,8 @@ def test_lines_are_the_tables_alphas_session_by_session(table):
             assert line.get_marker() == appearance.marker
 
 
-def test_a_single_learner_and_a_single_session_are_not_drawn(table):
+def test_a_single_learner_and_a_single_session_are_not_drawn():
     for few in (invented.metrics(["ewc"]), invented.metrics(LEARNERS, tasks=1)):
         assert sessions.draw(Tables(metrics=few)) is None
-    others = [row for row in table if not row.metric.startswith("alpha_")]
+    others = [row for row in TABLE if not row.metric.startswith("alpha_")]
     assert sessions.draw(Tables(metrics=others)) is None

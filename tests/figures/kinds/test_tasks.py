@@ -6,19 +6,15 @@ from probe.tables.summary import mean_accuracies
 from tests.figures import invented, seen
 
 LEARNERS = ["finetune", "ewc", "ewc-s"]
+ROWS = invented.rows([*LEARNERS, "offline"], tasks=3)
 
 
-@pytest.fixture(scope="module")
-def rows():
-    return invented.rows([*LEARNERS, "offline"], tasks=3)
-
-
-def test_each_panel_holds_every_learner_from_the_task_on_and_the_last_their_averages(rows):
-    figure = tasks.draw(Tables(rows=rows))
+def test_each_panel_holds_every_learner_from_the_task_on_and_the_last_their_averages():
+    figure = tasks.draw(Tables(rows=ROWS))
     assert seen.titles(figure) == ["Task 1", "Task 2", "Task 3", "Average of tasks so far"]
     *panels, last = figure.axes
     for k, name in enumerate(LEARNERS):
-        R = 100 * mean_accuracies(rows)[name].values
+        R = 100 * mean_accuracies(ROWS)[name].values
         for j, axes in enumerate(panels, start=1):
             steps, values = seen.points(axes.lines[k]).T
             assert steps.tolist() == list(range(j, 4))

@@ -8,12 +8,7 @@ from probe.metrics import chaudhry, gem
 from probe.metrics.matrix import AccuracyMatrix
 
 WORKED_EXAMPLE = AccuracyMatrix.square(
-    [
-        [0.7, 0.0, 0.0, 0.0],
-        [0.8, 0.9, 0.0, 0.0],
-        [0.6, 0.9, 0.9, 0.0],
-        [0.5, 0.9, 0.9, 0.9],
-    ]
+    [[0.7, 0.0, 0.0, 0.0], [0.8, 0.9, 0.0, 0.0], [0.6, 0.9, 0.9, 0.0], [0.5, 0.9, 0.9, 0.9]]
 )
 
 

@@ -92,35 +92,26 @@ def test_weights_that_are_wrong_are_refused(weights, reason):
             aggregate(NAIVE, weights)
 
 
-def test_ms_of_three_copies_from_the_second_of_ten_tasks_on_is_the_tables_4_tenths():
-    assert ms([7] + 9 * [21]) == pytest.approx(0.4)
-    assert round(ms([7] + 9 * [14]), 4) == 0.55
+COSTS = {
+    "ms: three copies from the second of ten tasks on, as in table 1": (ms([7] + 9 * [21]), 0.4),
+    "ms: two copies": (ms([7] + 9 * [14]), 0.55),
+    "ms: a model that does not grow": (ms([5, 5, 5]), 1),
+    "ms: capped for one that shrinks": (ms([5, 1, 1]), 1),
+    "sss: all ten tasks are kept, as in table 1": (sss([30 * i for i in range(10)], 300), 0.55),
+    "sss: were task i's own data counted": (sss([30 * (i + 1) for i in range(10)], 300), 0.45),
+    "sss: nothing is stored": (sss([0, 0, 0], 10), 1),
+    "sss: more than the lifetime data": (sss([20, 20, 20], 10), 0),
+    "ce: passes": (ce([6, 6], [60, 30]), (0.1 + 0.2) / 2),
+    "ce: scaled": (ce([6, 6], [60, 30], epsilon=4), 0.6),
+    "ce: scaled up to one": (ce([6, 6], [60, 30], epsilon=100), 1),
+    "ce: the poster divides by one more": (ce([6, 6], [59, 29], form="poster"), (0.1 + 0.2) / 2),
+}
 
 
-def test_ms_is_one_for_a_model_that_does_not_grow_and_capped_for_one_that_shrinks():
-    assert ms([5, 5, 5]) == 1
-    assert ms([5, 1, 1]) == 1
-
-
-def test_sss_of_a_learner_that_keeps_all_ten_tasks_is_the_tables_55_hundredths():
-    assert sss([30 * i for i in range(10)], lifetime_bytes=300) == pytest.approx(0.55)
-    assert sss([30 * (i + 1) for i in range(10)], lifetime_bytes=300) == pytest.approx(0.45)
-
-
-def test_sss_is_one_where_nothing_is_stored_and_zero_beyond_the_lifetime_data():
-    assert sss([0, 0, 0], 10) == 1
-    assert sss([20, 20, 20], 10) == 0
-
-
-def test_ce_counts_passes_and_epsilon_scales_it_up_to_one():
-    assert ce([6, 6], [60, 30]) == pytest.approx((0.1 + 0.2) / 2)
-    assert ce([6, 6], [60, 30], epsilon=4) == pytest.approx(0.6)
-    assert ce([6, 6], [60, 30], epsilon=100) == 1
-
-
-def test_the_posters_ce_divides_by_one_more():
-    assert ce([6, 6], [59, 29], form="poster") == pytest.approx(ce([6, 6], [60, 30]))
-    assert ce([6, 6], [60, 30], form="poster") < ce([6, 6], [60, 30], form="paper")
+@pytest.mark.parametrize("case", COSTS)
+def test_criteria_of_costs_by_hand(case):
+    found, expected = COSTS[case]
+    assert found == pytest.approx(expected, abs=5e-5 if case == "ms: two copies" else 1e-12)
 
 
 @pytest.mark.parametrize(

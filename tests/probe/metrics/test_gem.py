@@ -7,9 +7,7 @@ from probe.errors import NotMeasured
 from probe.metrics import gem
 from probe.metrics.matrix import AccuracyMatrix
 
-FORGETS_HALF = AccuracyMatrix(
-    [[0.1, 0.1, 0.1], [0.9, 0.3, 0.1], [0.4, 0.9, 0.3], [0.4, 0.4, 0.9]],
-)
+FORGETS_HALF = AccuracyMatrix([[0.1, 0.1, 0.1], [0.9, 0.3, 0.1], [0.4, 0.9, 0.3], [0.4, 0.4, 0.9]])
 
 
 def test_transfers_are_divided_by_the_tasks_that_have_one_not_by_all():

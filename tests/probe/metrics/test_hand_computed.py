@@ -8,14 +8,7 @@ import pytest
 from probe.metrics import chaudhry, diaz_rodriguez, gem, kemker
 from probe.metrics.matrix import AccuracyMatrix
 
-TENTHS = np.array(
-    [
-        [2, 1, 6],
-        [8, 3, 2],
-        [9, 6, 3],
-        [4, 7, 10],
-    ]
-)
+TENTHS = np.array([[2, 1, 6], [8, 3, 2], [9, 6, 3], [4, 7, 10]])
 R = AccuracyMatrix(TENTHS / 10)
 REFERENCE = AccuracyMatrix.square([[0.9, 0.0, 0.0], [0.5, 0.8, 0.0], [0.6, 0.4, 0.9]])
 IDEAL = 0.9

@@ -12,128 +12,72 @@ from hypothesis.extra.numpy import arrays
 from probe.errors import NotMeasured
 from probe.metrics import chaudhry, diaz_rodriguez, gem, kemker
 from probe.metrics.matrix import AccuracyMatrix
+from probe.metrics.scorecard import METRICS
 
 IDEAL = 0.75
 
 
-@dataclass(frozen=True)
-class Law:
-    """A metric, the same by plain loops over R[i][j], T, and the bounds of its value."""
-
-    metric: object
-    loops: object
-    bounds: tuple[float, float]
-
-
-def sessions(T):
-    return range(2, T + 1)
+def upto(k):
+    return range(1, k + 1)
 
 
 def pairs(T):
-    return [(i, j) for i in range(1, T + 1) for j in range(1, i)]
+    return [(i, j) for i in upto(T) for j in range(1, i)]
 
 
-def past_best(R, k, j):
-    return max(R[i][j] for i in range(1, k))
+def transfer(R, T):
+    return mean(R[i][j] - R[j][j] for i, j in pairs(T))
 
 
+def weighted(R, k):
+    """Return the accuracy on tasks 1..k, of which task j has j test examples."""
+    return sum(j * R[k][j] for j in upto(k)) / sum(upto(k))
+
+
+# Each metric by plain loops over R[i][j] after k tasks, all T where it has no k, and its bounds.
 LAWS = {
-    "gem.acc": Law(
-        gem.acc,
-        lambda R, T: mean(R[T][j] for j in range(1, T + 1)),
-        (0, 1),
+    "gem.acc": (lambda R, k: mean(R[k][j] for j in upto(k)), 0, 1),
+    "gem.bwt": (lambda R, k: mean(R[k][j] - R[j][j] for j in range(1, k)), -1, 1),
+    "gem.fwt": (lambda R, k: mean(R[j - 1][j] - R[0][j] for j in range(2, k + 1)), -1, 1),
+    "diaz_rodriguez.accuracy": (lambda R, k: mean(R[i][j] for i in upto(k) for j in upto(i)), 0, 1),
+    "diaz_rodriguez.bwt": (transfer, -1, 1),
+    "diaz_rodriguez.rem": (lambda R, k: 1 - abs(min(transfer(R, k), 0)), 0, 1),
+    "diaz_rodriguez.bwt_plus": (lambda R, k: max(transfer(R, k), 0), 0, 1),
+    "diaz_rodriguez.fwt": (lambda R, k: mean(R[j][i] for i, j in pairs(k)), 0, 1),
+    "chaudhry.average_accuracy": (lambda R, k: mean(R[k][j] for j in upto(k)), 0, 1),
+    "chaudhry.forgetting": (
+        lambda R, k: mean(max(R[i][j] for i in range(1, k)) - R[k][j] for j in range(1, k)),
+        -1,
+        1,
     ),
-    "gem.bwt": Law(
-        gem.bwt,
-        lambda R, T: mean(R[T][j] - R[j][j] for j in range(1, T)),
-        (-1, 1),
-    ),
-    "gem.fwt": Law(
-        gem.fwt,
-        lambda R, T: mean(R[j - 1][j] - R[0][j] for j in sessions(T)),
-        (-1, 1),
-    ),
-    "diaz_rodriguez.accuracy": Law(
-        diaz_rodriguez.accuracy,
-        lambda R, T: mean(R[i][j] for i in range(1, T + 1) for j in range(1, i + 1)),
-        (0, 1),
-    ),
-    "diaz_rodriguez.bwt": Law(
-        diaz_rodriguez.bwt,
-        lambda R, T: mean(R[i][j] - R[j][j] for i, j in pairs(T)),
-        (-1, 1),
-    ),
-    "diaz_rodriguez.rem": Law(
-        diaz_rodriguez.rem,
-        lambda R, T: 1 - abs(min(mean(R[i][j] - R[j][j] for i, j in pairs(T)), 0)),
-        (0, 1),
-    ),
-    "diaz_rodriguez.bwt_plus": Law(
-        diaz_rodriguez.bwt_plus,
-        lambda R, T: max(mean(R[i][j] - R[j][j] for i, j in pairs(T)), 0),
-        (0, 1),
-    ),
-    "diaz_rodriguez.fwt": Law(
-        diaz_rodriguez.fwt,
-        lambda R, T: mean(R[j][i] for i, j in pairs(T)),
-        (0, 1),
-    ),
-    "chaudhry.average_accuracy": Law(
-        lambda R: chaudhry.average_accuracy(R, R.tasks),
-        lambda R, T: mean(R[T][j] for j in range(1, T + 1)),
-        (0, 1),
-    ),
-    "chaudhry.average_accuracy, k = 2": Law(
-        lambda R: chaudhry.average_accuracy(R, 2),
-        lambda R, T: (R[2][1] + R[2][2]) / 2,
-        (0, 1),
-    ),
-    "chaudhry.forgetting": Law(
-        lambda R: chaudhry.forgetting(R, R.tasks),
-        lambda R, T: mean(past_best(R, T, j) - R[T][j] for j in range(1, T)),
-        (-1, 1),
-    ),
-    "chaudhry.intransigence, k = 2": Law(
-        lambda R: chaudhry.intransigence(R, np.full(R.tasks, IDEAL), 2),
-        lambda R, T: IDEAL - R[2][2],
-        (-1, 1),
-    ),
-    "kemker.alpha_base": Law(
-        lambda R: kemker.alpha_base(R, R.tasks),
-        lambda R, T: R[T][1],
-        (0, 1),
-    ),
-    "kemker.alpha_new": Law(
-        lambda R: kemker.alpha_new(R, R.tasks),
-        lambda R, T: R[T][T],
-        (0, 1),
-    ),
-    "kemker.alpha_all": Law(
-        lambda R: kemker.alpha_all(R, R.tasks, range(1, R.tasks + 1)),
-        lambda R, T: sum(j * R[T][j] for j in range(1, T + 1)) / sum(range(1, T + 1)),
-        (0, 1),
-    ),
-    "kemker.omega_base": Law(
-        lambda R: kemker.omega_base(R, IDEAL),
-        lambda R, T: mean(R[i][1] / IDEAL for i in sessions(T)),
-        (0, 1 / IDEAL),
-    ),
-    "kemker.omega_new": Law(
-        kemker.omega_new,
-        lambda R, T: mean(R[i][i] for i in sessions(T)),
-        (0, 1),
-    ),
-    "kemker.omega_all": Law(
-        lambda R: kemker.omega_all(R, IDEAL, range(1, R.tasks + 1)),
-        lambda R, T: mean(
-            sum(j * R[i][j] for j in range(1, i + 1)) / sum(range(1, i + 1)) / IDEAL
-            for i in sessions(T)
-        ),
-        (0, 1 / IDEAL),
+    "chaudhry.intransigence": (lambda R, k: IDEAL - R[k][k], -1, 1),
+    "kemker.alpha_base": (lambda R, k: R[k][1], 0, 1),
+    "kemker.alpha_new": (lambda R, k: R[k][k], 0, 1),
+    "kemker.alpha_all": (weighted, 0, 1),
+    "kemker.omega_base": (lambda R, k: mean(R[i][1] / IDEAL for i in upto(k)[1:]), 0, 1 / IDEAL),
+    "kemker.omega_new": (lambda R, k: mean(R[i][i] for i in upto(k)[1:]), 0, 1),
+    "kemker.omega_all": (
+        lambda R, k: mean(weighted(R, i) / IDEAL for i in upto(k)[1:]),
+        0,
+        1 / IDEAL,
     ),
 }
+BY_NAME = {f"{metric.paper}.{metric.name}": metric for metric in METRICS}
 
-each_metric = pytest.mark.parametrize("law", LAWS.values(), ids=LAWS.keys())
+each_metric = pytest.mark.parametrize("name", BY_NAME)
+after_each = pytest.mark.parametrize("name", [name for name, m in BY_NAME.items() if m.after])
+
+
+def value(name, table, k):
+    """Return a metric of the table as the scorecard computes it, after k tasks or all."""
+    R = AccuracyMatrix(table)
+    sizes, reference = list(upto(R.tasks)), np.full(R.tasks, IDEAL)
+    return BY_NAME[name].of(R, {"reference": reference, "ideal": IDEAL, "test_sizes": sizes}, k)
+
+
+def drawn(data, name, T):
+    """Return T, but any k >= 2 for a metric that is defined after each task."""
+    return data.draw(st.integers(2, T)) if BY_NAME[name].after else T
 
 
 def tables(low=0.0, high=1.0):
@@ -163,32 +107,44 @@ class _Row:
         return float(self.reads.table[self.i, j - 1])
 
 
-@each_metric
-@given(table=tables())
-def test_metric_agrees_with_plain_loops_and_keeps_its_bounds(law, table):
-    value = law.metric(AccuracyMatrix(table))
-    assert value == pytest.approx(law.loops(Reads(table), table.shape[1]), abs=1e-12)
-    low, high = law.bounds
-    assert low - 1e-12 <= value <= high + 1e-12
+def test_every_metric_has_its_law():
+    assert LAWS.keys() == BY_NAME.keys()
+    assert all(metric.__doc__ for metric in (m.function for m in METRICS))
 
 
 @each_metric
-def test_a_missing_cell_is_named_where_it_is_used_and_ignored_where_not(law):
-    T = 4
+@given(table=tables(), data=st.data())
+def test_metric_agrees_with_plain_loops_and_keeps_its_bounds(name, table, data):
+    (loops, low, high), k = LAWS[name], drawn(data, name, table.shape[1])
+    found = value(name, table, k)
+    assert found == pytest.approx(loops(Reads(table), k), abs=1e-12)
+    assert low - 1e-12 <= found <= high + 1e-12
+
+
+@each_metric
+@pytest.mark.parametrize("k", [2, 4])
+def test_a_missing_cell_is_named_where_it_is_used_and_ignored_where_not(name, k):
+    T = 4 if BY_NAME[name].after else k
     table = np.random.default_rng(0).random((T + 1, T))
     reads = Reads(table)
-    law.loops(reads, T)
+    LAWS[name][0](reads, k)
     assert reads.cells
-    whole = law.metric(AccuracyMatrix(table))
-    for i in range(T + 1):
-        for j in range(1, T + 1):
-            holed = table.copy()
-            holed[i, j - 1] = np.nan
-            if (i, j) in reads.cells:
-                with pytest.raises(NotMeasured, match=rf"R\[{i},{j}\]"):
-                    law.metric(AccuracyMatrix(holed))
-            else:
-                assert law.metric(AccuracyMatrix(holed)) == whole
+    whole = value(name, table, k)
+    for (i, column), _ in np.ndenumerate(table):
+        holed = table.copy()
+        holed[i, column] = np.nan
+        if (i, column + 1) in reads.cells:
+            with pytest.raises(NotMeasured, match=rf"R\[{i},{column + 1}\]"):
+                value(name, holed, k)
+        else:
+            assert value(name, holed, k) == whole
+
+
+@after_each
+@given(table=tables(), data=st.data())
+def test_what_comes_after_task_k_changes_nothing_in_it(name, table, data):
+    k = drawn(data, name, table.shape[1])
+    assert value(name, table[: k + 1, :k], k) == value(name, table, k)
 
 
 @given(table=tables())

@@ -1,6 +1,4 @@
-"""Matrices from files: what is read, what is refused and with which words."""
-
-import pickle
+"""Matrices from files: what is read, and what is refused; more of that in `tests/bad_input`."""
 
 import numpy as np
 import pytest
@@ -103,24 +101,15 @@ def test_percent_is_turned_into_fractions(tmp_path):
 @pytest.mark.parametrize(
     ("text", "percent", "reason"),
     [
-        ("", False, "is empty"),
-        (" \n\n", False, "is empty"),
-        ("0.9,0.1\n0.5\n", False, "ragged: line 2 has 1 cells, line 1 has 2"),
         ("0.9,0.1\n\n0.5,0.8\n", False, "ragged: line 2 has 1 cells"),
-        ("task 1,task 2\n0.9,0.1\n", False, "line 1, column 1: 'task 1' is not a number"),
         ("0.9,0.1\n0.5,x\n", False, "line 2, column 2: 'x' is not a number"),
-        ("0.9;0.1\n0.5;0.8\n", False, "'0.9;0.1' is not a number; give numbers separated by"),
-        ("0.9,0.1,0.2\n0.5,0.8,0.1\n", False, r"shape \(2, 3\)"),
         ("0.9,0.1\n" * 4, False, r"shape \(4, 2\)"),
         ("0.9,0.1\n", False, r"shape \(1, 2\)"),
         ("0.9,0.1\n50,0.8\n", False, "row 2, column 1: 50.0 is outside .* pass --percent"),
-        ("0.9,0.1\n-0.5,0.8\n", False, "row 2, column 1: -0.5 is outside .* correct this cell"),
         ("0.9,500\n0.5,0.8\n", False, "row 1, column 2: 500.0 is outside .* correct this cell"),
         ("90,inf\n50,80\n", False, r"column 1: 90.0 is outside \[0, 1\]; correct this cell"),
-        ("90,inf\n50,80\n", True, "row 1, column 2: inf is outside"),
         ("90,101\n50,80\n", True, r"row 1, column 2: 101.0 is outside \[0, 100\]; correct"),
         ("90,-1\n50,80\n", True, "row 1, column 2: -1.0 is outside"),
-        (b"\xff\xfe0\x00.\x00", False, "not UTF-8 text"),
     ],
 )
 def test_a_csv_that_is_no_accuracy_matrix_is_refused(tmp_path, text, percent, reason):
@@ -128,59 +117,16 @@ def test_a_csv_that_is_no_accuracy_matrix_is_refused(tmp_path, text, percent, re
         read_text(tmp_path, text, percent)
 
 
-@pytest.mark.parametrize(
-    ("array", "reason"),
-    [
-        (np.array([0.5, 0.9]), r"shape \(2,\)"),
-        (np.array(0.5), r"shape \(\)"),
-        (np.zeros((2, 2, 2)), r"shape \(2, 2, 2\)"),
-        (np.zeros((0, 0)), "is empty"),
-        (np.array([["a", "b"], ["c", "d"]]), "holds <U1 values"),
-        (np.array([[1j, 0], [0, 1]]), "holds complex128 values"),
-        (np.array([[0.5, np.inf], [0, 1]]), "inf is outside"),
-        (np.array([[True, False], [True, True]]), "holds bool values"),
-        (np.full((2, 2), np.nan), "holds no number: fill in"),
-        (np.array([[97.5, 0], [0, 1]]), "97.5 is outside .* --percent"),
-    ],
-)
-def test_an_npy_that_is_no_accuracy_matrix_is_refused(tmp_path, array, reason):
-    with pytest.raises(InputError, match=rf"R\.npy.*{reason}"):
-        read_saved(tmp_path, array)
-
-
-class Evil:
-    def __reduce__(self):
-        return pytest.fail, ("the pickle was run",)
-
-
-def test_pickled_objects_are_refused_and_not_run(tmp_path):
-    path = tmp_path / "R.npy"
-    np.save(path, np.array([[Evil()]]), allow_pickle=True)
-    with pytest.raises(InputError, match="pickled objects are refused"):
-        read_matrix(path)
-    path.write_bytes(pickle.dumps(Evil()))
-    with pytest.raises(InputError, match="pickled objects are refused"):
-        read_matrix(path)
-
-
 def test_a_damaged_npy_is_refused(tmp_path):
     path = tmp_path / "R.npy"
     np.save(path, SQUARE)
     whole = path.read_bytes()
-    unclosed_header = whole.replace(b"}", b" ")
-    for damaged in (b"", whole[:4], whole[:60], whole[:-1], b"0.9,0.1", unclosed_header):
+    for damaged in (whole[:4], whole[:60], whole[:-1], whole.replace(b"}", b" ")):
         path.write_bytes(damaged)
         with pytest.raises(InputError, match="not a readable"):
             read_matrix(path)
     path.write_bytes(whole)
     assert np.array_equal(read_matrix(path).values[1:], SQUARE)
-
-
-def test_an_archive_of_arrays_is_refused(tmp_path):
-    np.savez(tmp_path / "R.npz", SQUARE)
-    (tmp_path / "R.npz").rename(tmp_path / "R.npy")
-    with pytest.raises(InputError, match="not a readable"):
-        read_matrix(tmp_path / "R.npy")
 
 
 @pytest.mark.parametrize(
@@ -195,12 +141,6 @@ def test_an_archive_of_arrays_is_refused(tmp_path):
 def test_a_missing_file_and_a_wrong_name_are_refused(tmp_path, name, reason):
     with pytest.raises(InputError, match=reason):
         read_matrix(tmp_path / name)
-
-
-def test_a_directory_is_refused(tmp_path):
-    (tmp_path / "R.csv").mkdir()
-    with pytest.raises(InputError, match="cannot be read"):
-        read_matrix(tmp_path / "R.csv")
 
 
 def test_the_suffix_may_be_in_capitals(tmp_path):

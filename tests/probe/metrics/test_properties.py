@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from probe.errors import NotMeasured
-from probe.metrics import chaudhry, kemker
+from probe.metrics import chaudhry
 from probe.metrics.counts import Counts
 from probe.metrics.diaz_rodriguez import CRITERIA, W1, W2, W3, ce, cl_score, cl_stability, ms, sss
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import forgetting_strength, pra, task_f1
-from probe.metrics.scorecard import scorecard
 
 fractions = st.floats(0, 1)
 numbers = st.lists(st.integers(1, 10**12), min_size=1, max_size=8)
@@ -30,70 +29,12 @@ def matrices(draw, least=1):
     return AccuracyMatrix(draw(arrays(np.float64, (T + 1, T), elements=st.floats(0, 1, width=32))))
 
 
-def until(R, k):
-    """Return the matrix of the first k tasks alone, as if nothing had come after them."""
-    return AccuracyMatrix(R.values[: k + 1, :k])
-
-
-# After every task k, by plain loops over R[i][j], rows and columns from 1.
-AFTER_EACH = {
-    "average accuracy": (
-        lambda R, k: chaudhry.average_accuracy(R, k),
-        lambda R, k: mean(R[k][j] for j in range(1, k + 1)),
-    ),
-    "forgetting": (
-        lambda R, k: chaudhry.forgetting(R, k),
-        lambda R, k: mean(max(R[i][j] for i in range(1, k)) - R[k][j] for j in range(1, k)),
-    ),
-    "intransigence": (
-        lambda R, k: chaudhry.intransigence(R, np.full(R.tasks, 0.5), k),
-        lambda R, k: 0.5 - R[k][k],
-    ),
-    "alpha_base": (lambda R, k: kemker.alpha_base(R, k), lambda R, k: R[k][1]),
-    "alpha_new": (lambda R, k: kemker.alpha_new(R, k), lambda R, k: R[k][k]),
-    "alpha_all": (
-        lambda R, k: kemker.alpha_all(R, k, [7 * j + 1 for j in range(R.tasks)]),
-        lambda R, k: (
-            sum((7 * j - 6) * R[k][j] for j in range(1, k + 1))
-            / sum(7 * j - 6 for j in range(1, k + 1))
-        ),
-    ),
-}
-each_after = pytest.mark.parametrize(
-    ("metric", "loops"), AFTER_EACH.values(), ids=AFTER_EACH.keys()
-)
-
-
-@each_after
-@given(R=matrices(least=2), data=st.data())
-def test_after_every_task_a_metric_agrees_with_plain_loops(metric, loops, R, data):
-    k = data.draw(st.integers(2, R.tasks))
-    one_based = [[math.nan, *row] for row in R.values.tolist()]
-    assert metric(R, k) == pytest.approx(loops(one_based, k), abs=1e-12)
-    assert -1 <= metric(R, k) <= 1 + 1e-12
-
-
-@each_after
-@given(R=matrices(least=2), data=st.data())
-def test_what_comes_after_task_k_changes_nothing_in_it(metric, loops, R, data):
-    k = data.draw(st.integers(2, R.tasks))
-    assert metric(until(R, k), k) == metric(R, k)
-
-
 def test_what_comes_before_does_change_it():
     values = np.array([[0.5, 0.5], [0.9, 0.5], [0.4, 0.8]])
     earlier = values.copy()
     earlier[1, 0] = 0.6
     found = [chaudhry.forgetting(AccuracyMatrix(v), 2) for v in (values, earlier)]
     assert found == pytest.approx([0.5, 0.2])
-
-
-@given(R=matrices())
-def test_a_scorecard_has_every_number_or_its_reason_and_never_nan(R):
-    card = scorecard(R, reference=R, ideal=0.5)
-    values = {f"{paper}.{name}": value for paper, name, value in card.rows()}
-    assert {name for name, value in values.items() if value is None} == set(card.not_measured)
-    assert all(math.isfinite(value) for value in values.values() if value is not None)
 
 
 @given(sizes=numbers, scale=st.integers(1, 1000))
@@ -142,20 +83,6 @@ def counted(draw):
     pairs = draw(st.lists(st.tuples(labels, labels), max_size=30))
     pairs += [(c, draw(labels)) for c in range(K)]
     return K, pairs
-
-
-@given(counted())
-def test_pra_and_f1_agree_with_counting_example_by_example(drawn):
-    K, pairs = drawn
-    counts = Counts.of(*zip(*pairs, strict=True), classes=K)
-    assert pra(counts) == mean(t == p for t, p in pairs)
-    tasks = [range(K // 2), range(K // 2, K)]
-    for task, value in zip(tasks, task_f1(counts, tasks), strict=True):
-        right = sum(t == p and t in task for t, p in pairs)
-        missed = sum(t in task and t != p for t, p in pairs)
-        wrong = sum(p in task and t != p for t, p in pairs)
-        assert value == pytest.approx(2 * right / (2 * right + missed + wrong))
-        assert 0 <= value <= 1
 
 
 @given(counted(), st.data())

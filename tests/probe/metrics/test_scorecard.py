@@ -24,11 +24,8 @@ def test_a_full_scorecard_holds_every_metric_and_no_reason():
     assert card.values == {
         "gem": {"acc": gem.acc(R), "bwt": gem.bwt(R), "fwt": gem.fwt(R)},
         "diaz_rodriguez": {
-            "accuracy": diaz_rodriguez.accuracy(R),
-            "bwt": diaz_rodriguez.bwt(R),
-            "rem": diaz_rodriguez.rem(R),
-            "bwt_plus": diaz_rodriguez.bwt_plus(R),
-            "fwt": diaz_rodriguez.fwt(R),
+            name: getattr(diaz_rodriguez, name)(R)
+            for name in ("accuracy", "bwt", "rem", "bwt_plus", "fwt")
         },
         "chaudhry": {
             "average_accuracy": [chaudhry.average_accuracy(R, k) for k in (1, 2, 3)],
@@ -76,18 +73,6 @@ def test_one_task_has_accuracy_and_reasons_for_the_rest():
         "kemker.alpha_new[1]": 0.75,
         "kemker.alpha_all[1]": 0.75,
     }
-    assert set(card.not_measured) == {
-        "gem.bwt",
-        "gem.fwt",
-        "diaz_rodriguez.bwt",
-        "diaz_rodriguez.rem",
-        "diaz_rodriguez.bwt_plus",
-        "diaz_rodriguez.fwt",
-        "chaudhry.forgetting[1]",
-        "kemker.omega_base",
-        "kemker.omega_new",
-        "kemker.omega_all",
-    }
 
 
 cells = st.one_of(st.just(np.nan), st.floats(0, 1))
@@ -97,18 +82,11 @@ cells = st.one_of(st.just(np.nan), st.floats(0, 1))
 def test_a_number_is_null_exactly_where_a_reason_is_given(table):
     card = scorecard(AccuracyMatrix(table), ideal=0.5)
     read = json.loads(card.to_json(), parse_constant=pytest.fail)
+    assert list(read) == ["gem", "diaz_rodriguez", "chaudhry", "kemker", "not_measured"]
     assert read == {**card.values, "not_measured": card.not_measured}
     gaps = [f"{paper}.{name}" for paper, name, value in card.rows() if value is None]
     assert sorted(gaps) == sorted(card.not_measured)
     assert all(card.not_measured.values())
-
-
-def test_the_json_has_the_papers_and_the_reasons_and_plain_numbers():
-    read = json.loads(scorecard(R).to_json())
-    assert list(read) == ["gem", "diaz_rodriguez", "chaudhry", "kemker", "not_measured"]
-    assert read["gem"]["acc"] == gem.acc(R)
-    assert read["chaudhry"]["forgetting"][0] is None
-    assert read["chaudhry"]["forgetting"][2] == chaudhry.forgetting(R, 3)
 
 
 def test_rows_name_each_k():

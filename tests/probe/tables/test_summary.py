@@ -13,47 +13,23 @@ from probe.tables.rows import Row
 from probe.tables.summary import mean_accuracies, summarize
 
 
-def a_row(**cells) -> Row:
-    known = {"scenario": "digits", "network": "cnn3", "learner": "er", "order": "0", "seed": 0}
-    return Row(**(known | cells))
+def a_row(seed, order, value, learner="er", **cells) -> Row:
+    known = {"scenario": "digits", "network": "cnn3", "learner": learner, "order": order}
+    return Row(**known, seed=seed, value=value, **cells)
 
 
-def pra(seed, order, value, *, learner="er", feature="conv1", depth=1) -> Row:
-    return a_row(
-        learner=learner,
-        seed=seed,
-        order=order,
-        measure="pra",
-        feature=feature,
-        depth=depth,
-        value=value,
-    )
+def pra(*run, feature="conv1", depth=1, **given) -> Row:
+    return a_row(*run, measure="pra", feature=feature, depth=depth, **given)
 
 
 def f1(seed, order, place, task, value) -> Row:
-    return a_row(
-        seed=seed,
-        order=order,
-        measure="f1",
-        feature="conv1",
-        depth=1,
-        place=place,
-        task=task,
-        value=value,
-    )
+    at = {"feature": "conv1", "depth": 1, "place": place, "task": task}
+    return a_row(seed, order, value, measure="f1", **at)
 
 
-def accuracy(seed, order, step, place, value, *, learner="er") -> Row:
-    return a_row(
-        learner=learner,
-        seed=seed,
-        order=order,
-        measure="accuracy",
-        step=step,
-        place=place,
-        task=f"t{place}",
-        value=value,
-    )
+def accuracy(seed, order, step, place, value, **given) -> Row:
+    at = {"step": step, "place": place, "task": f"t{place}"}
+    return a_row(seed, order, value, measure="accuracy", **at, **given)
 
 
 UNEQUAL = [pra(0, "0", 0.9), pra(0, "1", 0.6), pra(0, "2", 0.3), pra(1, "0", 1.0)]

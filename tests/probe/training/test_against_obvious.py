@@ -16,7 +16,7 @@ from tests.bench import obvious, product
 
 NETWORKS = {
     "cnn3": lambda: cnn3((1, 14, 14), 4),
-    "reduced_resnet18": lambda: reduced_resnet18((3, 32, 32), 4, base=4),
+    "reduced_resnet18": lambda: reduced_resnet18((3, 25, 25), 4, base=4),
 }
 STEPS, BATCH = 10, 8
 
@@ -33,7 +33,7 @@ def network(name: str) -> nn.Sequential:
 def images(name: str, n: int = STEPS * BATCH, seed: int = 0) -> Examples:
     """Return noise whose first pixels tell the class, so that there is something to learn."""
     draw = stream(seed, "images")
-    shape = (1, 14, 14) if name == "cnn3" else (3, 32, 32)
+    shape = (1, 14, 14) if name == "cnn3" else (3, 25, 25)
     x, y = torch.randn(n, *shape, generator=draw), torch.arange(n) % 4
     x[torch.arange(n), :, y, :] += 2
     return Examples(x, y)

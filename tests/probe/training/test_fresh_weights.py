@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -9,8 +10,78 @@ import torch
 from torch import nn
 
 from probe.errors import InputError
-from probe.seeding import stream
+from probe.seeding import global_stream, stream
 from probe.training.fresh_weights import initialize
+
+
+def network() -> nn.Sequential:
+    return nn.Sequential(
+        nn.Conv2d(8, 128, 3), nn.BatchNorm2d(128), nn.ReLU(), nn.Flatten(), nn.Linear(1152, 64)
+    )
+
+
+def nines() -> nn.Sequential:
+    """Return the network with every parameter 9."""
+    model = network()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.fill_(9.0)
+    return model
+
+
+def test_murata_is_he_for_convolutions_and_a_hundredth_for_dense_layers() -> None:
+    """Moments within four standard errors; fan-in 72 gives He's sqrt(2 / 72)."""
+    model = nines()
+    with torch.no_grad():
+        model(torch.randn(4, 8, 5, 5, generator=stream(0)))
+    initialize(model, "murata", stream(0))
+    for layer, std in ((model[0], math.sqrt(2 / 72)), (model[4], 0.01)):
+        weight = layer.weight.detach()
+        assert abs(float(weight.mean())) < 4 * std / math.sqrt(weight.numel())
+        assert abs(float(weight.std()) / std - 1) < 4 / math.sqrt(2 * weight.numel())
+    assert not model[0].bias.any()
+    assert not model[4].bias.any()
+    fresh = nn.BatchNorm2d(128).state_dict()
+    assert all(torch.equal(fresh[key], value) for key, value in model[1].state_dict().items())
+
+
+def test_torch_is_each_module_s_own_rule() -> None:
+    """And torch's global generator is left alone."""
+    model, expected, before = network(), network(), torch.get_rng_state()
+    initialize(model, "torch", stream(0))
+    assert torch.equal(torch.get_rng_state(), before)
+    draw = stream(0)
+    for module in expected:
+        if hasattr(module, "reset_parameters"):
+            with global_stream(draw):
+                module.reset_parameters()
+    assert all(map(torch.equal, model.parameters(), expected.parameters()))
+
+
+@pytest.mark.parametrize("rule", ["murata", "torch"])
+def test_what_is_kept_keeps_its_bits(rule: str) -> None:
+    model = nines()
+    kept = ["0.weight", "1.running_var", "4.bias"]
+    initialize(model, rule, stream(0), keep=kept)  # type: ignore[arg-type]
+    assert bool((model[0].weight == 9).all())
+    assert bool((model[4].bias == 9).all())
+    assert not (model[0].bias == 9).any()
+    assert not (model[4].weight == 9).any()
+
+
+def test_a_module_that_no_rule_covers_is_named() -> None:
+    model = nn.Module()
+    model.mark = nn.ParameterDict({"token": torch.zeros(3)})
+    with pytest.raises(InputError, match=r"parameter 'mark.token'.*reset_parameters"):
+        initialize(model, "murata", stream(0))
+    initialize(model, "murata", stream(0), keep=["mark.token"])
+
+
+def test_attention_is_covered() -> None:
+    attention = nn.MultiheadAttention(8, 2)
+    before = attention.in_proj_weight.detach().clone()
+    initialize(attention, "murata", stream(0))
+    assert not torch.equal(attention.in_proj_weight, before)
 
 
 class ResetsItsChildren(nn.Module):

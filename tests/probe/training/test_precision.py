@@ -20,7 +20,7 @@ from scenarios.networks import build_network
 from scenarios.study.source import check_study
 
 
-def images(n: int = 40) -> Examples:
+def images(n: int = 20) -> Examples:
     draw = stream(0, "precision")
     return Examples(torch.randn(n, 3, 32, 32, generator=draw), torch.arange(n) % 10)
 

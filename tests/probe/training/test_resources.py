@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call, grad, vmap
 
 from probe.examples import Examples
 from probe.seeding import global_stream, stream
@@ -42,11 +43,7 @@ def conv() -> nn.Sequential:
 # takes as much again, and the first layer's is not asked for.
 NETS: dict[str, tuple[Callable[[], nn.Sequential], tuple[int, ...], int]] = {
     "mlp": (mlp, (D,), 2 * D * H + 3 * H * H + 3 * H * K),
-    "conv": (
-        conv,
-        IMAGES,
-        2 * (5 * 5 * 4 * 2 * 9) + 3 * (3 * 5 * 6 * 4 * 3) + 3 * (6 * 3 * 5 * K),
-    ),
+    "conv": (conv, IMAGES, 2 * (5 * 5 * 4 * 2 * 9) + 3 * (3 * 5 * 6 * 4 * 3) + 3 * (6 * 3 * 5 * K)),
 }
 
 
@@ -193,3 +190,53 @@ def test_a_cost_reads_back_from_its_tensor_to_the_last_unit() -> None:
     )
     assert cost.to_tensor().dtype == torch.int64
     assert Cost.of_tensor(cost.to_tensor()) == cost
+
+
+# Convolutions in groups, and the gradients of single examples, which are one of these.
+B, C, SIDES, OUT, KERNEL = 3, 4, (5, 6), 8, 3
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_forward_and_both_gradients_cost_the_same(groups: int) -> None:
+    layer = nn.Conv2d(C, OUT, KERNEL, padding=1, groups=groups)
+    once = B * OUT * 5 * 6 * (C // groups) * KERNEL**2
+    for needs_input_gradient, passes in ((True, 3), (False, 2)):
+        meter = OpsMeter()
+        x = torch.randn(B, C, *SIDES, requires_grad=needs_input_gradient)
+        with meter.once():
+            layer(x).sum().backward()
+        assert meter.total == passes * once
+
+
+def test_a_transposed_convolution_too() -> None:
+    layer = nn.ConvTranspose2d(C, OUT, KERNEL, padding=1)
+    meter = OpsMeter()
+    with meter.once():
+        layer(torch.randn(B, C, *SIDES, requires_grad=True)).sum().backward()
+    assert meter.total == 3 * B * C * 5 * 6 * OUT * KERNEL**2
+
+
+def test_gradients_of_single_examples_cost_as_much_as_that_of_the_batch() -> None:
+    model = nn.Sequential(nn.Conv2d(C, OUT, KERNEL), nn.ReLU(), nn.Conv2d(OUT, OUT, KERNEL))
+    x = torch.randn(B, C, *SIDES)
+
+    def loss(parameters: dict[str, Tensor], one: Tensor) -> Tensor:
+        return functional_call(model, parameters, (one[None],)).square().sum()
+
+    single, batch = OpsMeter(), OpsMeter()
+    with single.once():
+        parameters = {name: p.detach() for name, p in model.named_parameters()}
+        vmap(grad(loss), in_dims=(None, 0))(parameters, x)
+    with batch.once():
+        model(x).square().sum().backward()
+    assert single.total == batch.total
+
+
+def test_a_parametrised_model_is_counted_and_left_alone() -> None:
+    model = nn.Sequential(
+        nn.utils.parametrizations.weight_norm(nn.Linear(C, OUT)), nn.Linear(OUT, K)
+    )
+    before = [value.clone() for value in model.state_dict().values()]
+    assert one_pass_ops(model, data((C,), B), B) == B * (2 * C * OUT + 3 * OUT * K)
+    assert all(map(torch.equal, before, model.state_dict().values()))
+    assert all(p.grad is None for p in model.parameters())

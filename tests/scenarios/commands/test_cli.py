@@ -36,9 +36,9 @@ MISTAKES = {
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def cwd(tmp_path_factory):
     """A folder with the files above and a finished study in `done`; every test leaves it as is."""
-    folder = tmp_path_factory.mktemp("place")
+    folder = tmp_path_factory.mktemp("cwd")
     for name, content in FILES.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -64,10 +64,10 @@ def table_cells(out):
 
 
 @pytest.mark.parametrize("line", MISTAKES)
-def test_a_mistake_is_one_sentence_and_changes_nothing(probe, place, line):
-    before = contents(place)
+def test_a_mistake_is_one_sentence_and_changes_nothing(probe, cwd, line):
+    before = contents(cwd)
     assert_refused(probe(line), MISTAKES[line])
-    assert contents(place) == before
+    assert contents(cwd) == before
 
 
 @pytest.mark.parametrize(
@@ -97,28 +97,28 @@ def test_ctrl_c_says_how_to_go_on(probe, monkeypatch):
     assert probe("run digits") == (130, "", "stopped: run the same command again to go on\n")
 
 
-def test_a_run_ends_with_its_table_and_its_files_and_once_finished_changes_none(probe, place):
-    before = contents(place)
+def test_a_run_ends_with_its_table_and_its_files_and_once_finished_changes_none(probe, cwd):
+    before = contents(cwd)
     code, out, err = probe("run tiny.toml --workers 1 --out done")
     assert (code, err) == (0, "")
     lines = [line.strip() for line in out.splitlines()]
     expected = [f"done/{name}" for name in (*TABLES, TIMES)]
     expected += [f"done/figures/{name}" for name in sorted(FIGURES)]
     assert lines[-len(expected) :] == expected
-    assert all((place / path).stat().st_size for path in expected)
+    assert all((cwd / path).stat().st_size for path in expected)
     for word in ("hidden1", "hidden2", "output", "finetune", "offline"):
         assert word in out
-    assert contents(place) == before
+    assert contents(cwd) == before
 
 
 @pytest.mark.usefixtures("undrawn")
 def test_flags_win_over_the_file_and_the_name_is_the_default_directory(
-    probe, place, tmp_path, monkeypatch
+    probe, cwd, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
     flags = "--learners finetune --orders shuffle:1 --train-limit 2 --validation 3 --workers 1"
     report = "--heads multi,all --weights a=1,0,0,0,0,0,0 --weights b=0,0,0,0,0,0,1"
-    assert probe(f"run {place}/tiny.toml {flags} {report}")[0] == 0
+    assert probe(f"run {cwd}/tiny.toml {flags} {report}")[0] == 0
     record = json.loads((tmp_path / "runs" / "tiny" / "study.json").read_text())
     study = record["study"]
     assert list(study["learners"]) == ["finetune"]
@@ -139,14 +139,14 @@ def test_status_counts_what_is_finished(probe):
     assert ["offline", "1", "2", "2"] in table_cells(out)
 
 
-def test_figures_are_drawn_again_from_the_tables_alone(probe, place, tmp_path):
+def test_figures_are_drawn_again_from_the_tables_alone(probe, cwd, tmp_path):
     for name in TABLES:
-        (tmp_path / name).write_bytes((place / "done" / name).read_bytes())
+        (tmp_path / name).write_bytes((cwd / "done" / name).read_bytes())
     code, out, _ = probe(f"figures {tmp_path}")
     assert code == 0
     assert out.splitlines() == [str(tmp_path / "figures" / name) for name in FIGURES]
     for name in FIGURES:
-        drawn = place / "done" / "figures" / name
+        drawn = cwd / "done" / "figures" / name
         assert (tmp_path / "figures" / name).read_bytes() == drawn.read_bytes()
 
 

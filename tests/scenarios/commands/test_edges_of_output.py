@@ -44,13 +44,13 @@ FULL = (
 
 @contextmanager
 def started(
-    place: Path, line: str, out: int, err: int, **env: str
+    cwd: Path, line: str, out: int, err: int, **env: str
 ) -> Iterator[subprocess.Popen[str]]:
     """Run the command line within the block; it buffers its output unless `env` says otherwise."""
     kept = {name: value for name, value in os.environ.items() if name not in HIDDEN}
     process = subprocess.Popen(
         [sys.executable, "-m", "scenarios", *line.split()],
-        cwd=place,
+        cwd=cwd,
         env={**kept, "OMP_NUM_THREADS": "1", **env},
         stdout=out,
         stderr=err,
@@ -65,10 +65,10 @@ def started(
 
 
 def called(
-    place: Path, line: str, out: int = PIPE, err: int = PIPE, **env: str
+    cwd: Path, line: str, out: int = PIPE, err: int = PIPE, **env: str
 ) -> tuple[int, str | None, str | None]:
     """Return the exit code, and what was printed where that is a pipe of our own."""
-    with started(place, line, out, err, **env) as process:
+    with started(cwd, line, out, err, **env) as process:
         said = process.communicate(timeout=120)
         return process.returncode, *said
 
@@ -83,65 +83,65 @@ def unread() -> Iterator[int]:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def cwd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a study and its matrix."""
-    folder = tmp_path_factory.mktemp("place")
+    folder = tmp_path_factory.mktemp("cwd")
     (folder / "study.toml").write_text(STUDY, encoding="utf-8")
     (folder / "R.csv").write_text("0.9,0.1\n0.5,0.8\n", encoding="utf-8")
     return folder
 
 
 @pytest.fixture(scope="module")
-def finished(place: Path) -> Path:
+def finished(cwd: Path) -> Path:
     """The same with a finished run, whose output had to be ASCII."""
-    code, out, err = called(place, "run study.toml --out run --workers 1", **ASCII)
+    code, out, err = called(cwd, "run study.toml --out run --workers 1", **ASCII)
     assert (code, err) == (0, "")
     assert out is not None
     assert out.isascii()
-    return place
+    return cwd
 
 
 @pytest.mark.parametrize("line", SHORT)
 def test_a_short_command_in_ascii_and_for_a_reader_who_has_read_enough(
-    place: Path, line: str, request: pytest.FixtureRequest
+    cwd: Path, line: str, request: pytest.FixtureRequest
 ) -> None:
     if line == "status run":
         request.getfixturevalue("finished")
-    code, out, err = called(place, line, **ASCII)
+    code, out, err = called(cwd, line, **ASCII)
     assert (code, err) == (0, "")
     assert out
     assert out.isascii()
     with unread() as gone:
-        assert called(place, line, out=gone) == (141, None, "")
+        assert called(cwd, line, out=gone) == (141, None, "")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_nobody_hears_of_errors_either(place: Path, unbuffered: str) -> None:
+def test_nobody_hears_of_errors_either(cwd: Path, unbuffered: str) -> None:
     line = "metrics R.csv --json"
     with unread() as gone:
-        assert called(place, line, gone, gone, PYTHONUNBUFFERED=unbuffered)[0] == 141
-        assert called(place, f"{line} --nonsense", gone, gone, PYTHONUNBUFFERED=unbuffered)[0] == 2
+        assert called(cwd, line, gone, gone, PYTHONUNBUFFERED=unbuffered)[0] == 141
+        assert called(cwd, f"{line} --nonsense", gone, gone, PYTHONUNBUFFERED=unbuffered)[0] == 2
     with open("/dev/full", "w") as full:
         out = full.fileno()
-        assert called(place, line, out, PYTHONUNBUFFERED=unbuffered) == (2, None, FULL)
-        assert called(place, line, out, out, PYTHONUNBUFFERED=unbuffered)[0] == 2
+        assert called(cwd, line, out, PYTHONUNBUFFERED=unbuffered) == (2, None, FULL)
+        assert called(cwd, line, out, out, PYTHONUNBUFFERED=unbuffered)[0] == 2
 
 
-def test_without_standard_output_there_is_nothing_to_write(place: Path) -> None:
+def test_without_standard_output_there_is_nothing_to_write(cwd: Path) -> None:
     command = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "scenarios", "--help"]
-    done = subprocess.run(command, cwd=place, capture_output=True, check=False)
+    done = subprocess.run(command, cwd=cwd, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_the_reader_goes_in_the_middle(place: Path) -> None:
+def test_the_reader_goes_in_the_middle(cwd: Path) -> None:
     """As `head` does, with a pipe in which not all of it has room."""
     reader, writer = os.pipe()
     room = fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
-    whole = called(place, "run --help", COLUMNS="200")[1]
+    whole = called(cwd, "run --help", COLUMNS="200")[1]
     assert whole is not None
     assert len(whole.encode()) > room + 10
-    with started(place, "run --help", writer, PIPE, COLUMNS="200") as process:
+    with started(cwd, "run --help", writer, PIPE, COLUMNS="200") as process:
         os.close(writer)
         assert os.read(reader, 10)
         os.close(reader)
@@ -178,7 +178,7 @@ def handles_signals(process: int) -> bool:
 
 
 @pytest.mark.slow
-def test_who_is_not_read_from_stops_all_the_same(place: Path) -> None:
+def test_who_is_not_read_from_stops_all_the_same(cwd: Path) -> None:
     """Both outputs are one pipe, which is full: whoever writes a word waits for its reader."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
@@ -186,7 +186,7 @@ def test_who_is_not_read_from_stops_all_the_same(place: Path) -> None:
         while os.write(writer, bytes(4096)):
             pass
     os.set_blocking(writer, True)
-    with started(place, "--help", writer, writer) as process:
+    with started(cwd, "--help", writer, writer) as process:
         until(lambda: handles_signals(process.pid))
         time.sleep(1)
         assert process.poll() is None
@@ -224,17 +224,17 @@ def numbers(between: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_cluster_that_nobody_runs_is_refused_before_anything_is_written(place: Path) -> None:
+def test_a_cluster_that_nobody_runs_is_refused_before_anything_is_written(cwd: Path) -> None:
     if [path for path in Path("/proc").glob("[0-9]*/comm") if is_raylet(path)]:
         pytest.skip("somebody's Ray cluster runs on this machine, and would be found")
-    before = contents(place)
+    before = contents(cwd)
     line = "run study.toml --out new --executor ray --ray-address auto"
-    code, out, err = called(place, line, RAY_TMPDIR=str(place))
+    code, out, err = called(cwd, line, RAY_TMPDIR=str(cwd))
     assert (code, out) == (2, "")
     assert err is not None
     assert err.startswith("error: cannot connect to Ray at auto (Could not find any running Ray")
     assert err.count("\n") == 1
-    assert contents(place) == before
+    assert contents(cwd) == before
 
 
 def is_raylet(path: Path) -> bool:

@@ -9,8 +9,8 @@ import torch
 
 from probe.cut.candidates import candidates
 from probe.seeding import stream
-from scenarios.commands.user_model import current_folder, load_model
 from scenarios.networks import ARCHITECTURES, build_network
+from scenarios.user_model import current_folder, load_model
 
 MINE = """
 from torch import nn
@@ -40,9 +40,9 @@ made = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 2))
 
 
 @pytest.fixture
-def layers(probe, place):
+def layers(probe, cwd):
     """Call `probe layers` where mine.py is: exit code, standard output and error."""
-    (place / "mine.py").write_text(MINE)
+    (cwd / "mine.py").write_text(MINE)
 
     def call(line):
         return probe(f"layers {line}" + ("" if "--input" in line else " --input 4"))

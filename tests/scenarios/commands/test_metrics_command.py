@@ -7,7 +7,7 @@ import pytest
 
 
 @pytest.fixture
-def place(tmp_path):
+def cwd(tmp_path):
     (tmp_path / "R.csv").write_text("0.9,0.1\n0.5,0.8\n")
     return tmp_path
 

@@ -9,8 +9,15 @@ from typing import Any
 
 import pytest
 
-from scenarios.execution.locks import lock
-from tests.scenarios.execution.helpers import FIRST, exit_code, fork, results, run, tables
+from tests.scenarios.execution.helpers import (
+    FIRST,
+    exit_code,
+    fork,
+    locked,
+    results,
+    run,
+    tables,
+)
 
 FLAGS: dict[str, Any] = {"learners": "finetune,offline"}  # three jobs
 
@@ -45,18 +52,13 @@ def test_processes_started_at_once(
     assert [exit_code(process) for process in processes] == [0] * len(shards)
     assert tables(out) == alone
     written = [line.split() for line in notes.read_text().splitlines()]
-    times = Counter(path.removeprefix("jobs/") for _, path in written if path.startswith("jobs/"))
+    times = Counter(path for _, path in written if path.startswith("jobs/"))
     assert set(times.values()) == {1}
-    assert times.keys() == results(out).keys()
+    assert times.keys() >= results(out).keys()
     # The jobs take their time and the first to come had only one of them.
     assert len({process for process, path in written if path.startswith("jobs/")}) >= 2
     assert not (out / "quarantine").exists()
     assert not list(out.rglob("*.tmp"))
-
-
-def test_one_shard_alone_does_everything(tmp_path: Path, alone: dict[str, bytes]) -> None:
-    run(tmp_path / "run", shard="2/7", **FLAGS)
-    assert tables(tmp_path / "run") == alone
 
 
 def test_a_shard_that_ends_before_the_others_says_so(
@@ -64,14 +66,14 @@ def test_a_shard_that_ends_before_the_others_says_so(
 ) -> None:
     """It does all that is left, and leaves to another what that one is doing."""
     out = tmp_path / "run"
-    with lock(out / "jobs" / FIRST):
+    with locked(out / "jobs" / FIRST):
         assert run(out, shard="1/2", **FLAGS)
         said = " ".join(capsys.readouterr().out.split())
         assert "being done by other processes: the last to finish writes the tables" in said
         assert not (out / "rows.csv").exists()
         assert list((out / "jobs").glob("offline*/*/step-5.json"))
         assert not list((out / "jobs" / FIRST).glob("*/*"))
-    assert run(out, shard="1/2", **FLAGS)
+    assert run(out, shard="2/7", **FLAGS)
     assert tables(out) == alone
 
 

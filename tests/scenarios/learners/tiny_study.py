@@ -11,12 +11,12 @@ from probe.examples import Examples
 from probe.seeding import stream
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
-from scenarios.data.datasets import Dataset, load
+from scenarios.data.datasets import Dataset, limited, load
 from scenarios.learners.base import Learner
 from scenarios.learners.catalogue import LEARNERS, settings_of
 from scenarios.learners.heads import counts_by_head
 from scenarios.networks import mlp
-from scenarios.streams.split import first_of_each, split_by_class
+from scenarios.streams.split import split_by_class
 from scenarios.streams.task import Scenario
 from tests.scenarios.learners.tiny_learners import SMALL
 
@@ -60,12 +60,10 @@ def tiny_study(kind: str) -> tuple[list[Table], Learner]:
 
 def scenario_of_digits() -> Scenario:
     """Three tasks of two digits, 24 examples of each to learn and 16 to test."""
-    digits = load("digits")
-    halves = {"train": first_of_each(digits.train, 24), "test": first_of_each(digits.test, 16)}
-    double = {
-        name: Examples(half.x.double(), half.y)
-        for name, half in ((n, h.of_classes(range(CLASSES))) for n, h in halves.items())
-    }
+    digits = limited(load("digits"), train=24, test=16)
+    halves = {"train": digits.train, "test": digits.test}
+    few = {name: half.of_classes(range(CLASSES)) for name, half in halves.items()}
+    double = {name: Examples(half.x.double(), half.y) for name, half in few.items()}
     return split_by_class(Dataset(name="digits", classes=CLASSES, **double))
 
 

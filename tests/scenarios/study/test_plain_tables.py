@@ -180,7 +180,7 @@ def offline_of(made, job):
     return next(j for j in jobs_of(made.setup.study, 3) if j.offline and j.seed == job.seed)
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(
     seed=st.integers(0, 2**32),
     missing=st.sampled_from([0.0, 0.0, 0.1, 0.6, 1.0]),

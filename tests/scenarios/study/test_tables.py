@@ -25,19 +25,6 @@ def tables(tmp_path_factory):
     return written(tmp_path_factory.mktemp("run"), RUNS)
 
 
-def test_the_tables_have_the_columns_that_others_rely_on(tables):
-    columns = {name: ",".join(rows[0]) for name, rows in tables.items()}
-    assert columns == {
-        "rows": "scenario,network,learner,order,seed,step,head,feature,depth,measure,place,task,"
-        "value",
-        "summary": "learner,feature,depth,measure,place,mean,std,seeds",
-        "metrics": "learner,paper,metric,head,mean,std,seeds",
-        "learners": "learner,kind,per_class,total,sampling",
-        "costs": "learner,order,seed,step,parameter_bytes,carried_bytes,stored_bytes,train_bytes,"
-        "ops_one_pass,ops,kept_bytes",
-    }
-
-
 def test_every_measurement_is_one_row(tables):
     found = Counter((row["learner"], row["measure"]) for row in tables["rows"])
     assert found == {

@@ -1,0 +1,119 @@
+"""EWC, EWC++, SI and RWalk as plainly as possible, to compare with; slow on purpose.
+
+One vector of all parameters, one Fisher per task, the penalty a part of the loss that autograd
+differentiates, torch's unfused optimizers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.utils import parameters_to_vector
+
+from probe.examples import Examples
+from probe.training.loop import Recipe
+from scenarios.learners.penalties.quadratic import PenalizedSettings
+from tests.laws.reference import Shuffled
+
+
+def weights(model: nn.Module) -> Tensor:
+    return parameters_to_vector(model.parameters()).detach().clone()
+
+
+def fisher_by_loop(
+    model: nn.Module, data: Examples, outputs: Sequence[int] | None = None
+) -> dict[str, Tensor]:
+    """The mean of squared gradients of log p(y|x), one example after the other, by `backward`.
+
+    outputs: those that compete, None for all.
+    """
+    model.eval()
+    trained = {n: p for n, p in model.named_parameters() if p.requires_grad}
+    total = {n: torch.zeros_like(p) for n, p in trained.items()}
+    for x, label in zip(data.x.split(1), data.y.tolist(), strict=True):
+        model.zero_grad()
+        scores = model(x.clone())[0]
+        among = list(range(len(scores))) if outputs is None else list(outputs)
+        functional.log_softmax(scores[among], 0)[among.index(label)].backward()
+        for n, p in trained.items():
+            total[n] += 0 if p.grad is None else p.grad**2 / len(data)
+    model.zero_grad()
+    return total
+
+
+class Plain:
+    """Each method by its formulas, after one another."""
+
+    def __init__(self, chosen: PenalizedSettings, model: nn.Module) -> None:
+        self.chosen, self.model = chosen, model
+        self.terms: list[tuple[Tensor, Tensor]] = []
+        zero = torch.zeros_like(weights(model))
+        self.fisher, self.omega, self.old_score = zero.clone(), zero.clone(), None
+
+    def learn(self, data: Examples, recipe: Recipe, generator: torch.Generator) -> None:
+        torch.randint(2**62, (), generator=generator)
+        classes = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
+        optimizer = classes[recipe.optimizer](
+            self.model.parameters(), lr=recipe.learning_rate, foreach=False
+        )
+        self.start = self.mark = weights(self.model)
+        self.path, self.drop, self.score = (torch.zeros_like(self.start) for _ in range(3))
+        self.steps = 0
+        for _ in range(recipe.epochs):
+            order = torch.tensor(list(Shuffled(len(data), generator)))
+            for chosen in order.split(recipe.batch_size):
+                self.step(data.x[chosen], data.y[chosen], optimizer)
+        getattr(self, f"end_{self.chosen.kind}")(data)
+
+    def step(self, x: Tensor, y: Tensor, optimizer: torch.optim.Optimizer) -> None:
+        g, before = self.slope(x, y), weights(self.model)
+        theta = parameters_to_vector(self.model.parameters())
+        penalty = sum((w * (theta - a) ** 2).sum() for w, a in self.terms)
+        half = 0.5 if self.chosen.kind.startswith("ewc") else 1.0
+        total = functional.cross_entropy(self.model(x), y) + half * self.chosen.strength * penalty
+        optimizer.zero_grad()
+        total.backward()
+        optimizer.step()
+        self.path -= g * (weights(self.model) - before)
+        self.steps += 1
+        if self.chosen.kind in ("ewc_online", "rwalk"):
+            alpha = self.chosen.alpha
+            self.fisher = alpha * len(y) * g**2 + (1 - alpha) * self.fisher
+        if self.chosen.kind == "rwalk":
+            self.drop -= g * (weights(self.model) - before)
+            if self.steps % self.chosen.interval == 0:
+                self.close()
+
+    def slope(self, x: Tensor, y: Tensor) -> Tensor:
+        loss = functional.cross_entropy(self.model(x), y)
+        gradients = torch.autograd.grad(loss, list(self.model.parameters()))
+        return torch.cat([g.flatten() for g in gradients])
+
+    def close(self) -> None:
+        moved = weights(self.model) - self.mark
+        euclidean = self.chosen.distance == "euclidean"
+        distance = moved**2 * (1 if euclidean else self.fisher / 2)
+        self.score = self.score + self.drop / (distance + self.chosen.epsilon)
+        self.mark, self.drop = weights(self.model), torch.zeros_like(self.drop)
+
+    def end_ewc(self, data: Examples) -> None:
+        fisher = fisher_by_loop(self.model, data).values()
+        self.terms.append((torch.cat([f.flatten() for f in fisher]), weights(self.model)))
+
+    def end_ewc_online(self, data: Examples) -> None:
+        self.terms = [(self.fisher, weights(self.model))]
+
+    def end_si(self, data: Examples) -> None:
+        moved = weights(self.model) - self.start
+        self.omega = self.omega + self.path.clamp(min=0) / (moved**2 + self.chosen.damping)
+        self.terms = [(self.omega, weights(self.model))]
+
+    def end_rwalk(self, data: Examples) -> None:
+        self.close()
+        new = self.score.clamp(min=0)
+        self.old_score = new if self.old_score is None else (self.old_score + new) / 2
+        unit = [(v - v.min()) / (v.max() - v.min()) for v in (self.fisher, self.old_score)]
+        self.terms = [(unit[0] + unit[1], weights(self.model))]

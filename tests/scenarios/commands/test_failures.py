@@ -1,0 +1,107 @@
+"""A study of which a job fails: the rest goes on, and what failed is listed at the end."""
+
+from __future__ import annotations
+
+import csv
+import functools
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from figures.build import build
+from probe.errors import NotWritten
+from tests.scenarios.execution.helpers import SICK, TINY, Disturbed, run, tables
+
+FLAGS: dict[str, Any] = {"learners": "finetune,offline"}
+LACKING = (
+    "the tables are made of what was finished: means are over fewer orders or seeds, or missing"
+)
+
+
+def rows(root: Path, learner: str, order: str = "back") -> list[dict[str, str]]:
+    with (root / "rows.csv").open(newline="") as file:
+        found = [row for row in csv.DictReader(file) if row["learner"] == learner]
+    return [row for row in found if row["order"] in ("", order)]
+
+
+@pytest.fixture
+def sick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a job of every run fail as nobody foresaw."""
+    work = functools.partial(Disturbed, badly={SICK: "error step-2"})
+    monkeypatch.setattr("scenarios.commands.run.Work", work)
+
+
+def diverging(folder: Path) -> Path:
+    """Write a study of which one learner of two diverges."""
+    study = folder / "diverging.toml"
+    text = TINY.read_text() + "[learners.er.training]\nlearning_rate = 1e30\n"
+    study.write_text(text.replace("[learners.finetune]\n", ""), encoding="utf-8")
+    return study
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_jobs_that_diverge(tmp_path: Path, probe: Any, again: bool) -> None:
+    """The others' rows are those of a study in which nothing diverges, also when tried again."""
+    study, out = diverging(tmp_path), tmp_path / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("scenarios.commands.run.build", lambda *_, **__: [])
+        for _ in range(1 + again):
+            code, said, error = probe(f"run {study} --out {out} --executor inline")
+    assert (code, error) == (1, "")
+    *_, title, first, second, last = said.splitlines()
+    assert title == "2 jobs failed; run the same command again to try again:"
+    for line, order in ((first, "there"), (second, "back")):
+        assert line.startswith(f"  er.order-{order}.seed-0: learner er, order {order}, seed 0")
+        assert "(1 of 5): " in line
+        assert "training diverged" in line
+    assert last == LACKING
+    assert run(tmp_path / "well", learners="er,offline")
+    assert rows(out, "offline") == rows(tmp_path / "well", "offline") != []
+    # Before any training there was something to measure.
+    assert {row["step"] for row in rows(out, "er")} == {"0"}
+
+
+@pytest.mark.usefixtures("sick")
+def test_an_error_is_kept_until_the_job_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    assert not run(out, **FLAGS)
+    trace = out / "failures" / f"{SICK}.txt"
+    assert capsys.readouterr().out.splitlines()[-4:] == [
+        "1 job failed; run the same command again to try again:",
+        f"  {SICK}: KeyError: 'nobody foresaw this'",
+        f"    {trace}",
+        LACKING,
+    ]
+    assert trace.read_text().startswith("Traceback (most recent call last):")
+    assert "in end_badly" in trace.read_text()
+    # One order of two is missing, and of that only the first steps are there.
+    assert {row["step"] for row in rows(out, "finetune")} == {"0", "1"}
+    monkeypatch.undo()
+    assert run(out, **FLAGS)
+    assert not trace.parent.exists()
+    assert "failed" not in capsys.readouterr().out
+    assert run(tmp_path / "well", **FLAGS)
+    assert tables(out) == tables(tmp_path / "well")
+
+
+def test_what_cannot_be_written_ends_the_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = functools.partial(Disturbed, badly={SICK: "unwritten step-2"})
+    monkeypatch.setattr("scenarios.commands.run.Work", work)
+    with pytest.raises(NotWritten, match="No space left on device"):
+        run(tmp_path / "run", **FLAGS)
+    assert not (tmp_path / "run" / "rows.csv").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("sick")
+def test_figures_of_what_is_there(tmp_path: Path) -> None:
+    """Half of an order, and of what diverges what was measured before any training."""
+    assert not run(tmp_path / "half", **FLAGS)
+    assert {"depth", "matrix", "curves"} <= {path.stem for path in build(tmp_path / "half")}
+    assert not run(tmp_path / "none", diverging(tmp_path), learners="er")
+    assert {path.stem for path in build(tmp_path / "none")} == {"curves", "matrix", "tasks"}

@@ -1,0 +1,181 @@
+"""iCaRL: its loss by hand, its classifier by a loop, and the hybrid that is the same network."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from pydantic import ValidationError
+from torch import Tensor
+
+from probe.errors import InputError
+from probe.examples import join
+from probe.modules import mode
+from probe.training.evaluation import evaluate
+from probe.training.loop import Recipe
+from scenarios.learners.catalogue import LEARNERS, settings_of
+from scenarios.learners.distillation.icarl import IcarlHybrid1
+from scenarios.learners.sampling import mean_of_features
+from tests.scenarios.learners.tiny_learners import digits, learn, learner, rows, same, seeded
+
+TASKS = digits(20).tasks
+
+
+def icarl(kind: str = "icarl", **given: object) -> IcarlHybrid1:
+    return learner(kind, "cnn3", exemplars={"per_class": 4}, **given)
+
+
+def sigmoid(z: NDArray[np.float64]) -> NDArray[np.float64]:
+    return 1 / (1 + np.exp(-z))
+
+
+def scored(own: IcarlHybrid1, x: Tensor) -> NDArray[np.float64]:
+    with torch.no_grad():
+        scores: NDArray[np.float64] = own.model(x).double().numpy()
+        return scores
+
+
+def in_second_task(own: IcarlHybrid1) -> tuple[Tensor, Tensor, NDArray[np.float64]]:
+    """Learn a task, begin another, move the weights; return all its data and their old scores."""
+    first, second = TASKS[:2]
+    own.learn(first)
+    own.begin(second)
+    data = own.examples(second)
+    old = scored(own, data.x)
+    for p in own.model.parameters():
+        p.data *= 1.3
+    return data.x, data.y, old
+
+
+def test_the_loss_is_the_one_computed_by_hand() -> None:
+    """Earlier outputs learn the old sigmoids, the task's own the labels, later ones nothing."""
+    own = icarl()
+    x, y, old = in_second_task(own)
+    assert torch.bincount(y).tolist() == [4, 4, 20, 20]  # the exemplars are joined to the data
+    new = sigmoid(scored(own, x))
+    expected = 0.0
+    for n, label in enumerate(y.tolist()):
+        for c in range(4):
+            target = sigmoid(old[n, c]) if c < 2 else float(label == c)
+            expected -= target * np.log(new[n, c]) + (1 - target) * np.log(1 - new[n, c])
+    assert own.loss(own.model, x, y).item() == pytest.approx(expected / len(y), rel=1e-5)
+
+
+def test_only_the_outputs_of_classes_seen_so_far_learn() -> None:
+    own = icarl()
+    x, y, _ = in_second_task(own)
+    bias = own.model.get_parameter("output.1.bias")
+    (slope,) = torch.autograd.grad(own.loss(own.model, x, y), [bias])
+    assert (slope[:4] != 0).all()
+    assert (slope[4:] == 0).all()
+
+
+def test_a_class_met_again_is_learned_by_its_labels() -> None:
+    """All its outputs are the task's own: the old ones count for nothing."""
+    own, task = icarl(), TASKS[0]
+    own.learn(task)
+    own.begin(task)
+    x, y = task.train.x, task.train.y
+    before = own.loss(own.model, x, y).item()
+    new = sigmoid(scored(own, x))[:, :2]
+    right = np.eye(2)[y.numpy()] == 1
+    by_hand = -np.log(np.where(right, new, 1 - new)).sum() / len(y)
+    assert before == pytest.approx(by_hand, rel=1e-5)
+
+
+def test_the_hybrid_is_the_same_network_and_classifies_by_its_outputs() -> None:
+    own, other = icarl(), icarl("icarl_hybrid1")
+    x = TASKS[0].test.x
+    assert torch.equal(own.scores(x), own.model(x))
+    for task in TASKS:
+        own.learn(task)
+        other.learn(task)
+        assert same(own, other)
+        assert torch.equal(other.scores(x), other.model(x))
+    assert not torch.equal(own.scores(x).argmax(1), other.scores(x).argmax(1))
+
+
+def test_the_nearest_mean_of_exemplars_wins() -> None:
+    """Features by the network's stages, means and distances by a loop, after every task."""
+    own = icarl()
+    test = join([task.test for task in TASKS])
+    for task in TASKS[:3]:
+        own.learn(task)
+        with mode(own.model, training=False), torch.no_grad():
+            got = own.scores(test.x[:40])
+            stages = [m for name, m in own.model.named_children() if name != "output"]
+            body = torch.nn.Sequential(*stages, torch.nn.Flatten())
+            phi = [p / np.linalg.norm(p) for p in body(test.x[:40]).double().numpy()]
+            kept = [p / np.linalg.norm(p) for p in body(own.stored.x).double().numpy()]
+        means = {}
+        for label in own.seen:
+            mine = [p for p, c in zip(kept, own.stored.y.tolist(), strict=True) if c == label]
+            mean = np.mean(mine, axis=0)
+            means[label] = mean / np.linalg.norm(mean)
+        for one, scores in zip(phi, got.tolist(), strict=True):
+            for label in range(10):
+                if label in means:
+                    distance = np.linalg.norm(one - means[label])
+                    assert scores[label] == pytest.approx(-distance, abs=1e-5)
+                else:
+                    assert scores[label] == -np.inf
+
+
+def test_the_exemplars_are_herded_in_the_features_of_the_network() -> None:
+    own = icarl()
+    for task in TASKS[:2]:
+        own.learn(task)
+        for label in task.classes:
+            mine = task.train.of_classes([label])
+            with mode(own.model, training=False), torch.no_grad():
+                phi = own.model[:3](mine.x).flatten(1)
+            herded = mine.x[mean_of_features(phi, 4)]
+            assert rows(own.stored.of_classes([label]).x) == rows(herded)
+
+
+def test_its_classifier_is_above_the_network_s_own() -> None:
+    tasks = digits(60).tasks
+    test = join([task.test for task in tasks])
+    own = icarl(recipe=Recipe(epochs=8, batch_size=32))
+    learn(own, tasks)
+    with mode(own.model, training=False):
+        nearest = evaluate(own.logits, test, 10).accuracy(range(10))
+        by_outputs = evaluate(own.model, test, 10).accuracy(range(10))
+    assert nearest > by_outputs + 0.1
+
+
+@pytest.mark.parametrize("kind", ["icarl", "icarl_hybrid1"])
+def test_settings_not_given_are_those_of_the_paper(kind: str) -> None:
+    few, chosen = {"per_class": 10}, {"total": 50, "sampling": "uniform", "replay": "batch"}
+    found = [
+        settings_of({"kind": kind, **({"exemplars": given} if given else {})})
+        for given in (None, few, chosen)
+    ]
+    budgets = [s.budget for s in found]
+    assert [(b.per_class, b.total, b.sampling, b.replay) for b in budgets] == [
+        (None, 2000, "mean_of_features", "joined"),
+        (10, None, "mean_of_features", "joined"),
+        (None, 50, "uniform", "batch"),
+    ]
+    assert settings_of(found[1].model_dump()) == found[1]
+    with pytest.raises(ValidationError):
+        settings_of({"kind": kind, "competing": "all"})
+    assert issubclass(LEARNERS[kind], IcarlHybrid1)
+
+
+class NoFeatures(torch.nn.Module):
+    """Its output is no layer's own, but the sum of two."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts = torch.nn.ModuleList([torch.nn.Linear(64, 10) for _ in range(2)])
+
+    def forward(self, x: Tensor) -> Tensor:
+        return sum(part(x.flatten(1)) for part in self.parts)
+
+
+def test_a_network_without_features_is_refused_in_a_sentence() -> None:
+    own = icarl(model=seeded(NoFeatures))
+    with pytest.raises(InputError, match="no features before it"):
+        own.learn(TASKS[0])

@@ -1,0 +1,192 @@
+"""The map: its steps in closed form and against loops, its winner and activity by brute force."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy.spatial.distance import cdist
+from torch import Tensor, nn
+
+from probe.seeding import global_stream, stream
+from probe.training.costs import OpsMeter
+from scenarios.learners.kemker.geppnet import Geppnet, GeppnetSettings
+from scenarios.learners.kemker.online_map import OnlineMap
+from scenarios.learners.kemker.som import SelfOrganizingMap, Steps, longest_block
+from tests.laws.plain_map import ByUnit, Whole
+
+ROWS, COLUMNS, INPUTS = 3, 5, 7
+
+
+def network(inputs: int = INPUTS, classes: int = 4, **given: object) -> nn.Sequential:
+    """A map and its read-out in float64, with weights far from small."""
+    settings = GeppnetSettings.model_validate({"rows": ROWS, "columns": COLUMNS, **given})
+    model = Geppnet.network(settings, (inputs,), classes, 2).double()
+    for k, parameter in enumerate(model.parameters()):
+        parameter.data = torch.randn(parameter.shape, generator=stream(k), dtype=torch.float64)
+    assert isinstance(model, nn.Sequential)
+    return model
+
+
+def som(**given: object) -> SelfOrganizingMap:
+    found = network(**given)[0]
+    assert isinstance(found, SelfOrganizingMap)
+    return found
+
+
+def inputs(count: int, dims: int = INPUTS) -> Tensor:
+    return torch.randn(count, dims, generator=stream(9, "x"), dtype=torch.float64)
+
+
+def labels(count: int) -> Tensor:
+    return torch.randint(4, (count,), generator=stream(9, "y"))
+
+
+def trainer(model: nn.Sequential, rate: float = 0.05) -> OnlineMap:
+    return OnlineMap(model[0], model[1], rate, OpsMeter())  # type: ignore[arg-type]
+
+
+def test_one_step_moves_the_winner_and_its_neighbours_by_the_stated_amounts() -> None:
+    model, x = network(), inputs(1)
+    before = model[0].prototypes.detach().clone()
+    rate, radius = 0.3, 1.5
+    trainer(model).organize(x, [rate], [radius])
+    moved = (model[0].prototypes.detach() - before) / (x - before)
+    winner = int(np.argmin(cdist(x.numpy(), before.numpy())))
+    assert moved[winner] == pytest.approx(np.full(INPUTS, rate))
+    for unit in range(ROWS * COLUMNS):
+        lattice = math.dist(divmod(unit, COLUMNS), divmod(winner, COLUMNS))
+        amount = rate * math.exp(-(lattice**2) / (2 * radius**2))
+        assert moved[unit] == pytest.approx(np.full(INPUTS, amount), rel=1e-9)
+
+
+def test_neighbours_are_beside_above_and_below_but_not_across_the_edge() -> None:
+    squared = som().lattice()
+    for unit in range(ROWS * COLUMNS):
+        for other in range(ROWS * COLUMNS):
+            between = math.dist(divmod(unit, COLUMNS), divmod(other, COLUMNS))
+            assert squared[unit, other] == pytest.approx(between**2)
+    assert squared[4, 5] == 17  # the end of one row and the start of the next
+
+
+def test_the_winner_is_the_nearest_prototype() -> None:
+    own, x = som(), inputs(200)
+    away = cdist(x.numpy(), own.prototypes.detach().numpy(), "sqeuclidean")
+    with torch.no_grad():
+        squared, activity = own.squared_distances(x), own(x)
+    assert squared.numpy() == pytest.approx(away, rel=1e-9)
+    assert (activity.argmax(1).numpy() == away.argmin(1)).all()
+    assert len(set(away.argmin(1))) > 5
+    steps = Steps(own, x)
+    assert [int(steps.squared_distances(k).argmin()) for k in range(200)] == away.argmin(1).tolist()
+
+
+@pytest.mark.parametrize("block", [1, 2, 37, 100])
+def test_many_steps_equal_a_loop_over_units(block: int) -> None:
+    model, x = network(), inputs(200)
+    plain = ByUnit(model)
+    rates = np.geomspace(0.5, 0.01, 200).tolist()
+    radii = np.geomspace(2.5, 0.5, 200).tolist()
+    winners = {plain.organize(*step) for step in zip(x.numpy(), rates, radii, strict=True)}
+    for start in range(0, 200, block):
+        here = slice(start, start + block)
+        trainer(model).organize(x[here], rates[here], radii[here])
+    assert model[0].prototypes.detach().numpy() == pytest.approx(plain.prototypes, abs=1e-9)
+    assert len(winners) > 5
+
+
+@pytest.mark.parametrize("threshold", [None, 0.3])
+def test_learning_equals_a_loop_over_units_and_so_does_what_is_novel(
+    threshold: float | None,
+) -> None:
+    model, x, y = network(), inputs(300), labels(300)
+    plain = ByUnit(model, 0.05)
+    expected = [k for k in range(300) if plain.learn(x[k].numpy(), int(y[k]), 0.2, 0.8, threshold)]
+    own = trainer(model)
+    novel = []
+    for start in range(0, 300, 60):
+        here = slice(start, start + 60)
+        novel += [start + k for k in own.learn(x[here], y[here], own.shares(0.2, 0.8), threshold)]
+    assert novel == expected
+    assert len(novel) == 300 if threshold is None else 10 < len(novel) < 290
+    for name, tensor in model.state_dict().items():
+        ours = {"som.prototypes": plain.prototypes, "output.weight": plain.weight}
+        assert tensor.numpy() == pytest.approx(ours.get(name, plain.bias), abs=1e-9)
+
+
+def test_the_plain_maps_agree_and_a_wrong_one_does_not() -> None:
+    x, y = inputs(50).numpy(), labels(50).tolist()
+    maps = [ByUnit(network()), Whole(network()), Whole(network(width=0.4))]
+    for own in maps:
+        for one, label in zip(x, y, strict=True):
+            own.learn(one, label, 0.2, 0.8)
+    assert maps[1].weight == pytest.approx(maps[0].weight, abs=1e-12)
+    assert maps[1].prototypes == pytest.approx(maps[0].prototypes, abs=1e-12)
+    assert maps[2].weight != pytest.approx(maps[0].weight, abs=1e-4)
+
+
+def test_single_precision_stays_close_in_blocks_as_long_as_allowed() -> None:
+    model = network()
+    plain = Whole(model)
+    x, single = inputs(2000), network().float()
+    rate, radius = 0.1, 1.0
+    for one in x.numpy():
+        plain.organize(one, rate, radius)
+    for some in x.float().split(longest_block(rate)):
+        trainer(single).organize(some, [rate] * len(some), [radius] * len(some))
+    assert single[0].prototypes.detach().numpy() == pytest.approx(plain.prototypes, abs=1e-4)
+
+
+@pytest.mark.parametrize("rate", [1e-3, 0.1, 0.11, 0.5, 0.9, 0.9999999])
+def test_a_block_is_as_long_as_precision_allows(rate: float) -> None:
+    block = longest_block(rate)
+    assert block == 1 or (1 - rate) ** block >= 1e-6
+    assert block == 64 or (1 - rate) ** (block + 1) < 1e-6
+
+
+def test_the_activity_is_the_formula_s() -> None:
+    model, x = network(), inputs(30)
+    plain = ByUnit(model)
+    with torch.no_grad():
+        activity = model[0](x).numpy()
+        margins = trainer(model).margins(x, labels(30)).numpy()
+    for k, one in enumerate(x.numpy()):
+        assert activity[k] == pytest.approx(plain.activity(plain.squared(one)), rel=1e-9)
+        assert margins[k] == pytest.approx(plain.margin(one, int(labels(30)[k])), rel=1e-9)
+    assert (activity.max(1) == 1).all()
+
+
+def test_the_activity_knows_no_scale_and_no_elements_that_are_the_same_everywhere() -> None:
+    own, x = som(), inputs(30)
+    wide = som(inputs=INPUTS + 3)
+    wide.prototypes.data = torch.cat([own.prototypes.data, torch.full((15, 3), 2.0)], 1)
+    with torch.no_grad():
+        activity = own(x)
+        padded = wide(torch.cat([x, torch.zeros(30, 3)], 1))
+        elsewhere = own(1000 * x)
+        own.prototypes.mul_(1000)
+        scaled = own(1000 * x)
+    assert scaled.numpy() == pytest.approx(activity.numpy(), rel=1e-8)
+    assert padded.numpy() == pytest.approx(activity.numpy(), rel=1e-8)
+    assert elsewhere.numpy() != pytest.approx(activity.numpy(), rel=0.1)
+
+
+def test_units_that_are_equally_near_are_all_active() -> None:
+    own = som().float()
+    own.prototypes.data.fill_(0.5)
+    with torch.no_grad():
+        assert (own(torch.zeros(2, INPUTS)) == 1).all()
+
+
+def test_fresh_prototypes_are_small_and_differ() -> None:
+    own = som(inputs=400)
+    with global_stream(stream(0)):
+        own.reset_parameters()
+    assert float(own.prototypes.detach().std()) == pytest.approx(0.01, rel=0.05)
+    assert len(own.prototypes.unique(dim=0)) == ROWS * COLUMNS
+
+
+def test_an_image_is_flattened() -> None:
+    model, x = network(inputs=16), inputs(5, 16)
+    with torch.no_grad():
+        assert torch.equal(model(x.view(5, 1, 4, 4)), model(x))

@@ -1,0 +1,175 @@
+"""`probe run` as it is typed, kills, and small disks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.scenarios.execution.helpers import TINY, alive, exit_code, fork, until
+
+JOB = "er.order-there.seed-0"
+POOL = ("--executor", "pool", "--workers", "2")
+SOON = 15.0  # seconds: five are promised, on a machine that has nothing else to do
+
+
+@dataclass
+class Command:
+    """`probe run` in a process of its own, which it and all that it starts can be told by."""
+
+    process: subprocess.Popen[str]
+    mark: bytes
+
+    def reaches(self, condition: Callable[[], object]) -> None:
+        """Wait until something is so while it runs."""
+        while not condition():
+            assert self.process.poll() is None, self.process.communicate()
+            time.sleep(0.005)
+
+    def family(self) -> list[int]:
+        """Return the processes that run and were started by it, itself included."""
+        return [int(path.name) for path in Path("/proc").glob("[0-9]*") if self._marked(path)]
+
+    def _marked(self, path: Path) -> bool:
+        with suppress(OSError):
+            return self.mark in (path / "environ").read_bytes() and alive(int(path.name))
+        return False
+
+    def is_gone_soon(self) -> None:
+        """Wait until it and all that it has started are gone."""
+        until(lambda: self.process.poll() is not None and not self.family(), SOON)
+
+    def stops(self, number: int, send: Callable[[int, int], None] = os.kill) -> str:
+        """Ask it to stop, and check all that is promised; return what it has shown."""
+        start = time.monotonic()
+        send(self.process.pid, number)
+        shown, said = self.process.communicate(timeout=60)
+        assert (self.process.returncode, said) == (
+            128 + number,
+            "stopped: run the same command again to go on\n",
+        )
+        assert time.monotonic() - start < SOON
+        self.is_gone_soon()
+        return shown
+
+
+@contextmanager
+def command(out: Path, *flags: str) -> Iterator[Command]:
+    """Run the study within the block; nothing of it is left after it."""
+    mark = uuid.uuid4().hex
+    process = subprocess.Popen(
+        [sys.executable, "-m", "scenarios", "run", str(TINY), "--out", str(out), *flags],
+        env={**os.environ, "STARTED_BY": mark},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    started = Command(process, f"STARTED_BY={mark}".encode())
+    with process:
+        try:
+            yield started
+        finally:
+            for left in started.family():
+                with suppress(OSError):
+                    os.kill(left, signal.SIGKILL)
+
+
+def holders(root: Path) -> list[int]:
+    """Return the processes that have the lock of a job open."""
+    locks, found = {str(path) for path in root.glob("jobs/*/lock")}, []
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if any(os.readlink(file) in locks for file in (path / "fd").iterdir()):
+                found.append(int(path.name))
+    return found
+
+
+def signaled_at(name: str, number: int, action: Callable[[], object]) -> int:
+    """Start a child that does something, and is sent a signal as it replaces a file so called."""
+
+    def act() -> object:
+        replace = os.replace
+
+        def signaling(source: Path, target: Path) -> None:
+            if Path(target).name == name:
+                os.replace = replace
+                os.kill(os.getpid(), number)
+            replace(source, target)
+
+        os.replace = signaling  # type: ignore[assignment]
+        return action()
+
+    return fork(act)
+
+
+def killed_at(name: str, action: Callable[[], object]) -> None:
+    """Do something in a child that is killed -9 as it replaces a file of that name."""
+    assert exit_code(signaled_at(name, signal.SIGKILL, action)) == -signal.SIGKILL
+
+
+@contextmanager
+def killer(*chosen: Callable[[], int | None]) -> Iterator[list[int]]:
+    """Kill -9 within the block what each of `chosen` returns, as soon as it returns a process.
+
+    After the block all of them must have been killed: a test without its kill tests nothing.
+    """
+    kills, left, done = list[int](), list(chosen), threading.Event()
+
+    def work() -> None:
+        while left and not done.wait(0.001):
+            for choose in list(left):
+                process = choose()
+                if process is not None:
+                    left.remove(choose)
+                    os.kill(process, signal.SIGKILL)
+                    kills.append(process)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield kills
+    finally:
+        done.set()
+        thread.join()
+    assert not left
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return the bytes of every file below a folder."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def copied(source: Path, target: Path) -> Path:
+    """Return a copy of a run directory in which nobody is surprised by a change."""
+    return Path(shutil.copytree(source, target))
+
+
+@contextmanager
+def tmpfs(folder: Path, options: str) -> Iterator[Callable[[str], None]]:
+    """Mount a small disk at a folder within the block; yields what mounts it anew with others."""
+    folder.mkdir(exist_ok=True)
+
+    def mount(*options: str) -> None:
+        subprocess.run(["mount", *options, str(folder)], check=True, capture_output=True)
+
+    try:
+        mount("-t", "tmpfs", "-o", options, "tmpfs")
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("this user may not mount a disk")
+    try:
+        yield lambda changed: mount("-o", f"remount,{changed}")
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)

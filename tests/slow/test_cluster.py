@@ -1,0 +1,205 @@
+"""The jobs of a study on a Ray cluster of two nodes, whose workers and nodes are killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ray
+import torch
+from ray.cluster_utils import Cluster as Nodes
+
+from probe.errors import InputError, NotWritten
+from scenarios.execution.cluster import Cluster
+from scenarios.study.jobs import Job
+from tests.scenarios.execution.disturbed import waiting
+from tests.scenarios.execution.helpers import (
+    FIRST,
+    SICK,
+    finish,
+    jobs_in,
+    results,
+    run,
+    tables,
+    until,
+    work_of,
+)
+from tests.slow.helpers import JOB, SOON, command, holders, killer
+
+pytestmark = pytest.mark.slow
+
+ALONE = ["--executor", "ray", "--workers", "2"]
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Any]:
+    """A cluster whose first node, which is never killed, does no jobs."""
+    nodes = Nodes(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    yield nodes
+    nodes.shutdown()
+
+
+@pytest.fixture
+def room(nodes: Any) -> Iterator[None]:
+    """A node with room for two jobs."""
+    node = nodes.add_node(num_cpus=2)
+    yield
+    nodes.remove_node(node)
+
+
+@pytest.fixture
+def card(nodes: Any) -> Iterator[None]:
+    """A node with room for six jobs and a card, which Ray only counts."""
+    node = nodes.add_node(num_cpus=6, num_gpus=1)
+    yield
+    nodes.remove_node(node)
+
+
+def test_a_worker_and_a_node_are_killed(tmp_path: Path, nodes: Any, finished: Path) -> None:
+    """The worker of one job, then the node of another: what is lost is done again elsewhere."""
+    work = work_of(tmp_path / "run", {SICK: "wait step-3", JOB: "wait step-3"})
+    others = [nodes.add_node(num_cpus=count) for count in (1, 2)]
+
+    def node_of_the_next() -> int | None:
+        process = waiting(work, JOB)
+        if not process or not worker_killed:
+            return None
+        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+
+    with (
+        killer([partial(waiting, work, SICK)]) as worker_killed,
+        killer([node_of_the_next]) as node_killed,
+    ):
+        ends = finish(work, Cluster(nodes.address, 3, 0.0))
+    assert node_killed[0] in {each.all_processes["raylet"][0].process.pid for each in others}
+    assert {end.how for end in ends.values()} == {"finished"}
+    assert tables(work.root) == tables(finished)
+    for node in others:
+        nodes.remove_node(node, allow_graceful=False)
+
+
+@pytest.mark.usefixtures("room")
+def test_what_cannot_be_written_ends_the_study(tmp_path: Path, nodes: Any) -> None:
+    """And what others do at that moment does not go on."""
+    work = work_of(tmp_path / "run", {FIRST: "unwritten step-2"})
+    with pytest.raises(NotWritten, match="No space left on device"):
+        finish(work, Cluster(nodes.address, 2, 0.0))
+    until(lambda: not holders(work.root), SOON)
+
+
+def test_without_a_card_nobody_waits_for_one(tmp_path: Path, nodes: Any) -> None:
+    with pytest.raises(InputError, match="no GPU is part of the Ray cluster"):
+        finish(work_of(tmp_path / "run"), Cluster(nodes.address, 1, 0.25))
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["RAY_ADDRESS", "found"])
+def test_the_cluster_of_this_machine_is_found(
+    nodes: Any, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    """And left again: whether there is a card is known before anything is written."""
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    # Else Ray shows the cluster that it finds a token of the user's, for which this one has no use.
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    if known:
+        monkeypatch.setenv("RAY_ADDRESS", nodes.address)
+    Cluster("auto", 1, 0.0)
+    assert not ray.is_initialized()
+    with pytest.raises(InputError, match="no GPU is part of the Ray cluster"):
+        Cluster("auto", 1, 0.25)
+    assert not ray.is_initialized()
+
+
+@pytest.mark.usefixtures("card")
+@pytest.mark.parametrize(("share", "at_once"), [(0.25, 4), (0.5, 2)])
+def test_jobs_share_a_card(tmp_path: Path, nodes: Any, share: float, at_once: int) -> None:
+    """Of six jobs that never end as many are begun as the card has room for, and no more."""
+    learners: dict[str, Any] = {"finetune": {}}
+    names = [job.name for job in jobs_in(work_of(tmp_path / "run", seeds=3, learners=learners))]
+    badly = dict.fromkeys(names, "wait step-1")
+    work = work_of(tmp_path / "run", badly, seeds=3, learners=learners)
+    left, full = jobs_in(work), list[float]()
+
+    class Enough(Exception):
+        pass
+
+    def take() -> Job | None:
+        if left:
+            return left.pop()
+        begun = sum(waiting(work, name) is not None for name in names)
+        assert begun <= at_once
+        if begun == at_once:
+            full.append(time.monotonic())
+            if full[-1] - full[0] > 5:
+                raise Enough
+        return None
+
+    with pytest.raises(Enough):
+        list(Cluster(nodes.address, 8, share).events(work, take))
+
+
+@pytest.mark.usefixtures("card")
+def test_cards_are_driven_from_a_machine_without(
+    tmp_path: Path, nodes: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing fails before a worker finds that the card is none, which only Ray believed in."""
+    flags = {"executor": "ray", "ray_address": nodes.address, "gpus_per_job": 0.5}
+    few = {"learners": "finetune", "orders": "none", "device": "cuda", "cache_budget": "1MB"}
+    assert run(tmp_path / "run", **flags, **few) == torch.cuda.is_available()
+    assert ("1 job failed" in capsys.readouterr().out) != torch.cuda.is_available()
+
+
+@pytest.mark.usefixtures("room")
+def test_ctrl_c_leaves_the_cluster_as_it_was(tmp_path: Path, nodes: Any) -> None:
+    out = tmp_path / "run"
+    flags = ["--executor", "ray", "--ray-address", nodes.address, "--epochs", "100"]
+    with command(out, *flags) as started:
+        started.reaches(lambda: list(out.glob("jobs/*/*/step-2.json")))
+        stopped(started, signal.SIGINT)
+    until(lambda: not holders(out), SOON)
+
+
+def stopped(started: Any, number: int) -> None:
+    """Ask to stop, and check that it does in time."""
+    start = time.monotonic()
+    started.process.send_signal(number)
+    said, error = started.process.communicate(timeout=60)
+    assert time.monotonic() - start < SOON
+    assert started.process.returncode == 128 + number
+    assert error == "stopped: run the same command again to go on\n"
+    assert "ray" not in said.replace(str(Path.cwd()), "").lower()
+    started.is_gone_within(SOON)
+
+
+def test_a_cluster_of_its_own_is_killed_and_stopped_and_started_again(
+    tmp_path: Path, finished: Path
+) -> None:
+    out = tmp_path / "run"
+    with command(out, *ALONE) as started:
+        started.reaches(lambda: list(out.glob("jobs/*/*/step-2.json")))
+        started.process.kill()
+        # Not Ray's own helpers, which write nothing here: they may stay for a while.
+        until(lambda: not holders(out), SOON)
+        done = results(out)
+        time.sleep(1)
+        assert results(out) == done
+    with command(out, *ALONE) as started:
+        started.reaches(lambda: len(results(out)) > len(done) and holders(out))
+        os.kill(holders(out)[0], signal.SIGKILL)
+        before = len(results(out))
+        started.reaches(lambda: len(results(out)) > before + 3)
+        stopped(started, signal.SIGTERM)
+    assert results(out).items() >= done.items()
+    assert run(out)
+    assert tables(out) == tables(finished)
+    assert results(out).items() >= done.items()
+
+
+def test_ray_gives_the_same_tables(tmp_path: Path, finished: Path) -> None:
+    assert run(tmp_path / "run", executor="ray", workers=2)
+    assert tables(tmp_path / "run") == tables(finished)

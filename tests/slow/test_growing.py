@@ -1,0 +1,79 @@
+"""A study that grows, killed again and again: the tables of a fresh one, and only new jobs run."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.scenarios.execution.helpers import alive, exit_code, fork, results, run, tables, until
+from tests.slow.helpers import POOL, command
+
+pytestmark = pytest.mark.slow
+
+# What is asked for, one after the other, and how many jobs are new then.
+STAGES: list[tuple[dict[str, Any], int]] = [
+    ({"seeds": 2, "learners": "finetune,er"}, 8),
+    ({"seeds": 3, "learners": "finetune,er"}, 4),
+    ({"seeds": 3, "learners": "finetune,er,si"}, 6),
+    ({"seeds": 2, "learners": "er,offline"}, 2),
+    ({"seeds": 3, "learners": "finetune,er,si"}, 0),
+]
+KILLS = 5  # of each stage
+
+
+def jobs(found: Iterable[str]) -> set[str]:
+    return {Path(path).parts[1] for path in found}
+
+
+def killed(out: Path, flags: dict[str, Any], chance: random.Random) -> bool:
+    """Start the study and kill it -9 after some files; return whether it had not ended before."""
+    enough = len(results(out)) + chance.randint(0, 12)
+    process = fork(lambda: run(out, **flags))
+    until(lambda: len(results(out)) >= enough or not alive(process))
+    time.sleep(chance.uniform(0, 0.1))
+    os.kill(process, signal.SIGKILL)
+    return exit_code(process) == -signal.SIGKILL
+
+
+def test_a_study_that_grows(tmp_path: Path) -> None:
+    out, chance, kills = tmp_path / "run", random.Random(13), 0
+    for number, (flags, new) in enumerate(STAGES):
+        fresh, before = tmp_path / str(number), results(out)
+        assert run(fresh, **flags)
+        for _ in range(KILLS if new else 0):
+            seen = results(out)
+            kills += killed(out, flags, chance)
+            assert results(out).items() >= seen.items()
+        seen = results(out)
+        assert run(out, **flags)
+        assert results(out).items() >= seen.items() >= before.items()
+        assert tables(out) == tables(fresh)
+        added = jobs(results(out)) - jobs(before)
+        assert len(added) == new
+        assert jobs(results(out).keys() - before.keys()) == added
+        assert not list(out.rglob("*.tmp"))
+        assert not (out / "quarantine").exists()
+    assert kills > 10
+
+
+def test_as_typed_with_a_pool(tmp_path: Path) -> None:
+    """Two seeds, killed with all workers; then a third seed, with figures."""
+    out = tmp_path / "run"
+    with command(out, "--seeds", "2", *POOL) as started:
+        started.reaches(lambda: list(out.glob("jobs/*seed-1/*/step-2.json")))
+        os.killpg(started.process.pid, signal.SIGKILL)
+        started.is_gone_soon()
+    first = results(out)
+    with command(out, "--seeds", "3", *POOL) as started:
+        _, error = started.process.communicate(timeout=120)
+        assert (started.process.returncode, error) == (0, "")
+    assert results(out).items() > first.items()
+    assert run(tmp_path / "fresh", seeds=3)
+    assert tables(out) == tables(tmp_path / "fresh")

@@ -1,0 +1,133 @@
+"""Processes that are killed -9: the kernel frees their lock, and whoever comes next goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from probe.errors import NotWritten
+from scenarios.commands.progress import show_progress
+from scenarios.execution.locks import is_locked
+from tests.scenarios.execution.helpers import (
+    child,
+    exit_code,
+    fork,
+    results,
+    run,
+    tables,
+    until,
+)
+from tests.slow.helpers import POOL, command, holders, killed_at, signaled_at
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("name", ["study.json", "fingerprint.json", "step-3.pt", "rows.csv"])
+def test_killed_as_it_replaces_a_file(tmp_path: Path, finished: Path, name: str) -> None:
+    """What was finished is not done again, and nothing of what was not is left."""
+    out = tmp_path / "run"
+    killed_at(name, lambda: run(out))
+    assert list(out.rglob(f"{name}.*.tmp"))
+    before = results(out)
+    assert run(out)
+    assert results(out).items() >= before.items()
+    assert tables(out) == tables(finished)
+    assert not list(out.rglob("*.tmp"))
+
+
+def test_the_other_takes_over_at_once(tmp_path: Path, finished: Path) -> None:
+    """It waits for its job, and nothing is done again."""
+    out = tmp_path / "run"
+    with child(lambda: exit_code(signaled_at("step-3.pt", signal.SIGSTOP, lambda: run(out)))):
+        until(lambda: list(out.glob("jobs/finetune*/*/step-3.pt.*.tmp")))
+        [job] = [path for path in (out / "jobs").iterdir() if is_locked(path)]
+        other = fork(lambda: run(out))
+        until(lambda: len(list(out.glob("jobs/*/*/step-5.json"))) == 4)
+        before = results(out)
+        time.sleep(0.5)
+        assert is_locked(job)
+        [stopped] = holders(out)
+        os.kill(stopped, signal.SIGKILL)
+        assert exit_code(other) == 0
+    assert tables(out) == tables(finished)
+    assert results(out).items() > before.items()
+
+
+@pytest.mark.parametrize("rerun", ["1/2", "2/2", None])
+def test_a_shard_is_killed(tmp_path: Path, finished: Path, rerun: str | None) -> None:
+    """Its job is left in the middle; any shard that is started again ends the study.
+
+    So it does where the directory was moved meanwhile.
+    """
+    out, moved = tmp_path / "run", tmp_path / "moved"
+    killed_at("step-3.json", lambda: run(out, shard="2/2"))
+    before = results(out)
+    assert before
+    out.rename(moved)
+    assert run(moved, shard=rerun)
+    assert tables(moved) == tables(finished)
+    assert results(moved).items() > before.items()
+    assert not out.exists()
+
+
+def test_one_of_two_pools_is_killed(tmp_path: Path, finished: Path) -> None:
+    """As typed, with figures, and at work on one run directory."""
+    out = tmp_path / "run"
+    with command(out, *POOL) as one, command(out, *POOL) as other:
+        one.reaches(lambda: list(out.glob("jobs/*/*/step-2.json")))
+        one.process.kill()
+        one.is_gone_soon()
+        _, error = other.process.communicate(timeout=120)
+        assert (other.process.returncode, error) == (0, "")
+    assert tables(out) == tables(finished)
+    assert (out / "figures" / "depth.png").exists()
+    assert not list(out.rglob("*.tmp"))
+
+
+def test_half_figures_do_not_stay(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with command(out) as started:
+        started.reaches(lambda: list(out.glob("figures/*.tmp")))
+        started.process.kill()
+    (out / "figures" / "depth.png.12345678.tmp").touch()
+    assert run(out)
+    assert not list(out.rglob("*.tmp"))
+
+
+@pytest.mark.parametrize("executor", ["inline", "pool"])
+def test_moved_away_while_it_runs(tmp_path: Path, executor: str) -> None:
+    """It stops with a sentence, and makes no new directory where it was."""
+    out = tmp_path / "run"
+    with command(out, "--epochs", "300", "--executor", executor, "--workers", "1") as started:
+        started.reaches(lambda: list(out.glob("jobs/*/*/step-0.json")))
+        out.rename(tmp_path / "moved")
+        _, error = started.process.communicate(timeout=60)
+    assert started.process.returncode == 2
+    assert error.startswith(f"error: cannot write {out}")
+    assert error.count("\n") == 1
+    assert not out.exists()
+
+
+def test_moved_away_right_before_the_tables(
+    tmp_path: Path, finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, moved = tmp_path / "run", tmp_path / "moved"
+
+    def move(*arguments: object) -> object:
+        ends = show_progress(*arguments)  # type: ignore[arg-type]
+        out.rename(moved)
+        return ends
+
+    with monkeypatch.context() as patch:
+        patch.setattr("scenarios.commands.run.show_progress", move)
+        with pytest.raises(NotWritten, match="was its folder moved or removed"):
+            run(out)
+    assert not out.exists()
+    before = results(moved)
+    assert run(moved)
+    assert tables(moved) == tables(finished)
+    assert results(moved) == before

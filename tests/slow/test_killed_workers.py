@@ -1,0 +1,200 @@
+"""Workers of a pool that are killed: a part of their own job is lost, and nobody is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from scenarios.execution.executor import Executor, Inline, Take
+from scenarios.execution.pool import Pool
+from scenarios.execution.schedule import execute
+from scenarios.execution.work import Ended, Event, Work
+from scenarios.study.tables import write_tables
+from tests.scenarios.execution.disturbed import waiting
+from tests.scenarios.execution.helpers import (
+    SICK,
+    alive,
+    child,
+    finish,
+    jobs_in,
+    results,
+    tables,
+    until,
+    work_of,
+    workers_of,
+)
+from tests.slow.helpers import killer
+
+pytestmark = pytest.mark.slow
+
+
+@dataclass
+class Watched:
+    """An executor whose events are kept."""
+
+    executor: Executor
+    seen: list[Event] = field(default_factory=list)
+
+    def events(self, work: Work, take: Take) -> Iterator[Event]:
+        for event in self.executor.events(work, take):
+            self.seen.append(event)
+            yield event
+
+    def ended(self, how: str) -> list[str]:
+        """Return the jobs of which an attempt ended so, sorted."""
+        ends = (event for event in self.seen if isinstance(event, Ended))
+        return sorted(end.job.name for end in ends if end.how == how)
+
+
+def test_killed_workers_cost_their_own_job_a_part(tmp_path: Path, finished: Path) -> None:
+    """Before the job's first part, halfway and in the last; the other worker goes on."""
+    plain = work_of(tmp_path / "run")
+    first, second, third, *_ = (job.name for job in jobs_in(plain))
+    moments = {first: "wait step-0", second: "wait step-3", third: "wait feature-hidden2"}
+    work = work_of(tmp_path / "run", moments)
+    lost: list[dict[str, tuple[int, int]]] = []
+
+    def choose(job: str) -> int | None:
+        process = waiting(work, job)
+        if process:
+            lost.append({name: file for name, file in results(work.root).items() if job in name})
+        return process
+
+    watched = Watched(Pool(["cpu"] * 2))
+    with killer([partial(choose, job) for job in moments]):
+        ends = finish(work, watched)
+    assert {end.how for end in ends.values()} == {"finished"}
+    assert watched.ended("killed") == sorted(moments)
+    assert tables(work.root) == tables(finished)
+    assert all(results(work.root).items() >= before.items() for before in lost)
+    assert sorted(len(before) for before in lost)[-1] > 10
+
+
+def test_the_server_that_forks_them_is_killed(tmp_path: Path, finished: Path) -> None:
+    """With it all workers are lost, once."""
+    work = work_of(tmp_path / "run", {SICK: "wait step-3"})
+
+    def server() -> int | None:
+        process = waiting(work, SICK)
+        if process is None:
+            return None
+        stat = Path(f"/proc/{process}/stat").read_text()
+        return int(stat.rpartition(")")[2].split()[1])
+
+    watched = Watched(Pool(["cpu"] * 2))
+    with killer([server]):
+        ends = finish(work, watched)
+    assert {end.how for end in ends.values()} == {"finished"}
+    assert SICK in watched.ended("killed")
+    assert tables(work.root) == tables(finished)
+    process = waiting(work, SICK)
+    assert process
+    assert not alive(process)
+
+
+def test_killed_with_nothing_to_do(tmp_path: Path, finished: Path) -> None:
+    """A worker killed between two jobs is replaced; its next job has lost no attempt."""
+    work = work_of(tmp_path / "run")
+    left, killed = jobs_in(work), list[int]()
+
+    def take() -> object:
+        if len(left) == 2:
+            killed.extend(workers_of(os.getpid()))
+            os.kill(killed[0], signal.SIGKILL)
+            # Its pool has seen that it is gone before it is given the next job.
+            until(lambda: not alive(killed[0]))
+            time.sleep(0.3)
+        return left.pop(0) if left else None
+
+    events = Pool(["cpu"]).events(work, take)  # type: ignore[arg-type]
+    ends = [event for event in events if isinstance(event, Ended)]
+    assert [end.how for end in ends] == ["finished"] * 5
+    assert len(killed) == 1
+    write_tables(work.setup, work.root)
+    assert tables(work.root) == tables(finished)
+
+
+@pytest.mark.parametrize(
+    ("how", "executor", "reason"),
+    [
+        ("kill", Pool(["cpu"] * 2), "its worker was killed, 3 times: if memory was short, run"),
+        ("memory", Pool(["cpu"] * 2), "out of memory (), 3 times: if memory was short, run"),
+        (
+            "gpu",
+            Inline(),
+            "out of memory (CUDA out of memory. Tried to allocate 2.00 GiB), 3 times",
+        ),
+    ],
+)
+def test_killed_every_time(
+    tmp_path: Path, finished: Path, how: str, executor: Executor, reason: str
+) -> None:
+    """A job that kills whoever does it is given up, and tried again by the next command."""
+    work = work_of(tmp_path / "run", {SICK: f"{how} step-2"})
+    watched = Watched(executor)
+    ends = finish(work, watched)
+    assert watched.ended("killed") == [SICK] * 3
+    assert [name for name, end in ends.items() if end.how == "failed"] == [SICK]
+    assert ends[SICK].reason.startswith(reason)
+    assert ends[SICK].reason.endswith("run the same command again with fewer --workers")
+    assert watched.ended("finished") == sorted(ends.keys() - {SICK})
+    there, whole = (rows(tables(root)["rows.csv"]) for root in (work.root, finished))
+    assert there[: len(whole) // 5] and set(there) < set(whole)  # noqa: PT018
+    before = results(work.root)
+    assert {name: end.how for name, end in finish(work_of(work.root), Inline()).items()} == {
+        SICK: "finished"
+    }
+    assert tables(work.root) == tables(finished)
+    assert results(work.root).items() > before.items()
+
+
+def rows(table: bytes) -> list[bytes]:
+    return table.splitlines()
+
+
+@pytest.mark.parametrize("start", ["forkserver", "spawn"])
+def test_workers_go_with_their_parent(tmp_path: Path, start: str) -> None:
+    """In the middle of a job; they are deaf to Ctrl-C, which only the parent decides about."""
+    badly = {job.name: "wait step-1" for job in jobs_in(work_of(tmp_path / "run"))}
+    work = work_of(tmp_path / "run", badly)
+
+    def execute_all() -> None:
+        if start == "spawn":
+            pytest.MonkeyPatch().setattr("multiprocessing.get_all_start_methods", lambda: ["spawn"])
+        # A shell lets what it starts in the background ignore it, and all that this starts.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        list(execute(work, jobs_in(work), Pool(["cpu"] * 2)))
+
+    workers: list[int] = []
+    try:
+        with child(execute_all) as parent:
+            until(lambda: len(at_work(work)) == 2)
+            workers = at_work(work)
+            for worker in workers:
+                os.kill(worker, signal.SIGINT)
+            time.sleep(0.3)
+            assert all(map(alive, workers))
+            os.kill(parent, signal.SIGKILL)
+            until(lambda: not any(map(alive, workers)), seconds=5)
+    finally:
+        for worker in filter(alive, workers):
+            os.kill(worker, signal.SIGKILL)
+    assert not any(map(work.is_locked, jobs_in(work)))
+
+
+def at_work(work: Work) -> list[int]:
+    return [process for job in jobs_in(work) if (process := waiting(work, job.name))]
+
+
+def test_not_killed_is_not_tested() -> None:
+    """The other tests' killer fails where nothing was killed."""
+    nobody: Callable[[], None] = lambda: None  # noqa: E731
+    with pytest.raises(AssertionError), killer([nobody]):
+        pass

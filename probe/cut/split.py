@@ -148,6 +148,7 @@ def _replayed(feature: Feature) -> Split:
 def _whole(feature: Feature) -> PartlyEval:
     """Return a copy of the model in training mode, with what the feature needs held fixed."""
     own, output = copy.deepcopy(feature.trace.model), feature.trace.output
+    # What is frozen asks for no gradient, and its modules stay in eval mode: see `PartlyEval`.
     whole = PartlyEval(own, feature.eval_calls, output)
     state = named_state(own).items()
     frozen = {id(tensor) for name, tensor in state if name in feature.frozen}

@@ -27,11 +27,11 @@ from tests.scenarios.study.toy_store import (
     RECORD,
     SPOILT,
     assert_set_aside,
-    contents,
     damaged_versions,
     filled,
     replaced_by,
 )
+from tests.scenarios.tiny_run import contents
 
 OTHER_RECORD = {"version": 1, "training": {"epochs": 2}}
 DESCRIPTION = "step-1.checkpoint.json"

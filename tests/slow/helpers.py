@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ import pytest
 from tests.scenarios.execution.helpers import TINY, alive, exit_code, fork, until
 
 JOB = "er.order-there.seed-0"
+POOL = ("--executor", "pool", "--workers", "2")
 SOON = 15.0  # seconds: five are promised, on a machine that has nothing else to do
 
 
@@ -45,17 +46,30 @@ class Command:
             return self.mark in (path / "environ").read_bytes() and alive(int(path.name))
         return False
 
-    def is_gone_within(self, seconds: float) -> None:
+    def is_gone_soon(self) -> None:
         """Wait until it and all that it has started are gone."""
-        until(lambda: self.process.poll() is not None and not self.family(), seconds)
+        until(lambda: self.process.poll() is not None and not self.family(), SOON)
+
+    def stops(self, number: int, send: Callable[[int, int], None] = os.kill) -> str:
+        """Ask it to stop, and check all that is promised; return what it has shown."""
+        start = time.monotonic()
+        send(self.process.pid, number)
+        shown, said = self.process.communicate(timeout=60)
+        assert (self.process.returncode, said) == (
+            128 + number,
+            "stopped: run the same command again to go on\n",
+        )
+        assert time.monotonic() - start < SOON
+        self.is_gone_soon()
+        return shown
 
 
 @contextmanager
-def command(out: Path, *flags: str, study: str = str(TINY)) -> Iterator[Command]:
-    """Run a study within the block; nothing of it is left after it."""
+def command(out: Path, *flags: str) -> Iterator[Command]:
+    """Run the study within the block; nothing of it is left after it."""
     mark = uuid.uuid4().hex
     process = subprocess.Popen(
-        [sys.executable, "-m", "scenarios", "run", study, "--out", str(out), *flags],
+        [sys.executable, "-m", "scenarios", "run", str(TINY), "--out", str(out), *flags],
         env={**os.environ, "STARTED_BY": mark},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -82,50 +96,38 @@ def holders(root: Path) -> list[int]:
     return found
 
 
-def handles_signals(process: int) -> bool:
-    """Whether Python code of the process handles SIGTERM."""
-    lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    [caught] = [line.split()[1] for line in lines if line.startswith("SigCgt")]
-    return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
-
-
-def killed_at(name: str, action: Callable[[], object], signal_sent: int = signal.SIGKILL) -> int:
-    """Start a child that does something, and is sent a signal as it replaces a file of that name.
-
-    Return the child, which may be stopped by then.
-    """
+def signaled_at(name: str, number: int, action: Callable[[], object]) -> int:
+    """Start a child that does something, and is sent a signal as it replaces a file so called."""
 
     def act() -> object:
         replace = os.replace
 
-        def deadly(source: Path, target: Path) -> None:
+        def signaling(source: Path, target: Path) -> None:
             if Path(target).name == name:
                 os.replace = replace
-                os.kill(os.getpid(), signal_sent)
+                os.kill(os.getpid(), number)
             replace(source, target)
 
-        os.replace = deadly  # type: ignore[assignment]
+        os.replace = signaling  # type: ignore[assignment]
         return action()
 
     return fork(act)
 
 
-def killed_run(name: str, action: Callable[[], object]) -> None:
+def killed_at(name: str, action: Callable[[], object]) -> None:
     """Do something in a child that is killed -9 as it replaces a file of that name."""
-    assert exit_code(killed_at(name, action)) == -signal.SIGKILL
+    assert exit_code(signaled_at(name, signal.SIGKILL, action)) == -signal.SIGKILL
 
 
 @contextmanager
-def killer(chosen: Sequence[Callable[[], int | None]]) -> Iterator[list[int]]:
+def killer(*chosen: Callable[[], int | None]) -> Iterator[list[int]]:
     """Kill -9 within the block what each of `chosen` returns, as soon as it returns a process.
 
     After the block all of them must have been killed: a test without its kill tests nothing.
     """
-    kills: list[int] = []
-    done = threading.Event()
+    kills, left, done = list[int](), list(chosen), threading.Event()
 
     def work() -> None:
-        left = list(chosen)
         while left and not done.wait(0.001):
             for choose in list(left):
                 process = choose()
@@ -141,7 +143,7 @@ def killer(chosen: Sequence[Callable[[], int | None]]) -> Iterator[list[int]]:
     finally:
         done.set()
         thread.join()
-    assert len(kills) == len(chosen)
+    assert not left
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -159,16 +161,15 @@ def copied(source: Path, target: Path) -> Path:
 def tmpfs(folder: Path, options: str) -> Iterator[Callable[[str], None]]:
     """Mount a small disk at a folder within the block; yields what mounts it anew with others."""
     folder.mkdir(exist_ok=True)
-    mount = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
+
+    def mount(*options: str) -> None:
+        subprocess.run(["mount", *options, str(folder)], check=True, capture_output=True)
+
     try:
-        subprocess.run(mount, check=True, capture_output=True)
+        mount("-t", "tmpfs", "-o", options, "tmpfs")
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("this user may not mount a disk")
-
-    def again(changed: str) -> None:
-        subprocess.run(["mount", "-o", f"remount,{changed}", str(folder)], check=True)
-
     try:
-        yield again
+        yield lambda changed: mount("-o", f"remount,{changed}")
     finally:
         subprocess.run(["umount", str(folder)], check=True)

@@ -18,7 +18,6 @@ from ray.cluster_utils import Cluster as Nodes
 from probe.errors import InputError, NotWritten
 from scenarios.execution.cluster import Cluster
 from scenarios.study.jobs import Job
-from tests.scenarios.execution.disturbed import waiting
 from tests.scenarios.execution.helpers import (
     FIRST,
     SICK,
@@ -28,6 +27,7 @@ from tests.scenarios.execution.helpers import (
     run,
     tables,
     until,
+    waiting,
     work_of,
 )
 from tests.slow.helpers import JOB, SOON, command, holders, killer

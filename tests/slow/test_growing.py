@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from tests.scenarios.execution.helpers import alive, exit_code, fork, results, run, tables, until
-from tests.slow.helpers import command
+from tests.slow.helpers import POOL, command
 
 pytestmark = pytest.mark.slow
 
-# What is asked for, one after the other, and the jobs that are new then.
+# What is asked for, one after the other, and how many jobs are new then.
 STAGES: list[tuple[dict[str, Any], int]] = [
     ({"seeds": 2, "learners": "finetune,er"}, 8),
     ({"seeds": 3, "learners": "finetune,er"}, 4),
@@ -25,7 +25,7 @@ STAGES: list[tuple[dict[str, Any], int]] = [
     ({"seeds": 2, "learners": "er,offline"}, 2),
     ({"seeds": 3, "learners": "finetune,er,si"}, 0),
 ]
-KILLS = 5  # of each stage, at most
+KILLS = 5  # of each stage
 
 
 def jobs(found: Iterable[str]) -> set[str]:
@@ -65,14 +65,13 @@ def test_a_study_that_grows(tmp_path: Path) -> None:
 
 def test_as_typed_with_a_pool(tmp_path: Path) -> None:
     """Two seeds, killed with all workers; then a third seed, with figures."""
-    out, two, three = tmp_path / "run", ["--seeds", "2"], ["--seeds", "3"]
-    pool = ["--executor", "pool", "--workers", "2"]
-    with command(out, *two, *pool) as started:
+    out = tmp_path / "run"
+    with command(out, "--seeds", "2", *POOL) as started:
         started.reaches(lambda: list(out.glob("jobs/*seed-1/*/step-2.json")))
         os.killpg(started.process.pid, signal.SIGKILL)
-        started.is_gone_within(10)
+        started.is_gone_soon()
     first = results(out)
-    with command(out, *three, *pool) as started:
+    with command(out, "--seeds", "3", *POOL) as started:
         _, error = started.process.communicate(timeout=120)
         assert (started.process.returncode, error) == (0, "")
     assert results(out).items() > first.items()

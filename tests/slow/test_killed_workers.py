@@ -17,7 +17,6 @@ from scenarios.execution.pool import Pool
 from scenarios.execution.schedule import execute
 from scenarios.execution.work import Ended, Event, Work
 from scenarios.study.tables import write_tables
-from tests.scenarios.execution.disturbed import waiting
 from tests.scenarios.execution.helpers import (
     SICK,
     alive,
@@ -27,6 +26,7 @@ from tests.scenarios.execution.helpers import (
     results,
     tables,
     until,
+    waiting,
     work_of,
     workers_of,
 )

@@ -10,7 +10,7 @@ import torch
 from scenarios.study.jobs import jobs_of, parts_of
 from scenarios.study.run_directory import read_setup, store_of
 from scenarios.study.store import Store
-from tests.scenarios.execution.helpers import results, tables
+from tests.scenarios.execution.helpers import results
 
 
 class Broken(Exception):
@@ -31,13 +31,12 @@ class Witness:
 
     def look(self) -> None:
         """Every file is whole, nothing is set aside, what was finished is the same file still."""
-        if not (self._root / "study.json").exists():
-            return
         for store, _ in self._jobs():
-            for path in store.folder.glob("*"):
-                if path.suffix != ".tmp" and path.name != "fingerprint.json":
-                    _require(_is_whole(store, path), f"{path} is not whole")
-                    self.files += 1
+            contents, files = store.contents(), list(store.folder.glob("*.pt"))
+            _require(not contents.corrupt, f"{store.folder} is not whole: {contents.corrupt}")
+            for path in files:
+                _require(_is_whole(store, path), f"{path} is not whole")
+            self.files += len(contents.finished) + len(files)
         _require(not (self._root / "quarantine").exists(), "something was set aside")
         found = results(self._root)
         for name, file in self._finished.items():
@@ -49,29 +48,30 @@ class Witness:
         self.look()
         finished = all(store.finished() >= set(parts) for store, parts in self._jobs())
         _require(finished, "a part is missing")
-        there = tables(self._root) if (self._root / "costs.csv").exists() else {}
         for name, expected in self._expected.items():
-            _require(there.get(name) == expected, f"{name} is not the expected one")
+            path = self._root / name
+            there = path.read_bytes() if path.exists() else b""
+            _require(there == expected, f"{name} is not the expected one")
         left = [str(path) for path in self._root.rglob("*.tmp")]
         left += [name for name in ("scratch", "failures") if (self._root / name).exists()]
-        left += [str(path) for path in self._root.rglob("lock") if path.stat().st_size]
         _require(not left, f"there are left: {', '.join(left)}")
 
     def _jobs(self) -> list[tuple[Store, list[str]]]:
         """Return where each job is, and its parts."""
+        if not (self._root / "study.json").exists():
+            return []
         setup = read_setup(self._root)
         jobs = jobs_of(setup.study, len(setup.tasks))
         return [(store_of(setup, self._root, job), parts_of(setup.study, job)) for job in jobs]
 
 
 def _is_whole(store: Store, path: Path) -> bool:
-    if path.name.endswith(".checkpoint.json"):
-        return store.load_checkpoint(path.name.removesuffix(".checkpoint.json")) is not None
-    if path.suffix == ".json":
-        return store.holds(path.stem)
+    step = path.name.partition(".")[0]
+    if (path.parent / f"{step}.checkpoint.json").exists():
+        return store.load_checkpoint(step) is not None
     try:
         # Without its description yet, so that there is no hash to compare with.
-        return path.suffix == ".pt" and bool(torch.load(path, weights_only=True))
+        return bool(torch.load(path, weights_only=True))
     except (RuntimeError, OSError, EOFError):
         return False
 

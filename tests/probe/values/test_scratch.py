@@ -50,6 +50,7 @@ def test_a_killed_process_leaves_nothing_after_the_next_start(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow  # the disk is filled by others as well
 def test_the_disk_is_given_back_when_the_rows_are_dropped(tmp_path: Path) -> None:
     def taken() -> int:
         disk = os.statvfs(tmp_path)

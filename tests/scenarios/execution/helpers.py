@@ -1,4 +1,4 @@
-"""A study whose jobs take a tenth of a second, and other processes that do them."""
+"""A study whose jobs take a tenth of a second, jobs that end badly, and other processes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import tomllib
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+from dataclasses import dataclass, field
+from functools import cache, partial
 from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,9 @@ from typing import Any
 import pytest
 import torch
 
+from probe.errors import InputError, NotWritten
 from probe.tables.run_directory import TABLES
 from probe.values.allocation import CacheSettings
-from scenarios.commands.run import run_study
 from scenarios.data.datasets import Location
 from scenarios.execution.executor import Executor
 from scenarios.execution.locks import lock
@@ -28,9 +29,10 @@ from scenarios.execution.work import Ended, Work
 from scenarios.options import RunOptions
 from scenarios.study.fingerprint import Setup, setup_of
 from scenarios.study.jobs import Job, jobs_of
+from scenarios.study.measurement import Measurement
 from scenarios.study.source import check_study
+from scenarios.study.store import Store
 from scenarios.study.tables import write_tables
-from tests.scenarios.execution.disturbed import Disturbed
 
 TINY = Path(__file__).with_name("tiny.toml")
 FIRST, SICK = "finetune.order-there.seed-0", "finetune.order-back.seed-0"
@@ -38,14 +40,12 @@ FIRST, SICK = "finetune.order-there.seed-0", "finetune.order-back.seed-0"
 
 def run(out: Path, study: Path | str = TINY, **flags: Any) -> bool:
     """Run or continue a study in this process; figures take longer than it, and are left out."""
+    # Workers import this module: only whoever runs a study pays for all that draws.
+    from scenarios.commands.run import run_study
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("scenarios.commands.run.build", draw)
+        patch.setattr("scenarios.commands.run.build", lambda *_, **__: [])
         return run_study(str(study), RunOptions(out=out, **{"executor": "inline", **flags}))
-
-
-def draw(root: Path, changed_only: bool = False) -> list[Path]:
-    """Draw no figure."""
-    return []
 
 
 def tables(root: Path) -> dict[str, bytes]:
@@ -58,9 +58,61 @@ def results(root: Path) -> dict[str, tuple[int, int]]:
     return {name: (stat.st_ino, stat.st_mtime_ns) for name, stat in stats.items()}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Disturbed(Work):
+    """Work of which some jobs end badly: by name, how they do and the part that they do not write.
+
+    So `kill step-2`. See `end_badly`.
+    """
+
+    badly: dict[str, str] = field(default_factory=dict)
+
+    def store(self, job: Job) -> Store:
+        store = super().store(job)
+        if job.name in self.badly:
+            how, part = self.badly[job.name].split()
+            mark = self.root.with_name(f"{job.name}.pid")
+            store.write = partial(_write, store, how, part, mark)  # type: ignore[method-assign]
+        return store
+
+
+def _write(store: Store, how: str, bad: str, mark: Path, part: str, measured: Measurement) -> None:
+    if part == bad:
+        end_badly(how, mark)
+    Store.write(store, part, measured)
+
+
+def end_badly(how: str, mark: Path) -> None:
+    match how:
+        case "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "wait":  # once, to be killed: whoever comes here later goes on
+            with suppress(FileExistsError), mark.open("x") as file:
+                print(os.getpid(), file=file, flush=True)
+                time.sleep(300)
+                raise AssertionError("nobody killed this process")
+        case "memory":
+            raise MemoryError
+        case "gpu":
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB\nmore")
+        case "error":
+            raise KeyError("nobody foresaw this")
+        case "misuse":
+            raise InputError("training diverged")
+        case "unwritten":
+            raise NotWritten("cannot write step-2.json (No space left on device): make room")
+
+
+def waiting(work: Work, job: str) -> int | None:
+    """Return who waits to be killed in a job."""
+    with suppress(FileNotFoundError):
+        said = work.root.with_name(f"{job}.pid").read_text()
+        return int(said) if said.endswith("\n") else None
+    return None
+
+
 @cache
-def study_setup() -> Setup:
-    """Return the study over its data."""
+def tiny_setup() -> Setup:
     return changed_setup()
 
 
@@ -71,15 +123,14 @@ def changed_setup(**changes: Any) -> Setup:
 
 
 def work_of(root: Path, badly: dict[str, str] | None = None, **changes: Any) -> Disturbed:
-    """Return work in a folder that is there; changes: of the study."""
+    """Return work in a folder, which is made; changes: of the study."""
     root.mkdir(exist_ok=True)
-    cache = CacheSettings(scratch=root / "scratch").settled(torch.device("cpu"), 1)
     return Disturbed(
-        setup=changed_setup(**changes) if changes else study_setup(),
+        setup=changed_setup(**changes) if changes else tiny_setup(),
         location=Location(),
         device="cpu",
         root=root,
-        cache=cache,
+        cache=CacheSettings(scratch=root / "scratch").settled(torch.device("cpu"), 1),
         badly=badly or {},
     )
 
@@ -88,11 +139,10 @@ def jobs_in(work: Work) -> list[Job]:
     return jobs_of(work.setup.study, len(work.setup.tasks))
 
 
-def finish(work: Work, executor: Executor, wait: bool = True) -> dict[str, Ended]:
+def finish(work: Work, executor: Executor) -> dict[str, Ended]:
     """Do all jobs and write the tables; return how each job ended, by its name."""
-    events = list(execute(work, jobs_in(work), executor, wait))
+    ends = [event for event in execute(work, jobs_in(work), executor) if isinstance(event, Ended)]
     write_tables(work.setup, work.root)
-    ends = [event for event in events if isinstance(event, Ended)]
     assert len({end.job for end in ends}) == len(ends)
     return {end.job.name: end for end in ends}
 
@@ -106,10 +156,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def fork(action: Callable[[], object]) -> int:
-    """Run in a child; its exit code is a number that the action returns, 1 for False.
-
-    It is 99 if the action raises. What it prints is thrown away.
-    """
+    """Run in a silent child; its exit code: a number returned, 1 for False, 99 for an error."""
     process = os.fork()
     if process:
         return process
@@ -154,15 +201,14 @@ def until(condition: Callable[[], object], seconds: float = 60) -> None:
 
 def alive(process: int) -> bool:
     with suppress(OSError):
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-        return state not in "ZX"
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     return False
 
 
-def workers_of(process: int) -> frozenset[int]:
+def workers_of(process: int) -> list[int]:
     """Return the workers of a pool that run: what the server of the process has forked."""
-    servers = [each for each in _children(process) if _says(each, b"multiprocessing.forkserver")]
-    return frozenset(worker for server in servers for worker in _children(server) if alive(worker))
+    servers = [each for each in _children(process) if b"forkserver" in _command(each)]
+    return [worker for server in servers for worker in _children(server) if alive(worker)]
 
 
 def _children(process: int) -> list[int]:
@@ -173,7 +219,7 @@ def _children(process: int) -> list[int]:
     return [int(each) for each in found]
 
 
-def _says(process: int, what: bytes) -> bool:
+def _command(process: int) -> bytes:
     with suppress(OSError):
-        return what in Path(f"/proc/{process}/cmdline").read_bytes()
-    return False
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    return b""

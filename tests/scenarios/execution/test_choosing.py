@@ -30,23 +30,21 @@ def test_each_can_be_asked_for(executor: str) -> None:
     assert type(executor_for(RunOptions(executor=executor), CPU)) is kinds[executor]
 
 
-def test_one_worker_is_this_process() -> None:
+def test_one_worker_is_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(executor_for(RunOptions(workers=1), CPU), Inline)
     assert isinstance(executor_for(RunOptions(workers=2), CPU), Pool)
     assert isinstance(executor_for(RunOptions(workers=1, executor="pool"), CPU), Pool)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    assert isinstance(executor_for(RunOptions(), CUDA), Inline)
 
 
-@pytest.mark.parametrize("cores", [1, 2, 7])
+@pytest.mark.parametrize("cores", [2, 7])
 def test_by_default_every_core_that_may_be_used(
     monkeypatch: pytest.MonkeyPatch, cores: int
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)))
-    chosen = executor_for(RunOptions(), CPU)
     assert side_by_side(RunOptions(), CPU) == cores
-    if cores == 1:
-        assert isinstance(chosen, Inline)
-    else:
-        assert set_up(chosen) == {"devices": ["cpu"] * cores}
+    assert set_up(executor_for(RunOptions(), CPU)) == {"devices": ["cpu"] * cores}
 
 
 @pytest.mark.parametrize(
@@ -72,11 +70,6 @@ def test_a_card_that_was_named_is_the_only_one(monkeypatch: pytest.MonkeyPatch) 
     named = torch.device("cuda:1")
     assert set_up(executor_for(RunOptions(workers=3), named)) == {"devices": ["cuda:1"] * 3}
     assert isinstance(executor_for(RunOptions(), named), Inline)
-
-
-def test_one_card_is_for_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    assert isinstance(executor_for(RunOptions(), CUDA), Inline)
 
 
 def test_what_ray_is_given(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,47 +15,36 @@ from scenarios.execution.locks import Locked, is_locked, lock
 from tests.scenarios.execution.helpers import child, exit_code, fork, until
 
 
-def hold(folder: Path) -> None:
+def hold(folder: Path, end: Path) -> None:
     with lock(folder):
-        time.sleep(60)
+        until(end.exists)
 
 
 def test_a_lock_is_held_by_one_and_then_free(tmp_path: Path) -> None:
-    folder = tmp_path / "job"
-    folder.mkdir()
-    with lock(folder):
-        assert is_locked(folder)
-        assert not is_locked(tmp_path)
-        with pytest.raises(Locked, match=f"{folder} is locked by another process"), lock(folder):
-            pass
-    assert not is_locked(folder)
-    with pytest.raises(KeyError), lock(folder):
-        raise KeyError
-    assert not is_locked(folder)
-
-
-def test_another_process_is_told_at_once(tmp_path: Path) -> None:
-    def try_it() -> int:
+    def is_told_at_once() -> bool:
         start = time.monotonic()
-        try:
-            with lock(tmp_path):
-                return 1
-        except Locked:
-            return 7 if time.monotonic() - start < 5 and is_locked(tmp_path) else 8
+        with pytest.raises(Locked), lock(tmp_path):
+            pass
+        return is_locked(tmp_path) and time.monotonic() - start < 5
 
     with lock(tmp_path):
-        assert exit_code(fork(try_it)) == 7
-    assert exit_code(fork(try_it)) == 1
+        assert is_locked(tmp_path)
+        assert not is_locked(tmp_path.parent)
+        assert exit_code(fork(is_told_at_once)) == 0
+        with pytest.raises(Locked, match="is locked by another process"), lock(tmp_path):
+            pass
+    assert not is_locked(tmp_path)
+    with pytest.raises(KeyError), lock(tmp_path):
+        raise KeyError
+    assert not is_locked(tmp_path)
 
 
 def test_who_is_killed_gives_it_back_at_once(tmp_path: Path) -> None:
-    with child(lambda: hold(tmp_path)) as process:
+    with child(lambda: hold(tmp_path, tmp_path / "never")) as process:
         until(lambda: is_locked(tmp_path))
         os.kill(process, signal.SIGKILL)
         assert exit_code(process) == -signal.SIGKILL
     assert not is_locked(tmp_path)
-    with lock(tmp_path):
-        pass
 
 
 @pytest.mark.parametrize("killed", [True, False])
@@ -67,11 +56,7 @@ def test_one_can_wait_for_it(tmp_path: Path, killed: bool) -> None:
         with lock(tmp_path, wait=True):
             got.touch()
 
-    def hold_until_the_end() -> None:
-        with lock(tmp_path):
-            until(end.exists)
-
-    with child(hold_until_the_end) as holder:
+    with child(lambda: hold(tmp_path, end)) as holder:
         until(lambda: is_locked(tmp_path))
         waiter = fork(wait)
         until(waits.exists)
@@ -96,8 +81,7 @@ def test_never_two_inside(tmp_path: Path) -> None:
                 time.sleep(0.0005)
                 number.write_text(str(n + 1))
 
-    processes = [fork(count) for _ in range(4)]
-    assert [exit_code(process) for process in processes] == [0] * 4
+    assert [exit_code(each) for each in [fork(count) for _ in range(4)]] == [0] * 4
     assert number.read_text() == "100"
 
 
@@ -117,16 +101,12 @@ def test_who_holds_it_for_a_moment_only_looks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else of two shards that look at the same time neither might write the tables."""
-
-    def hold_for_a_moment() -> None:
-        with lock(tmp_path):
-            (tmp_path / "held").touch()
-            time.sleep(0.2)
-
     monkeypatch.setattr("scenarios.execution.locks._MOMENT", 20.0)
-    with child(hold_for_a_moment):
-        until((tmp_path / "held").exists)
+    with child(lambda: hold(tmp_path, tmp_path / "end")):
+        until((tmp_path / "lock").exists)
+        late = fork(lambda: time.sleep(0.2) or (tmp_path / "end").touch())
         assert not is_locked(tmp_path)
+        assert exit_code(late) == 0
 
 
 def test_who_may_not_write_can_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,67 +34,44 @@ class Scripted:
             while job := take():
                 self.tried.append(job.name)
                 how = (left[job.name] or ["finished"]).pop(0)
-                if work.is_locked(job):
-                    how = "locked"
                 if how == "unwritten":
                     raise NotWritten("no room")
                 yield Part(job, "step-0")
+                how = "locked" if work.is_locked(job) else how
                 yield Ended(job=job, how=how, reason="its worker was killed")
         finally:
             self.closed += 1
 
 
-@pytest.fixture(autouse=True)
-def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scenarios.execution.schedule._POLL", 0.01)
-
-
 @pytest.fixture
-def work(tmp_path: Path) -> Work:
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
+    monkeypatch.setattr("scenarios.execution.schedule._POLL", 0.01)
     return work_of(tmp_path / "run")
 
 
-def ends(work: Work, executor: Scripted) -> dict[str, str]:
-    """Return how each job ended; every one ends once."""
-    found = [event for event in execute(work, jobs_in(work), executor) if isinstance(event, Ended)]
-    assert sorted(end.job.name for end in found) == sorted(job.name for job in jobs_in(work))
-    return {end.job.name: end.how for end in found}
-
-
-def test_a_killed_job_is_tried_again_after_the_others(work: Work) -> None:
-    first, *others = (job.name for job in jobs_in(work))
-    executor = Scripted({first: ["killed"] * RETRIES})
-    assert set(ends(work, executor).values()) == {"finished"}
-    assert executor.tried == [first, *others, first, first]
-    assert (executor.rounds, executor.closed) == (1, 1)
-
-
-def test_killed_too_often_it_fails(work: Work) -> None:
-    first, *others = (job.name for job in jobs_in(work))
-    executor = Scripted({first: ["killed"] * (RETRIES + 1)})
-    assert ends(work, executor) == {first: "failed", **dict.fromkeys(others, "finished")}
-    assert executor.tried.count(first) == RETRIES + 1 == 3
-
-
-def test_each_job_has_retries_of_its_own(work: Work) -> None:
-    script = {job.name: ["killed"] * RETRIES for job in jobs_in(work)}
-    assert set(ends(work, Scripted(script)).values()) == {"finished"}
-
-
-def test_what_failed_is_not_tried_again(work: Work) -> None:
-    first, *_ = (job.name for job in jobs_in(work))
-    executor = Scripted({first: ["failed"]})
-    assert ends(work, executor)[first] == "failed"
-    assert executor.tried.count(first) == 1
-
-
-def test_a_job_that_its_holder_has_left_is_tried(work: Work) -> None:
-    """It was locked when it was tried, and then nobody's: in a second round it is finished."""
-    first, *_ = (job.name for job in jobs_in(work))
-    executor = Scripted({first: ["locked"]})
-    assert set(ends(work, executor).values()) == {"finished"}
-    assert executor.tried.count(first) == 2
-    assert (executor.rounds, executor.closed) == (2, 2)
+@pytest.mark.parametrize(
+    ("hows", "ended", "tries", "rounds"),
+    [
+        (["killed"] * RETRIES, "finished", 3, 1),
+        (["killed"] * (RETRIES + 1), "failed", 3, 1),
+        (["failed"], "failed", 1, 1),
+        # Locked when it was tried, and then nobody's: in a second round it is finished.
+        (["locked"], "finished", 2, 2),
+    ],
+)
+@pytest.mark.parametrize("jobs", [1, 5])
+def test_attempts_of_a_job(
+    work: Work, hows: list[str], ended: str, tries: int, rounds: int, jobs: int
+) -> None:
+    """Each has its own; it is tried again after the others, and ends once."""
+    names = [job.name for job in jobs_in(work)]
+    executor = Scripted({name: list(hows) for name in names[:jobs]})
+    ends = [e for e in execute(work, jobs_in(work), executor) if isinstance(e, Ended)]
+    assert Counter(end.job.name for end in ends) == Counter(names)
+    assert [end.how for end in ends].count(ended) == (jobs if ended == "failed" else 5)
+    assert Counter(executor.tried) == {n: tries if n in names[:jobs] else 1 for n in names}
+    assert executor.tried[:5] == names
+    assert (executor.rounds, executor.closed) == (rounds, rounds)
 
 
 @pytest.mark.parametrize("stop", ["unwritten", "nobody listens"])
@@ -132,9 +109,8 @@ def test_locked_jobs_are_skipped_and_then_waited_for(work: Work) -> None:
 def test_without_waiting_they_end_as_locked(work: Work) -> None:
     """But for those that were given back meanwhile."""
     first, second, *others = jobs_in(work)
-    executor = Scripted({first.name: ["locked"]})
     with locked(work.folder(second)):
-        found = list(execute(work, jobs_in(work), executor, wait=False))
+        found = list(execute(work, jobs_in(work), Scripted({first.name: ["locked"]}), wait=False))
     hows = [(event.job, event.how) for event in found if isinstance(event, Ended)]
     assert hows == [*((job, "finished") for job in (*others, first)), (second, "locked")]
 
@@ -142,7 +118,7 @@ def test_without_waiting_they_end_as_locked(work: Work) -> None:
 def test_what_another_has_finished_is_told_part_by_part(work: Work, tmp_path: Path) -> None:
     """As if it had been done here: who follows the study sees every part of it, once."""
     job, other = jobs_in(work)[-1], work_of(tmp_path / "other")
-    parts = [event.part for event in carry_out(other, job) if isinstance(event, Part)]
+    parts = [event for event in carry_out(other, job) if isinstance(event, Part)]
     events = []
     with ExitStack() as locks:
         locks.enter_context(locked(work.folder(job)))
@@ -152,10 +128,8 @@ def test_what_another_has_finished_is_told_part_by_part(work: Work, tmp_path: Pa
                 locks.close()
             else:
                 events.append(event)
-    *told, last = events
     assert len(parts) > 1
-    assert Counter(told) == Counter(Part(job, part) for part in parts)
-    assert last == Ended(job=job, how="finished")
+    assert events == [*parts, Ended(job=job, how="finished")]
 
 
 def test_what_is_finished_is_not_begun(work: Work) -> None:

@@ -1,4 +1,4 @@
-"""Data sets as tensors: the bundled digits, and torchvision's folders, whole and broken."""
+"""Data sets as tensors: the bundled ones, and torchvision's folders, whole and broken."""
 
 import hashlib
 import os
@@ -11,6 +11,7 @@ from scipy.io import savemat
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
+from torchvision import datasets
 
 from probe.errors import InputError
 from probe.examples import Examples
@@ -22,14 +23,14 @@ RANDOM = np.random.default_rng(0)
 LABELS = {"train": np.array([3, 0, 9, 3, 1], np.uint8), "test": np.array([7, 0, 2], np.uint8)}
 
 
-def write_idx(folder, name):
+def write_idx(folder, cls, monkeypatch=None):
     """Write a tiny data set of MNIST's layout; return its images."""
-    raw = folder / name / "raw"
+    raw = folder / cls.__name__ / "raw"
     raw.mkdir(parents=True)
     images = {}
     for half, stem in (("train", "train"), ("test", "t10k")):
-        images[half] = RANDOM.integers(0, 256, (len(LABELS[half]), 28, 28), np.uint8)
-        (raw / f"{stem}-images-idx3-ubyte").write_bytes(idx(images[half]))
+        images[half] = RANDOM.integers(0, 256, (len(LABELS[half]), 1, 28, 28), np.uint8)
+        (raw / f"{stem}-images-idx3-ubyte").write_bytes(idx(images[half][:, 0]))
         (raw / f"{stem}-labels-idx1-ubyte").write_bytes(idx(LABELS[half]))
     return images
 
@@ -69,129 +70,80 @@ def write(path, content):
     return hashlib.md5(content).hexdigest()
 
 
-def check(data, images, labels):
-    """Check both halves against what the files hold."""
-    for half in ("train", "test"):
-        got = getattr(data, half)
-        assert got.x.dtype == torch.float32
-        assert got.y.dtype == torch.int64
-        assert torch.equal((got.x * 255).round().to(torch.uint8), torch.from_numpy(images[half]))
-        assert float(got.x.max()) <= 1
-        assert got.y.tolist() == labels[half]
+def test_bundled_data_need_no_folder_and_are_within_0_and_1():
+    """Each is split 80 to 20 within each class."""
+    shapes = {"digits": ((1, 8, 8), 1437, 360), "breast_cancer": ((30,), 455, 114)}
+    assert shapes.keys() == BUNDLED.keys()
+    for name, (shape, train, test) in shapes.items():
+        data = load(name)
+        assert data.name == name
+        for half, count in ((data.train, train), (data.test, test)):
+            assert half.x.shape == (count, *shape)
+            assert half.x.dtype == torch.float32
+            assert 0 <= float(half.x.min()) <= float(half.x.max()) <= 1
+            assert half.y.unique().tolist() == list(range(data.classes))
+        every = data.train.y.bincount() + data.test.y.bincount()
+        assert (data.test.y.bincount() - every / 5).abs().max() < 1
 
 
-def test_digits_are_all_of_scikit_learns_each_once():
+def test_digits_are_all_of_scikit_learns_each_once_and_their_split_is_fixed():
     digits = load("digits")
     bundled, labels = load_digits(return_X_y=True)
     x = torch.cat([digits.train.x, digits.test.x]).flatten(1) * 16
     y = torch.cat([digits.train.y, digits.test.y])
     rows = sorted((*image, label) for image, label in zip(x.tolist(), y.tolist(), strict=True))
     assert rows == sorted((*i, n) for i, n in zip(bundled.tolist(), labels.tolist(), strict=True))
-
-
-def test_digits_are_images_split_80_to_20_within_each_class():
-    digits = load("digits")
-    assert (digits.name, digits.classes) == ("digits", 10)
-    assert digits.train.x.shape == (1437, 1, 8, 8)
-    assert digits.test.x.shape == (360, 1, 8, 8)
-    assert digits.train.x.dtype == digits.test.x.dtype == torch.float32
-    train, test = digits.train.y.bincount(), digits.test.y.bincount()
-    assert (test - (train + test) / 5).abs().max() < 1
-
-
-def test_the_split_of_digits_is_fixed():
-    digits = load("digits")
     parts = {"train": digits.train.x, "test": digits.test.x, "labels": digits.test.y}
     assert tensor_hash(parts)[:16] == "726d15e1c2668390"
 
 
-@pytest.fixture(scope="module")
-def tumours():
-    return load("breast_cancer")
-
-
-@pytest.mark.parametrize("name", BUNDLED)
-def test_bundled_data_need_no_folder_and_are_within_0_and_1(name):
-    data = load(name)
-    assert data.name == name
-    for half in (data.train, data.test):
-        assert half.x.dtype == torch.float32
-        assert 0 <= float(half.x.min()) <= float(half.x.max()) <= 1
-        assert half.y.unique().tolist() == list(range(data.classes))
-
-
-def test_tumours_are_vectors_split_80_to_20_within_each_class(tumours):
-    assert (tumours.train.x.shape, tumours.test.x.shape) == ((455, 30), (114, 30))
-    train, test = tumours.train.y.bincount(), tumours.test.y.bincount()
-    assert (train + test).tolist() == [212, 357]
-    assert (test - (train + test) / 5).abs().max() < 1
-
-
-def test_tumours_are_scaled_by_the_range_of_the_training_data_alone(tumours):
+def test_tumours_are_scaled_by_the_range_of_the_training_data_alone():
+    """A linear classifier tells them apart."""
+    tumours = load("breast_cancer")
+    assert (tumours.train.y.bincount() + tumours.test.y.bincount()).tolist() == [212, 357]
     table, labels = load_breast_cancer(return_X_y=True)
     rows = train_test_split(np.arange(569), test_size=0.2, stratify=labels, random_state=0)
     low, high = table[rows[0]].min(0), table[rows[0]].max(0)
     scaled = (table - low) / (high - low)
-    for half, places in zip((tumours.train, tumours.test), rows, strict=True):
-        np.testing.assert_allclose(half.x.numpy(), scaled[places].clip(0, 1), atol=1e-6)
-        assert half.y.tolist() == labels[places].tolist()
+    for half, chosen in zip((tumours.train, tumours.test), rows, strict=True):
+        np.testing.assert_allclose(half.x.numpy(), scaled[chosen].clip(0, 1), atol=1e-6)
+        assert half.y.tolist() == labels[chosen].tolist()
     assert (scaled[rows[1]] < 0).any(), "some test values are beyond the range, and cut off"
     assert (scaled[rows[1]] > 1).any()
-
-
-def test_tumours_are_told_apart_by_a_linear_classifier(tumours):
-    (x, y), (x_test, y_test) = (
-        (half.x.numpy(), half.y.numpy()) for half in (tumours.train, tumours.test)
-    )
+    (x, y), (x_test, y_test) = ((h.x.numpy(), h.y.numpy()) for h in (tumours.train, tumours.test))
     assert LogisticRegression().fit(x, y).score(x_test, y_test) > 0.93
 
 
-@pytest.mark.parametrize(
-    ("name", "folder"), [("mnist", "MNIST"), ("fashion_mnist", "FashionMNIST")]
-)
-def test_the_mnist_layout(tmp_path, name, folder):
-    images = write_idx(tmp_path, folder)
-    data = load(name, Location(tmp_path))
-    assert (data.name, data.classes) == (name, 10)
-    assert data.train.x.shape == (5, 1, 28, 28)
-    check(
-        data,
-        {half: each[:, None] for half, each in images.items()},
-        {half: labels.tolist() for half, labels in LABELS.items()},
-    )
+LAYOUTS = {
+    "mnist": (write_idx, datasets.MNIST, 10, 1),
+    "fashion_mnist": (write_idx, datasets.FashionMNIST, 10, 1),
+    "cifar10": (write_cifar, datasets.CIFAR10, 10, 5),
+    "cifar100": (write_cifar, datasets.CIFAR100, 100, 1),
+    "svhn": (write_svhn, datasets.SVHN, 10, 1),
+}
 
 
-@pytest.mark.parametrize(("name", "classes", "batches"), [("cifar10", 10, 5), ("cifar100", 100, 1)])
-def test_the_cifar_layout(tmp_path, monkeypatch, name, classes, batches):
-    from torchvision import datasets
-
-    images = write_cifar(tmp_path, getattr(datasets, name.upper()), monkeypatch)
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_each_layout_gives_what_its_files_hold(tmp_path, monkeypatch, name):
+    """CIFAR-10's training data are in five batches; SVHN's label 10 is the digit 0."""
+    write_files, cls, classes, batches = LAYOUTS[name]
+    images = write_files(tmp_path, cls, monkeypatch)
     data = load(name, Location(tmp_path))
     assert (data.name, data.classes) == (name, classes)
-    assert data.train.x.shape == (5 * batches, 3, 32, 32)
-    labels = {"train": LABELS["train"].tolist() * batches, "test": LABELS["test"].tolist()}
-    check(data, images, labels)
-
-
-def test_the_svhn_layout_and_its_label_10_is_digit_0(tmp_path, monkeypatch):
-    from torchvision import datasets
-
-    images = write_svhn(tmp_path, datasets.SVHN, monkeypatch)
-    data = load("svhn", Location(tmp_path))
-    assert (data.name, data.classes) == ("svhn", 10)
-    check(data, images, {half: labels.tolist() for half, labels in LABELS.items()})
+    for half in ("train", "test"):
+        got = getattr(data, half)
+        assert (got.x.dtype, got.y.dtype) == (torch.float32, torch.int64)
+        assert torch.equal((got.x * 255).round().to(torch.uint8), torch.from_numpy(images[half]))
+        assert float(got.x.max()) <= 1
+        assert got.y.tolist() == LABELS[half].tolist() * (batches if half == "train" else 1)
 
 
 def test_a_file_that_is_not_the_published_one_is_refused(tmp_path, monkeypatch):
-    from torchvision import datasets
-
     write_cifar(tmp_path, datasets.CIFAR10, monkeypatch)
     with (tmp_path / "cifar-10-batches-py" / "test_batch").open("ab") as file:
         file.write(b"x")
-    with pytest.raises(
-        InputError,
-        match=r"cifar10 cannot .*: cifar-10-batches-py/test_batch is not what was published",
-    ):
+    said = r"cifar10 cannot .*: cifar-10-batches-py/test_batch is not what was published"
+    with pytest.raises(InputError, match=said):
         load("cifar10", Location(tmp_path))
     write_svhn(tmp_path, datasets.SVHN, monkeypatch)
     savemat(tmp_path / "test_32x32.mat", {"X": np.zeros((32, 32, 3, 1)), "y": [[1]]})
@@ -218,63 +170,44 @@ def test_an_empty_folder_says_which_files_were_looked_for_and_how_to_get_them(tm
 
 
 MNIST_FILES = [
-    f"{half}-{kind}-ubyte" for half in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")
+    f"{stem}-{kind}-ubyte" for stem in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")
 ]
 
 
 @pytest.mark.parametrize("file", MNIST_FILES)
-def test_the_one_file_that_is_missing_is_named(tmp_path, file):
-    write_idx(tmp_path, "MNIST")
-    (tmp_path / "MNIST" / "raw" / file).unlink()
+def test_a_file_that_is_missing_cut_off_or_has_a_damaged_header_is_named(tmp_path, file):
+    write_idx(tmp_path, datasets.MNIST)
+    path = tmp_path / "MNIST" / "raw" / file
+    whole = path.read_bytes()
+    damaged = [whole[:keep] for keep in (0, 3, 4, 7, -1)]
+    for at, value in [(2, 13), (2, 9), (2, 3), (3, 2), (3, 0), (3, 9), (7, 4)]:
+        damaged.append(whole[:at] + bytes([value]) + whole[at + 1 :])
+    said = rf"mnist .*{tmp_path}: {file} .*; remove what is damaged and add"
+    for content in damaged:
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=said):
+            load("mnist", Location(tmp_path))
+    path.unlink()
     with pytest.raises(InputError, match=rf"which lacks MNIST/raw/{file}: point --data"):
         load("mnist", Location(tmp_path))
 
 
-@pytest.mark.parametrize("file", MNIST_FILES)
-@pytest.mark.parametrize("keep", [0, 3, 4, 7, -1])
-def test_a_truncated_file_is_refused(tmp_path, file, keep):
-    write_idx(tmp_path, "MNIST")
-    path = tmp_path / "MNIST" / "raw" / file
-    path.write_bytes(path.read_bytes()[:keep])
-    with pytest.raises(InputError, match=rf"{tmp_path}: {file} .*; remove what is damaged and add"):
-        load("mnist", Location(tmp_path))
-
-
-@pytest.mark.parametrize("file", MNIST_FILES)
 @pytest.mark.parametrize(
-    ("place", "value"), [(2, 13), (2, 9), (2, 3), (3, 2), (3, 0), (3, 9), (7, 4)]
+    ("file", "labels", "said"),
+    [
+        ("t10k", [1, 2], r"mnist cannot be read .* equally many.* one is damaged"),
+        ("train", [0, 1, 10, 3, 255], r"mnist .*labels up to 255, expected 0 to 9.*one is damaged"),
+    ],
 )
-def test_a_damaged_header_is_refused(tmp_path, file, place, value):
-    write_idx(tmp_path, "MNIST")
-    path = tmp_path / "MNIST" / "raw" / file
-    content = bytearray(path.read_bytes())
-    content[place] = value
-    path.write_bytes(content)
-    with pytest.raises(InputError, match=rf"mnist .*{tmp_path}: {file} .*; remove what is damaged"):
-        load("mnist", Location(tmp_path))
-
-
-def test_images_and_labels_of_different_number_are_refused(tmp_path):
-    write_idx(tmp_path, "MNIST")
-    path = tmp_path / "MNIST" / "raw" / "t10k-labels-idx1-ubyte"
-    path.write_bytes(idx(np.array([1, 2], np.uint8)))
-    with pytest.raises(InputError, match=r"mnist cannot be read .* equally many.* one is damaged"):
-        load("mnist", Location(tmp_path))
-
-
-def test_labels_outside_the_classes_are_refused(tmp_path):
-    write_idx(tmp_path, "MNIST")
-    path = tmp_path / "MNIST" / "raw" / "train-labels-idx1-ubyte"
-    path.write_bytes(idx(np.array([0, 1, 10, 3, 255], np.uint8)))
-    with pytest.raises(
-        InputError, match=r"mnist .*labels up to 255, expected 0 to 9.*one is damaged"
-    ):
+def test_labels_of_another_number_or_outside_the_classes_are_refused(tmp_path, file, labels, said):
+    write_idx(tmp_path, datasets.MNIST)
+    path = tmp_path / "MNIST" / "raw" / f"{file}-labels-idx1-ubyte"
+    path.write_bytes(idx(np.array(labels, np.uint8)))
+    with pytest.raises(InputError, match=said):
         load("mnist", Location(tmp_path))
 
 
 def test_a_failed_download_says_what_to_put_where(tmp_path, monkeypatch):
-    from torchvision import datasets
-
     def offline(self):
         raise RuntimeError("Error downloading train-images:\nTried here, got:\nno network\n")
 
@@ -285,11 +218,9 @@ def test_a_failed_download_says_what_to_put_where(tmp_path, monkeypatch):
 
 
 def test_nothing_is_downloaded_unless_asked_for(tmp_path, monkeypatch):
-    from torchvision import datasets
-
     for cls in (datasets.MNIST, datasets.SVHN, datasets.CIFAR10):
         monkeypatch.setattr(cls, "download", lambda self: pytest.fail("it was downloaded"))
-    for name in ("mnist", "fashion_mnist", "svhn", "cifar10", "cifar100"):
+    for name in LAYOUTS:
         with pytest.raises(InputError, match="add --download"):
             load(name, Location(tmp_path))
 
@@ -311,12 +242,9 @@ def test_the_folder_of_the_environment_is_used_and_the_one_given_wins(monkeypatc
     assert Location.of(None, False) == Location(None, False)
 
 
-def test_an_unknown_data_set_suggests_the_nearest():
+def test_an_unknown_data_set_suggests_the_nearest_and_none_may_hold_what_is_not_finite():
     with pytest.raises(InputError, match=r"unknown data set 'cifar': did you mean 'cifar10'"):
         load("cifar")
-
-
-def test_a_data_set_refuses_what_is_not_finite():
     good = Examples(torch.zeros(2, 1), torch.tensor([0, 1]))
     bad = Examples(torch.tensor([[0.0], [float("nan")]]), torch.tensor([0, 1]))
     Dataset(name="toy", classes=2, train=good, test=good)

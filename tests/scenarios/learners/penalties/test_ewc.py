@@ -152,90 +152,72 @@ class Recurrent(Tokens):
         return self.out(self.row(x.flatten(1, 2))[0][:, -1])
 
 
-class Twice(nn.Module):
-    """One layer used twice."""
+class Odd(nn.Module):
+    """Three dense layers, used in an odd way; a fourth has the weight of the second."""
 
-    def __init__(self) -> None:
+    def __init__(self, use: Callable[[nn.Module, Tensor], Tensor]) -> None:
         super().__init__()
         self.first, self.again, self.out = nn.Linear(64, 6), nn.Linear(6, 6), nn.Linear(6, K)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.out(self.again(torch.tanh(self.again(self.first(x.flatten(1))))))
-
-
-class Borrowed(Twice):
-    """A layer's weights also used without calling the layer, which no hook can see."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        seen = torch.tanh(self.again(self.first(x.flatten(1))))
-        return self.out(functional.linear(seen, self.again.weight))
-
-
-class Tied(Twice):
-    """Two layers with one weight."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.other = nn.Linear(6, 6)
-        self.other.weight = self.again.weight
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.out(self.other(torch.tanh(self.again(self.first(x.flatten(1))))))
-
-
-class Branching(Twice):
-    """Control flow that depends on the data, and a branch that most examples never take."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        seen = self.first(x.flatten(1))
-        return self.out(self.again(seen) if float(x.sum()) > 0 else seen)
-
-
-class Counting(Twice):
-    """A buffer written in place in every forward pass."""
-
-    def __init__(self) -> None:
-        super().__init__()
+        self.use = use
+        if use is tied:
+            self.other = nn.Linear(6, 6)
+            self.other.weight = self.again.weight
         self.register_buffer("mean", torch.zeros(64))
 
     def forward(self, x: Tensor) -> Tensor:
-        self.mean += x.flatten(1).mean(0)
-        return super().forward(x)
+        return self.use(self, x)
 
 
-class Writing(Twice):
+def twice(m: nn.Module, x: Tensor) -> Tensor:
+    """One layer used twice."""
+    return m.out(m.again(torch.tanh(m.again(m.first(x.flatten(1))))))
+
+
+def borrowed(m: nn.Module, x: Tensor) -> Tensor:
+    """A layer's weights also used without calling the layer, which no hook can see."""
+    seen = torch.tanh(m.again(m.first(x.flatten(1))))
+    return m.out(functional.linear(seen, m.again.weight))
+
+
+def tied(m: nn.Module, x: Tensor) -> Tensor:
+    """Two layers with one weight."""
+    return m.out(m.other(torch.tanh(m.again(m.first(x.flatten(1))))))
+
+
+def branching(m: nn.Module, x: Tensor) -> Tensor:
+    """Control flow that depends on the data, and a branch that most examples never take."""
+    seen = m.first(x.flatten(1))
+    return m.out(m.again(seen) if float(x.sum()) > 0 else seen)
+
+
+def counting(m: nn.Module, x: Tensor) -> Tensor:
+    """A buffer written in place in every forward pass."""
+    m.mean += x.flatten(1).mean(0)
+    return twice(m, x)
+
+
+def writing(m: nn.Module, x: Tensor) -> Tensor:
     """Writes into its input."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x.sub_(1.0))
+    return twice(m, x.sub_(1.0))
 
 
-class Noisy(Twice):
+def noisy(m: nn.Module, x: Tensor) -> Tensor:
     """Draws at random in eval mode, too."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return super().forward(functional.dropout(x, 0.5, training=True))
+    return twice(m, functional.dropout(x, 0.5, training=True))
 
 
-class Broken(Twice):
-    def forward(self, x: Tensor) -> Tensor:
-        raise ValueError("the hose is off")
+def broken(m: nn.Module, x: Tensor) -> Tensor:
+    raise ValueError("the hose is off")
 
 
+ODD = (twice, borrowed, tied, branching, counting, writing, noisy, broken)
 NETWORKS: dict[str, Callable[[], nn.Module]] = {
     "mlp": lambda: ARCHITECTURES["mlp"].build((1, 8, 8), K),
     "cnn3": lambda: ARCHITECTURES["cnn3"].build((1, 8, 8), K),
     "norm": with_norm,
     "tokens": Tokens,
     "recurrent": Recurrent,
-    "twice": Twice,
-    "borrowed": Borrowed,
-    "tied": Tied,
-    "branching": Branching,
-    "counting": Counting,
-    "writing": Writing,
-    "noisy": Noisy,
-    "broken": Broken,
+    **{use.__name__: lambda use=use: Odd(use) for use in ODD},
 }
 
 

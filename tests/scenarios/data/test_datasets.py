@@ -192,21 +192,6 @@ def test_a_file_that_is_missing_cut_off_or_has_a_damaged_header_is_named(tmp_pat
         load("mnist", Location(tmp_path))
 
 
-@pytest.mark.parametrize(
-    ("file", "labels", "said"),
-    [
-        ("t10k", [1, 2], r"mnist cannot be read .* equally many.* one is damaged"),
-        ("train", [0, 1, 10, 3, 255], r"mnist .*labels up to 255, expected 0 to 9.*one is damaged"),
-    ],
-)
-def test_labels_of_another_number_or_outside_the_classes_are_refused(tmp_path, file, labels, said):
-    write_idx(tmp_path, datasets.MNIST)
-    path = tmp_path / "MNIST" / "raw" / f"{file}-labels-idx1-ubyte"
-    path.write_bytes(idx(np.array(labels, np.uint8)))
-    with pytest.raises(InputError, match=said):
-        load("mnist", Location(tmp_path))
-
-
 def test_a_failed_download_says_what_to_put_where(tmp_path, monkeypatch):
     def offline(self):
         raise RuntimeError("Error downloading train-images:\nTried here, got:\nno network\n")

@@ -93,6 +93,7 @@ def cnn4(shape: Sequence[int], classes: int, hidden: int | None = None) -> nn.Se
     stages: dict[str, nn.Module] = {}
     for depth, width in enumerate((32, 32, 64, 64), 1):
         parts = [nn.Conv2d(channels, width, kernel_size=3, padding=1), nn.ReLU()]
+        # Behind each pair.
         if depth % 2 == 0:
             parts += [nn.MaxPool2d(2), nn.Dropout(0.25)]
             height, breadth = height // 2, breadth // 2
@@ -101,6 +102,7 @@ def cnn4(shape: Sequence[int], classes: int, hidden: int | None = None) -> nn.Se
     if not height * breadth:
         raise InputError(f"cnn4 and cnn6 need images of 4 x 4 or more, got {shape[1]} x {shape[2]}")
     inputs = channels * height * breadth
+    # What cnn6 has in addition.
     if hidden is None:
         return _chain(**stages, output=nn.Sequential(nn.Flatten(), nn.Linear(inputs, classes)))
     dense = nn.Sequential(nn.Flatten(), nn.Linear(inputs, hidden), nn.ReLU(), nn.Dropout(0.5))
@@ -150,6 +152,7 @@ class _Block(nn.Module):
         self.bn1 = nn.BatchNorm2d(outputs)
         self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
         self.bn2 = nn.BatchNorm2d(outputs)
+        # The input itself, where the shapes agree.
         self.skip = nn.Sequential()
         if stride != 1 or inputs != outputs:
             project = nn.Conv2d(inputs, outputs, 1, stride=stride, bias=False)

@@ -92,12 +92,14 @@ class Learner(Objective):
             self.begin(task)
             data = self.examples(task)
         self.train(task, data, meter)
+        # Before `end`, whose random streams are those of after the task.
         self.seen += tuple(c for c in task.classes if c not in self.seen)
         self.learned += 1
         with meter.once():
             self.end(task)
         parameters = list(self.model.parameters())
         trained = sum(p.numel() for p in parameters if p.requires_grad)
+        # What no matrix product shows: the optimizer's work, and the learner's own.
         meter.add(meter.steps * trained * (optimizer_ops(self.recipe) + self.elementwise))
         return Cost(
             parameter_bytes=bytes_of(parameters),
@@ -126,6 +128,7 @@ class Learner(Objective):
         """
         scores = self.scores(x)
         competing = self.seen if task is None else task.classes
+        # Before the first task all compete.
         if not competing:
             return scores
         barred = torch.ones(scores.shape[1], dtype=torch.bool, device=scores.device)

@@ -48,6 +48,7 @@ class Catalogue(Mapping[str, type[Learner]]):
         self._modules = modules
 
     def __getitem__(self, kind: str) -> type[Learner]:
+        # Python keeps imported modules: the second time costs nothing.
         module, _, name = self._modules[kind].partition(":")
         learner: type[Learner] = getattr(import_module(f"scenarios.learners.{module}"), name)
         return learner

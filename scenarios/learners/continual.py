@@ -94,6 +94,7 @@ class ContinualLearner(base.Learner):
     def batch(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         if self._stored is None or self._joined:
             return x, y
+        # Without repeats; all of them where there are fewer than new examples.
         chosen = torch.randperm(len(self._stored), generator=self._replay)[: len(y)]
         old = self._stored.take(chosen.to(y.device))
         return torch.cat([x, old.x]), torch.cat([y, old.y])
@@ -107,6 +108,7 @@ class ContinualLearner(base.Learner):
         scores: (B, K), y: (B,) labels.
         """
         if self.settings.competing != "all":
+            # The number of outputs is known only here; the table serves the whole task.
             if self._barred is None:
                 self._barred = self._outputs_barred(scores)
             scores = scores.masked_fill(self._barred[y], -torch.inf)
@@ -135,6 +137,7 @@ class ContinualLearner(base.Learner):
 
     def _outputs_barred(self, scores: Tensor) -> Tensor:
         classes = scores.shape[1]
+        # The present task is among them since `begin`.
         seen = [c for task in self._tasks for c in task]
         own = self.settings.competing == "task"
         competing = own_task(self._tasks, classes) if own else [seen] * classes
@@ -146,6 +149,7 @@ class ContinualLearner(base.Learner):
         # An example alone, as where a Fisher is taken, weighs 1.
         if not balanced or self._stored is None or len(y) == 1:
             return None
+        # torch divides by the sum of the weights: so the loss is the mean of the classes' means.
         counts = y.bincount(minlength=scores.shape[1])
         return counts.clamp(min=1).reciprocal().to(scores.dtype)
 

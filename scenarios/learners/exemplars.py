@@ -78,6 +78,7 @@ class Exemplars:
 
         A class that is met again is chosen anew, from the new examples and its exemplars.
         """
+        # A class met again counts once.
         quota = self.settings.quota(len({*self._of_class, *task.classes}))
         for label in task.classes:
             pool = self._pool(task, label)
@@ -92,6 +93,7 @@ class Exemplars:
         new = task.train.of_classes([label])
         if label not in self._of_class:
             return new
+        # Chosen first means kept longest: reversed, the oldest are where a queue expects them.
         old = self._of_class[label]
         return join([old.take(torch.arange(len(old)).flip(0).to(old.y.device)), new])
 

@@ -67,6 +67,7 @@ class Cumulative(FullRehearsalLearner):
     settings_class = CumulativeSettings
 
     def begin(self, task: Task) -> None:
+        # The draw of the very first weights, again.
         initialize(self.model, self.recipe.init, stream(self.seed, "init"))
 
     def examples(self, task: Task) -> Examples:

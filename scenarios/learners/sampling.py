@@ -64,6 +64,7 @@ def plane_distance(logits: Tensor, count: int, generator: torch.Generator) -> Te
     is as far as its distance says, the layer's bias included, which is part of the plane; none
     counts as nearer than 1 % of the mean distance: one on the plane is likely, not certain.
     """
+    # On either side of the plane.
     distance = logits.double().abs()
     floor = _NEAREST * float(distance.mean())
     return _draw(1 / distance.clamp(min=floor), count, generator)
@@ -92,6 +93,7 @@ def mean_of_features(features: Tensor, count: int) -> Tensor:
         costs = squares - 2 * (phi @ (k * mean - total))
         best = costs.argmin()
         total += phi[best]
+        # It is not taken again.
         squares[best] = torch.inf
         chosen.append(best)
     return torch.stack(chosen).cpu()

@@ -42,5 +42,6 @@ def multimodal(first: Dataset, second: Dataset) -> Scenario:
 def _wide(examples: Examples, width: int, start: int) -> Examples:
     """Return inputs (N, ...) as (N, width), zeros at their end, and labels raised by `start`."""
     x = examples.x.flatten(1)
+    # The widest is not copied.
     lacking = width - x.shape[1]
     return Examples(functional.pad(x, (0, lacking)) if lacking else x, examples.y + start)

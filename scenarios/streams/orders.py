@@ -34,11 +34,13 @@ def orders(rule: str | Mapping[str, Sequence[int]], tasks: int) -> dict[str, tup
         return {"0": base}
     if rule == "rotate":
         return {str(k): base[k:] + base[:k] for k in base}
+    # At most nine digits: `int` of a million of them would take long.
     count = re.fullmatch("shuffle:([0-9]{1,9})", rule)
     if count is None or not 1 <= int(count[1]) <= MOST:
         raise InputError(
             f"unknown orders {rule!r}: expected rotate, none or shuffle:N, N from 1 to {MOST}"
         )
+    # Each from a stream of its own: more shuffles leave the first as they are.
     shuffles = (torch.randperm(tasks, generator=stream(k, "order")) for k in range(int(count[1])))
     return {str(k): tuple(order.tolist()) for k, order in enumerate(shuffles)}
 

@@ -56,5 +56,6 @@ def _session(data: Dataset, index: int, seed: int) -> Task:
 
 def _permuted(examples: Examples, order: Tensor) -> Examples:
     """Return the examples (N, ...) with their D input elements in that order (D,)."""
+    # All channels together: an element may move from one channel to another.
     x = examples.x.flatten(1).index_select(1, order.to(examples.x.device))
     return Examples(x.view_as(examples.x), examples.y)

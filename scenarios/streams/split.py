@@ -38,6 +38,7 @@ def incremental(data: Dataset, base: int | None = None) -> Scenario:
             f"to learn before or after it: choose from 1 to {data.classes - 1}, of 2 classes or "
             f"more"
         )
+    # The later sessions have one class each.
     groups = [range(base), *(range(label, label + 1) for label in range(base, data.classes))]
     return cut(data, "incremental", groups)
 

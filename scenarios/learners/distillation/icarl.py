@@ -73,6 +73,7 @@ class IcarlHybrid1(DistillingLearner):
     def begin(self, task: Task) -> None:
         super().begin(task)
         device = task.train.y.device
+        # A class met again is taught by its labels, not by what the old model says of it.
         earlier = [c for c in self.seen if c not in task.classes]
         self._earlier = torch.tensor(earlier, dtype=torch.int64, device=device)
         self._present = torch.tensor(task.classes, device=device)
@@ -117,6 +118,7 @@ class Icarl(IcarlHybrid1):
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
         super().restore(state, past)
+        # The caller has restored the model, from which they follow.
         self._see_means()
 
     def _see_means(self) -> None:
@@ -127,6 +129,7 @@ class Icarl(IcarlHybrid1):
         kept = self.stored
         phi = functional.normalize(penultimate_of(self.model, kept), dim=1)
         classes = in_batches(self.model, self.model, Examples(kept.x[:1], kept.y[:1])).shape[1]
+        # Infinitely far: a class without exemplars is never the nearest.
         self._means = phi.new_full((classes, phi.shape[1]), torch.inf)
         for label in kept.y.unique().tolist():
             self._means[label] = functional.normalize(phi[kept.y == label].mean(0), dim=0)

@@ -47,6 +47,7 @@ class LearningWithoutForgetting(DistillingLearner):
         return self.settings.strength > 0
 
     def begin(self, task: Task) -> None:
+        # Before the task is among them: these classes are the old model's.
         apart = self.settings.competing == "task"
         groups = list(self._tasks) if apart else [self.seen]
         super().begin(task)
@@ -71,5 +72,6 @@ def softened_kl(old: Tensor, new: Tensor, temperature: float) -> Tensor:
     """
     targets = functional.log_softmax(old / temperature, 1)
     outputs = functional.log_softmax(new / temperature, 1)
+    # By logarithms: where a probability is 0 its share is 0, not NaN.
     divergence = functional.kl_div(outputs, targets, reduction="batchmean", log_target=True)
     return temperature**2 * divergence

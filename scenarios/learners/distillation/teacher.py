@@ -21,6 +21,7 @@ class DistillingLearner(ContinualLearner):
 
     def begin(self, task: Task) -> None:
         super().begin(task)
+        # In the first task there is nothing that it could teach.
         if self.seen and self.distils:
             self._old = copied(self.model).requires_grad_(False).eval()
 
@@ -37,4 +38,5 @@ class DistillingLearner(ContinualLearner):
 
     def end(self, task: Task) -> None:
         super().end(task)
+        # The next task makes a copy of its own: a checkpoint needs none.
         self._old = None

@@ -84,9 +84,8 @@ class Geppnet(FullRehearsalLearner):
         cls, settings: base.Settings, shape: Sequence[int], classes: int, tasks: int
     ) -> nn.Module:
         own = cast(MapSettings, settings)
-        som = SelfOrganizingMap(
-            torch.Size(shape).numel(), rows=own.rows, columns=own.columns, width=own.width
-        )
+        inputs = torch.Size(shape).numel()
+        som = SelfOrganizingMap(inputs, own.rows, own.columns, own.width)
         output = nn.Linear(own.rows * own.columns, classes)
         return nn.Sequential(OrderedDict(som=som, output=output))
 
@@ -94,15 +93,15 @@ class Geppnet(FullRehearsalLearner):
         som = cast(SelfOrganizingMap, self.model.get_submodule("som"))
         output = cast(nn.Linear, self.model.get_submodule("output"))
         network = OnlineMap(som, output, self.settings.readout_rate, meter)
-        if self.learned:
-            self.later_session(network, data)
-        else:
-            self._base_session(network, data)
+        session = self.later_session if self.learned else self._base_session
+        session(network, data)
+        # Once a session: NaN and Inf do not go away again.
         self._check_finite(som, output)
 
     def later_session(self, network: OnlineMap, data: Examples) -> None:
         """Learn the novel ones among draws from the stored and the new examples."""
         own = self.settings
+        # Rate and radius have decayed in the base session, and stay.
         shares = network.shares(own.final_som_rate, own.final_radius)
         for x, y in self.draws(data, own.iterations, longest_block(own.final_som_rate)):
             network.learn(x, y, shares, own.threshold)
@@ -141,6 +140,7 @@ class Geppnet(FullRehearsalLearner):
         shares = network.shares(own.final_som_rate, own.final_radius)
         block = longest_block(max(own.som_rate, own.final_som_rate))
         for x, y in self.draws(data, own.base_iterations, block):
+            # A block may begin with the map alone and end with both layers.
             first = max(0, min(len(y), alone - done))
             parts = [k / alone for k in range(done, done + first)]
             rates = [decayed(own.som_rate, own.final_som_rate, part) for part in parts]

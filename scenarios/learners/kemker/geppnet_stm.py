@@ -139,8 +139,10 @@ class GeppnetStm(Geppnet):
         return super().stored_bytes() + (self.memory.bytes if self.learned else 0)
 
     def _wake(self, network: OnlineMap, x: Tensor, y: Tensor) -> None:
+        # Awake nothing is learned: what is novel can be told for the whole block at once.
         novel = (network.margins(x, y) < self.settings.threshold).nonzero().squeeze(1)
         for one, label in zip(x[novel], y[novel].tolist(), strict=True):
+            # What the memory answers rightly is not novel, and not stored twice.
             if self.memory.recall(one) != label:
                 self.memory.put(one, label)
 

@@ -64,17 +64,20 @@ class OnlineMap:
         targets = torch.eye(len(bias), dtype=bias.dtype, device=bias.device)
         novel = []
         for k, label in enumerate(y.tolist()):
+            # One example after the other: whether it is novel depends on those before it.
             squared = steps.squared_distances(k)
             activity = self._som.activity(squared)
             scores = torch.addmv(bias, weight, activity)
             if threshold is not None and _margin(scores.tolist(), label) >= threshold:
                 continue
             novel.append(k)
+            # t - y; the step of both layers is from what they were before the example.
             error = scores.neg_().add_(targets[label])
             weight.addr_(error, activity, alpha=self._rate)
             bias.add_(error, alpha=self._rate)
             steps.move(k, shares[int(squared.argmin())])
         steps.write()
+        # Looking at each example, and moving for those that are novel.
         spent = self._som.prototypes.numel() + weight.numel()
         self._meter.add((len(x) + len(novel)) * spent)
         return novel
@@ -89,6 +92,7 @@ class OnlineMap:
         """
         self._meter.add(len(x) * (self._som.prototypes.numel() + self._output.weight.numel()))
         scores: Tensor = self._output(self._som(x))
+        # The largest output but the label's.
         own = scores.gather(1, y[:, None])
         return (own - scores.scatter(1, y[:, None], -torch.inf).amax(1, True)).squeeze(1)
 

@@ -31,6 +31,7 @@ class PathLayer(nn.Module):
 
     def forward(self, x: Tensor, task: Tensor) -> Tensor:
         """Map inputs (B, D) and numbers of tasks (B,), from 0, to sums over the paths (B, W)."""
+        # All modules at once: (B, M, W), of which the gates (B, M, 1) let those on the path count.
         each = functional.relu(self.dense(x)).unflatten(1, self.modules_width)
         summed: Tensor = (each * self.gates[task].unsqueeze(2)).sum(1)
         return summed
@@ -92,6 +93,7 @@ class PathNetwork(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map inputs with the task's index (B, D + 1) to scores (B, K)."""
+        # The index is the last input: so a batch, a prefix and a tail can mix tasks.
         task = x[:, -1].long() - 1
         scores: Tensor = self.output(self.layer2(self.layer1(x[:, :-1], task), task), task)
         return scores
@@ -102,6 +104,7 @@ class PathNetwork(nn.Module):
 
         The tasks that are not learned yet are seen through it from now on.
         """
+        # Those not learned yet have no path of their own to lose.
         self.learned[task] = True
         shown = ~self.learned
         shown[task] = True
@@ -178,6 +181,7 @@ class _Rows(nn.Module):
     def __init__(self, dense: nn.Linear, rows: Tensor, learns: bool) -> None:
         super().__init__()
         self.rows = rows
+        # Copies: the large layer moves only when they are put back.
         self.weight = nn.Parameter(dense.weight.detach()[rows], requires_grad=learns)
         self.bias = nn.Parameter(dense.bias.detach()[rows], requires_grad=learns)
 

@@ -137,6 +137,7 @@ class PathNet(Learner):
         def fitness(path: Tensor) -> float:
             count = own.batches * self.recipe.batch_size
             drawn = torch.randint(len(data), (count,), generator=draw).to(data.y.device)
+            # Drawn with replacement: a task may have fewer examples than the batches take.
             once = replace(self.recipe, epochs=1)
             return self._train_path(path, task, data.take(drawn), once, draw, meter)
 
@@ -145,6 +146,7 @@ class PathNet(Learner):
         self.model.keep(task.index - 1, best)
 
     def end(self, task: Task) -> None:
+        # A whole network is drawn anew, and the frozen modules keep their weights.
         fresh = copy.deepcopy(self.model)
         initialize(fresh, self.recipe.init, self.stream("modules"))
         self.model.renew(fresh)
@@ -162,6 +164,7 @@ class PathNet(Learner):
 
         path: (L, N); data: labels numbered within the task's classes.
         """
+        # Small and dense: the modules that are not on the path cost nothing.
         lifted = LiftedPath(self.model, path, task.index - 1, task.classes)
         # Steps on paths of one shape cost the same: to watch them at every path takes long.
         shape = tuple((p.shape, p.requires_grad) for p in lifted.parameters())
@@ -230,9 +233,11 @@ def search_path(
     for _ in range(generations):
         pair = torch.randperm(len(paths), generator=generator)[:2].tolist()
         for one in pair:
+            # Again for each tournament: the weights have moved since it was last evaluated.
             fit[one] = fitness(paths[one].clone())
         winner, loser = pair if fit[pair[0]] >= fit[pair[1]] else pair[::-1]
         paths[loser] = mutated(paths[winner], modules, generator)
+        # The copy was not evaluated: it cannot be the fittest before it was.
         fit[loser] = -torch.inf
     return paths[int(fit.argmax())]
 

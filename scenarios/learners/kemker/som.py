@@ -89,10 +89,12 @@ class Steps:
         self._products, self._gram = (x @ prototypes.T).unbind(), gram.unbind()
         self._squares = gram.diagonal().tolist()
         self._norms = prototypes.square().sum(1)
+        # Of w_i = s_i (w_i^0 + sum_j c_ij x_j): c with a row for each example, and s.
         self._c = prototypes.new_zeros(len(x), len(prototypes))
         self._c_rows, self._ct = self._c.unbind(), self._c.T
         self._ones = torch.ones_like(self._norms)
         self._s = self._ones.clone()
+        # Memory for what a step computes: to allocate takes as long as to compute.
         self._product, self._squared, self._keep = (torch.empty_like(self._s) for _ in range(3))
         self._moved = False
 
@@ -101,6 +103,7 @@ class Steps:
 
         They are overwritten by the next call.
         """
+        # w x = s (w^0 x + sum_j c_j x_j x), and |w - x|^2 = |w|^2 - 2 w x + |x|^2.
         product = self._product
         torch.addmv(self._products[k], self._ct, self._gram[k], out=product).mul_(self._s)
         return torch.sub(self._norms, product, alpha=2, out=self._squared).add_(self._squares[k])
@@ -111,11 +114,13 @@ class Steps:
         # |w + p (x - w)|^2 = (1 - p) ((1 - p) |w|^2 + 2 p w x) + p^2 |x|^2
         self._norms.mul_(keep).addcmul_(self._product, share, value=2).mul_(keep)
         self._norms.addcmul_(share, share, value=self._squares[k])
+        # All of w shrinks by (1 - p), of which s takes account; x enters with p / s.
         torch.div(share, self._s.mul_(keep), out=self._c_rows[k])
         self._moved = True
 
     def write(self) -> None:
         """Put the prototypes where the steps have taken them."""
+        # Where nothing has moved, not even rounding may change a bit.
         if self._moved:
             self._prototypes.addmm_(self._ct, self._x).mul_(self._s[:, None])
 

@@ -66,6 +66,7 @@ class Ewc(PenalizedLearner):
         examples = self._of_the_fisher(task.train, generator)
         fisher = diagonal_fisher(self.model, self.classification, examples, generator)
         new = Quadratic.around(self.model, fisher)
+        # All tasks' terms as one: see `Quadratic.plus`.
         self.penalty = self.penalty.plus(new) if self.penalty else new
 
     def _of_the_fisher(self, examples: Examples, generator: torch.Generator) -> Examples:
@@ -114,6 +115,7 @@ def _by_chunks(model: nn.Module, loss: Loss, examples: Examples) -> dict[str, Te
     numbers = _NUMBERS_ON_CPU if examples.y.device.type == "cpu" else _NUMBERS
     chunk = max(1, min(_LARGEST_CHUNK, numbers // max(per_example, 1)))
     sums = {name: torch.zeros_like(p) for name, p in _trained(model).items()}
+    # As many at a time as there is memory for their gradients.
     for x, y in zip(examples.x.split(chunk), examples.y.split(chunk), strict=True):
         # A copy: a model may write into its input.
         for name, squares in _squares(model, loss, x.clone(), y, dense).items():
@@ -130,6 +132,7 @@ def _one_by_one(model: nn.Module, loss: Loss, examples: Examples) -> dict[str, T
         value = loss(model(x.clone()), y)
         gradients = torch.autograd.grad(value, list(trained.values()), allow_unused=True)
         for name, gradient in zip(trained, gradients, strict=True):
+            # A branch that this example does not take has none.
             if gradient is not None:
                 sums[name] += gradient.square()
     return sums
@@ -155,6 +158,7 @@ def _squares(
     (by_parameter, by_output), inputs = gradients(_outside(model, dense), shifts, x, y)
     sums = {name: each.square_().sum(0) for name, each in by_parameter.items()}
     for name, layer in dense.items():
+        # sum_n (g_n a_n^T)^2 = (g^2)^T a^2, without any of the products.
         squares = by_output[name].square()
         if layer.weight.requires_grad:
             sums[f"{name}.weight"] = squares.T @ inputs[name].square()
@@ -205,6 +209,7 @@ def _trusted_layers(model: nn.Module, loss: Loss, examples: Examples) -> dict[st
         if [tuple(seen.shape) for seen in inputs[name]] == [(1, layer.in_features)]
     }
     plain = _one_by_one(model, _unlike, first)
+    # The closed form first; without it, vmap on all parameters.
     for tried in (dense, {}):
         squares = _squares(model, _unlike, first.x.clone(), first.y, tried)
         if squares.keys() == plain.keys() and all(_near(squares[n], plain[n]) for n in plain):

@@ -54,6 +54,7 @@ class RunningFisherLearner(PenalizedLearner):
         }
 
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+        # Replayed examples are in it already.
         self._batch = len(y)
         return super().loss(model, x, y)
 
@@ -90,5 +91,6 @@ class EwcOnline(RunningFisherLearner):
 
     def take_over(self, carried: dict[str, Tensor]) -> None:
         super().take_over(carried)
+        # What is held is the Fisher itself, which goes on from there.
         if self.penalty:
             self.fisher = self.penalty.importance

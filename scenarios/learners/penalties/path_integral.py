@@ -35,6 +35,7 @@ class PathIntegral:
     def before_step(self) -> None:
         """Take note of the gradients."""
         for name, p in self._parameters.items():
+            # Copied: a penalty adds to the gradient before the step.
             if p.grad is None:
                 self._gradient[name].zero_()
             else:

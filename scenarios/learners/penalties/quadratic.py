@@ -77,6 +77,7 @@ class Quadratic:
         total = self.constant
         for name, p in model.named_parameters():
             if name in self.importance:
+                # In float64: of many small terms, float32 would lose most.
                 distance = p.double() - self.anchor[name].double()
                 total += float((self.importance[name].double() * distance.square()).sum())
         return total
@@ -86,6 +87,7 @@ class Quadratic:
         """Add the gradient of scale times the penalty to that of each parameter that has one."""
         for name, p in model.named_parameters():
             if p.grad is not None and name in self.importance:
+                # In place, and in one pass: this runs at every step.
                 p.grad.addcmul_(self.importance[name], p - self.anchor[name], value=2 * scale)
 
     @torch.no_grad()
@@ -103,6 +105,7 @@ class Quadratic:
             # Where neither counts, 0 / 0: any anchor will do.
             share = torch.where(both > 0, w / both, 1.0)
             importance[name], anchor[name] = both, torch.lerp(a, b, share)
+            # v w / (v + w) (a - b)^2, the part that no parameter can change.
             rest = (v * share).double() * (a.double() - b.double()).square()
             constant += float(rest.sum())
         return Quadratic(importance, anchor, constant)

@@ -80,6 +80,7 @@ class RWalk(RunningFisherLearner):
         super().end(task)
         # The last interval may be shorter.
         self._close_interval()
+        # Cut at 0 as a whole, then averaged with the tasks before.
         old, new = self.score, {name: each.clamp(min=0) for name, each in self._new.items()}
         self.score = {n: (old[n] + each) / 2 for n, each in new.items()} if old else new
         self._hold({n: p.detach().clone() for n, p in self.model.named_parameters() if n in new})
@@ -103,6 +104,7 @@ class RWalk(RunningFisherLearner):
         for name, drop, moved in self._path.so_far():
             distance = moved.square()
             if self.settings.distance == "fisher":
+                # How far the outputs move, to second order: the KL divergence.
                 distance *= self.fisher[name] / 2
             self._new[name] += drop / (distance + self.settings.epsilon)
         self._path.restart()

@@ -60,6 +60,7 @@ class SynapticIntelligence(PenalizedLearner):
             name: drop.clamp(min=0) / (moved.square() + self.settings.damping)
             for name, drop, moved in self._path.so_far()
         }
+        # Importance adds up over tasks; the anchor is the latest.
         if self.penalty:
             importance = {n: w + self.penalty.importance[n] for n, w in importance.items()}
         self.penalty = Quadratic.around(self.model, importance)

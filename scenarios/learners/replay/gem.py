@@ -71,6 +71,7 @@ class GradientEpisodicMemory(ContinualLearner):
         with mode(model, training=False):
             past = torch.stack([self._gradient_of(memory) for memory in self._memories])
         projected = project(gradient, past, self.settings.margin)
+        # A gradient that violates nothing is left as it is, bit for bit.
         if projected is not gradient:
             self._replace_gradients(projected)
 
@@ -85,6 +86,7 @@ class GradientEpisodicMemory(ContinualLearner):
     def state(self) -> dict[str, Tensor]:
         if not self._memories:
             return {}
+        # One tensor for all: a class met again is in several memories, which the sizes tell apart.
         every = join(self._memories)
         sizes = torch.tensor([len(memory) for memory in self._memories])
         return {"memory.x": every.x, "memory.y": every.y, "memory.sizes": sizes}
@@ -105,6 +107,7 @@ class GradientEpisodicMemory(ContinualLearner):
         """Return the gradient (P,) of the mean loss on a memory, a part of it at a time."""
         size = batch_size_on(memory.y.device)
         total = torch.zeros((), device=memory.y.device)
+        # As in training, whose gradient it is compared with.
         bf16 = self.recipe.precision == "bf16"
         for x, y in zip(memory.x.split(size), memory.y.split(size), strict=True):
             with torch.autocast(y.device.type, torch.bfloat16, enabled=bf16):

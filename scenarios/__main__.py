@@ -1,5 +1,25 @@
-"""`python -m scenarios` is the command line, `probe`."""
+"""`probe` and `python -m scenarios`: the command line from its first moment on.
 
-from scenarios.commands.main import main
+Imports can be interrupted anywhere, and an exception in them can become any other. So Ctrl-C ends
+the process at once until `scenarios.commands.main` takes care of signals itself.
+"""
 
-main()
+import os
+import signal
+
+
+def main() -> None:
+    """Load the command line and run it."""
+    signal.signal(signal.SIGINT, _stop)
+    from scenarios.commands.main import main as run
+
+    run()
+
+
+def _stop(*_: object) -> None:
+    os.write(2, b"stopped: run the same command again to go on\n")
+    os._exit(130)
+
+
+if __name__ == "__main__":
+    main()

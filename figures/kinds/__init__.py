@@ -1,5 +1,7 @@
 """The figures of a study, one module each.
 
+Each draws one picture from the tables and computes nothing but what its axes need.
+
 To add one, write a module here with `draw(tables: Tables) -> Figure | None`, which returns None
 where there is nothing to draw, and add its name to `KINDS`. Most are made in five steps, with the
 modules above this folder:

@@ -1,5 +1,8 @@
 """Per-task F1 against the task's place in the executed order: whom each feature favours.
 
+x: the task's place, from 1; y: its F1 in %, from summary.csv; a panel for each feature, a line for
+each learner (Murata et al. 2020, figures 2 and 3).
+
 A learner that forgets is good at the tasks of the last places: its line rises. If it still rises
 where only the first layers were held fixed and the rest was retrained, then these layers, too,
 serve the last tasks best.
@@ -75,7 +78,7 @@ def _blocks(counts: Sequence[int], columns: int) -> tuple[Figure, list[list[Axes
     """
     rows = _rows(counts, columns)
     figure, grid = layout.panels(sum(rows) * columns, columns, wide=columns > 1)
-    # Each network begins a row: panels that are left over at the end of its last row are removed.
+    # Each network begins a row of its own.
     starts = [columns * sum(rows[:k]) for k in range(len(rows))]
     blocks = [grid[start : start + count] for start, count in zip(starts, counts, strict=True)]
     # What is left of a network's last row.

@@ -1,5 +1,8 @@
 """What accuracy costs: Omega_all against the size of the model and the time of training.
 
+x: megabytes in the first panel, seconds in the second, both on a logarithmic scale; y: Omega_all,
+from metrics.csv. Sizes are those of Kemker et al. 2018, table 2; times are in times.csv.
+
 The best learners are at the top left of both panels: accurate, small and quick. Those to the right
 of a learner that is as good pay more for the same.
 """

@@ -1,5 +1,9 @@
 """Accuracy of each task, and their average, as tasks are learned.
 
+x: the number of tasks learned; y: accuracy in %, from rows.csv; a panel for each learner, a line
+for each task, dark for the first learned and light for the last. The black line is Chaudhry et al.
+2018's average accuracy.
+
 Each line is a column of R. From its dot on it shows how a task is forgotten, or improves, while
 others are learned; before the dot what the network could do without having learned it.
 """

@@ -1,5 +1,9 @@
 """PRA against feature: how well all tasks can still be learned on what each layer kept.
 
+x: the feature up to which the network was held fixed, by depth; y: Partial Retrain Accuracy in %,
+from summary.csv; a line for each learner, a dashed one for offline training (Murata et al. 2020,
+figure 1).
+
 From the left, where little is held fixed and almost all is retrained, to the right, where the
 model is as it was trained. Where a learner's line leaves Offline's level its layers begin to lack
 what the tasks need; how far it is below at the last feature is what it lacks in all.
@@ -68,7 +72,6 @@ def _plot_network(
     offsets = lines.dodges(len(network.learners))
     for name, offset in zip(network.learners, offsets, strict=True):
         points = sorted((row for row in pra if row.learner == name), key=attrgetter("depth"))
-        # Learners stand a little beside each other, so that no bar hides another.
         lines.plot_means(axes, appearances[name], [row.depth + offset for row in points], points)
     axes.set_xlim(min(network.features) - 0.4, max(network.features) + 0.4)
 

@@ -1,5 +1,8 @@
 """R as a heat map per learner: accuracy on every task before training and after each task.
 
+x: the evaluated task; y: the number of tasks learned, from none in the top row; color: accuracy in
+%, from rows.csv, dark for 0 and light for 100.
+
 Read down a column to see a task before it is learned, when it is learned (where the white steps
 are), and how it is forgotten below; read along a row to see all tasks at one time.
 """

@@ -1,5 +1,9 @@
 """Final accuracy against the number of stored samples.
 
+x: samples stored, on a logarithmic scale; y: A_T in %, from metrics.csv; a line for each kind of
+learner and strategy that the study has with two budgets or more. After Chaudhry et al. 2018, figure
+4: what a learner gains by a larger memory, and whether it needs one.
+
 A line that rises steeply is a learner that lives on what it stores; one that starts high at 0 has
 other means against forgetting.
 """

@@ -1,5 +1,9 @@
 """Omega_base, Omega_new and Omega_all: what each learner retains, takes up and has in all.
 
+x: learners; y: Omega, from metrics.csv; three shades of blue for the three (Kemker et al. 2018,
+table 2). Omega_new is an accuracy. A high one beside a low Omega_base is a learner that forgets,
+the reverse one that does not learn.
+
 Omega_base and Omega_all are fractions of what the offline learner reaches (Kemker 2018), so that 1
 is as good as if nothing had been learned in sequence; above 1 is better still.
 """

@@ -1,5 +1,8 @@
 """Which stored samples serve best: the strategies that choose them, learner by learner.
 
+x: kinds of learners, each at one budget; y: A_T in %, from metrics.csv; a mark for each strategy
+(Chaudhry et al. 2018, figure 5).
+
 Within a group only the strategy differs: kind of learner and number of samples are the same.
 """
 

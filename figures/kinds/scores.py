@@ -1,5 +1,8 @@
 """CLscore and CLstability under each weighting of the criteria.
 
+x: the weightings W1, W2, W3 of Diaz-Rodriguez et al. 2018 and those of the study's report; y: the
+score in [0, 1], from metrics.csv; a mark for each learner.
+
 Both sum up the seven criteria that `spider` shows one by one. Where the order of the learners
 changes from one weighting to the next, which of them is best is a matter of what is asked for.
 """

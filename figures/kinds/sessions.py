@@ -1,5 +1,10 @@
 """Accuracy over the sessions: on all of them so far, on the base set and on the newest.
 
+x: the session; y: accuracy in % on the test data that the panel's title names, from metrics.csv; a
+line for each learner. After Kemker et al. 2018, figures 2, S2 and S3: Omega_all, Omega_base and
+Omega_new are the means of these lines from the second session on, the first two as shares of the
+offline learner's accuracy.
+
 The base set, which is learned first, shows what is retained; the newest session what can still be
 learned. A learner may be good at the one at the expense of the other.
 """
@@ -47,7 +52,7 @@ def draw(tables: Tables) -> Figure | None:
         axes.set_xlim(0.5, T + 0.5)
         axes.set_xticks(layout.ticks(1, T))
     drawn = [row for each in alphas.values() for rows in each.values() for row in rows.values()]
-    # No bars: three lines of many sessions each could not be told apart behind them.
+    # No bars: behind them the lines of many sessions could not be told apart.
     note = labels.over_seeds(drawn, bars=False)
     lines.legend_above(figure, [appearances[name] for name in learners], note)
     sides = ("Session $i$", labels.with_head("Accuracy (%)", drawn))

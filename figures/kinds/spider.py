@@ -1,5 +1,9 @@
 """The seven criteria of Diaz-Rodriguez 2018 as a spider chart: learners, and what bounds them.
 
+Seven spokes from 0 in the middle to 1 at the rim, larger is better, from metrics.csv; a closed line
+for each learner. In the small panels a learner lies between plain fine-tuning and training on
+everything so far: what it gains over the one and saves against the other.
+
 A: accuracy; MS: model size; SSS: samples storage size; CE: computational efficiency; REM:
 remembering; BWT+ and FWT: positive backward, and forward transfer. The wider a learner's polygon
 the better; a dent is what it lacks.

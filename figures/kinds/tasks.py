@@ -1,5 +1,8 @@
 """Accuracy on each task from the moment it was learned, with all learners in one panel.
 
+x: the number of tasks learned; y: accuracy in % on the one task of the panel, from rows.csv; a line
+for each learner, which begins when the task is learned (Chaudhry et al. 2018, figure 2).
+
 The same numbers as in `curves`, laid out to compare learners: who begins a panel higher has learned
 the task better, who falls less has forgotten less of it.
 """

@@ -1,5 +1,9 @@
 """Forgetting against intransigence: what each learner gives up for what.
 
+x: F_T, how much accuracy on earlier tasks is lost; y: I_T, how much accuracy on the last task is
+lacking against training on everything so far; both are differences of fractions, from metrics.csv.
+A marker for each learner, bars for the seeds (Chaudhry et al. 2018, figure 3).
+
 Who holds on to the old tasks may fail to learn the new ones. The best are at the bottom left: they
 forget little, and learn each task as well as a model that is trained on all data up to there.
 """
@@ -43,7 +47,7 @@ def draw(tables: Tables) -> Figure | None:
         return None
     appearances = learner_appearances(learners)
     F, I_T = ([rows[name] for name in learners] for rows in (forgetting, intransigence))
-    # Only there is room for the legend of so many.
+    # So many names have no room above a narrow figure.
     figure, (axes,) = layout.panels(1, wide=len(learners) > 2 * style.MANY)
     # Before the markers: it sets the limits of both axes, from the numbers alone.
     _name_quadrants(axes, F, I_T)

@@ -26,8 +26,8 @@ from probe.cut.feature import Feature
 from probe.errors import InputError
 from probe.seeding import stream
 from probe.values.byte_sizes import show_size
-from scenarios.commands.user_model import current_folder, described, load_model
 from scenarios.networks import ARCHITECTURES, build_network
+from scenarios.user_model import current_folder, described, load_model
 
 _EXAMPLES, _CLASSES = 3, 10
 _LARGEST = 2**28  # values of the examples: 1 GiB

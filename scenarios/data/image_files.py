@@ -105,6 +105,7 @@ class _Reader(pickle.Unpickler):
     """
 
     def find_class(self, module: str, name: str) -> Any:
+        # A list of what may be named, not of what may not: there is no end of harmful names.
         if (module, name) not in _NAMED:
             raise InputError(
                 f"the file names {module}.{name}, which is no part of an array, and was not run"

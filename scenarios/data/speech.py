@@ -125,6 +125,7 @@ def _averaged(values: Array, firsts: Array, counts: Array) -> Array:
     """
     # The integral over time up to any moment, between two frames too, is read off the running sum.
     sums = np.concatenate([np.zeros((1, BANDS)), np.cumsum(values, 0, dtype=np.float64)])
+    # In frames, and not whole: a part begins and ends within a frame.
     moments = firsts[:, None] + np.linspace(0, counts, PARTS + 1, axis=1)
     before = np.minimum(moments.astype(np.int64), len(values) - 1)
     share = (moments - before)[:, :, None]

@@ -35,7 +35,7 @@ class Locked(Exception):
 
 @contextmanager
 def lock(folder: Path, wait: bool = False) -> Iterator[None]:
-    """Hold a folder's lock, the file `lock` in it, within the block; the folder is made if need be.
+    """Hold a folder's lock, the file `lock` in it, within the block; the folder must exist.
 
     Locks only save work: every file is replaced atomically, and two processes that do the same job
     write the same bytes. wait: wait for a lock that another process holds, as long as it takes;

@@ -107,6 +107,7 @@ def result_of(
     # Offline has only the first and the last of these; the others are never in `parts`.
     steps = [f"step-{step}" for step in range(len(tasks) + 1)]
     after_all = {head: counts(steps[-1], head) for head in ("single", "multi", "all")}
+    # A retrained model is tested on all classes at once, whatever its learner is told.
     models = {feature: counts(f"feature-{feature}", "single") for feature in features[:-1]}
     # At the output nothing is left to retrain: it is the continually trained model itself.
     models[features[-1]] = final = after_all.get(own_head(job))

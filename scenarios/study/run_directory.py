@@ -137,6 +137,7 @@ def remarks(root: Path, states: Sequence[JobState]) -> Iterator[str]:
     root: the run directory; states: of all jobs, see `survey`. Nothing to know gives nothing. What
     differs is told once, however many jobs it concerns.
     """
+    # Of results that are shown; those aside are told of below, whatever made them.
     changed = [state.job.name for state in states if state.other_code]
     if changed:
         yield (

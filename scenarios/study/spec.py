@@ -206,6 +206,7 @@ class Study(_Strict):
         them even if it is not named: it stands for the model as it is, and costs no retraining.
         """
         known = self._known_features(learner)
+        # A feature that this learner's network lacks belongs to another one's: it is passed over.
         chosen = self.network.features or known
         return tuple(feature for feature in known if feature in chosen or feature == known[-1])
 

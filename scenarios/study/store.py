@@ -1,20 +1,14 @@
 """The results of a job: small files, each written whole or not at all, are a run's truth.
 
-A run directory holds, besides its tables and figures, which can be made again at any time:
-
     jobs/JOB/FINGERPRINT16/fingerprint.json        what the fingerprint is made of
     jobs/JOB/FINGERPRINT16/PART.json               a finished part: counts, and what was spent
-    jobs/JOB/FINGERPRINT16/STEP.pt                 a checkpoint: the model
-    jobs/JOB/FINGERPRINT16/STEP.learner.pt         a checkpoint: what the learner carries
-    jobs/JOB/FINGERPRINT16/STEP.checkpoint.json    a checkpoint: the hashes of both
+    jobs/JOB/FINGERPRINT16/STEP[.learner].pt       a checkpoint: the model, and the learner's own
+    jobs/JOB/FINGERPRINT16/STEP.checkpoint.json    its hashes, which make it valid
     quarantine/                                    corrupt files, each with a note
 
-FINGERPRINT16 is the first 16 digits of the fingerprint. There is no list of what is finished: a
-part is finished when its file is there and its hash is right. Each file is written beside its
-place and then renamed, so a process can be killed, and two can do the same job, without harm.
-
-A file that is not as it was written (a damaged disk, an edit) is never believed and never deleted:
-it is moved to the quarantine and its part is computed again.
+A part is finished when its file is there and its hash is right; there is no other list. Files are
+renamed into place when they are complete, so a process can be killed, and two can do the same job,
+without harm. A corrupt file is never believed nor deleted, but set aside and computed again.
 """
 
 from __future__ import annotations
@@ -58,8 +52,7 @@ class Checkpoint:
 class Contents:
     """What there is of a job, by the names of parts and of the descriptions of checkpoints.
 
-    finished: the parts that are as they were written; corrupt: the names of files that are not;
-    codes: hashes of the code that made what is there.
+    finished: what is as it was written; corrupt: what is not; codes: hashes of the code behind it.
     """
 
     finished: frozenset[str]
@@ -72,12 +65,7 @@ class Corrupt(Exception):
 
 
 class Store:
-    """The results of one job under one fingerprint: `jobs/JOB/FINGERPRINT16/` in a run directory.
-
-    Results of other settings, data or versions lie beside these and are never mixed with them.
-    Every file carries a hash of its content: one that does not match is set aside under
-    `quarantine/` and its part computed again. Every result names the code that made it. Nothing is
-    written before the first result, so a job that was only looked at leaves no folder.
+    """The results of one job under one fingerprint; nothing is written before the first of them.
 
     root: the run directory, which must exist for anything to be written; job: its name; record:
     what can change the job's results, see `Setup.record`; code: see `code_hash`.
@@ -102,12 +90,8 @@ class Store:
             return None
 
     def contents(self) -> Contents:
-        """Return what there is of the job, every file read and checked once; changes nothing.
-
-        Of a checkpoint only its description is checked: the tensors are read when they are needed.
-        """
+        """Return what there is of the job, every file but tensors read; changes nothing."""
         finished, corrupt, codes = set(), set(), set()
-        # Of a folder that is not there yet this gives nothing.
         for path in self.folder.glob("*.json"):
             part = path.stem
             if path.name == _RECORD:
@@ -130,10 +114,7 @@ class Store:
         self._write_json(self.folder / f"{part}.json", part, measured.to_record())
 
     def finished(self) -> set[str]:
-        """Return the names of the parts for which there is a file; `read` checks them.
-
-        It costs one look at the folder, so it can be asked several times a second.
-        """
+        """Return the names of the parts for which there is a file; `read` checks them."""
         try:
             listed = {path.name for path in self.folder.iterdir()} - {_RECORD}
         except OSError:
@@ -144,11 +125,7 @@ class Store:
     def save_checkpoint(
         self, step: str, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
     ) -> None:
-        """Keep a learner's state; the description is written last and makes it valid.
-
-        step: `step-i`; model, learner: tensors by name, on any device. Raises NotWritten if they
-        cannot be written.
-        """
+        """Keep a learner's state; the description is written last and makes it valid."""
         record: dict[str, Any] = {}
         for name, state in (("model", model), ("learner", learner)):
             # Plain tensors of their own: a view would be saved with all the memory that it looks
@@ -161,10 +138,7 @@ class Store:
         self._write_json(self.folder / f"{step}{_DESCRIPTION}.json", step + _DESCRIPTION, record)
 
     def load_checkpoint(self, step: str) -> Checkpoint | None:
-        """Return a learner's state, on the CPU; None without one, or if it was set aside.
-
-        Only tensors are read: a file cannot make this process run code.
-        """
+        """Return a learner's state, on the CPU; None without one, or if it was set aside."""
         try:
             record = self._read_json(self._description(step), step + _DESCRIPTION)
             if record is None:
@@ -201,10 +175,7 @@ class Store:
         sweep(self.folder)
 
     def others(self) -> list[str]:
-        """Return in what the job's results of other fingerprints differ, each difference once.
-
-        Folders without any result are passed over.
-        """
+        """Return in what the job's results of other fingerprints differ, each difference once."""
         # As JSON has it, where tuples are lists, since the other folders' records are read from
         # JSON.
         here = json.loads(_json(self._record))
@@ -255,7 +226,6 @@ class Store:
 
 
 def _measurement(part: str, record: Record) -> Measurement:
-    """Return the measurement of a record; raises Corrupt if it holds none."""
     try:
         return Measurement.of_record(part, record)
     except (KeyError, ValueError, TypeError, OverflowError):
@@ -263,22 +233,13 @@ def _measurement(part: str, record: Record) -> Measurement:
 
 
 def hashed(content: bytes) -> bytes:
-    """Return a JSON object with the SHA-256 of what it was as its last entry.
-
-    content: as `json.dumps` writes it, ending in its brace.
-
-    >>> hashed(b'{"a": 1}')[:20]
-    b'{"a": 1, "sha256": "'
-    >>> unhashed(hashed(b'{"a": 1}'))
-    b'{"a": 1}'
-    """
+    """Return a JSON object with the SHA-256 of what it was as its last entry."""
     return content[:-1] + f', "sha256": "{hashlib.sha256(content).hexdigest()}"}}'.encode()
 
 
 def unhashed(content: bytes) -> bytes:
     """Return what `hashed` was given; raises ValueError unless every byte is still the same."""
-    # The bytes themselves are hashed: to read the JSON and write it again would take many times
-    # as long, and a study has ten thousands of such files.
+    # The bytes themselves are hashed: to read and write the JSON again takes many times as long.
     body = content[:-_HASH_LENGTH] + b"}"
     if hashed(body) != content:
         raise ValueError("the content does not match its hash")
@@ -286,13 +247,8 @@ def unhashed(content: bytes) -> bytes:
 
 
 def set_aside(root: Path, path: Path, reason: str) -> None:
-    """Move a corrupt file of a run directory to its `quarantine/`, with a note beside it.
-
-    reason: what is wrong with it, the end of the note's sentence. What is not there any more needs
-    nothing: another process may have set it aside. Raises NotWritten if it cannot be done.
-    """
+    """Move a corrupt file, if it is still there, to the quarantine; raises NotWritten."""
     folder, own = root / QUARANTINE, path.relative_to(root)
-    # The end of the path, as file names have 255 characters at most, and a number may follow.
     name = ".".join(own.parts).removeprefix("jobs.")[-200:]
     try:
         folder.mkdir(exist_ok=True)

@@ -49,6 +49,8 @@ def read_results(setup: Setup, root: Path) -> Iterator[Result]:
     study = setup.study
     for job in jobs_of(study, len(setup.tasks)):
         store = store_of(setup, root, job)
+        # Only the parts that the study asks for: a feature that it no longer names stays on disk
+        # unread.
         found = {part: store.read(part) for part in parts_of(study, job)}
         parts = {part: measured for part, measured in found.items() if measured is not None}
         tasks = tuple(setup.tasks[task] for task in job.tasks)

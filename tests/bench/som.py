@@ -22,7 +22,7 @@ from scenarios.learners.kemker.online_map import OnlineMap
 from scenarios.learners.kemker.som import longest_block
 from tests.bench.section import Row, Section
 from tests.bench.timing import interleaved
-from tests.plain_map import ByUnit, Whole
+from tests.laws.plain_map import ByUnit, Whole
 
 SETTINGS = GeppnetSettings()
 RATE, RADIUS = SETTINGS.final_som_rate, SETTINGS.final_radius

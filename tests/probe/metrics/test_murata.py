@@ -8,7 +8,7 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from probe.errors import InputError, NotMeasured
 from probe.metrics.counts import Counts
-from probe.metrics.murata import forgetting_strength, pra, task_f1
+from probe.metrics.murata import pra, task_f1
 
 TASKS = [[4, 5], [0, 1, 2], [3]]
 CLASSES = 6
@@ -82,8 +82,3 @@ def test_nothing_measured_is_no_number():
 def test_a_class_that_was_not_counted_is_refused(classes):
     with pytest.raises(InputError, match=r"task 1 has classes .* known are 0\.\.1"):
         task_f1(Counts.of([0, 1], [0, 1], classes=2), [classes])
-
-
-def test_forgetting_strength_is_what_is_lost_against_offline():
-    assert forgetting_strength(offline=0.9, pra=0.6) == pytest.approx(0.3)
-    assert forgetting_strength(offline=0.9, pra=0.95) == pytest.approx(-0.05)

@@ -203,17 +203,6 @@ def test_streams_are_told_apart_by_seed_and_purpose() -> None:
     assert len(set(draws)) == len(keys)
 
 
-def test_evaluation_counts_what_brute_force_counts() -> None:
-    examples = data(57)
-    model = nn.Linear(4, 3)
-    with mode(model, training=False):
-        counts = evaluate(model, examples, classes=3, batch_size=10)
-    expected = np.zeros((3, 3), dtype=int)
-    for x, y in zip(examples.x, examples.y, strict=True):
-        expected[int(y), int(model(x).argmax())] += 1
-    assert np.array_equal(counts.table, expected)
-
-
 def test_an_output_of_nan_is_refused() -> None:
     with pytest.raises(InputError, match=r"NaN.*diverged"):
         evaluate(lambda x: torch.full((len(x), 3), torch.nan), data(5), classes=3)

@@ -46,7 +46,7 @@ def test_jobs_that_diverge(tmp_path: Path, probe: Any, again: bool) -> None:
     """The others' rows are those of a study in which nothing diverges, also when tried again."""
     study, out = diverging(tmp_path), tmp_path / "run"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("scenarios.commands.run.build", lambda root: [])
+        patch.setattr("scenarios.commands.run.build", lambda *_, **__: [])
         for _ in range(1 + again):
             code, said, error = probe(f"run {study} --out {out} --executor inline")
     assert (code, error) == (1, "")

@@ -9,8 +9,8 @@ import torch
 
 from probe.cut.candidates import candidates
 from probe.seeding import stream
-from scenarios.commands.user_model import current_folder, load_model
 from scenarios.networks import ARCHITECTURES, build_network
+from scenarios.user_model import current_folder, load_model
 
 MINE = """
 from torch import nn

@@ -1,8 +1,6 @@
-"""Which outputs compete in the training's loss: against numpy, and what that leaves alone."""
+"""Which outputs compete in the training's loss, and how much a class weighs: against numpy."""
 
 from __future__ import annotations
-
-import copy
 
 import numpy as np
 import pytest
@@ -14,7 +12,7 @@ from torch.nn import functional
 from probe.training.loop import Recipe
 from scenarios.learners.continual import ContinualLearner
 from scenarios.learners.heads import barred_but
-from tests.scenarios.learners.tiny_learners import digits, learner, settings, weights
+from tests.scenarios.learners.tiny_learners import digits, learn, learner, same, settings
 
 K = 10
 RECIPE = Recipe(epochs=1, batch_size=16)
@@ -23,10 +21,7 @@ TASKS = digits(10).tasks
 
 def after(tasks: int, competing: str, **given: object) -> ContinualLearner:
     """Return a learner in the midst of a task, that many learned before it."""
-    own = learner("finetune", recipe=RECIPE, competing=competing, **given)
-    assert isinstance(own, ContinualLearner)
-    for task in TASKS[:tasks]:
-        own.learn(task)
+    own = learn(learner("finetune", recipe=RECIPE, competing=competing, **given), TASKS[:tasks])
     own.begin(TASKS[tasks])
     return own
 
@@ -40,38 +35,31 @@ def by_hand(scores: Tensor, y: Tensor, competing: list[list[int]]) -> float:
     return float(np.mean(losses))
 
 
-def batch(classes: range) -> tuple[Tensor, Tensor]:
-    draw = torch.Generator().manual_seed(0)
-    y = torch.tensor([c for c in classes for _ in range(3)])
-    return 3 * torch.randn(len(y), K, generator=draw), y
+def batch() -> tuple[Tensor, Tensor]:
+    y = torch.arange(6).repeat_interleave(3)
+    return 3 * torch.randn(len(y), K, generator=torch.Generator().manual_seed(0)), y
 
 
 # Two tasks were learned, 0-1 and 2-3; the third, 4-5, is at hand, with replayed examples of both.
 SEEN = [[0, 1, 2, 3, 4, 5]] * 6
 OWN = [[0, 1], [0, 1], [2, 3], [2, 3], [4, 5], [4, 5]]
+AMONG = {"seen": SEEN, "task": OWN, "all": [list(range(K))] * 6}
 
 
-@pytest.mark.parametrize(
-    ("competing", "among"), [("seen", SEEN), ("task", OWN), ("all", [list(range(K))] * 6)]
-)
-def test_the_loss_is_the_cross_entropy_among_what_competes(
-    competing: str, among: list[list[int]]
-) -> None:
-    scores, y = batch(range(6))
-    loss = after(2, competing).classification(scores, y)
-    assert float(loss) == pytest.approx(by_hand(scores, y, among), rel=1e-6)
+def test_the_loss_is_the_cross_entropy_among_what_competes() -> None:
+    """Three losses that differ; that of `all` is the plain one, bit for bit."""
+    scores, y = batch()
+    found = {name: after(2, name).classification(scores, y) for name in AMONG}
+    for name, among in AMONG.items():
+        assert float(found[name]) == pytest.approx(by_hand(scores, y, among), rel=1e-6)
+    assert len(set(map(float, found.values()))) == 3
+    assert torch.equal(found["all"], functional.cross_entropy(scores, y))
 
 
-def test_the_three_losses_differ() -> None:
-    scores, y = batch(range(6))
-    every = {float(after(2, name).classification(scores, y)) for name in ("seen", "task", "all")}
-    assert len(every) == 3
-
-
-@pytest.mark.parametrize(("competing", "among"), [("seen", SEEN), ("task", OWN)])
-def test_what_is_barred_gets_no_gradient(competing: str, among: list[list[int]]) -> None:
+@pytest.mark.parametrize("competing", ["seen", "task"])
+def test_what_is_barred_gets_no_gradient(competing: str) -> None:
     """And what competes gets softmax minus target, by hand."""
-    scores, y = batch(range(6))
+    (scores, y), among = batch(), AMONG[competing]
     scores.requires_grad_()
     after(2, competing).classification(scores, y).backward()
     expected = np.zeros((len(y), K))
@@ -79,32 +67,20 @@ def test_what_is_barred_gets_no_gradient(competing: str, among: list[list[int]])
         chances = np.exp(scores[row].detach().double().numpy()[among[label]])
         expected[row, among[label]] = chances / chances.sum()
         expected[row, label] -= 1
-    assert scores.grad is not None
     np.testing.assert_allclose(scores.grad.numpy(), expected / len(y), atol=1e-7)
     barred = barred_but([*among, *[[]] * 4], torch.device("cpu"))[y]
     assert bool((scores.grad[barred] == 0).all())
     assert bool((scores.grad[~barred] != 0).all())
 
 
-def test_all_is_plain_cross_entropy_bit_for_bit() -> None:
-    scores, y = batch(range(6))
-    assert torch.equal(
-        after(2, "all").classification(scores, y), functional.cross_entropy(scores, y)
-    )
-
-
 UNEVEN = torch.tensor([5, 5, 5, 5, 4, 4, 4, 1, 2, 2])
 
 
-@pytest.mark.parametrize(
-    ("competing", "among"), [("seen", SEEN), ("task", OWN), ("all", [list(range(K))] * 6)]
-)
-def test_balanced_is_the_mean_over_classes_of_each_ones_mean(
-    competing: str, among: list[list[int]]
-) -> None:
+@pytest.mark.parametrize("competing", AMONG)
+def test_balanced_is_the_mean_over_classes_of_each_ones_mean(competing: str) -> None:
     """By hand; without `balanced` it is the mean over examples, which differs."""
+    among, kept = AMONG[competing], {"per_class": 3}
     scores = torch.randn(len(UNEVEN), K, generator=torch.Generator().manual_seed(0))
-    kept = {"per_class": 3}
     balanced = after(2, competing, exemplars={**kept, "balanced": True})
     each = [by_hand(scores[c == UNEVEN], UNEVEN[c == UNEVEN], among) for c in (1, 2, 4, 5)]
     loss = float(balanced.classification(scores, UNEVEN))
@@ -112,67 +88,57 @@ def test_balanced_is_the_mean_over_classes_of_each_ones_mean(
     plain = float(after(2, competing, exemplars=kept).classification(scores, UNEVEN))
     assert plain == pytest.approx(by_hand(scores, UNEVEN, among), rel=1e-6)
     assert abs(loss - plain) > 1e-3
-    one = balanced.classification(scores[:1], UNEVEN[:1])  # as where a Fisher is taken
-    assert float(one) == pytest.approx(by_hand(scores[:1], UNEVEN[:1], among), rel=1e-6)
+    for k in (0, 7):  # an example alone weighs 1, as where a Fisher is taken
+        one = balanced.classification(scores[k : k + 1], UNEVEN[k : k + 1])
+        by_itself = by_hand(scores[k : k + 1], UNEVEN[k : k + 1], among)
+        assert float(one) == pytest.approx(by_itself, rel=1e-6)
 
 
-def test_in_the_first_task_seen_and_own_are_the_same_bit_for_bit() -> None:
-    one, other = (learner("finetune", recipe=RECIPE, competing=name) for name in ("seen", "task"))
-    for own in (one, other):
-        own.learn(TASKS[0])
-    assert all(map(torch.equal, weights(one), weights(other)))
-    for own in (one, other):
-        own.learn(TASKS[1])
-    assert not all(map(torch.equal, weights(one), weights(other)))
+@pytest.mark.parametrize(
+    "given",
+    [
+        [{"competing": "seen"}, {"competing": "task"}],
+        [{"exemplars": {"per_class": 2, "balanced": balanced}} for balanced in (False, True)],
+    ],
+)
+def test_in_the_first_task_they_are_the_same_bit_for_bit(given: list[dict[str, object]]) -> None:
+    """Seen classes and the task's own; balanced or not, until there are exemplars."""
+    one, other = (learn(learner("finetune", recipe=RECIPE, **each), TASKS[:1]) for each in given)
+    assert same(one, other)
+    assert not same(learn(one, TASKS[1:2]), learn(other, TASKS[1:2]))
 
 
-@pytest.mark.parametrize(("competing", "moved"), [("seen", [0, 1, 2, 3]), ("task", [2, 3])])
+@pytest.mark.parametrize(
+    ("given", "moved"),
+    [
+        ({"competing": "seen"}, [0, 1, 2, 3]),
+        ({"competing": "task"}, [2, 3]),
+        ({"competing": "task", "exemplars": {"per_class": 3}}, [0, 1, 2, 3]),
+    ],
+)
 def test_rows_of_the_output_layer_that_do_not_compete_stay(
-    competing: str, moved: list[int]
+    given: dict[str, object], moved: list[int]
 ) -> None:
-    """Without exemplars, `task` trains the task's own head alone, as a multi-head network does."""
-    own = learner("finetune", recipe=RECIPE, competing=competing)
-    own.learn(TASKS[0])
+    """Without exemplars, `task` trains the task's own head alone, as a multi-head network does.
+
+    With them the earlier heads are trained on, each by its own examples.
+    """
+    own = learn(learner("finetune", recipe=RECIPE, **given), TASKS[:1])
     before = own.model.get_parameter("output.weight").detach().clone()
     own.learn(TASKS[1])
     changed = (own.model.get_parameter("output.weight") != before).any(1)
     assert changed.nonzero().squeeze(1).tolist() == moved
 
 
-def test_a_replayed_example_competes_within_its_own_task() -> None:
-    """With exemplars the earlier heads are trained on, each by its own examples."""
-    own = learner("finetune", recipe=RECIPE, competing="task", exemplars={"per_class": 3})
-    own.learn(TASKS[0])
-    before = own.model.get_parameter("output.weight").detach().clone()
-    own.learn(TASKS[1])
-    changed = (own.model.get_parameter("output.weight") != before).any(1)
-    assert changed.nonzero().squeeze(1).tolist() == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize("replay", ["batch", "joined"])
-@pytest.mark.parametrize("competing", ["all", "seen", "task"])
-def test_a_learner_continued_from_its_state_competes_as_before(competing: str, replay: str) -> None:
-    given = {"competing": competing, "exemplars": {"total": 13, "replay": replay}}
-    whole, first, second = (learner("finetune", recipe=RECIPE, **given) for _ in range(3))
-    for task in TASKS[:4]:
-        whole.learn(task)
-    for task in TASKS[:2]:
-        first.learn(task)
-    second.model.load_state_dict(copy.deepcopy(first.model.state_dict()))
-    second.restore({name: t.clone() for name, t in first.state().items()}, TASKS[:2])
-    for task in TASKS[2:4]:
-        second.learn(task)
-    assert all(map(torch.equal, weights(whole), weights(second)))
-
-
 @pytest.mark.parametrize(
-    "given", [{"competing": "none"}, {"exemplars": {"per_class": 3, "total": 5}}, {"exemplars": {}}]
+    ("kind", "given"),
+    [
+        ("finetune", {"competing": "none"}),
+        ("finetune", {"exemplars": {"per_class": 3, "total": 5}}),
+        ("finetune", {"exemplars": {}}),
+        ("er", {"exemplars": {"per_class": 3}}),  # its memory is its own
+    ],
 )
-def test_settings_that_cannot_be_are_refused(given: dict[str, object]) -> None:
-    with pytest.raises(ValidationError):
-        settings("finetune", **given)
-
-
-def test_er_takes_no_other_exemplars_than_its_memory() -> None:
-    with pytest.raises(ValidationError, match="exemplars"):
-        settings("er", exemplars={"per_class": 3})
+def test_settings_that_cannot_be_are_refused(kind: str, given: dict[str, object]) -> None:
+    with pytest.raises(ValidationError, match="|".join(given)):
+        settings(kind, **given)

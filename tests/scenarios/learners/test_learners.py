@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -16,26 +18,37 @@ from probe.modules import mode
 from probe.seeding import stream
 from probe.training.evaluation import evaluate
 from probe.training.loop import Recipe, fit
-from scenarios.data.datasets import limited, load
 from scenarios.learners.base import Learner
 from scenarios.learners.catalogue import LEARNERS
 from scenarios.learners.replay.er import ErSettings, ExperienceReplay
-from scenarios.networks import ARCHITECTURES
-from scenarios.streams.split import split_by_class
-from scenarios.streams.task import Scenario
+from scenarios.learners.sampling import Strategy
+from scenarios.networks import ARCHITECTURES, reduced_resnet18
+from scenarios.streams.task import Task
 from tests.laws import reference
-from tests.scenarios.learners import tiny_learners
+from tests.scenarios.learners.tiny_learners import (
+    RECIPE,
+    digits,
+    equal,
+    forgetful,
+    learn,
+    resumed,
+    rows,
+    same,
+    seeded,
+    with_norm,
+)
+from tests.scenarios.learners.tiny_learners import learner as tiny_learner
 
-RECIPE = Recipe(epochs=2, batch_size=16)
+NORM_FREE = ("pathnet", "geppnet", "geppnet_stm", "fel")  # they bring a network of their own
 
 
-def scenario(limit: int = 20) -> Scenario:
-    return split_by_class(limited(load("digits"), limit))
-
-
-def learner(kind: str, recipe: Recipe = RECIPE) -> Learner:
+def learner(kind: str, recipe: Recipe = RECIPE, **given: object) -> Learner:
     memory = {"memory_per_class": 5} if kind == "er" else {}
-    return tiny_learners.learner(kind, "cnn3", recipe, **memory)
+    return tiny_learner(kind, "cnn3", recipe, **memory, **given)
+
+
+def with_batch_norm(kind: str, **given: object) -> Learner:
+    return tiny_learner(kind, model=None if kind in NORM_FREE else with_norm(), **given)
 
 
 def accuracy(of: Learner, examples: Examples, classes: tuple[int, ...]) -> float:
@@ -46,7 +59,7 @@ def accuracy(of: Learner, examples: Examples, classes: tuple[int, ...]) -> float
 @pytest.mark.parametrize("kind", ["finetune", "er"])
 def test_agrees_with_the_plain_implementation(kind: str) -> None:
     """Weights after every task, and the predictions among the classes seen so far."""
-    tasks = scenario().tasks
+    tasks = digits(20).tasks
     test = join([task.test for task in tasks])
     own = learner(kind)
     plain = ARCHITECTURES["cnn3"].build((1, 8, 8), 10)
@@ -63,72 +76,110 @@ def test_agrees_with_the_plain_implementation(kind: str) -> None:
         assert np.abs(got.table - expected.table).sum() <= 2
 
 
-@pytest.mark.parametrize("kind", sorted(LEARNERS))
-@pytest.mark.parametrize("done", [1, 3])
-def test_a_learner_continued_from_its_state_is_the_learner(kind: str, done: int) -> None:
-    whole = learner(kind)
-    tasks = whole.view(scenario()).tasks
-    for task in tasks:
-        whole.learn(task)
-    first, second = learner(kind), learner(kind)
-    for task in tasks[:done]:
-        first.learn(task)
-    second.model.load_state_dict(copy.deepcopy(first.model.state_dict()))
-    second.restore({name: t.clone() for name, t in first.state().items()}, tasks[:done])
-    for task in tasks[done:]:
-        second.learn(task)
-    for key, value in whole.model.state_dict().items():
-        assert torch.equal(second.model.state_dict()[key], value)
-    assert second.seen == whole.seen
+def kept_by(**exemplars: object) -> Callable[[], Learner]:
+    return lambda: tiny_learner("finetune", exemplars=exemplars)
+
+
+# Each learner on a convolutional network and on one with batch norm (where it brings none of its
+# own); every strategy of storing; and outputs that compete, with both ways to replay.
+MAKE: dict[str, Callable[[], Learner]] = {
+    **{kind: lambda kind=kind: learner(kind) for kind in LEARNERS},
+    **{
+        f"{kind} with norm": lambda kind=kind: with_batch_norm(kind)
+        for kind in LEARNERS
+        if kind not in NORM_FREE
+    },
+    **{f"by {each}": kept_by(total=30, sampling=each) for each in get_args(Strategy)},
+    **{
+        f"{competing} {replay}": lambda competing=competing, replay=replay: tiny_learner(
+            "finetune", competing=competing, exemplars={"total": 13, "replay": replay}
+        )
+        for competing in ("all", "seen", "task")
+        for replay in ("batch", "joined")
+    },
+    **{
+        f"{kind} with exemplars": lambda kind=kind: tiny_learner(kind, exemplars={"total": 12})
+        for kind in ("ewc", "ewc_online", "si", "rwalk", "lwf", "fel")
+    },
+}
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_a_learner_continued_from_its_state_is_the_learner(name: str) -> None:
+    """In its model, in what it carries and stores, and in how it classifies."""
+    make = MAKE[name]
+    tasks = make().view(digits(12)).tasks[:4]
+    whole, others = resumed(make, tasks)
+    for other in others:
+        assert same(whole, other)
+        assert other.seen == whole.seen
+        assert equal(whole.state(), other.state())
+        assert whole.stored_bytes() == other.stored_bytes()
+        x = tasks[0].test.x
+        with mode(whole.model, training=False), mode(other.model, training=False):
+            assert torch.equal(whole.scores(x), other.scores(x))
 
 
 @pytest.mark.parametrize("kind", ["er", "ewc", "ewc_online", "si", "rwalk", "gem", "icarl_hybrid1"])
 def test_a_state_left_out_changes_what_is_learned(kind: str) -> None:
     """The negative control of the test above: without its memory, ER goes another way."""
-    tasks = scenario().tasks
-    whole, forgetful = learner(kind), learner(kind)
-    for task in tasks[:2]:
-        whole.learn(task)
-    forgetful.model.load_state_dict(copy.deepcopy(whole.model.state_dict()))
-    forgetful.restore({}, tasks[:2])
-    whole.learn(tasks[2])
-    forgetful.learn(tasks[2])
-    weights = [p.detach() for p in whole.model.parameters()]
-    other = [p.detach() for p in forgetful.model.parameters()]
-    assert not all(map(torch.equal, weights, other))
+    tasks = digits(20).tasks
+    whole = learn(learner(kind), tasks[:2])
+    other = forgetful(whole, lambda: learner(kind), tasks[:2])
+    assert not same(learn(whole, tasks[2:3]), learn(other, tasks[2:3]))
 
 
 @pytest.mark.parametrize("kind", sorted(LEARNERS))
 def test_learning_is_reproducible_and_leaves_the_global_generator_alone(kind: str) -> None:
+    """With batch norm, whose running statistics count, where the network is not its own."""
     before = torch.get_rng_state()
-    runs = [learner(kind), learner(kind)]
-    tasks = runs[0].view(scenario(5)).tasks
-    for run in runs:
-        for task in tasks:
-            run.learn(task)
-    first, second = (list(run.model.parameters()) for run in runs)
-    assert all(map(torch.equal, first, second))
+    runs = [with_batch_norm(kind), with_batch_norm(kind)]
+    tasks = runs[0].view(digits(5)).tasks
+    assert same(*(learn(run, tasks) for run in runs))
     assert torch.equal(torch.get_rng_state(), before)
+    state = runs[0].model.state_dict().values()
+    assert all(torch.isfinite(tensor).all() for tensor in state)
+
+
+def colored(classes: int = 4, each: int = 6) -> list[Task]:
+    """Tasks of two classes of noisy 3 x 28 x 28 images, large enough for the reduced ResNet18."""
+    tasks = []
+    for index, first in enumerate(range(0, classes, 2)):
+        own = (first, first + 1)
+        y = torch.tensor(own).repeat(each)
+        x = torch.randn(2 * each, 3, 28, 28, generator=stream(index, "images"))
+        data = Examples(x + y[:, None, None, None], y)
+        tasks.append(Task(index=index + 1, name=str(own), classes=own, train=data, test=data))
+    return tasks
+
+
+@pytest.mark.parametrize("kind", ["gem", "icarl", "lwf"])
+def test_a_residual_network_is_learned_twice_alike(kind: str) -> None:
+    runs, recipe = [], Recipe(epochs=1, batch_size=6)
+    for _ in range(2):
+        model = seeded(lambda: reduced_resnet18((3, 28, 28), 10, base=4))
+        runs.append(learn(tiny_learner(kind, recipe=recipe, model=model), colored()))
+    assert same(*runs)
+    assert all(torch.isfinite(v).all() for v in runs[0].model.state_dict().values())
+    with mode(runs[0].model, training=False), torch.no_grad():
+        scores = runs[0].logits(colored()[0].test.x)
+    assert torch.isfinite(scores[:, :4]).all()
+    assert (scores[:, 4:] == -torch.inf).all()
 
 
 def test_finetune_is_plain_training_on_the_task_at_hand() -> None:
-    tasks = scenario().tasks
     own = learner("finetune")
     plain = copy.deepcopy(own.model)
-    for done, task in enumerate(tasks[:2]):
+    for done, task in enumerate(digits(20).tasks[:2]):
         own.learn(task)
         fit(plain, task.train, RECIPE, stream(0, "batches", done))
     assert all(map(torch.equal, own.model.parameters(), plain.parameters()))
 
 
 def test_finetune_forgets_and_er_forgets_less() -> None:
-    recipe = Recipe(epochs=10, batch_size=16)
-    tasks = split_by_class(load("digits")).tasks
-    first = {}
+    tasks, first = digits(60).tasks, {}
     for kind in ("finetune", "er"):
-        own = learner(kind, recipe)
-        for task in tasks:
-            own.learn(task)
+        own = learn(learner(kind, Recipe(epochs=10, batch_size=16)), tasks)
         first[kind] = accuracy(own, tasks[0].test, tasks[0].classes)
         assert accuracy(own, tasks[-1].test, tasks[-1].classes) > 0.7
     assert first["finetune"] < 0.1
@@ -136,29 +187,20 @@ def test_finetune_forgets_and_er_forgets_less() -> None:
 
 
 def test_cumulative_starts_from_scratch_on_all_tasks_so_far() -> None:
-    tasks = scenario().tasks
-    own = learner("cumulative")
-    for task in tasks[:3]:
-        own.learn(task)
+    tasks = digits(20).tasks[:3]
+    own = learn(learner("cumulative"), tasks)
     scratch = learner("finetune").model
-    fit(scratch, join([t.train for t in tasks[:3]]), RECIPE, stream(0, "batches", 2))
+    fit(scratch, join([t.train for t in tasks]), RECIPE, stream(0, "batches", 2))
     assert all(map(torch.equal, own.model.parameters(), scratch.parameters()))
 
 
 def test_offline_is_cumulative_on_one_task_that_is_all() -> None:
-    whole = scenario().merged
-    offline, cumulative = learner("offline"), learner("cumulative")
-    offline.learn(whole)
-    cumulative.learn(whole)
-    assert all(map(torch.equal, offline.model.parameters(), cumulative.model.parameters()))
+    whole = digits(20).merged
+    assert same(*(learn(learner(kind), [whole]) for kind in ("offline", "cumulative")))
 
 
 class Spy(ExperienceReplay):
-    """Notes the batches that are learned."""
-
-    def __init__(self, *arguments: object) -> None:
-        super().__init__(*arguments)  # type: ignore[arg-type]
-        self.batches: list[tuple[Tensor, Tensor]] = []
+    """Notes what is replayed beside each batch."""
 
     def batch(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         both = super().batch(x, y)
@@ -167,57 +209,47 @@ class Spy(ExperienceReplay):
 
 
 def test_er_replays_old_examples_with_every_batch() -> None:
-    tasks = scenario(20).tasks
+    tasks = digits(20).tasks
     model = ARCHITECTURES["mlp"].build((1, 8, 8), 10)
     spy = Spy(model, Recipe(epochs=2, batch_size=8), ErSettings(memory_per_class=5), 0)
+    spy.batches = []
     spy.learn(tasks[0])
     assert all(len(y) == 0 for _, y in spy.batches)
     spy.batches.clear()
     spy.learn(tasks[1])
     assert [len(y) for _, y in spy.batches] == [8] * 10
-    kept = spy.state()
-    old = {tuple(x.flatten().tolist()) for x in kept["memory.x"][:10]}
+    old = set(rows(spy.state()["memory.x"][:10]))
     for x, y in spy.batches:
-        rows = [tuple(one.flatten().tolist()) for one in x]
-        assert set(rows) <= old
-        assert len(set(rows)) == 8
+        assert set(rows(x)) <= old
+        assert len(set(rows(x))) == 8
         assert set(y.tolist()) <= set(tasks[0].classes)
     first, second = spy.batches[0][0], spy.batches[1][0]
     assert not torch.equal(first, second)
 
 
+def labelled(x: Tensor, y: Tensor) -> list[tuple[tuple[float, ...], int]]:
+    return list(zip(rows(x), y.tolist(), strict=True))
+
+
 def test_er_keeps_that_many_of_each_class_of_its_own_examples() -> None:
-    tasks = scenario(20).tasks
-    own = learner("er")
-    for task in tasks:
-        own.learn(task)
-    state = own.state()
+    tasks = digits(20).tasks
+    state = learn(learner("er"), tasks).state()
     assert torch.bincount(state["memory.y"]).tolist() == [5] * 10
     seen = join([task.train for task in tasks])
-    known = {(tuple(x.flatten().tolist()), int(y)) for x, y in zip(seen.x, seen.y, strict=True)}
-    kept = [
-        (tuple(x.flatten().tolist()), int(y))
-        for x, y in zip(state["memory.x"], state["memory.y"], strict=True)
-    ]
-    assert set(kept) <= known
+    kept = labelled(state["memory.x"], state["memory.y"])
+    assert set(kept) <= set(labelled(seen.x, seen.y))
     assert len(set(kept)) == len(kept)
-
-
-def test_er_keeps_all_of_a_class_smaller_than_the_memory() -> None:
-    tasks = scenario(3).tasks
-    own = learner("er")
-    own.learn(tasks[0])
-    assert len(own.state()["memory.y"]) == 6
+    # All of a class that is smaller than the memory.
+    assert len(learn(learner("er"), digits(3).tasks[:1]).state()["memory.y"]) == 6
 
 
 def test_heads() -> None:
     """Single head: classes seen so far compete, all before any; multi-head: the task's alone."""
-    tasks = scenario().tasks
+    tasks = digits(20).tasks
     own = learner("finetune")
     x = tasks[0].test.x
     assert torch.isfinite(own.logits(x)).all()
-    own.learn(tasks[0])
-    own.learn(tasks[2])
+    learn(own, [tasks[0], tasks[2]])
     seen = torch.isfinite(own.logits(x)).any(0).nonzero().squeeze(1).tolist()
     assert seen == [0, 1, 4, 5]
     alone = torch.isfinite(own.logits(x, tasks[2])).any(0).nonzero().squeeze(1).tolist()
@@ -225,22 +257,7 @@ def test_heads() -> None:
     assert torch.equal(own.logits(x)[:, seen], own.model(x)[:, seen])
 
 
-def test_multi_head_is_never_worse_on_the_same_model() -> None:
-    tasks = scenario().tasks
-    own = learner("finetune")
-    for task in tasks:
-        own.learn(task)
-    with mode(own.model, training=False), torch.no_grad():
-        for task in tasks:
-            x, y = task.test.x, task.test.y
-            single = (own.logits(x).argmax(1) == y).float().mean()
-            multi = (own.logits(x, task).argmax(1) == y).float().mean()
-            assert multi >= single
-
-
 def test_a_task_met_again_adds_no_class_twice() -> None:
-    tasks = scenario(5).tasks
-    own = learner("finetune")
-    for task in (tasks[0], tasks[1], replace(tasks[0], index=3)):
-        own.learn(task)
+    tasks = digits(5).tasks
+    own = learn(learner("finetune"), (tasks[0], tasks[1], replace(tasks[0], index=3)))
     assert own.seen == (0, 1, 2, 3)

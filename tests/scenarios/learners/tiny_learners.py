@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import torch
-from pydantic import TypeAdapter
-from torch import nn
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+import torch
+from torch import Tensor, nn
+
+from probe.examples import Examples
 from probe.seeding import stream
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.data.datasets import limited, load
 from scenarios.learners.base import Learner, Settings
-from scenarios.learners.catalogue import LEARNERS, AnySettings
+from scenarios.learners.catalogue import LEARNERS, settings_of
 from scenarios.networks import build_network
 from scenarios.streams.split import split_by_class
-from scenarios.streams.task import Scenario
+from scenarios.streams.task import Scenario, Task
 
 RECIPE = Recipe(epochs=2, batch_size=16)
 _MAP: dict[str, object] = {"rows": 4, "columns": 4, "base_iterations": 40, "iterations": 20}
@@ -39,12 +43,27 @@ def digits(train_limit: int, classes_per_task: int = 2) -> Scenario:
     return split_by_class(limited(load("digits"), train_limit), classes_per_task)
 
 
+def points(
+    index: int, n: int = 24, dims: int = 6, apart: float = 0.5, dtype: torch.dtype = torch.float64
+) -> Task:
+    """Return the task number `index`, from 0, of two classes of points in a few dimensions."""
+    classes = (2 * index, 2 * index + 1)
+    y = torch.tensor(classes).repeat(n // 2)
+    draw = torch.Generator().manual_seed(index)
+    data = Examples(
+        torch.randn(n, dims, generator=draw, dtype=dtype) + apart * y[:, None].to(dtype), y
+    )
+    return Task(index=index + 1, name=str(classes), classes=classes, train=data, test=data)
+
+
+def cast(task: Task, dtype: torch.dtype) -> Task:
+    halves = [Examples(half.x.to(dtype), half.y) for half in (task.train, task.test)]
+    return replace(task, train=halves[0], test=halves[1])
+
+
 def settings(kind: str, **given: object) -> Settings:
     """Return a kind's settings: those given, small memories, and its defaults for the rest."""
-    checked: Settings = TypeAdapter(AnySettings).validate_python(
-        {"kind": kind, **SMALL.get(kind, {}), **given}
-    )
-    return checked
+    return settings_of({"kind": kind, **SMALL.get(kind, {}), **given})
 
 
 def network(name: str = "mlp", recipe: Recipe = RECIPE) -> nn.Sequential:
@@ -53,20 +72,127 @@ def network(name: str = "mlp", recipe: Recipe = RECIPE) -> nn.Sequential:
     return model
 
 
-def learner(kind: str, name: str = "mlp", recipe: Recipe = RECIPE, **given: object) -> Learner:
+def learner(
+    kind: str,
+    name: str = "mlp",
+    recipe: Recipe = RECIPE,
+    of: type[Learner] | None = None,
+    model: nn.Module | None = None,
+    **given: object,
+) -> Learner:
     """Return a learner with a fresh network, always the same: its own where it brings one.
 
-    Such a learner sees `own.view(digits(...))`; its network is for ten tasks, or fewer.
+    Such a learner sees `own.view(digits(...))`; its network is for ten tasks, or fewer. of: a
+    class in place of the kind's; model: another network; given: settings.
     """
-    chosen, own = settings(kind, **given), LEARNERS[kind]
-    if not own.own_features:
-        return own(network(name, recipe), recipe, chosen, 0)
-    shape = own.view(digits(1)).tasks[0].train.x.shape[1:]
+    chosen, own = settings(kind, **given), of or LEARNERS[kind]
+    if model is None and own.own_features:
+        shape = own.view(digits(1)).tasks[0].train.x.shape[1:]
+        with torch.random.fork_rng():
+            model = own.network(chosen, shape, CLASSES, tasks=10)
+        initialize(model, recipe.init, stream(0, "init"))
+    return own(network(name, recipe) if model is None else model, recipe, chosen, 0)
+
+
+def seeded(build: Callable[[], nn.Module], seed: int = 0) -> nn.Module:
+    """Return a model whose first weights torch draws from that seed."""
     with torch.random.fork_rng():
-        model = own.network(chosen, shape, CLASSES, tasks=10)
-    initialize(model, recipe.init, stream(0, "init"))
-    return own(model, recipe, chosen, 0)
+        torch.manual_seed(seed)
+        return build()
 
 
-def weights(of: Learner) -> list[torch.Tensor]:
-    return [tensor.clone() for tensor in of.model.state_dict().values()]
+def with_norm() -> nn.Module:
+    """A convolution with batch norm, for the digits."""
+    layers = (
+        lambda: nn.Conv2d(1, 4, 3),
+        lambda: nn.BatchNorm2d(4),
+        nn.ReLU,
+        nn.Flatten,
+        lambda: nn.Linear(144, CLASSES),
+    )
+    return chain(*layers)
+
+
+def noisy_network() -> nn.Module:
+    """A network with dropout and batch norm, for the digits."""
+    layers = (
+        nn.Flatten,
+        lambda: nn.Linear(64, 20),
+        lambda: nn.BatchNorm1d(20),
+        nn.ReLU,
+        lambda: nn.Dropout(0.3),
+        lambda: nn.Linear(20, CLASSES),
+    )
+    return chain(*layers)
+
+
+def chain(*layers: Callable[[], nn.Module]) -> nn.Module:
+    return seeded(lambda: nn.Sequential(*(make() for make in layers)))
+
+
+class Writing(nn.Module):
+    """A hostile model: writes into its input, and keeps a value of its last pass."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = seeded(lambda: nn.Linear(64, 10))
+        self.last: Tensor | None = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.last = self.layer(x.mul_(0.5).flatten(1))
+        return self.last
+
+
+def learn(own: Learner, tasks: Sequence[Task]) -> Learner:
+    for task in tasks:
+        own.learn(task)
+    return own
+
+
+def resumed(
+    make: Callable[[], Learner], tasks: Sequence[Task], stops: Sequence[int] = (1, 3)
+) -> tuple[Learner, list[Learner]]:
+    """Learn all tasks in one go, and go on from what there was after some of them."""
+    whole, kept = make(), {}
+    for done, task in enumerate(tasks, 1):
+        whole.learn(task)
+        kept[done] = copy.deepcopy((whole.model.state_dict(), whole.state()))
+    others = []
+    for done in stops:
+        other = make()
+        other.model.load_state_dict(kept[done][0])
+        other.restore(kept[done][1], tasks[:done])
+        others.append(learn(other, tasks[done:]))
+    return whole, others
+
+
+def forgetful(own: Learner, make: Callable[[], Learner], past: Sequence[Task]) -> Learner:
+    """Return a learner of the same model, which what was carried and stored is kept from."""
+    other = make()
+    other.model.load_state_dict(copy.deepcopy(own.model.state_dict()))
+    other.restore({}, past)
+    return other
+
+
+def equal(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
+    """Whether both have the same tensors by the same names, bit for bit."""
+    return one.keys() == other.keys() and all(torch.equal(one[n], t) for n, t in other.items())
+
+
+def same(a: Learner, b: Learner) -> bool:
+    """Whether both have the same model, buffers included, bit for bit."""
+    return equal(a.model.state_dict(), b.model.state_dict())
+
+
+def snapshot(own: Learner) -> dict[str, Tensor]:
+    """Return a copy of the model's state."""
+    return {name: tensor.clone() for name, tensor in own.model.state_dict().items()}
+
+
+def weights(of: Learner) -> list[Tensor]:
+    return list(snapshot(of).values())
+
+
+def rows(x: Tensor) -> list[tuple[float, ...]]:
+    """Return the examples as things that can be compared and put into sets."""
+    return [tuple(one.flatten().tolist()) for one in x]

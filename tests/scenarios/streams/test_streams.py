@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from probe.errors import InputError
 from probe.examples import Examples
-from scenarios.data.datasets import Dataset
+from scenarios.data.datasets import Dataset, first_of_each
 from scenarios.streams.orders import orders
-from scenarios.streams.split import first_of_each, split_by_class
+from scenarios.streams.split import split_by_class
 from scenarios.streams.task import Scenario, Task
 
 

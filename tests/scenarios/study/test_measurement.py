@@ -107,16 +107,6 @@ def test_what_cannot_have_been_spent_is_set_aside(store, spent):
     assert read_back(store, spent=spent) is None
 
 
-@pytest.mark.parametrize("name", ["counts", "spent"])
-def test_a_record_that_lacks_something_is_set_aside(store, name):
-    store.write("step-1", MEASURED)
-    path = store.folder / "step-1.json"
-    record = json.loads(unhashed(path.read_bytes()))
-    del record[name]
-    path.write_bytes(hashed(json.dumps(record).encode()))
-    assert store.read("step-1") is None
-
-
 @pytest.mark.parametrize(
     "spent",
     [

@@ -1,12 +1,9 @@
 """What the flags of `probe run` change in a study, and what they leave as it is."""
 
-import tomllib
-
 import pytest
 
 from probe.errors import InputError
-from probe.training.loop import Recipe
-from scenarios.learners.base import RecipeChanges
+from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners.joint import OfflineSettings
 from scenarios.learners.kemker.fel import FelSettings
 from scenarios.learners.replay.er import ErSettings
@@ -14,37 +11,34 @@ from scenarios.options import RunOptions
 from scenarios.study.source import check_study, overridden
 
 STUDY = check_study(
-    tomllib.loads("""
-    name = "tiny"
-    orders = {back = [2, 1]}
-    seeds = 3
-    [scenario]
-    data = "digits"
-    classes_per_task = 5
-    [network]
-    name = "cnn3"
-    features = ["conv2"]
-    [report.weights]
-    halves = [0.5, 0, 0, 0, 0.5, 0, 0]
-    [training]
-    epochs = 10
-    batch_size = 32
-    [retraining]
-    epochs = 7
-    batch_size = 16
-    [learners.finetune]
-    [learners.er]
-    memory_per_class = 5
-    [learners.er-many]
-    kind = "er"
-    memory_per_class = 50
-    """),
+    {
+        "name": "tiny",
+        "orders": {"back": [2, 1]},
+        "seeds": 3,
+        "scenario": {"data": "digits", "classes_per_task": 5},
+        "network": {"name": "cnn3", "features": ["conv2"]},
+        "report": {"weights": {"halves": [0.5, 0, 0, 0, 0.5, 0, 0]}},
+        "training": {"epochs": 10, "batch_size": 32},
+        "retraining": {"epochs": 7, "batch_size": 16},
+        "learners": {
+            "finetune": {},
+            "er": {"memory_per_class": 5},
+            "er-many": {"kind": "er", "memory_per_class": 50},
+        },
+    },
     "tiny",
 )
-
-SCENARIO = STUDY.scenario.model_dump()
 HALVES = {"halves": (0.5, 0, 0, 0, 0.5, 0, 0)}
-REPORT = {"heads": ("single",), "mean": "examples", "weights": HALVES}
+
+
+def by(*, of=STUDY, **flags):
+    """Return the study as flags change it."""
+    return overridden(of, RunOptions(**flags))
+
+
+def but(**fields):
+    """Return the study with other fields, as in a file."""
+    return check_study({**STUDY.model_dump(), **fields}, "tiny")
 
 
 def changed(study):
@@ -53,121 +47,69 @@ def changed(study):
     return {name: now[name] for name in was if was[name] != now[name]}
 
 
-def test_no_flag_changes_nothing():
-    assert changed(overridden(STUDY, RunOptions())) == {}
+def with_one(field, name, value):
+    """Return the field of the study above, one entry of it changed, as a difference."""
+    return {field: {**STUDY.model_dump()[field], name: value}}
+
+
+MINE, B = (1, 0, 0, 0, 0, 0, 0), (0.5, 0, 0, 0, 0, 0, 0.5)
+SEVENTH = (0, 0, 0, 0, 0, 0, 1)
 
 
 @pytest.mark.parametrize(
     ("flags", "difference"),
     [
+        ({}, {}),
         ({"seeds": 1}, {"seeds": 1}),
         ({"orders": "rotate"}, {"orders": "rotate"}),
         ({"orders": "shuffle:4"}, {"orders": "shuffle:4"}),
-        ({"train_limit": 9}, {"scenario": {**SCENARIO, "train_limit": 9}}),
-        ({"validation": 3}, {"scenario": {**SCENARIO, "validation": 3}}),
-        ({"heads": "multi, all"}, {"report": {**REPORT, "heads": ("multi", "all")}}),
+        ({"train_limit": 9}, with_one("scenario", "train_limit", 9)),
+        ({"validation": 3}, with_one("scenario", "validation", 3)),
+        ({"heads": "multi, all"}, with_one("report", "heads", ("multi", "all"))),
         (
             {"weights": ("mine = 1,0,0,0,0,0,0",)},
-            {
-                "report": {
-                    **REPORT,
-                    "weights": {**HALVES, "mine": (1, 0, 0, 0, 0, 0, 0)},
-                }
-            },
+            with_one("report", "weights", {**HALVES, "mine": MINE}),
         ),
         (
-            {
-                "weights": (
-                    "halves=0,0,0,0,0,0,1",
-                    "b=.5,0,0,0,0,0,.5",
-                )
-            },
-            {
-                "report": {
-                    **REPORT,
-                    "weights": {"halves": (0, 0, 0, 0, 0, 0, 1), "b": (0.5, 0, 0, 0, 0, 0, 0.5)},
-                }
-            },
+            {"weights": ("halves=0,0,0,0,0,0,1", "b=.5,0,0,0,0,0,.5")},
+            with_one("report", "weights", {"halves": SEVENTH, "b": B}),
         ),
     ],
 )
 def test_a_flag_wins_over_the_file_and_changes_nothing_else(flags, difference):
-    assert changed(overridden(STUDY, RunOptions(**flags))) == difference
+    assert changed(by(**flags)) == difference
 
 
 def test_epochs_are_those_of_the_training_and_of_the_retraining():
-    study = overridden(STUDY, RunOptions(epochs=2))
+    study = by(epochs=2)
     assert study.training == Recipe(epochs=2, batch_size=32)
     assert study.retraining == Recipe(epochs=2, batch_size=16)
     assert changed(study).keys() == {"training", "retraining"}
-
-
-def test_epochs_reach_a_retraining_that_follows_the_training():
-    follows = check_study({**STUDY.model_dump(), "retraining": None}, "tiny")
-    study = overridden(follows, RunOptions(epochs=2))
-    assert study.retraining is None
-    assert study.retraining_recipe == Recipe(epochs=2, batch_size=32)
+    follows = by(of=but(retraining=None), epochs=2)
+    assert follows.retraining is None
+    assert follows.retraining_recipe == Recipe(epochs=2, batch_size=32)
 
 
 def test_epochs_win_over_a_learners_own():
     """And make no recipe where there is none, nor epochs where a recipe leaves them open."""
-    trained = {"epochs": 9, "batch_size": 8}, {"batch_size": 8}
-    learners = {
-        "finetune": {"training": trained[0]},
-        "er": {"training": trained[1]},
-        "ewc": {},
-    }
-    own = check_study({**STUDY.model_dump(), "learners": learners}, "tiny")
-    study = overridden(own, RunOptions(epochs=2))
+    trained = {"finetune": {"epochs": 9, "batch_size": 8}, "er": {"batch_size": 8}}
+    learners = {name: {"training": training} for name, training in trained.items()}
+    own = but(learners={**learners, "ewc": {}})
+    study = by(of=own, epochs=2)
     assert study.learners["finetune"].training == RecipeChanges(epochs=2, batch_size=8)
-    assert [study.recipe_of(name).epochs for name in learners] == [2, 2, 2]
-    assert [study.recipe_of(name).batch_size for name in learners] == [8, 8, 32]
-    assert [study.learners[name] for name in ("er", "ewc")] == [
-        own.learners[name] for name in ("er", "ewc")
-    ]
+    assert [study.recipe_of(name).epochs for name in study.learners] == [2, 2, 2]
+    assert [study.recipe_of(name).batch_size for name in study.learners] == [8, 8, 32]
+    assert {study.learners[name] == own.learners[name] for name in ("er", "ewc")} == {True}
 
 
 def test_epochs_reach_learners_that_the_study_does_not_have():
-    study = overridden(STUDY, RunOptions(epochs=2, learners="offline,fel,geppnet"))
+    study = by(epochs=2, learners="offline,fel,geppnet")
     assert [study.recipe_of(name).epochs for name in study.learners] == [2, 2, 2]
     assert study.learners["fel"] == FelSettings()
 
 
-def sets(scenario, *names):
-    study = check_study({**STUDY.model_dump(), "scenario": scenario}, "tiny")
-    return overridden(study, RunOptions(sets=",".join(names))).scenario
-
-
-def test_sets_take_the_place_of_the_studys():
-    both = {"kind": "multimodal", "data": ["digits", "spoken_digits"], "train_limit": 5}
-    assert sets(both, "a.npz", " b.npz").model_dump() == {
-        **sets(both, "digits", "spoken_digits").model_dump(),
-        "data": ("a.npz", "b.npz"),
-    }
-    for kind in ("split", "permutation", "incremental"):
-        one = {"kind": kind, "data": "digits", "train_limit": 5}
-        changed = sets(one, "a.npz")
-        assert (changed.kind, changed.data, changed.train_limit) == (kind, "a.npz", 5)
-
-
-@pytest.mark.parametrize(
-    ("kind", "names", "message"),
-    [
-        ("split", ["digits", "mnist"], "--sets names 1 for a scenario of kind split, got 2"),
-        ("multimodal", ["digits"], "--sets names 2 for a scenario of kind multimodal, got 1"),
-        ("multimodal", ["digits", "mnits"], "scenario.data.1: .*'mnits': did you mean 'mnist'"),
-        ("incremental", ["digit"], "scenario.data: unknown data set 'digit': did you mean 'digits"),
-        ("permutation", [""], "--sets expects NAME or A.npz,B.npz, got ''"),
-    ],
-)
-def test_sets_that_cannot_be_are_refused(kind, names, message):
-    data = ["digits", "mnist"] if kind == "multimodal" else "digits"
-    with pytest.raises(InputError, match=message):
-        sets({"kind": kind, "data": data}, *names)
-
-
 def test_learners_are_the_studys_own_or_have_default_settings():
-    study = overridden(STUDY, RunOptions(learners="offline, er-many,er"))
+    study = by(learners="offline, er-many,er")
     assert list(study.learners) == ["offline", "er-many", "er"]
     assert study.learners["offline"] == OfflineSettings()
     assert study.learners["er"] == ErSettings(memory_per_class=5)
@@ -175,70 +117,70 @@ def test_learners_are_the_studys_own_or_have_default_settings():
     assert changed(study).keys() == {"learners"}
 
 
-def test_all_flags_together():
-    flags = RunOptions(
-        learners="er",
-        seeds=2,
-        orders="none",
-        epochs=1,
-        train_limit=5,
-        validation=4,
-        heads="multi",
-        weights=("mine=0,1,0,0,0,0,0",),
-    )
-    study = overridden(STUDY, flags)
-    assert (study.scenario.validation, study.report.heads) == (4, ("multi",))
-    assert list(study.report.weights) == ["halves", "mine"]
-    assert list(study.learners) == ["er"]
-    assert (study.seeds, study.orders, study.scenario.train_limit) == (2, "none", 5)
-    assert (study.training.epochs, study.retraining_recipe.epochs) == (1, 1)
-    assert (study.name, study.network) == (STUDY.name, STUDY.network)
+def sets(scenario, names):
+    return by(of=but(scenario=scenario), sets=names).scenario
+
+
+def test_sets_take_the_place_of_the_studys():
+    both = {"kind": "multimodal", "data": ["digits", "spoken_digits"], "train_limit": 5}
+    assert sets(both, "a.npz, b.npz").model_dump() == {
+        **sets(both, "digits,spoken_digits").model_dump(),
+        "data": ("a.npz", "b.npz"),
+    }
+    for kind in ("split", "permutation", "incremental"):
+        found = sets({"kind": kind, "data": "digits", "train_limit": 5}, "a.npz")
+        assert (found.kind, found.data, found.train_limit) == (kind, "a.npz", 5)
 
 
 @pytest.mark.parametrize(
-    ("flags", "message"),
+    ("kind", "names", "message"),
     [
-        ({"seeds": 0}, "seeds: .* got 0"),
-        ({"seeds": -1}, "seeds: .* got -1"),
-        ({"epochs": 0}, "training.epochs: expected 1 or more, got 0"),
-        ({"epochs": -1}, "training.epochs: expected 1 or more, got -1"),
-        ({"train_limit": 0}, "train_limit: .* got 0"),
-        ({"train_limit": -5}, "train_limit: .* got -5"),
-        ({"validation": 0}, "scenario.validation: .* got 0"),
-        (
-            {"heads": "multi,singel"},
-            "report.heads.1: .*'single', 'multi' or 'all', got 'singel'",
-        ),
-        ({"heads": ""}, "report.heads.0: .* got ''"),
-        ({"heads": "all,all"}, "report.heads: heads names each head once, got all, all"),
-        ({"weights": ("mine",)}, "--weights expects NAME=w1,...,w7, got 'mine'"),
-        (
-            {"weights": ("mine=1,0,0,a,0,0,0",)},
-            "--weights expects NAME=w1,...,w7, got 'mine=1,0,0,a",
-        ),
-        ({"weights": ("mine=1,0",)}, "report.weights: got 2 weights, expected 7: A, MS, SSS, CE"),
-        (
-            {"weights": ("mine=1,0,0,0,0,0,1",)},
-            "weights must sum to 1, got 2: divide each by their",
-        ),
-        ({"weights": ("mine=1,1,-1,0,0,0,0",)}, "weight of criterion SSS is -1, expected a number"),
-        ({"weights": ("mine=nan,1,0,0,0,0,0",)}, "weight of criterion A is nan, expected a number"),
-        ({"weights": ("W2=1,0,0,0,0,0,0",)}, "W2 is a weighting of the paper: choose another name"),
-        ({"weights": ("=1,0,0,0,0,0,0",)}, "'' is no name for a weighting"),
-        ({"weights": ("a[b=1,0,0,0,0,0,0",)}, r"'a\[b' is no name for a weighting: use letters"),
-        ({"orders": "shuffle"}, "unknown orders 'shuffle': expected rotate, none or shuffle:N"),
-        ({"learners": "finetun"}, "unknown learner 'finetun': did you mean 'finetune'"),
-        ({"learners": "er-mani"}, "unknown learner 'er-mani': did you mean 'er-many'"),
-        ({"learners": "er,er"}, "--learners expects different names a,b,c, got 'er,er'"),
-        ({"learners": ""}, "--learners expects different names a,b,c, got ''"),
-        ({"learners": "er,"}, "--learners expects different names a,b,c, got 'er,'"),
+        ("split", "digits,mnist", "--sets names 1 for a scenario of kind split, got 2"),
+        ("multimodal", "digits", "--sets names 2 for a scenario of kind multimodal, got 1"),
+        ("multimodal", "digits,mnits", "scenario.data.1: .*'mnits': did you mean 'mnist'"),
+        ("incremental", "digit", "scenario.data: unknown data set 'digit': did you mean 'digits"),
+        ("permutation", "", "--sets expects NAME or A.npz,B.npz, got ''"),
     ],
 )
-def test_a_flag_that_cannot_be_is_refused(flags, message):
+def test_sets_that_cannot_be_are_refused(kind, names, message):
+    data = ["digits", "mnist"] if kind == "multimodal" else "digits"
     with pytest.raises(InputError, match=message):
-        overridden(STUDY, RunOptions(**flags))
+        sets({"kind": kind, "data": data}, names)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        *((name, n, f"{name}: .* got {n}") for name in ("seeds", "train_limit") for n in (0, -5)),
+        ("epochs", 0, "training.epochs: expected 1 or more, got 0"),
+        ("epochs", -1, "training.epochs: expected 1 or more, got -1"),
+        ("validation", 0, "scenario.validation: .* got 0"),
+        ("heads", "multi,singel", "report.heads.1: .*'single', 'multi' or 'all', got 'singel'"),
+        ("heads", "", "report.heads.0: .* got ''"),
+        ("heads", "all,all", "report.heads: heads names each head once, got all, all"),
+        ("weights", "mine", "--weights expects NAME=w1,...,w7, got 'mine'"),
+        ("weights", "mine=1,0,0,a,0,0,0", "--weights expects NAME=w1,...,w7, got 'mine=1,0,0,a"),
+        ("weights", "mine=1,0", "report.weights: got 2 weights, expected 7: A, MS, SSS, CE"),
+        ("weights", "mine=1,0,0,0,0,0,1", "weights must sum to 1, got 2: divide each by their"),
+        ("weights", "mine=1,1,-1,0,0,0,0", "weight of criterion SSS is -1, expected a number"),
+        ("weights", "mine=nan,1,0,0,0,0,0", "weight of criterion A is nan, expected a number"),
+        ("weights", "W2=1,0,0,0,0,0,0", "W2 is a weighting of the paper: choose another name"),
+        ("weights", "=1,0,0,0,0,0,0", "'' is no name for a weighting"),
+        ("weights", "a[b=1,0,0,0,0,0,0", r"'a\[b' is no name for a weighting: use letters"),
+        ("orders", "shuffle", "unknown orders 'shuffle': expected rotate, none or shuffle:N"),
+        ("learners", "finetun", "unknown learner 'finetun': did you mean 'finetune'"),
+        ("learners", "er-mani", "unknown learner 'er-mani': did you mean 'er-many'"),
+        *(
+            ("learners", given, f"--learners expects different names a,b,c, got '{given}'")
+            for given in ("er,er", "", "er,")
+        ),
+    ],
+)
+def test_a_flag_that_cannot_be_is_refused(name, value, message):
+    with pytest.raises(InputError, match=message):
+        by(**{name: (value,) if name == "weights" else value})
 
 
 def test_flags_are_refused_together():
     with pytest.raises(InputError, match=r"orders: unknown orders 'x'.*; seeds: .* got 0"):
-        overridden(STUDY, RunOptions(seeds=0, orders="x"))
+        by(seeds=0, orders="x")

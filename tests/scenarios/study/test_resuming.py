@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,8 @@ from scenarios.learners.catalogue import LEARNERS
 from scenarios.streams.task import Scenario
 from scenarios.study.job import run_job
 from scenarios.study.jobs import jobs_of, parts_of
-from scenarios.study.measurement import Measurement
 from scenarios.study.resuming import _DEVICE_FAILED
+from scenarios.study.scenario_spec import ScenarioSpec
 from scenarios.study.source import check_study
 from scenarios.study.store import Store, quarantine_notes
 from tests.scenarios.learners.tiny_learners import SMALL
@@ -29,14 +29,9 @@ OWN_SETTINGS: dict[str, dict[str, Any]] = {"icarl": {"exemplars": {"total": 20}}
 LAST = "step-5"
 
 
-SCENARIO = {"data": "digits", "train_limit": 4, "test_limit": 3}
-
-
 @cache
-def _digits() -> Scenario:
-    raw = {"name": "digits", "scenario": SCENARIO, "network": {"name": "mlp"}}
-    study = check_study({**raw, "learners": {"er": {}}}, "digits")
-    return study.scenario.scenario(Location())
+def _loaded(spec: ScenarioSpec) -> Scenario:
+    return spec.scenario(Location())
 
 
 @dataclass(frozen=True)
@@ -58,7 +53,7 @@ class OneJob:
     def _study(self) -> Any:
         raw: dict[str, Any] = {
             "name": "resumed",
-            "scenario": SCENARIO,
+            "scenario": {"data": "digits", "train_limit": 4, "test_limit": 3},
             "network": {"name": "mlp", "features": [self.feature]},
             "training": {"epochs": 1, "batch_size": 8},
             "learners": {self.kind: OWN_SETTINGS.get(self.kind, SMALL.get(self.kind, {}))},
@@ -75,15 +70,13 @@ class OneJob:
         """Do what is left and return which parts that was."""
         study, job = self._study()
         self.root.mkdir(exist_ok=True)
-        return list(run_job(study, job, _digits(), self.store, torch.device("cpu")))
+        scenario = _loaded(study.scenario)
+        return list(run_job(study, job, scenario, self.store, torch.device("cpu")))
 
     def measured(self) -> dict[str, tuple[object, Cost | None]]:
         """Return what no two runs differ in: counts and costs, by part."""
-        found = {part: self.store.read(part) for part in self.parts}
-        assert all(found.values())
-        return {
-            part: (m.counts, m.spent.cost if m.spent else None) for part, m in found.items() if m
-        }
+        found = [(part, self.store.read(part)) for part in self.parts]
+        return {part: (m.counts, m.spent.cost if m.spent else None) for part, m in found if m}
 
     def lose(self, *names: str) -> None:
         for name in names:
@@ -138,35 +131,6 @@ def test_counts_and_costs_are_the_same_after_a_kill_anywhere(
     assert quarantine_notes(own.root) == []
 
 
-class Killed(BaseException):
-    """What no one catches."""
-
-
-@pytest.mark.parametrize("kind", ["cumulative", "er", "si"])
-def test_killed_in_every_measurement(
-    kind: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    finished: Finished,
-) -> None:
-    """Every start measures one part and dies in the next, after its checkpoint was written."""
-    own, write = OneJob(kind, tmp_path / "run"), Store.write
-
-    def write_or_die(victim: str, self: Store, part: str, measured: Measurement) -> None:
-        if part == victim:
-            raise Killed
-        write(self, part, measured)
-
-    for part in own.parts[1:]:
-        with monkeypatch.context() as patch:
-            deadly = partial(write_or_die, part)
-            patch.setattr(Store, "write", lambda *given, deadly=deadly: deadly(*given))
-            with pytest.raises(Killed):
-                own.run()
-    assert own.run() == own.parts[-1:]
-    assert own.measured() == finished(kind).measured()
-
-
 @pytest.mark.parametrize("lost", ["step-0", "step-1", "step-4", LAST])
 def test_a_lost_evaluation_is_done_again_and_nothing_else(
     lost: str, copied: Finished, finished: Finished
@@ -218,84 +182,76 @@ def test_seconds_are_kept_with_the_checkpoint_and_measured_anew_without(
 
 State = dict[str, Tensor]
 Spoil = Callable[[State], State]
-SPOILT = ["er", "ewc", "gem", "icarl", "rwalk", "offline"]
 
 
 def as_it_is(state: State) -> State:
     return state
 
 
-def garbage(state: Mapping[str, Tensor]) -> State:
+def garbage(state: State) -> State:
     """Other values, so that a learner that took over some of them gives other results."""
     return {name: torch.full_like(tensor, 3) for name, tensor in state.items()}
 
 
-def last_renamed(state: State) -> State:
-    *others, last = garbage(state)
-    return {**{name: garbage(state)[name] for name in others}, f"{last}.x": state[last]}
+def renamed(state: State) -> State:
+    *_, last = state
+    return {f"{n}.x" if n == last else n: x for n, x in garbage(state).items()}
 
 
-def last_longer(state: State) -> State:
-    last = list(state)[-1]
+def longer(state: State) -> State:
+    *_, last = state
     return {**garbage(state), last: torch.zeros(len(state[last]) + 1)}
 
 
-def without(name: str, state: State) -> State:
-    return {own: tensor for own, tensor in state.items() if own != name}
+def without(name: str) -> Spoil:
+    return lambda state: {own: tensor for own, tensor in state.items() if own != name}
 
 
-def with_one(name: str, tensor: Tensor, state: State) -> State:
-    return {**state, name: tensor}
+def with_one(name: str, tensor: Tensor) -> Spoil:
+    return lambda state: {**state, name: tensor}
 
 
-def reshaped(beginning: str, state: State) -> State:
-    assert any(name.startswith(beginning) for name in state)
-    return {n: torch.zeros(2, 3) if n.startswith(beginning) else x for n, x in state.items()}
+def reshaped(kind: str) -> Spoil:
+    """Give what is called so another shape; there must be some."""
+
+    def spoil(state: State) -> State:
+        assert any(name.startswith(kind) for name in state)
+        return {n: torch.zeros(2, 3) if n.startswith(kind) else x for n, x in state.items()}
+
+    return spoil
 
 
-MODEL: dict[str, Spoil] = {
-    "model: a name": last_renamed,
-    "model: a shape": last_longer,
-    "model: nothing": lambda state: {},
-}
-COSTS: dict[str, Spoil] = {
-    "no cost": partial(without, "cost"),
-    "no seconds": partial(without, "seconds"),
-    "cost too short": partial(with_one, "cost", torch.arange(6)),
-    "cost below 0": partial(with_one, "cost", -torch.arange(7)),
-    "cost no numbers": partial(with_one, "cost", torch.full((7,), torch.nan)),
-    "cost a number": partial(with_one, "cost", torch.tensor(1)),
-    "cost infinite": partial(with_one, "cost", torch.full((7,), torch.inf)),
-    "seconds infinite": partial(with_one, "seconds", torch.tensor(torch.inf)),
-    "two seconds": partial(with_one, "seconds", torch.ones(2)),
-    "something else": partial(with_one, "unheard", torch.ones(2)),
-}
-OF_ITS_KIND: list[tuple[str, str, Spoil]] = [
-    ("er", "no labels", partial(without, "memory.y")),
-    ("er", "fewer labels", partial(with_one, "memory.y", torch.zeros(1, dtype=torch.int64))),
-    ("er", "exemplars of another shape", partial(reshaped, "memory.x")),
-    ("gem", "no sizes", partial(without, "memory.sizes")),
-    ("gem", "other sizes", partial(with_one, "memory.sizes", torch.tensor([1]))),
-    ("icarl", "exemplars of another shape", partial(reshaped, "memory.x")),
-    ("ewc", "importance of another shape", partial(reshaped, "importance.")),
-    ("ewc", "an anchor of another shape", partial(reshaped, "anchor.")),
-    ("ewc", "no importance", partial(without, "importance.output.bias")),
-    ("rwalk", "scores of another shape", partial(reshaped, "score.")),
+MODELS: list[Spoil] = [renamed, longer, lambda state: {}]
+COSTS = [
+    *(without("cost"), without("seconds"), with_one("unheard", torch.ones(2))),
+    *(with_one("cost", cost) for cost in (torch.arange(6), -torch.arange(7), torch.tensor(1))),
+    *(with_one("cost", torch.full((7,), value)) for value in (torch.nan, torch.inf)),
+    *(with_one("seconds", seconds) for seconds in (torch.tensor(torch.inf), torch.ones(2))),
 ]
+OF_ITS_KIND = {
+    "er": [
+        *(without("memory.y"), reshaped("memory.x")),
+        with_one("memory.y", torch.zeros(1, dtype=torch.int64)),
+    ],
+    "gem": [without("memory.sizes"), with_one("memory.sizes", torch.tensor([1]))],
+    "icarl": [reshaped("memory.x")],
+    "ewc": [reshaped("importance."), reshaped("anchor."), without("importance.output.bias")],
+    "rwalk": [reshaped("score.")],
+    "offline": [],
+}
 CASES = [
-    *((kind, name, spoil, as_it_is) for kind in SPOILT for name, spoil in MODEL.items()),
-    *(("er", name, as_it_is, spoil) for name, spoil in COSTS.items()),
-    *((kind, name, as_it_is, spoil) for kind, name, spoil in OF_ITS_KIND),
+    *((kind, spoil, as_it_is) for kind in OF_ITS_KIND for spoil in MODELS),
+    *(("er", as_it_is, spoil) for spoil in COSTS),
+    *((kind, as_it_is, spoil) for kind, spoils in OF_ITS_KIND.items() for spoil in spoils),
 ]
 
 
 def cut_back(own: OneJob, model: Spoil, learner: Spoil, every: bool = False) -> list[str]:
     """Take the last step away and spoil the checkpoint before it, or every one; return which."""
     steps = [part for part in own.parts if part.startswith("step-")]
-    lost = [f"{steps[-1]}.json"]
+    own.lose(f"{steps[-1]}.json")
     if len(steps) > 2:
-        lost.append(f"{steps.pop()}.checkpoint.json")
-    own.lose(*lost)
+        own.lose(f"{steps.pop()}.checkpoint.json")
     spoilt = steps[1:] if every else steps[-1:]
     for step in spoilt:
         saved = own.store.load_checkpoint(step)
@@ -304,39 +260,22 @@ def cut_back(own: OneJob, model: Spoil, learner: Spoil, every: bool = False) -> 
     return spoilt
 
 
-def assert_resumed_without(own: OneJob, spoilt: list[str], expected: object) -> None:
+@pytest.mark.parametrize(
+    ("kind", "model", "learner", "every"),
+    [*((*case, False) for case in CASES), *((k, longer, as_it_is, True) for k in OF_ITS_KIND)],
+)
+def test_what_no_learner_can_be_restored_from_is_set_aside(
+    copied: Finished, finished: Finished, kind: str, model: Spoil, learner: Spoil, every: bool
+) -> None:
+    """And the results are those of a run without it: nothing of it was taken over."""
+    own = copied(kind)
+    spoilt = cut_back(own, model, learner, every)
     own.run()
-    assert own.measured() == expected
+    assert own.measured() == finished(kind).measured()
     said = quarantine_notes(own.root)
     assert len(said) == 3 * len(spoilt)
     assert all("the learner cannot be restored from it" in note for note in said)
     assert all(any(f"/{step}.checkpoint.json: " in note for note in said) for step in spoilt)
-
-
-@pytest.mark.parametrize(
-    ("kind", "model", "learner"),
-    [pytest.param(kind, *spoil, id=f"{kind}, {name}") for kind, name, *spoil in CASES],
-)
-def test_what_no_learner_can_be_restored_from_is_set_aside(
-    copied: Finished,
-    finished: Finished,
-    kind: str,
-    model: Spoil,
-    learner: Spoil,
-) -> None:
-    """And the results are those of a run without it: nothing of it was taken over."""
-    own = copied(kind)
-    spoilt = cut_back(own, model, learner)
-    assert_resumed_without(own, spoilt, finished(kind).measured())
-
-
-@pytest.mark.parametrize("kind", SPOILT)
-def test_if_no_checkpoint_is_of_any_use_it_starts_from_the_beginning(
-    copied: Finished, finished: Finished, kind: str
-) -> None:
-    own = copied(kind)
-    spoilt = cut_back(own, last_longer, as_it_is, every=True)
-    assert_resumed_without(own, spoilt, finished(kind).measured())
 
 
 def test_other_values_give_other_results(copied: Finished, finished: Finished) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 import pickle
 import warnings
 import zipfile
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -30,7 +30,6 @@ from tests.scenarios.study.toy_store import (
     contents,
     damaged_versions,
     filled,
-    flipped,
     replaced_by,
 )
 
@@ -127,7 +126,9 @@ def test_results_of_another_fingerprint_lie_beside_and_differ_in_what_is_named(s
 def test_others_whose_record_is_corrupt_are_named_all_the_same(store, content):
     (store.folder / "fingerprint.json").write_bytes(content)
     other = Store(store.root, JOB, OTHER_RECORD)
-    assert other.others() == ["their fingerprint.json is corrupt"]
+    assert other.others() == [
+        "what they were made with is not known, as fingerprint.json is corrupt"
+    ]
     assert store.read("step-1") == MEASURED
 
 
@@ -142,14 +143,8 @@ def test_results_of_other_code_are_known_until_they_are_cleared(store):
     today.clear()
     assert [path.name for path in store.folder.iterdir()] == ["fingerprint.json"]
     assert not other_code(today)
-    today.write("step-1", MEASURED)
+    today.save_checkpoint("step-1", {}, {})
     assert (other_code(today), other_code(store)) == (False, True)
-
-
-def test_a_checkpoint_alone_may_be_of_other_code(store):
-    for part in ("step-1", "step-2"):
-        (store.folder / f"{part}.json").unlink()
-    assert other_code(Store(store.root, JOB, RECORD, "other code"))
 
 
 # Corrupt files
@@ -191,7 +186,8 @@ def test_a_part_with_any_bit_flipped_or_cut_off_anywhere_is_set_aside(store):
     path.write_bytes(whole)
     assert store.read("step-1") == MEASURED
     aside = [path for path in (store.root / "quarantine").iterdir() if path.suffix != ".txt"]
-    assert sorted(path.read_bytes() for path in aside) == sorted(versions)  # none was replaced
+    # Nothing that was set aside before was replaced.
+    assert sorted(path.read_bytes() for path in aside) == sorted(versions)
     assert len(quarantine_notes(store.root)) == len(versions)
 
 
@@ -219,34 +215,18 @@ def test_json_of_another_kind_is_set_aside(store, content, change):
 
 @pytest.mark.parametrize(
     ("job", "record", "name"),
-    [(JOB, RECORD, "step-2"), (JOB, OTHER_RECORD, "step-1")],
+    [(JOB, RECORD, "step-2"), (JOB, OTHER_RECORD, "step-1"), (OTHER_JOB, OTHER_RECORD, "step-1")],
 )
 @pytest.mark.parametrize("what", [".json", ".checkpoint.json", ".pt", ".learner.pt"])
-def test_a_valid_file_of_another_part_or_fingerprint_is_set_aside(store, job, record, name, what):
+def test_a_valid_file_of_another_part_job_or_fingerprint_is_set_aside(
+    store, job, record, name, what
+):
     other = filled(store.root, job, record)
     other.save_checkpoint(name, {"other": MODEL["weight"]}, {"other": MODEL["weight"]})
     replaced_by(other.folder / f"{name}{what}")(store.folder / f"step-1{what}")
     assert (store.read("step-1") is None) == (what == ".json")
     assert (store.load_checkpoint("step-1") is None) == (what != ".json")
     assert store.read("step-2") == MEASURED
-
-
-def test_the_model_of_a_job_is_no_model_of_another(store):
-    other = filled(store.root, OTHER_JOB)
-    replaced_by(other.folder / "step-1.pt")(store.folder / "step-1.pt")
-    assert store.load_checkpoint("step-1") is None
-    assert other.load_checkpoint("step-1") is not None
-
-
-def test_what_was_set_aside_before_is_kept(store):
-    path = store.folder / "step-1.json"
-    for k in range(3):
-        path.write_bytes(b"spoiled %d" % k)
-        assert store.read("step-1") is None
-    name = f"{JOB}.{store.folder.name}.step-1.json"
-    for k, end in enumerate(("", ".2", ".3")):
-        assert (store.root / "quarantine" / f"{name}{end}").read_bytes() == b"spoiled %d" % k
-    assert len(quarantine_notes(store.root)) == 3
 
 
 def test_what_another_process_has_set_aside_needs_nothing(store):
@@ -291,18 +271,6 @@ class Calls:
         return self.call
 
 
-def by_torch(content, path):
-    torch.save(content, path)
-
-
-def by_pickle(content, path):
-    path.write_bytes(pickle.dumps(content))
-
-
-def by_old_torch(content, path):
-    torch.save(content, path, _use_new_zipfile_serialization=False)
-
-
 def as_a_script(content, path):
     """An archive with code in it, as torch.jit saves them, beside the pickle."""
     torch.save(content, path)
@@ -312,66 +280,42 @@ def as_a_script(content, path):
         archive.writestr(f"{top}/code/__torch__.py", "import os\n")
 
 
+SAVE = {
+    "torch": torch.save,
+    "pickle": lambda content, path: path.write_bytes(pickle.dumps(content)),
+    "old torch": partial(torch.save, _use_new_zipfile_serialization=False),
+    "script": as_a_script,
+}
+REBUILT = torch._utils._rebuild_parameter  # torch itself names it in its checkpoints
 CALLS = {
     "touch": lambda path: Calls(Path.touch, path),
     "system": lambda path: Calls(os.system, f"touch {path}"),
-    "eval": lambda path: Calls(eval, f"open({str(path)!r}, 'w').close()"),
     "exec": lambda path: Calls(exec, f"open({str(path)!r}, 'w').close()"),
-    "open": lambda path: Calls(open, str(path), "w"),
-    # What torch itself names in its checkpoints, in places where it does not belong.
-    "rebuilt": lambda path: Calls(
-        torch._utils._rebuild_parameter, Calls(Path.touch, path), False, None
-    ),
-    "state": lambda path: Calls(
-        torch._utils._rebuild_parameter_with_state,
-        torch.zeros(1),
-        False,
-        None,
-        {"x": Calls(Path.touch, path)},
-    ),
+    "rebuilt": lambda path: Calls(REBUILT, Calls(Path.touch, path), False, None),
     "load": lambda path: Calls(torch.load, str(path) + ".pt"),
 }
 
 
-def described_anew(store, name):
-    """Write the description that a file would have if it had been saved: the hash is right."""
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["step-1.pt", "step-1.learner.pt"])
+@pytest.mark.parametrize("save", SAVE)
+@pytest.mark.parametrize("call", CALLS)
+def test_no_code_of_a_checkpoint_is_run(store, tmp_path, name, save, call):
+    """Even if whoever made it has written the right hash into its description."""
+    SAVE[save]({"weight": CALLS[call](tmp_path / "touched")}, store.folder / name)
     path, content = store.folder / DESCRIPTION, (store.folder / name).read_bytes()
     record = json.loads(unhashed(path.read_bytes()))
     record["learner" if "learner" in name else "model"] = hashlib.sha256(content).hexdigest()
     path.write_bytes(hashed(json.dumps(record).encode()))
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("right_hash", [False, True])
-@pytest.mark.parametrize("name", ["step-1.pt", "step-1.learner.pt"])
-@pytest.mark.parametrize("save", [by_torch, by_pickle, by_old_torch, as_a_script])
-@pytest.mark.parametrize("call", CALLS)
-def test_no_code_of_a_checkpoint_is_run(store, tmp_path, name, save, call, right_hash):
-    """Not even if whoever made it has written the right hash into its description."""
-    save({"weight": CALLS[call](tmp_path / "touched")}, store.folder / name)
-    if right_hash:
-        described_anew(store, name)
-        with pytest.raises((pickle.UnpicklingError, RuntimeError)):
-            store.load_checkpoint("step-1")
-    else:
-        assert store.load_checkpoint("step-1") is None
+    with pytest.raises((pickle.UnpicklingError, RuntimeError)):
+        store.load_checkpoint("step-1")
     assert not (tmp_path / "touched").exists()
 
 
-@pytest.mark.parametrize("call", sorted(CALLS.keys() - {"load"}))
+@pytest.mark.parametrize("call", CALLS.keys() - {"load"})
 def test_they_are_hostile_indeed(tmp_path, call):
     """A reader that trusts them runs them."""
-    content = io.BytesIO(pickle.dumps({"weight": CALLS[call](tmp_path / "touched")}))
     with suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        pickle.load(content)["weight"].close()
+        pickle.loads(pickle.dumps({"weight": CALLS[call](tmp_path / "touched")}))
     assert (tmp_path / "touched").exists()
-
-
-def test_what_a_corrupt_file_held_is_in_quarantine_unchanged(store):
-    path = store.folder / "step-1.pt"
-    flipped(path)
-    damaged = path.read_bytes()
-    assert store.load_checkpoint("step-1") is None
-    [aside] = (store.root / "quarantine").glob("*step-1.pt")
-    assert aside.read_bytes() == damaged

@@ -1,4 +1,4 @@
-"""A small study over made data, its jobs' fingerprints, and every change that can be made in it."""
+"""A small study over made data, its jobs' fingerprints, and changes of every field it has."""
 
 import torch
 
@@ -7,7 +7,6 @@ from scenarios.data.datasets import Dataset
 from scenarios.streams.split import split_by_class
 from scenarios.study.fingerprint import Setup, fingerprint, setup_of
 from scenarios.study.jobs import jobs_of
-from scenarios.study.scenario_spec import IncrementalSpec, MultimodalSpec, PermutationSpec
 from scenarios.study.source import check_study
 
 CPU = torch.device("cpu")
@@ -17,90 +16,60 @@ RAW = {
     "network": {"name": "cnn3"},
     "training": {},
     "learners": {"finetune": {}, "er": {}},
+    "report": {"heads": ["multi"]},
 }
-PERMUTED = {"kind": "permutation", "data": "digits"}
-BY_CLASS = {"kind": "incremental", "data": "digits"}
-BOTH = {"kind": "multimodal", "data": ["digits", "mnist"]}
-LIMITS = [("train_limit", 5), ("test_limit", 5), ("validation", 5)]
-# Whole scenarios: of each other kind the plain one, and those that differ from it in one field.
-KINDS = {
-    PermutationSpec: [
-        PERMUTED,
-        *[
-            {**PERMUTED, name: value}
-            for name, value in [("data", "mnist"), ("sessions", 9), ("permutations", 1), *LIMITS]
-        ],
-    ],
-    IncrementalSpec: [
-        BY_CLASS,
-        *[{**BY_CLASS, name: value} for name, value in [("data", "mnist"), ("base", 4), *LIMITS]],
-    ],
-    MultimodalSpec: [
-        BOTH,
-        *[{**BOTH, name: value} for name, value in [("data", ["mnist", "digits"]), *LIMITS]],
-    ],
-}
+RECIPE = {"epochs": 6, "batch_size": 63, "optimizer": "sgd", "learning_rate": 0.0011}
+EXEMPLARS = [
+    {"per_class": 5},
+    {"total": 5},
+    *({"per_class": 5, **own} for own in ({"sampling": "fifo"}, {"replay": "joined"})),
+    {"per_class": 5, "balanced": True},
+]
+# A table of the study (None: the study itself), a name in it, and its value there.
 CHANGES = [
-    *[("scenario", name, value) for name, value in [("data", "mnist"), ("train_limit", 5)]],
-    *[("scenario", name, 5) for name in ("test_limit", "validation")],
-    ("scenario", "classes_per_task", 1),
-    ("network", "name", "mlp"),
-    ("network", "features", ["conv1"]),
-    *[
+    *(
         (recipe, name, value)
         for recipe in ("training", "retraining")
-        for name, value in [
-            ("epochs", 6),
-            ("batch_size", 63),
-            ("optimizer", "sgd"),
-            ("learning_rate", 0.0011),
-            ("init", "torch"),
-            ("precision", "bf16"),
-        ]
-    ],
+        for name, value in {**RECIPE, "init": "torch", "precision": "bf16"}.items()
+    ),
+    *(
+        ("learners", kind, {"training": {n: v}})
+        for kind in ("er", "finetune")
+        for n, v in RECIPE.items()
+    ),
+    *(("learners", "finetune", {"exemplars": exemplars}) for exemplars in EXEMPLARS),
+    ("learners", "finetune", {"competing": "task"}),
     ("learners", "er", {"memory_per_class": 127}),
     ("learners", "er", {"competing": "seen"}),
-    ("learners", "finetune", {"competing": "task"}),
-    *[
-        ("learners", "finetune", {"exemplars": exemplars})
-        for exemplars in (
-            {"per_class": 5},
-            {"total": 5},
-            {"per_class": 5, "sampling": "fifo"},
-            {"per_class": 5, "replay": "joined"},
-            {"per_class": 5, "balanced": True},
-        )
-    ],
-    *[
-        ("learners", kind, {"training": training})
-        for kind in ("er", "finetune")
-        for training in (
-            {"epochs": 6},
-            {"batch_size": 63},
-            {"optimizer": "nadam"},
-            {"learning_rate": 0.0011},
-        )
-    ],
     ("learners", "er", {"kind": "cumulative"}),
     ("learners", "offline", {}),
+    ("learners", "pathnet", {"modules": 11}),
+    ("network", "name", "mlp"),
+    ("network", "features", ["conv1"]),
+    (None, "storage", "bf16"),
+    (None, "retraining", {}),
     (None, "orders", "none"),
     (None, "orders", {"0": [1, 2]}),
     (None, "seeds", 2),
-    (None, "retraining", {}),
-    (None, "storage", "bf16"),
-    *[(None, "scenario", table) for tables in KINDS.values() for table in tables],
-]
-FREE = [
-    ("name", "other"),
-    ("report", {"heads": ["multi"], "weights": {"a": [1, 0, 0, 0, 0, 0, 0]}}),
-    ("report", {"mean": "classes"}),
+    ("scenario", "data", "mnist"),
+    ("scenario", "train_limit", 5),
+    (None, "scenario", {"kind": "permutation", "data": "digits"}),
+    (None, "scenario", {"kind": "incremental", "data": "digits", "validation": 5}),
+    (None, "scenario", {"kind": "multimodal", "data": ["digits", "mnist"]}),
+    (None, "name", "other"),
+    (None, "report", {"heads": ["multi"], "weights": {"a": [1, 0, 0, 0, 0, 0, 0]}}),
+    (None, "report", {"heads": ["multi", "all"], "mean": "classes"}),
 ]
 
 
-def study(table=None, name="", value=None):
-    """Return the study above, with one value changed."""
-    changed = {**RAW, table: {**RAW.get(table, {}), name: value}} if table else {**RAW, name: value}
-    return check_study(changed if name else RAW, "tiny")
+def changed(table, name, value, raw=RAW):
+    """Return a study as in a file with one value changed."""
+    return {**raw, table: {**raw.get(table, {}), name: value}} if table else {**raw, name: value}
+
+
+def study(*change):
+    """Return the study above, with one value changed if any is named."""
+    return check_study(changed(*change) if change else RAW, "tiny")
 
 
 def scenario(seed=0, labels=(0, 1, 2, 3), size=2):

@@ -1,16 +1,26 @@
-"""What learning a task cost: bytes and multiply-adds by hand, and the criteria that follow."""
+"""What learning a task cost: bytes and multiply-adds by hand, and the criteria that follow.
+
+And that what each learner spends is counted fully, and counting it changes nothing.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+
 import pytest
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
 from probe.metrics.diaz_rodriguez import ce, ms, sss
-from probe.training.costs import Cost
+from probe.training.costs import Cost, OpsMeter
 from probe.training.loop import Recipe, optimizer_ops
 from scenarios.learners import base
+from scenarios.learners.catalogue import LEARNERS
 from scenarios.learners.continual import ContinualLearner
-from tests.scenarios.learners.tiny_learners import RECIPE, digits, learner, network, settings
+from scenarios.learners.finetune import Finetune
+from scenarios.learners.kemker import pathnet
+from tests.scenarios.learners.tiny_learners import RECIPE, digits, equal, learner, same
 
 # The MLP 64-256-256-10: parameters, and multiply-adds per example forward, and forward and
 # backward (the weights' gradients as much again, the inputs' too, but for the first layer).
@@ -47,7 +57,7 @@ class Copies(ContinualLearner):
 def test_ms_of_two_copies_beside_the_model_is_the_tables_4_tenths(
     copies: int, expected: float
 ) -> None:
-    own = Copies(network(), RECIPE, settings("finetune"), 0)
+    own = learner("finetune", of=Copies)
     own.copies = copies
     spent = costs(own)
     assert memory(spent) == [4 * PARAMETERS] + 9 * [(1 + copies) * 4 * PARAMETERS]
@@ -178,12 +188,23 @@ def test_choosing_exemplars_costs_a_forward_pass_where_it_looks_at_the_model(
     assert chosen - first_task("finetune", 10) == passes * 20 * FORWARD
 
 
-def test_elementwise_work_is_added_for_every_step_and_parameter() -> None:
-    own = Copies(network(), RECIPE, settings("finetune"), 0)
-    own.elementwise = 7  # type: ignore[misc]
-    steps = RECIPE.epochs * 2
+@pytest.mark.parametrize("kind", ["si", "ewc_online", "rwalk", "finetune"])
+def test_elementwise_work_is_added_for_every_step_and_parameter(kind: str) -> None:
+    own, steps = learner(kind), RECIPE.epochs * 2
+    if kind == "finetune":
+        own.elementwise = 7
+    assert own.elementwise > 0
     plain = learner("finetune").learn(digits(10).tasks[0])
-    assert own.learn(digits(10).tasks[0]).ops == plain.ops + steps * 7 * PARAMETERS
+    work = steps * own.elementwise * PARAMETERS
+    assert own.learn(digits(10).tasks[0]).ops == plain.ops + work
+
+
+def test_the_fisher_s_pass_is_spent_too() -> None:
+    """A pass of single examples, and what it takes to see that it may be trusted."""
+    own, task = learner("ewc"), digits(10).tasks[0]
+    cost, plain = own.learn(task), learner("finetune").learn(task)
+    rest = cost.ops - plain.ops - RECIPE.epochs * 2 * own.elementwise * PARAMETERS
+    assert cost.ops_one_pass <= rest < 1.5 * cost.ops_one_pass
 
 
 def test_frozen_parameters_are_no_work_for_the_optimizer() -> None:
@@ -224,3 +245,69 @@ def test_a_networks_buffers_are_kept_too() -> None:
     learned = 64 * hidden + hidden + units * 10 + 10
     assert cost.kept_bytes == 4 * (learned + hidden * units)
     assert cost.parameter_bytes == 4 * learned
+
+
+OLD_MEMORY = ("er", "gem", "icarl", "icarl_hybrid1", "cumulative", "geppnet", "geppnet_stm")
+
+
+class Thorough(OpsMeter):
+    """Counts every step anew, as `once` does."""
+
+    @contextmanager
+    def step(self, size: int) -> Iterator[None]:
+        with self.once():
+            yield
+        self.steps += 1
+
+
+class Blind(OpsMeter):
+    """Looks at nothing."""
+
+    def step(self, size: int = 0) -> nullcontext[None]:
+        return nullcontext()
+
+    once = step
+
+
+class Moody(Finetune):
+    """Runs the model once more in every second step."""
+
+    def after_step(self, model: nn.Module) -> None:
+        self.odd = not getattr(self, "odd", False)
+        if self.odd:
+            model(torch.zeros(8, 1, 8, 8))
+
+
+def three(own: base.Learner) -> list[Cost]:
+    """Tasks of 34 examples in batches of 16: 16, 18; joined by exemplars, of other sizes."""
+    return [own.learn(task) for task in own.view(digits(17)).tasks[:3]]
+
+
+def metered_by(meter: type[OpsMeter], own: base.Learner) -> list[Cost]:
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (base, pathnet):
+            patch.setattr(module, "OpsMeter", meter)
+        return three(own)
+
+
+@pytest.mark.parametrize("kind", sorted(LEARNERS))
+def test_counting_a_size_once_is_counting_every_step_and_changes_no_bit(kind: str) -> None:
+    """Neither of its weights nor of what it carries, be it computed in the steps or at the end."""
+    own, thorough, blind = (learner(kind, "cnn3") for _ in range(3))
+    assert own.stored_bytes() == 0
+    spent = three(own)
+    assert metered_by(Thorough, thorough) == spent
+    metered_by(Blind, blind)
+    assert same(own, blind)
+    assert equal(own.state(), blind.state())
+    # A first task has nothing carried or stored.
+    assert (spent[0].carried_bytes, spent[0].stored_bytes) == (0, 0)
+    assert (spent[1].stored_bytes > 0) == (kind in OLD_MEMORY)
+    if kind not in ("geppnet", "geppnet_stm"):  # they learn in iterations, not in epochs
+        assert spent[0].ops >= RECIPE.epochs * spent[0].ops_one_pass
+
+
+def test_a_step_whose_cost_has_moods_is_not_counted_right() -> None:
+    """The negative control: what `Learner` asks of a step holds of ours, not of any."""
+    once = three(learner("finetune", of=Moody))
+    assert metered_by(Thorough, learner("finetune", of=Moody)) != once

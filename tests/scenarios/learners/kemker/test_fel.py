@@ -1,4 +1,4 @@
-"""The expansion layer: who fires, what is joined to what, where gradients go."""
+"""FEL: the expansion layer, who fires and where gradients go; what of the network learns."""
 
 from __future__ import annotations
 
@@ -6,12 +6,132 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from torch import Tensor
 
+from probe.cut.split import split_each
 from probe.errors import InputError
+from probe.examples import Examples, join
+from probe.retrain import partial_retrain
 from probe.seeding import global_stream, stream
 from probe.training.fresh_weights import initialize
+from probe.training.loop import Recipe
 from scenarios.learners.kemker.fel import Expansion, FelSettings, FixedExpansion
+from scenarios.streams.task import Task
+from tests.scenarios.learners.tiny_learners import digits, learn, seeded, snapshot
+
+TASKS = digits(20).tasks
+SMALL = FelSettings(hidden=64, units=300, connected=0.2, firing=0.04)
+
+
+def learner(recipe: Recipe | None = None, settings: FelSettings = SMALL) -> FixedExpansion:
+    recipe = recipe or Recipe(epochs=3, batch_size=16, init="torch")
+    model = seeded(lambda: FixedExpansion.network(settings, (1, 8, 8), 10, 5))
+    initialize(model, recipe.init, stream(0, "init"))
+    return FixedExpansion(model, recipe, settings, 0)
+
+
+def test_the_defaults_give_the_size_in_the_papers_table() -> None:
+    model = FixedExpansion.network(FelSettings(), (1, 28, 28), 10, 10)
+    numbers = sum(tensor.numel() for tensor in model.state_dict().values())
+    assert round(4 * numbers / 1e6, 2) == 4.54
+
+
+def test_the_default_training_is_the_supplements() -> None:
+    training = FelSettings().training
+    assert training is not None
+    recipe = training.instead_of(Recipe(epochs=7))
+    wanted = Recipe(epochs=7, batch_size=256, optimizer="adam", learning_rate=2e-2)
+    assert recipe == wanted
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"connected": 0.003}, "connected x hidden is 0.003 x 400, which is 1 units, .*raise"),
+        ({"hidden": 10}, "connected x hidden is 0.1 x 10, which .*: raise connected or hidden"),
+        (
+            {"firing": 2e-4},
+            "firing x units is 0.0002 x 2000, which is 0 .*raise firing or units",
+        ),
+    ],
+)
+def test_shares_of_less_than_two_units_are_refused(change: dict[str, float], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        FelSettings.model_validate(change)
+    two = FelSettings(connected=0.005, firing=0.001)
+    assert (two.joined, two.fired) == (2, 2)
+
+
+def test_training_moves_all_but_the_fixed_weights() -> None:
+    own = learner()
+    before = snapshot(own)
+    learn(own, TASKS[:2])
+    moved = {name for name, now in snapshot(own).items() if not torch.equal(now, before[name])}
+    assert moved == before.keys() - {"fel.weight"}
+    assert "fel.weight" not in dict(own.model.named_parameters())
+
+
+def test_an_example_teaches_only_what_its_firing_units_are_joined_to() -> None:
+    """One step of SGD on one example; the negative control has every unit fire."""
+    x = TASKS[0].train.x[:1]
+    data = Examples(x, torch.tensor([0]))
+    task = Task(index=1, name="one", classes=(0,), train=data, test=data)
+    recipe = Recipe(epochs=1, batch_size=1, optimizer="sgd", learning_rate=0.1, init="torch")
+    changed = {}
+    for share in (0.04, 1.0):
+        own = learner(recipe, SMALL.model_copy(update={"firing": share}))
+        before = snapshot(own)
+        hidden = own.model.get_submodule("hidden")(x)
+        fired = (own.model.get_submodule("fel")(hidden) != 0).squeeze(0)
+        own.learn(task)
+        after = snapshot(own)
+        columns = (after["output.weight"] != before["output.weight"]).any(0)
+        assert torch.equal(columns, fired)
+        rows = (after["hidden.1.weight"] != before["hidden.1.weight"]).any(1)
+        joined = (before["fel.weight"][fired] != 0).any(0) & (hidden > 0).squeeze(0)
+        assert torch.equal(rows, joined)
+        changed[share] = int(columns.sum()), int(rows.sum())
+    assert changed[0.04][0] == 12
+    assert changed[1.0][0] == 300
+    assert changed[0.04][1] < changed[1.0][1]
+
+
+def test_it_learns() -> None:
+    """Four of five digits right when all are learned at once, one of ten before."""
+    data = join([task.train for task in digits(100).tasks])
+    own = learner(Recipe(epochs=20, batch_size=32, learning_rate=2e-2, init="torch"))
+
+    @torch.no_grad()
+    def right() -> float:
+        return float((own.model(data.x).argmax(1) == data.y).float().mean())
+
+    assert right() < 0.3
+    own.learn(Task(index=1, name="all", classes=tuple(range(10)), train=data, test=data))
+    assert right() > 0.8
+
+
+def test_it_can_be_cut_at_each_feature() -> None:
+    own = learn(learner(), TASKS[:1])
+    x = TASKS[1].train.x
+    cuts = split_each(own.model, FixedExpansion.own_features, x)
+    assert [cut.cached for cut in cuts] == [True] * 3
+    assert [cut.trainable for cut in cuts] == [True, True, False]
+    assert "fel.weight" in cuts[1].frozen
+    assert "fel.weight" not in cuts[0].frozen
+    for cut in cuts:
+        with torch.no_grad():
+            assert torch.equal(cut.tail.eval()(cut.prefix(x)), own.model(x))
+
+
+def test_retraining_behind_it_mends_the_output() -> None:
+    own = learn(learner(), TASKS)
+    data, classes = join([task.train for task in TASKS]), [task.classes for task in TASKS]
+    recipe = Recipe(epochs=20, batch_size=16, learning_rate=1e-2, init="torch")
+    found = partial_retrain(own.model, FixedExpansion.own_features, data, data, classes, recipe)
+    assert found.pra["hidden"] > 0.9
+    assert found.pra["fel"] > 0.9
+    assert found.pra["output"] < 0.6
 
 
 def layer(
@@ -110,7 +230,7 @@ def test_an_error_at_a_unit_that_does_not_fire_changes_no_gradient() -> None:
     assert not torch.equal(gradient(own, x, torch.where(silent, error, 99.0)), before)
 
 
-def test_initialising_a_network_draws_the_fixed_weights_too() -> None:
+def test_initializing_a_network_draws_the_fixed_weights_too() -> None:
     def fixed(seed: int) -> Tensor:
         settings = FelSettings(hidden=12, units=30, connected=0.5, firing=8 / 30)
         net = FixedExpansion.network(settings, (1, 4, 4), classes=3, tasks=1)

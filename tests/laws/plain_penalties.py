@@ -6,6 +6,8 @@ differentiates, torch's unfused optimizers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -19,6 +21,27 @@ from tests.laws.reference import Shuffled
 
 def weights(model: nn.Module) -> Tensor:
     return parameters_to_vector(model.parameters()).detach().clone()
+
+
+def fisher_by_loop(
+    model: nn.Module, data: Examples, outputs: Sequence[int] | None = None
+) -> dict[str, Tensor]:
+    """The mean of squared gradients of log p(y|x), one example after the other, by `backward`.
+
+    outputs: those that compete, None for all.
+    """
+    model.eval()
+    trained = {n: p for n, p in model.named_parameters() if p.requires_grad}
+    total = {n: torch.zeros_like(p) for n, p in trained.items()}
+    for x, label in zip(data.x.split(1), data.y.tolist(), strict=True):
+        model.zero_grad()
+        scores = model(x.clone())[0]
+        among = list(range(len(scores))) if outputs is None else list(outputs)
+        functional.log_softmax(scores[among], 0)[among.index(label)].backward()
+        for n, p in trained.items():
+            total[n] += 0 if p.grad is None else p.grad**2 / len(data)
+    model.zero_grad()
+    return total
 
 
 class Plain:
@@ -41,8 +64,8 @@ class Plain:
         self.steps = 0
         for _ in range(recipe.epochs):
             order = torch.tensor(list(Shuffled(len(data), generator)))
-            for places in order.split(recipe.batch_size):
-                self.step(data.x[places], data.y[places], optimizer)
+            for chosen in order.split(recipe.batch_size):
+                self.step(data.x[chosen], data.y[chosen], optimizer)
         getattr(self, f"end_{self.chosen.kind}")(data)
 
     def step(self, x: Tensor, y: Tensor, optimizer: torch.optim.Optimizer) -> None:
@@ -77,8 +100,8 @@ class Plain:
         self.mark, self.drop = weights(self.model), torch.zeros_like(self.drop)
 
     def end_ewc(self, data: Examples) -> None:
-        one = [self.slope(data.x[k : k + 1], data.y[k : k + 1]) ** 2 for k in range(len(data))]
-        self.terms.append((torch.stack(one).mean(0), weights(self.model)))
+        fisher = fisher_by_loop(self.model, data).values()
+        self.terms.append((torch.cat([f.flatten() for f in fisher]), weights(self.model)))
 
     def end_ewc_online(self, data: Examples) -> None:
         self.terms = [(self.fisher, weights(self.model))]

@@ -7,35 +7,29 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from probe.examples import Examples
 from probe.training.loop import Recipe
 from scenarios.learners.penalties.path_integral import PathIntegral
-from scenarios.learners.penalties.si import SiSettings, SynapticIntelligence
+from scenarios.learners.penalties.si import SynapticIntelligence
 from scenarios.streams.task import Task
+from tests.scenarios.learners.tiny_learners import chain, points
+from tests.scenarios.learners.tiny_learners import learner as tiny_learner
 
 N = 32
 
 
 def task(index: int) -> Task:
-    draw = torch.Generator().manual_seed(index)
-    classes = (2 * index, 2 * index + 1)
-    y = torch.tensor(classes).repeat(N // 2)
-    x = torch.randn(N, 6, generator=draw, dtype=torch.float64) + y[:, None]
-    data = Examples(x, y)
-    return Task(index=index + 1, name=str(classes), classes=classes, train=data, test=data)
+    return points(index, N, apart=1.0)
 
 
 def learner(of: type[SynapticIntelligence], rate: float, steps: int) -> SynapticIntelligence:
     """Whole-batch gradient descent, so that the loss of every step is the same function."""
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 4)).double()
+    model = chain(lambda: nn.Linear(6, 8), nn.Tanh, lambda: nn.Linear(8, 4)).double()
     recipe = Recipe(epochs=steps, batch_size=N, optimizer="sgd", learning_rate=rate)
-    return of(model, recipe, SiSettings(strength=1.0), 0)
+    return tiny_learner("si", recipe=recipe, of=of, model=model, strength=1.0)
 
 
 class PenaltyFirst(SynapticIntelligence):
-    """The mistake: the path integral of the penalised gradient."""
+    """The mistake: the path integral of the penalized gradient."""
 
     def after_backward(self, model: nn.Module) -> None:
         if self.penalty:
@@ -109,7 +103,6 @@ def test_importance_adds_up_and_is_never_negative() -> None:
     own = learner(SynapticIntelligence, rate=0.1, steps=10)
     own.recipe = Recipe(epochs=2, batch_size=4, learning_rate=0.3)
     own.learn(task(0))
-    assert own.penalty is not None
     first = own.penalty.importance
     own.learn(task(1))
     for name, drop, moved in own._path.so_far():

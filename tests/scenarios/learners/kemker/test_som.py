@@ -13,7 +13,7 @@ from probe.training.costs import OpsMeter
 from scenarios.learners.kemker.geppnet import Geppnet, GeppnetSettings
 from scenarios.learners.kemker.online_map import OnlineMap
 from scenarios.learners.kemker.som import SelfOrganizingMap, Steps, longest_block
-from tests.plain_map import ByUnit, Whole
+from tests.laws.plain_map import ByUnit, Whole
 
 ROWS, COLUMNS, INPUTS = 3, 5, 7
 

@@ -8,54 +8,35 @@ from torch import Tensor, nn
 
 from probe.examples import Examples
 from probe.training.loop import Recipe
-from scenarios.learners.exemplars import ExemplarSettings
+from scenarios.learners.base import Learner
 from scenarios.learners.penalties.rwalk import RWalk, RWalkSettings, normalized
-from scenarios.learners.penalties.si import SiSettings, SynapticIntelligence
 from scenarios.streams.task import Task
+from tests.scenarios.learners.tiny_learners import chain, points
+from tests.scenarios.learners.tiny_learners import learner as tiny_learner
 
-WHOLE_TASK = 10**9
-
-
-def task(index: int, n: int = 24) -> Task:
-    draw = torch.Generator().manual_seed(index)
-    classes = (2 * index, 2 * index + 1)
-    y = torch.tensor(classes).repeat(n // 2)
-    x = torch.randn(n, 6, generator=draw) + y[:, None] / 2
-    data = Examples(x, y)
-    return Task(index=index + 1, name=str(classes), classes=classes, train=data, test=data)
+AS_SI = {"distance": "euclidean", "interval": 10**9, "epsilon": 1e-3}
 
 
-def network() -> nn.Module:
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        return nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 6))
+def task(index: int) -> Task:
+    return points(index, dtype=torch.float32)
 
 
-def rwalk(**settings: object) -> RWalk:
-    chosen = RWalkSettings(**settings)  # type: ignore[arg-type]
-    return RWalk(network(), Recipe(epochs=3, batch_size=8), chosen, 0)
+def learner(kind: str = "rwalk", **settings: object) -> Learner:
+    model = chain(lambda: nn.Linear(6, 8), nn.ReLU, lambda: nn.Linear(8, 6))
+    return tiny_learner(kind, recipe=Recipe(epochs=3, batch_size=8), model=model, **settings)
 
 
-@pytest.mark.parametrize("exemplars", [None, ExemplarSettings(per_class=2)])
+@pytest.mark.parametrize("exemplars", [None, {"per_class": 2}])
 def test_by_the_euclidean_distance_over_a_whole_task_the_score_is_that_of_si(
-    exemplars: ExemplarSettings | None,
+    exemplars: dict[str, int] | None,
 ) -> None:
     """Bit for bit, and after a second task the mean of the two. Both learners without a pull."""
-    walk = rwalk(
-        distance="euclidean",
-        interval=WHOLE_TASK,
-        epsilon=1e-3,
-        strength=0.0,
-        exemplars=exemplars,
-    )
-    si = SynapticIntelligence(
-        network(), walk.recipe, SiSettings(damping=1e-3, strength=0.0, exemplars=exemplars), 0
-    )
+    walk = learner(**AS_SI, strength=0.0, exemplars=exemplars)
+    si = learner("si", damping=1e-3, strength=0.0, exemplars=exemplars)
     omegas: list[dict[str, Tensor]] = []
     for index in range(2):
         walk.learn(task(index))
         si.learn(task(index))
-        assert si.penalty is not None
         omegas.append(dict(si.penalty.importance))
         first = omegas[0]
         for n, score in walk.score.items():
@@ -69,12 +50,9 @@ def test_by_the_euclidean_distance_over_a_whole_task_the_score_is_that_of_si(
 @pytest.mark.parametrize("changes", [{"distance": "fisher"}, {"interval": 2}, {"epsilon": 1e-2}])
 def test_otherwise_it_is_not(changes: dict[str, object]) -> None:
     """The negative control of the test above."""
-    si = SynapticIntelligence(network(), rwalk().recipe, SiSettings(strength=0.0), 0)
-    si.learn(task(0))
-    euclidean = {"distance": "euclidean", "interval": WHOLE_TASK, "epsilon": 1e-3}
-    walk = rwalk(strength=0.0, **(euclidean | changes))
-    walk.learn(task(0))
-    assert si.penalty is not None
+    si, walk = learner("si", strength=0.0), learner(strength=0.0, **(AS_SI | changes))
+    for own in (si, walk):
+        own.learn(task(0))
     assert not torch.allclose(walk.score["2.weight"], si.penalty.importance["2.weight"], rtol=0.05)
 
 
@@ -115,11 +93,10 @@ def test_a_score_is_cut_at_zero_as_a_whole_and_averaged_with_the_one_before() ->
         own._new["weight"] += torch.tensor([brought])
         own.end(single)
         assert own.score["weight"].tolist() == [score]
-        assert own.penalty is not None
         assert own.penalty.importance["weight"].tolist() == [unit]
 
 
-def test_each_is_normalised_over_the_whole_network() -> None:
+def test_each_is_normalized_over_the_whole_network() -> None:
     numbers = {"weight": torch.tensor([[2.0, 4.0], [3.0, 2.0]]), "bias": torch.tensor([10.0, 6.0])}
     unit = normalized(numbers)
     assert unit["weight"].tolist() == [[0.0, 0.25], [0.125, 0.0]]
@@ -129,11 +106,10 @@ def test_each_is_normalised_over_the_whole_network() -> None:
 
 
 def test_the_penalty_weighs_both_equally_and_carries_them_raw() -> None:
-    own = rwalk(strength=5.0)
+    own = learner(strength=5.0)
     for index in range(2):
         own.learn(task(index))
     carried, penalty = own.carried(), own.penalty
-    assert penalty is not None
     names = list(penalty.importance)
     raw = {
         kind: torch.cat([carried[f"{kind}.{n}"].flatten() for n in names])

@@ -1,18 +1,29 @@
 """A map with a linear read-out as plainly as possible, to compare with; slow on purpose.
 
 `ByUnit` walks over the units in Python; `Whole` does each formula on the whole map with numpy, on
-the prototypes themselves, step after step.
+the prototypes themselves, step after step. `sessions` are those of GeppNet and GeppNet+STM, on
+joined data.
 """
 
 from __future__ import annotations
 
 import math
+from collections import deque
+from collections.abc import Sequence
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from probe.examples import join
+from probe.seeding import stream
+from scenarios.learners.kemker.geppnet import MapSettings
+from scenarios.learners.kemker.geppnet_stm import GeppnetStmSettings
+from scenarios.streams.task import Task
+
 Array = NDArray[np.floating]
+Drawn = list[tuple[Array, int]]
 
 
 class ByUnit:
@@ -86,3 +97,53 @@ class Whole(ByUnit):
 def share(squared: float, rate: float, radius: float) -> float:
     """The share of the way that a unit moves, from its squared lattice distance to the winner."""
     return rate * math.exp(-squared / (2 * radius**2))
+
+
+def sessions(model: nn.Module, settings: MapSettings, tasks: Sequence[Task]) -> ByUnit:
+    """Learn all tasks, the first as the base session."""
+    plain = ByUnit(model, settings.readout_rate)
+    base(plain, settings, drawn(tasks[:1], settings.base_iterations))
+    for done in range(2, len(tasks) + 1):
+        some = drawn(tasks[:done], settings.iterations)
+        if isinstance(settings, GeppnetStmSettings):
+            asleep(plain, settings, some)
+        else:
+            for x, label in some:
+                plain.learn(x, label, *constant(settings), settings.threshold)
+    return plain
+
+
+def constant(settings: MapSettings) -> tuple[float, float]:
+    return settings.final_som_rate, settings.final_radius
+
+
+def drawn(tasks: Sequence[Task], count: int) -> Drawn:
+    data = join([task.train for task in tasks])
+    chosen = torch.randint(len(data), (count,), generator=stream(0, "draws", len(tasks) - 1))
+    some = data.take(chosen)
+    return list(zip(some.x.flatten(1).numpy(), some.y.tolist(), strict=True))
+
+
+def base(plain: ByUnit, settings: MapSettings, some: Drawn) -> None:
+    alone = round(settings.alone * settings.base_iterations)
+    for k, (x, label) in enumerate(some):
+        if k >= alone:
+            plain.learn(x, label, *constant(settings))
+            continue
+        first = settings.som_rate, max(settings.rows, settings.columns) / 2
+        now = (
+            start * (end / start) ** (k / alone)
+            for start, end in zip(first, constant(settings), strict=True)
+        )
+        plain.organize(x, *now)
+
+
+def asleep(plain: ByUnit, settings: GeppnetStmSettings, some: Drawn) -> None:
+    memory: deque[tuple[Array, int]] = deque(maxlen=settings.memory)
+    for k, (x, label) in enumerate(some, 1):
+        held = any(np.array_equal(x, old) and label == c for old, c in memory)
+        if not held and plain.margin(x, label) < settings.threshold:
+            memory.append((x, label))
+        if k % settings.sleep_interval == 0 or k == len(some):
+            for old, c in memory:
+                plain.learn(old, c, *constant(settings))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from torch import Tensor
 
 from probe.errors import InputError
@@ -16,31 +14,16 @@ from probe.examples import join
 from probe.modules import mode
 from probe.training.evaluation import evaluate
 from probe.training.loop import Recipe
-from scenarios.learners.catalogue import LEARNERS, AnySettings
-from scenarios.learners.distillation.icarl import (
-    HerdedSettings,
-    Icarl,
-    IcarlHybrid1,
-    IcarlHybrid1Settings,
-    IcarlSettings,
-)
+from scenarios.learners.catalogue import LEARNERS, settings_of
+from scenarios.learners.distillation.icarl import IcarlHybrid1
 from scenarios.learners.sampling import mean_of_features
-from tests.learning import colored, digits, learn, learner, resumed, rows, same
+from tests.scenarios.learners.tiny_learners import digits, learn, learner, rows, same, seeded
 
-FEW = HerdedSettings(per_class=4)
-
-
-def icarl(recipe: Recipe | None = None) -> Icarl:
-    recipe = recipe or Recipe(epochs=2, batch_size=16)
-    own = learner(Icarl, IcarlSettings(exemplars=FEW), recipe=recipe)
-    assert isinstance(own, Icarl)
-    return own
+TASKS = digits(20).tasks
 
 
-def hybrid() -> IcarlHybrid1:
-    own = learner(IcarlHybrid1, IcarlHybrid1Settings(exemplars=FEW))
-    assert isinstance(own, IcarlHybrid1)
-    return own
+def icarl(kind: str = "icarl", **given: object) -> IcarlHybrid1:
+    return learner(kind, "cnn3", exemplars={"per_class": 4}, **given)
 
 
 def sigmoid(z: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -55,7 +38,7 @@ def scored(own: IcarlHybrid1, x: Tensor) -> NDArray[np.float64]:
 
 def in_second_task(own: IcarlHybrid1) -> tuple[Tensor, Tensor, NDArray[np.float64]]:
     """Learn a task, begin another, move the weights; return all its data and their old scores."""
-    first, second = digits()[:2]
+    first, second = TASKS[:2]
     own.learn(first)
     own.begin(second)
     data = own.examples(second)
@@ -90,7 +73,7 @@ def test_only_the_outputs_of_classes_seen_so_far_learn() -> None:
 
 def test_a_class_met_again_is_learned_by_its_labels() -> None:
     """All its outputs are the task's own: the old ones count for nothing."""
-    own, task = icarl(), digits()[0]
+    own, task = icarl(), TASKS[0]
     own.learn(task)
     own.begin(task)
     x, y = task.train.x, task.train.y
@@ -102,10 +85,10 @@ def test_a_class_met_again_is_learned_by_its_labels() -> None:
 
 
 def test_the_hybrid_is_the_same_network_and_classifies_by_its_outputs() -> None:
-    own, other = icarl(), hybrid()
-    x = digits()[0].test.x
+    own, other = icarl(), icarl("icarl_hybrid1")
+    x = TASKS[0].test.x
     assert torch.equal(own.scores(x), own.model(x))
-    for task in digits():
+    for task in TASKS:
         own.learn(task)
         other.learn(task)
         assert same(own, other)
@@ -116,10 +99,9 @@ def test_the_hybrid_is_the_same_network_and_classifies_by_its_outputs() -> None:
 def test_the_nearest_mean_of_exemplars_wins() -> None:
     """Features by the network's stages, means and distances by a loop, after every task."""
     own = icarl()
-    test = join([task.test for task in digits()])
-    for task in digits()[:3]:
+    test = join([task.test for task in TASKS])
+    for task in TASKS[:3]:
         own.learn(task)
-        assert own.stored is not None
         with mode(own.model, training=False), torch.no_grad():
             got = own.scores(test.x[:40])
             stages = [m for name, m in own.model.named_children() if name != "output"]
@@ -142,34 +124,20 @@ def test_the_nearest_mean_of_exemplars_wins() -> None:
 
 def test_the_exemplars_are_herded_in_the_features_of_the_network() -> None:
     own = icarl()
-    for task in digits()[:2]:
+    for task in TASKS[:2]:
         own.learn(task)
-        assert own.stored is not None
         for label in task.classes:
             mine = task.train.of_classes([label])
             with mode(own.model, training=False), torch.no_grad():
-                phi = own.model[:3](mine.x).flatten(1)  # type: ignore[index]
+                phi = own.model[:3](mine.x).flatten(1)
             herded = mine.x[mean_of_features(phi, 4)]
             assert rows(own.stored.of_classes([label]).x) == rows(herded)
 
 
-@pytest.mark.parametrize("make", [icarl, hybrid])
-@pytest.mark.parametrize("done", [1, 3])
-def test_it_goes_on_bit_for_bit_and_classifies_alike(make: Any, done: int) -> None:
-    whole, second = resumed(make, digits(12)[:4], done)
-    x = digits()[0].test.x
-    assert same(whole, second)
-    assert torch.equal(whole.scores(x), second.scores(x))
-    again = make()
-    again.model.load_state_dict(whole.model.state_dict())
-    again.restore(whole.state(), digits(12)[:4])
-    assert torch.equal(again.scores(x), whole.scores(x))
-
-
 def test_its_classifier_is_above_the_network_s_own() -> None:
-    tasks = digits(100)
+    tasks = digits(60).tasks
     test = join([task.test for task in tasks])
-    own = icarl(Recipe(epochs=6, batch_size=32))
+    own = icarl(recipe=Recipe(epochs=8, batch_size=32))
     learn(own, tasks)
     with mode(own.model, training=False):
         nearest = evaluate(own.logits, test, 10).accuracy(range(10))
@@ -177,62 +145,37 @@ def test_its_classifier_is_above_the_network_s_own() -> None:
     assert nearest > by_outputs + 0.1
 
 
-def test_settings_not_given_are_those_of_the_paper() -> None:
-    adapter: TypeAdapter[Any] = TypeAdapter(AnySettings)
-    for kind in ("icarl", "icarl_hybrid1"):
-        plain = adapter.validate_python({"kind": kind})
-        few = adapter.validate_python({"kind": kind, "exemplars": {"per_class": 10}})
-        other = adapter.validate_python(
-            {"kind": kind, "exemplars": {"total": 50, "sampling": "uniform", "replay": "batch"}}
-        )
-        got = [
-            (s.budget.per_class, s.budget.total, s.budget.sampling, s.budget.replay)
-            for s in (plain, few, other)
-        ]
-        assert got == [
-            (None, 2000, "mean_of_features", "joined"),
-            (10, None, "mean_of_features", "joined"),
-            (None, 50, "uniform", "batch"),
-        ]
-        assert adapter.validate_python(few.model_dump()) == few
-        with pytest.raises(ValidationError):
-            adapter.validate_python({"kind": kind, "competing": "all"})
-        assert issubclass(LEARNERS[kind], IcarlHybrid1)
+@pytest.mark.parametrize("kind", ["icarl", "icarl_hybrid1"])
+def test_settings_not_given_are_those_of_the_paper(kind: str) -> None:
+    few, chosen = {"per_class": 10}, {"total": 50, "sampling": "uniform", "replay": "batch"}
+    found = [
+        settings_of({"kind": kind, **({"exemplars": given} if given else {})})
+        for given in (None, few, chosen)
+    ]
+    budgets = [s.budget for s in found]
+    assert [(b.per_class, b.total, b.sampling, b.replay) for b in budgets] == [
+        (None, 2000, "mean_of_features", "joined"),
+        (10, None, "mean_of_features", "joined"),
+        (None, 50, "uniform", "batch"),
+    ]
+    assert settings_of(found[1].model_dump()) == found[1]
+    with pytest.raises(ValidationError):
+        settings_of({"kind": kind, "competing": "all"})
+    assert issubclass(LEARNERS[kind], IcarlHybrid1)
 
 
-def test_batch_norm_works_and_two_runs_are_the_same() -> None:
-    recipe = Recipe(epochs=1, batch_size=6)
-    settings = IcarlSettings(exemplars=FEW)
-    runs = [learner(Icarl, settings, "reduced_resnet18", recipe, (3, 28, 28)) for _ in range(2)]
-    assert same(*(learn(own, colored()) for own in runs))
-    with mode(runs[0].model, training=False), torch.no_grad():
-        scores = runs[0].scores(colored()[0].test.x)
-    assert torch.isfinite(scores[:, :4]).all()
-    assert (scores[:, 4:] == -torch.inf).all()
+class NoFeatures(torch.nn.Module):
+    """Its output is no layer's own, but the sum of two."""
 
-
-class NoFeatures(torch.nn.Linear):
-    """Its output is no layer's own."""
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts = torch.nn.ModuleList([torch.nn.Linear(64, 10) for _ in range(2)])
 
     def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x.flatten(1))
+        return sum(part(x.flatten(1)) for part in self.parts)
 
 
 def test_a_network_without_features_is_refused_in_a_sentence() -> None:
-    with torch.random.fork_rng():
-        parts = torch.nn.ModuleList([NoFeatures(64, 10), NoFeatures(64, 10)])
-    own = Icarl(Sum(parts), Recipe(epochs=1), IcarlSettings(exemplars=FEW), 0)
+    own = icarl(model=seeded(NoFeatures))
     with pytest.raises(InputError, match="no features before it"):
-        own.learn(digits()[0])
-
-
-class Sum(torch.nn.Module):
-    """Adds up what its parts return."""
-
-    def __init__(self, parts: torch.nn.ModuleList) -> None:
-        super().__init__()
-        self.parts = parts
-
-    def forward(self, x: Tensor) -> Tensor:
-        total: Tensor = self.parts[0](x) + self.parts[1](x)
-        return total
+        own.learn(TASKS[0])

@@ -15,18 +15,16 @@ from probe.seeding import stream
 from probe.training.costs import OpsMeter
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
-from scenarios.data.datasets import limited, load
 from scenarios.learners.kemker.path_network import LiftedPath
 from scenarios.learners.kemker.pathnet import PathNet, PathNetSettings
-from scenarios.streams.split import split_by_class
 from scenarios.streams.task import Scenario, Task
-from tests.learning import learn, resumed, same
+from tests.scenarios.learners.tiny_learners import digits, learn, same
 
 SMALL = PathNetSettings(
     modules=6, active=3, width=8, population=6, generations=3, batches=4, training=None
 )
 RECIPE = Recipe(epochs=3, batch_size=16, learning_rate=5e-3, init="torch")
-SCENARIO = PathNet.view(split_by_class(limited(load("digits"), 30)))
+SCENARIO = PathNet.view(digits(30))
 TASKS = SCENARIO.tasks
 
 
@@ -70,25 +68,19 @@ class Thawing(PathNet):
 class Noting(PathNet):
     """Notes every path that is trained, and on how much."""
 
-    def __init__(self, *arguments: object) -> None:
-        super().__init__(*arguments)  # type: ignore[arg-type]
+    def begin(self, task: Task) -> None:
+        super().begin(task)
         self.paths: list[tuple[Tensor, int]] = []
 
     def _train_path(
-        self,
-        path: Tensor,
-        task: Task,
-        data: Examples,
-        recipe: Recipe,
-        generator: torch.Generator,
-        meter: OpsMeter,
+        self, path: Tensor, task: Task, data: Examples, recipe: Recipe, *rest: object
     ) -> float:
         self.paths.append((path, len(data) * recipe.epochs))
-        return super()._train_path(path, task, data, recipe, generator, meter)
+        return super()._train_path(path, task, data, recipe, *rest)
 
 
 def test_the_view_appends_each_tasks_index() -> None:
-    plain = split_by_class(limited(load("digits"), 30)).reordered([3, 0, 1, 2, 4])
+    plain = digits(30).reordered([3, 0, 1, 2, 4])
     seen = PathNet.view(plain)
     for task, old in zip(seen.tasks, plain.tasks, strict=True):
         for half in ("train", "test"):
@@ -119,7 +111,6 @@ def test_it_forgets_nothing_at_all() -> None:
 def test_in_another_order_each_task_keeps_its_own_place() -> None:
     """Gates, the learned flag and scores go by the task's index, not by when it was learned."""
     own, best = learner(of=Noting), {}
-    assert isinstance(own, Noting)
     scores: dict[int, Tensor] = {}
     for task in SCENARIO.reordered([2, 3, 4, 0, 1]).tasks:
         own.learn(task)
@@ -161,9 +152,7 @@ def test_it_learns_each_task() -> None:
 
 def test_only_legal_paths_are_trained_on_the_stated_batches() -> None:
     own = learner(of=Noting)
-    assert isinstance(own, Noting)
     for task in TASKS[:2]:
-        own.paths.clear()
         own.learn(task)
         *tried, (best, visits) = own.paths
         assert [count for _, count in tried] == [4 * 16] * 6
@@ -179,8 +168,8 @@ def test_only_legal_paths_are_trained_on_the_stated_batches() -> None:
 def test_a_path_is_trained_in_place_on_its_free_modules() -> None:
     """After the search alone, modules that no path held are still as they were drawn."""
     own = learner(SMALL.model_copy(update={"generations": 1}), Noting)
-    assert isinstance(own, Noting)
     before = [layer.dense.weight.detach().clone() for layer in own.model.layers]
+    own.begin(TASKS[0])
     own.train(TASKS[0], TASKS[0].train, OpsMeter())
     for at, layer in enumerate(own.model.layers):
         held = {int(module) for path, _ in own.paths for module in path[at]}
@@ -224,11 +213,6 @@ def test_when_all_is_frozen_the_outputs_alone_learn() -> None:
     assert accuracy(own, TASKS[1]) > untrained + 0.1
 
 
-@pytest.mark.parametrize("done", [1, 3])
-def test_a_learner_continued_from_its_state_is_the_learner(done: int) -> None:
-    assert same(*resumed(learner, TASKS[:4], done))
-
-
 def test_without_its_frozen_flags_it_would_go_another_way() -> None:
     whole, other = (learn(learner(), TASKS[:2]) for _ in range(2))
     other.model.load_state_dict(
@@ -237,34 +221,24 @@ def test_without_its_frozen_flags_it_would_go_another_way() -> None:
     assert not same(learn(whole, TASKS[2:3]), learn(other, TASKS[2:3]))
 
 
-def test_what_it_spends_is_counted_exactly() -> None:
-    """No search: the products forward and backward and Adam's 8 per parameter of one path."""
-    settings = SMALL.model_copy(update={"generations": 0})
+@pytest.mark.parametrize("generations", [0, 6])
+def test_what_it_spends_is_counted_exactly(generations: int) -> None:
+    """The products forward and backward and Adam's 8 per parameter of each path, once.
+
+    Paths of the same numbers of modules come again, and then cost what they cost at first.
+    """
+    settings = SMALL.model_copy(update={"generations": generations})
     own = learner(settings, Noting, replace(RECIPE, epochs=2, batch_size=20))
-    assert isinstance(own, Noting)
-    spent = own.learn(TASKS[0]).ops
-    one, two = (len(set(modules)) for modules in own.paths[-1][0].tolist())
-    first, second, last = 64 * 8 * one, 8 * 8 * two, 8 * 2
-    products = 120 * (2 * first + 3 * second + 3 * last)  # no gradient of the inputs
-    weights = first + second + last + 8 * one + 8 * two + 2
-    assert spent == products + 6 * 8 * weights
-
-
-def test_a_search_pays_for_each_of_its_paths_once() -> None:
-    """Paths of the same numbers of modules come again, and then cost what they cost at first."""
-    own = learner(
-        SMALL.model_copy(update={"generations": 6}), Noting, replace(RECIPE, batch_size=20)
-    )
-    assert isinstance(own, Noting)
-    spent = own.learn(TASKS[0]).ops
+    spent, expected = own.learn(TASKS[0]).ops, 0
     shapes = [tuple(len(set(modules)) for modules in path.tolist()) for path, _ in own.paths]
-    assert len(shapes) == 13 > len(set(shapes))
-    expected = 0
+    assert len(shapes) == 2 * generations + 1 >= len(set(shapes))
     for (one, two), (_, visits) in zip(shapes, own.paths, strict=True):
         first, second, last = 64 * 8 * one, 8 * 8 * two, 8 * 2
         weights = first + second + last + 8 * one + 8 * two + 2
+        # No gradient of the inputs.
         expected += visits * (2 * first + 3 * second + 3 * last) + visits // 20 * 8 * weights
     assert spent == expected
+    assert generations == 0 or len(shapes) > len(set(shapes))
 
 
 def test_a_path_longer_than_a_layer_has_modules_is_refused() -> None:
@@ -291,7 +265,5 @@ def test_a_task_without_outputs_is_refused() -> None:
 
 
 def test_the_default_training_is_the_supplements() -> None:
-    training = PathNetSettings().training
-    assert training is not None
     wanted = Recipe(epochs=7, batch_size=16, optimizer="adam", learning_rate=2e-3)
-    assert training.instead_of(Recipe(epochs=7)) == wanted
+    assert PathNetSettings().training.instead_of(Recipe(epochs=7)) == wanted

@@ -6,31 +6,25 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from probe.examples import Examples
 from probe.training.loop import Recipe
-from scenarios.learners.exemplars import ExemplarSettings
-from scenarios.learners.penalties.ewc_online import EwcOnline, EwcOnlineSettings
+from scenarios.learners.penalties.ewc_online import EwcOnline
 from scenarios.streams.task import Task
+from tests.scenarios.learners.tiny_learners import learn, points, seeded
+from tests.scenarios.learners.tiny_learners import learner as tiny_learner
 
 
-def task(classes: tuple[int, ...] = (0, 1), n: int = 16) -> Task:
-    x = torch.randn(n, 4, generator=torch.Generator().manual_seed(classes[0]))
-    data = Examples(x, torch.tensor(classes).repeat(n // len(classes)))
-    return Task(index=1, name="", classes=classes, train=data, test=data)
+def task(index: int = 0) -> Task:
+    return points(index, 16, 4, apart=0.0, dtype=torch.float32)
 
 
-def learner(**settings: object) -> EwcOnline:
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = nn.Linear(4, 4)
-    chosen = EwcOnlineSettings(**settings)  # type: ignore[arg-type]
-    return EwcOnline(model, Recipe(epochs=1, batch_size=8), chosen, 0)
+def learner(of: type[EwcOnline] = EwcOnline, **settings: object) -> EwcOnline:
+    model, recipe = seeded(lambda: nn.Linear(4, 4)), Recipe(epochs=1, batch_size=8)
+    return tiny_learner("ewc_online", recipe=recipe, of=of, model=model, **settings)
 
 
 def see(own: EwcOnline, gradient: Tensor, batch: int) -> None:
     """Show the learner a step on that many examples, whose mean gradient is the one given."""
     own.loss(own.model, torch.zeros(batch, 4), torch.zeros(batch, dtype=torch.int64))
-    assert isinstance(own.model, nn.Linear)
     own.model.weight.grad = gradient.clone()
     own.after_backward(own.model)
 
@@ -87,29 +81,26 @@ def test_it_is_of_the_batchs_own_gradient_replayed_examples_included() -> None:
             for n, g in own.items():
                 expected = 0.9 * before[n] + 0.1 * sizes[-1] * g**2
                 torch.testing.assert_close(self.fisher[n], expected)
-            penalised.append(not torch.equal(own["weight"], model.weight.grad))
+            penalized.append(not torch.equal(own["weight"], model.weight.grad))
 
         def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
             sizes.append(len(y))
             return super().loss(model, x, y)
 
     sizes: list[int] = []
-    penalised: list[bool] = []
-    chosen = EwcOnlineSettings(strength=1e3, alpha=0.1, exemplars=ExemplarSettings(per_class=2))
-    spy = Spy(learner().model, Recipe(epochs=1, batch_size=8), chosen, 0)
-    spy.learn(task())
-    spy.learn(task((2, 3)))
+    penalized: list[bool] = []
+    spy = learner(Spy, strength=1e3, alpha=0.1, exemplars={"per_class": 2})
+    learn(spy, [task(), task(1)])
     assert sizes == [8, 8, 12, 12]
-    assert penalised == [False, False, False, True]  # at the anchor the penalty has no slope
+    assert penalized == [False, False, False, True]  # at the anchor the penalty has no slope
 
 
 def test_what_is_held_is_the_fisher_when_the_task_ended() -> None:
     """It stays while the running one moves on in the next task."""
     own = learner()
     own.learn(task())
-    assert own.penalty is not None
     held = {n: w.clone() for n, w in own.penalty.importance.items()}
-    own.begin(task((2, 3)))
+    own.begin(task(1))
     see(own, torch.ones(4, 4), batch=8)
     assert torch.equal(own.penalty.importance["weight"], held["weight"])
     assert not torch.equal(own.fisher["weight"], held["weight"])

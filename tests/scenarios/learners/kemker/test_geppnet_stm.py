@@ -15,8 +15,8 @@ from probe.examples import Examples
 from probe.training.costs import OpsMeter
 from scenarios.learners.kemker.geppnet_stm import GeppnetStm, GeppnetStmSettings, ShortTermMemory
 from scenarios.learners.kemker.online_map import OnlineMap
-from tests.learning import learn
-from tests.scenarios.learners.test_geppnet import TINY, incremental, make
+from tests.scenarios.learners.kemker.test_geppnet import TINY, incremental, make
+from tests.scenarios.learners.tiny_learners import equal, learn, snapshot
 
 
 class Recording(OnlineMap):
@@ -24,7 +24,7 @@ class Recording(OnlineMap):
 
     def __init__(self, own: GeppnetStm) -> None:
         som, output = own.model.children()
-        super().__init__(som, output, 0.03, OpsMeter())  # type: ignore[arg-type]
+        super().__init__(som, output, 0.03, OpsMeter())
         self.own = own
         self.replayed: list[tuple[list[float], int]] = []
         self.sleeps: list[int] = []
@@ -47,9 +47,7 @@ def stm(**changes: float) -> GeppnetStm:
     settings = GeppnetStmSettings.model_validate(
         {**TINY, "memory": 30, "sleep_interval": 40, **changes}
     )
-    own = make("geppnet_stm", settings)
-    assert isinstance(own, GeppnetStm)
-    return own
+    return make("geppnet_stm", settings)
 
 
 @given(
@@ -113,13 +111,13 @@ def test_the_memory_keeps_what_it_holds_after_a_sleep_until_newer_ones_come() ->
 def test_no_sleep_no_learning() -> None:
     tasks, own = incremental(60)[:2], stm(threshold=0.0, base_iterations=8000)
     own.learn(tasks[0])
-    before = {name: t.clone() for name, t in own.model.state_dict().items()}
+    before = snapshot(own)
     network = Recording(own)
     right = network.margins(tasks[0].train.x.flatten(1), tasks[0].train.y) >= 0
     own.restore({}, [])
     own.later_session(network, tasks[0].train.take(right.nonzero().squeeze(1)))
     assert (network.replayed, len(own.memory)) == ([], 0)
-    assert all(torch.equal(t, before[name]) for name, t in own.model.state_dict().items())
+    assert equal(snapshot(own), before)
 
 
 def test_an_example_that_is_held_is_not_stored_again() -> None:

@@ -1,9 +1,10 @@
-"""PathNet's network: what a path computes, what is frozen, and where it can be cut."""
+"""PathNet's network: what a path computes, what is frozen, where it can be cut; a path lifted."""
 
 from __future__ import annotations
 
 import copy
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -12,16 +13,16 @@ from probe.examples import Examples
 from probe.retrain import partial_retrain
 from probe.seeding import stream
 from probe.training.fresh_weights import initialize
-from probe.training.loop import Recipe
-from scenarios.learners.kemker.path_network import PathNetwork
+from probe.training.loop import Recipe, fit
+from scenarios.learners.kemker.path_network import LiftedPath, PathNetwork
 
 D, K, T, M, N, W = 6, 4, 3, 5, 3, 2
 PATHS = {0: [[0, 2, 2], [1, 3, 4]], 2: [[2, 3, 4], [0, 0, 0]]}
 FEATURES = ("layer1", "layer2", "output")
 
 
-def network(seed: int = 0) -> PathNetwork:
-    made = PathNetwork(D, K, T, M, N, W)
+def network(seed: int = 0, width: int = W) -> PathNetwork:
+    made = PathNetwork(D, K, T, M, N, width)
     initialize(made, "torch", stream(seed, "init"))
     return made
 
@@ -141,3 +142,53 @@ def test_partial_retraining_of_mixed_tasks() -> None:
     assert found.pra["output"] < 0.8
     for name, tensor in net.state_dict().items():
         assert torch.equal(tensor, before[name])
+
+
+PATH = torch.tensor([[4, 0, 4], [1, 2, 3]])
+TASK, CLASSES = 1, (3, 1)
+WIDE = 8  # modules of two units may be dead, and learn nothing
+
+
+def with_frozen(modules: list[list[int]]) -> PathNetwork:
+    """One in which an earlier task has frozen some modules."""
+    made = network(width=WIDE)
+    made.keep(0, torch.tensor(modules))
+    return made
+
+
+def data(count: int = 40) -> Examples:
+    x = torch.randn(count, D, generator=stream(0, "x"))
+    return Examples(torch.cat([x, torch.full((count, 1), TASK + 1.0)], 1), (x[:, 0] > 0).long())
+
+
+FROZEN = {"none on it": [[1], [0]], "some on it": [[0], [3]], "all on it": [[0, 4, 4], [1, 2, 3]]}
+
+
+@pytest.mark.parametrize("frozen", FROZEN.values(), ids=FROZEN)
+def test_it_computes_what_the_network_does_on_that_path(frozen: list[list[int]]) -> None:
+    net, x = with_frozen(frozen), data().x
+    lifted = LiftedPath(net, PATH, TASK, CLASSES)
+    net.keep(TASK, PATH)
+    with torch.no_grad():
+        torch.testing.assert_close(lifted(x), net(x)[:, CLASSES])
+
+
+@pytest.mark.parametrize("frozen", FROZEN.values(), ids=FROZEN)
+def test_training_it_moves_only_what_is_free_on_the_path(frozen: list[list[int]]) -> None:
+    net = with_frozen(frozen)
+    before = copy.deepcopy(net)
+    lifted = LiftedPath(net, PATH, TASK, CLASSES)
+    fit(lifted, data(), Recipe(epochs=3, batch_size=8, learning_rate=0.01), stream(0, "fit"))
+    assert all(map(torch.equal, net.parameters(), before.parameters()))
+    lifted.put_back(net)
+    for at, (layer, old) in enumerate(zip(net.layers, before.layers, strict=True)):
+        free = set(PATH[at].tolist()) - set(frozen[at])
+        moved = (layer.dense.weight != old.dense.weight).any(1).unflatten(0, (M, WIDE)).any(1)
+        assert set(moved.nonzero().flatten().tolist()) == free
+        still = [m for m in range(M) if m not in free]
+        assert torch.equal(layer.dense.bias[layer.rows(still)], old.dense.bias[layer.rows(still)])
+    moved = (net.output.dense.weight != before.output.dense.weight).any(1)
+    assert set(moved.nonzero().flatten().tolist()) == {TASK * K + c for c in CLASSES}
+    net.keep(TASK, PATH)
+    with torch.no_grad():
+        torch.testing.assert_close(lifted(data().x), net(data().x)[:, CLASSES])

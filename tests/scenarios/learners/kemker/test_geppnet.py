@@ -21,13 +21,12 @@ from probe.training.evaluation import evaluate
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.data.datasets import load
-from scenarios.learners.finetune import Finetune, FinetuneSettings
 from scenarios.learners.kemker.geppnet import Geppnet, GeppnetSettings, MapSettings
 from scenarios.learners.kemker.geppnet_stm import GeppnetStm, GeppnetStmSettings
 from scenarios.learners.kemker.online_map import OnlineMap
 from scenarios.streams.task import Task
-from tests.learning import learn, learner, resumed, rows, same
-from tests.plain_sessions import sessions
+from tests.laws.plain_map import sessions
+from tests.scenarios.learners.tiny_learners import equal, learn, learner, rows, same, snapshot
 
 TINY: dict[str, Any] = {
     "rows": 4,
@@ -74,18 +73,31 @@ def margins(own: Geppnet, x: Tensor, y: Tensor) -> Tensor:
 
 def trainer(own: Geppnet) -> OnlineMap:
     som, output = own.model.children()
-    return OnlineMap(som, output, 0.03, OpsMeter())  # type: ignore[arg-type]
+    return OnlineMap(som, output, 0.03, OpsMeter())
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_sessions_equal_a_plain_loop(kind: str) -> None:
     tasks, own = incremental(60, torch.float64)[:3], make(kind, dtype=torch.float64)
     plain = sessions(own.model, own.settings, tasks)
-    learn(own, tasks)
-    state = own.model.state_dict()
+    state = learn(own, tasks).model.state_dict()
     assert state["som.prototypes"].numpy() == pytest.approx(plain.prototypes, abs=1e-9)
     assert state["output.weight"].numpy() == pytest.approx(plain.weight, abs=1e-9)
     assert state["output.bias"].numpy() == pytest.approx(plain.bias, abs=1e-9)
+
+
+@pytest.mark.parametrize("first_rate", [0.01, 0.95])
+@pytest.mark.parametrize("kind", KINDS)
+def test_sessions_at_large_rates_equal_a_plain_loop(kind: str, first_rate: float) -> None:
+    """All prototypes move by .95 of the way: in float32 30 such steps of one block lose them."""
+    changes = {"som_rate": first_rate, "final_som_rate": 0.95, "final_radius": 1e3}
+    if kind == "geppnet_stm":
+        changes |= {"sleep_interval": 150, "memory": 60}
+    settings = KINDS[kind][1].model_copy(update=changes)
+    tasks, own = incremental(60)[:2], make(kind, settings)
+    plain = sessions(own.model, settings, tasks)
+    prototypes = learn(own, tasks).model.state_dict()["som.prototypes"]
+    assert prototypes.numpy() == pytest.approx(plain.prototypes, abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -112,12 +124,12 @@ def test_what_is_not_novel_changes_nothing_and_what_is_novel_does() -> None:
     x, y = tasks[0].train.x, tasks[0].train.y
     threshold = float(margins(own, x, y).median())
     sure = margins(own, x, y) >= threshold
-    before = {name: t.clone() for name, t in own.model.state_dict().items()}
+    before = snapshot(own)
     known, other = x[sure].flatten(1), x[~sure].flatten(1)
     network = trainer(own)
     shares = network.shares(0.02, 0.5)
     assert network.learn(known, y[sure], shares, threshold) == []
-    assert all(torch.equal(t, before[name]) for name, t in own.model.state_dict().items())
+    assert equal(snapshot(own), before)
     assert network.learn(other[:1], y[~sure][:1], shares, threshold) == [0]
     assert not any(torch.equal(t, before[name]) for name, t in own.model.state_dict().items())
 
@@ -140,9 +152,9 @@ def test_with_no_novel_example_a_session_changes_nothing() -> None:
     right = margins(own, first.train.x, first.train.y) >= 0
     again = replace(first, train=first.train.take(right.nonzero().squeeze(1)))
     own.restore({}, [again])
-    before = {name: t.clone() for name, t in own.model.state_dict().items()}
+    before = snapshot(own)
     own.learn(again)
-    assert all(torch.equal(t, before[name]) for name, t in own.model.state_dict().items())
+    assert equal(snapshot(own), before)
 
 
 def test_old_and_new_examples_are_drawn_alike() -> None:
@@ -161,16 +173,6 @@ def test_old_and_new_examples_are_drawn_alike() -> None:
     chi = ((torch.tensor(counts) - expected) ** 2 / expected).sum()
     assert sum(counts) == 6000
     assert chi < 13.8  # of 2 degrees of freedom: passed by chance in 999 of 1,000
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("done", [1, 2])
-def test_it_goes_on_bit_for_bit(kind: str, done: int) -> None:
-    whole, second = resumed(lambda: make(kind), incremental(40)[:4], done)
-    assert same(whole, second)
-    assert whole.stored_bytes() == second.stored_bytes() > 0
-    third = learn(make(kind), incremental(40)[:3])
-    assert not same(whole, third)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -211,22 +213,15 @@ def test_what_is_spent_is_the_formula_s() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_keeps_the_base_and_learns_where_fine_tuning_forgets(kind: str) -> None:
     tasks = incremental()
-    changes: dict[str, Any] = {
-        "rows": 12,
-        "columns": 12,
-        "base_iterations": 6000,
-        "iterations": 2000,
-        "readout_rate": 0.01,
-    }
+    changes = {"rows": 12, "columns": 12, "readout_rate": 0.01}
+    changes |= {"base_iterations": 5000, "iterations": 1200}
     if kind == "geppnet_stm":
         changes["sleep_interval"] = 200
     own = make(kind, KINDS[kind][1].model_validate({"kind": kind, **changes}))
     own.learn(tasks[0])
     assert accuracy(own, tasks[:1]) > 0.95
     learn(own, tasks[1:])
-    plain = learn(
-        learner(Finetune, FinetuneSettings(), "mlp", Recipe(epochs=5, batch_size=16)), tasks
-    )
+    plain = learn(learner("finetune", recipe=Recipe(epochs=5, batch_size=16)), tasks)
     assert accuracy(plain, tasks[:1]) < 0.3
     assert accuracy(own, tasks[:1]) > 0.85
     assert accuracy(own, tasks) > 0.8
@@ -262,24 +257,6 @@ def test_what_is_not_finite_is_said_and_what_can_be_changed(
     with pytest.raises(InputError, match=said):
         make("geppnet", GeppnetSettings(**{**TINY, **change})).learn(task)
     make("geppnet").learn(first)
-
-
-@pytest.mark.parametrize("first_rate", [0.01, 0.95])
-@pytest.mark.parametrize("kind", KINDS)
-def test_sessions_at_large_rates_equal_a_plain_loop(kind: str, first_rate: float) -> None:
-    """All prototypes move by .95 of the way: in float32 30 such steps of one block lose them."""
-    large = {"som_rate": first_rate, "final_som_rate": 0.95, "final_radius": 1e3}
-    settings = KINDS[kind][1].model_validate(
-        {"kind": kind, **TINY, **large, "sleep_interval": 150, "memory": 60}
-        if kind == "geppnet_stm"
-        else {"kind": kind, **TINY, **large}
-    )
-    tasks, own = incremental(60)[:2], make(kind, settings)
-    plain = sessions(own.model, settings, tasks)
-    learn(own, tasks)
-    assert own.model.state_dict()["som.prototypes"].numpy() == pytest.approx(
-        plain.prototypes, abs=1e-3
-    )
 
 
 def test_settings_not_given_are_the_supplement_s() -> None:

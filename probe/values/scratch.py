@@ -1,4 +1,4 @@
-"""Memory-mapped files that vanish by themselves, and what a crash can leave of them."""
+"""Memory-mapped files in a scratch folder, which vanish with the process that uses them."""
 
 import mmap
 import os
@@ -24,10 +24,11 @@ class MappedRows:
     folder: where the file lies, made if need be; n, width: N and D. Raises NotWritten if the disk
     has no room for it.
 
-    The file has no name from the start (or from right after it), so that it is gone with the last
-    process that has it mapped, however that ends. Its pages are page cache, which the kernel takes
-    back when memory is short; as long as they are mapped they count as this process's all the same,
-    and hide what it really needs. They are therefore let go as soon as they have served.
+    The file has no name from the start (or, on some systems, from right after it, when it is still
+    empty), so that it is gone with the last process that has it mapped, however that ends. Its
+    pages are page cache, which the kernel takes back when memory is short; as long as they are
+    mapped they count as this process's all the same, and hide what it really needs. They are
+    therefore let go as soon as they have served.
     """
 
     def __init__(self, folder: Path, n: int, width: int, dtype: torch.dtype) -> None:

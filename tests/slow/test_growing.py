@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from tests.scenarios.execution.helpers import alive, exit_code, fork, results, run, tables, until
-from tests.slow.helpers import POOL, command
 
 pytestmark = pytest.mark.slow
 
@@ -61,19 +60,3 @@ def test_a_study_that_grows(tmp_path: Path) -> None:
         assert not list(out.rglob("*.tmp"))
         assert not (out / "quarantine").exists()
     assert kills > 10
-
-
-def test_as_typed_with_a_pool(tmp_path: Path) -> None:
-    """Two seeds, killed with all workers; then a third seed, with figures."""
-    out = tmp_path / "run"
-    with command(out, "--seeds", "2", *POOL) as started:
-        started.reaches(lambda: list(out.glob("jobs/*seed-1/*/step-2.json")))
-        os.killpg(started.process.pid, signal.SIGKILL)
-        started.is_gone_soon()
-    first = results(out)
-    with command(out, "--seeds", "3", *POOL) as started:
-        _, error = started.process.communicate(timeout=120)
-        assert (started.process.returncode, error) == (0, "")
-    assert results(out).items() > first.items()
-    assert run(tmp_path / "fresh", seeds=3)
-    assert tables(out) == tables(tmp_path / "fresh")

@@ -26,19 +26,6 @@ from tests.slow.helpers import POOL, command, holders, killed_at, signaled_at
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("name", ["study.json", "fingerprint.json", "step-3.pt", "rows.csv"])
-def test_killed_as_it_replaces_a_file(tmp_path: Path, finished: Path, name: str) -> None:
-    """What was finished is not done again, and nothing of what was not is left."""
-    out = tmp_path / "run"
-    killed_at(name, lambda: run(out))
-    assert list(out.rglob(f"{name}.*.tmp"))
-    before = results(out)
-    assert run(out)
-    assert results(out).items() >= before.items()
-    assert tables(out) == tables(finished)
-    assert not list(out.rglob("*.tmp"))
-
-
 def test_the_other_takes_over_at_once(tmp_path: Path, finished: Path) -> None:
     """It waits for its job, and nothing is done again."""
     out = tmp_path / "run"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import time
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenarios.execution.helpers import run, tables
+from tests.scenarios.execution.helpers import handles_signals, run, tables
 from tests.slow.helpers import POOL, command
 
 pytestmark = pytest.mark.slow
@@ -46,7 +45,9 @@ def test_at_a_moment(
         if moment:
             started.reaches(lambda: list(out.glob(moment)))
         else:
-            time.sleep(random.Random(os.getpid()).uniform(0.5, 2))  # while it imports, perhaps
+            # It imports what is heavy.
+            started.reaches(lambda: handles_signals(started.process.pid))
+            time.sleep(0.3)
         started.stops(*how)
     assert (out / "rows.csv").exists() == (moment == "figures")
     assert run(out)

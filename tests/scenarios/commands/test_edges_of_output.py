@@ -18,7 +18,15 @@ import pytest
 
 from scenarios.commands.stopping import HOW_TO_GO_ON
 from tests.bad_input.refused import contents
-from tests.scenarios.execution.helpers import alive, results, run, tables, until, workers_of
+from tests.scenarios.execution.helpers import (
+    alive,
+    handles_signals,
+    results,
+    run,
+    tables,
+    until,
+    workers_of,
+)
 
 STUDY = """
 orders = "none"
@@ -168,13 +176,6 @@ def test_a_study_whose_reader_goes_says_how_to_go_on(finished: Path, tmp_path: P
     assert run(root, finished / "study.toml")
     assert results(root).items() >= done.items()
     assert tables(root) == tables(finished / "run")
-
-
-def handles_signals(process: int) -> bool:
-    """Whether Python code of the process handles SIGTERM."""
-    lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    [caught] = [line.split()[1] for line in lines if line.startswith("SigCgt")]
-    return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
 
 
 @pytest.mark.slow

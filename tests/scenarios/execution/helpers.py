@@ -205,6 +205,13 @@ def alive(process: int) -> bool:
     return False
 
 
+def handles_signals(process: int) -> bool:
+    """Whether Python code of the process handles SIGTERM."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    [caught] = [line.split()[1] for line in lines if line.startswith("SigCgt")]
+    return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
+
+
 def workers_of(process: int) -> list[int]:
     """Return the workers of a pool that run: what the server of the process has forked."""
     servers = [each for each in _children(process) if b"forkserver" in _command(each)]

@@ -139,11 +139,14 @@ class Learner(Objective):
         """Prepare for a task before its first batch."""
 
     def examples(self, task: Task) -> Examples:
-        """Return the N examples to train on, each visited once per epoch."""
+        """Return the examples to train on, x (N, ...) and y (N,), each visited once per epoch."""
         return task.train
 
     def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
-        """Train the model on a task; data: what `examples` gave. The meter counts what is spent."""
+        """Train the model on a task.
+
+        data: what `examples` gave, x (N, ...) and y (N,); meter: counts what is spent.
+        """
         fit(self.model, data, self.recipe, self.stream("batches"), objective=self, meter=meter)
 
     def end(self, task: Task) -> None:
@@ -168,7 +171,8 @@ class Learner(Objective):
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
         """Take over what `state` returned after the tasks `past` were learned.
 
-        The model's own state is restored by the caller.
+        The tensors have the shapes (...) that `state` gave them, and lie on the model's device. The
+        model's own state is restored by the caller.
         """
         self.learned = len(past)
         self.seen = tuple(dict.fromkeys(c for task in past for c in task.classes))

@@ -79,7 +79,7 @@ class ContinualLearner(base.Learner):
 
     @property
     def stored(self) -> Examples | None:
-        """The M samples of earlier tasks that are stored now, None if there are none."""
+        """The samples of earlier tasks stored now, x (M, ...) and y (M,), None without any."""
         return self.exemplars.examples if self.exemplars else None
 
     def begin(self, task: Task) -> None:
@@ -123,7 +123,10 @@ class ContinualLearner(base.Learner):
         return bytes_of([kept.x, kept.y]) if kept else 0
 
     def take_over(self, carried: dict[str, Tensor]) -> None:
-        """Take back what `carried` returned; empty before any task was learned."""
+        """Take back what `carried` returned, of the same shapes (...).
+
+        It is empty before any task was learned.
+        """
 
     def state(self) -> dict[str, Tensor]:
         return {**self.carried(), **(self.exemplars.state() if self.exemplars else {})}

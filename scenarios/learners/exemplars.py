@@ -70,7 +70,10 @@ class Exemplars:
 
     @property
     def examples(self) -> Examples | None:
-        """All exemplars, class after class in the order of their first meeting; None if none."""
+        """All exemplars, x (M, ...) and y (M,), None if there are none.
+
+        They are class after class in the order of their first meeting.
+        """
         return join(list(self._of_class.values())) if self._of_class else None
 
     def add(self, model: nn.Module, task: Task, generator: torch.Generator) -> None:
@@ -98,7 +101,7 @@ class Exemplars:
         return join([old.take(torch.arange(len(old)).flip(0).to(old.y.device)), new])
 
     def state(self) -> dict[str, Tensor]:
-        """Return the exemplars as tensors; `restore` takes them back."""
+        """Return the exemplars, `memory.x` (M, ...) and `memory.y` (M,), for `restore`."""
         kept = self.examples
         return {"memory.x": kept.x, "memory.y": kept.y} if kept else {}
 

@@ -99,7 +99,10 @@ class Geppnet(FullRehearsalLearner):
         self._check_finite(som, output)
 
     def later_session(self, network: OnlineMap, data: Examples) -> None:
-        """Learn the novel ones among draws from the stored and the new examples."""
+        """Learn the novel ones among draws from the stored and the new examples.
+
+        data: the session's own, x (N, ...) and y (N,).
+        """
         own = self.settings
         # Rate and radius have decayed in the base session, and stay.
         shares = network.shares(own.final_som_rate, own.final_radius)

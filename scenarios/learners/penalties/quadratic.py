@@ -67,7 +67,10 @@ class Quadratic:
 
     @classmethod
     def around(cls, model: nn.Module, importance: Mapping[str, Tensor]) -> Quadratic:
-        """Return the penalty for leaving the model's present parameters, which are copied."""
+        """Return the penalty for leaving the model's present parameters, which are copied.
+
+        importance: w (...) by name, each of its parameter's shape.
+        """
         anchor = {n: p.detach().clone() for n, p in model.named_parameters() if n in importance}
         return cls(importance, anchor)
 
@@ -111,7 +114,10 @@ class Quadratic:
         return Quadratic(importance, anchor, constant)
 
     def to_tensors(self) -> dict[str, Tensor]:
-        """Return all of it by name, such as `importance.output.weight`."""
+        """Return all of it by name: `importance.NAME`, `anchor.NAME` (...) and `constant` ().
+
+        NAME is the parameter's, as in `importance.output.weight`, whose shape they have.
+        """
         constant = torch.tensor(self.constant, dtype=torch.float64)
         return {**by_kind(importance=self.importance, anchor=self.anchor), _CONSTANT: constant}
 

@@ -55,7 +55,7 @@ def unwrapped(model: nn.Module) -> nn.Module:
 
 
 def named_state(model: nn.Module) -> dict[str, Tensor]:
-    """Return every parameter and buffer by name, under each of its names if it is used twice."""
+    """Return every parameter and buffer, of any shape, by each of its names."""
     both = (model.named_parameters, model.named_buffers)
     return {name: tensor for each in both for name, tensor in each(remove_duplicate=False)}
 
@@ -92,6 +92,7 @@ def copied(model: nn.Module) -> nn.Module:
     memo = {}
     for module in model.modules():
         for tensor in tensors_in(vars(module)):
+            # torch copies leaves of the graph alone; what is none is kept by its value.
             if not tensor.is_leaf:
                 memo[id(tensor)] = tensor.detach().clone()
     return copy.deepcopy(model, memo)
@@ -99,7 +100,14 @@ def copied(model: nn.Module) -> nn.Module:
 
 @contextmanager
 def kept_buffers(model: nn.Module) -> Iterator[None]:
-    """Give every buffer its value back after the block, also after a failure."""
+    """Give every buffer its value back after the block, also after a failure.
+
+    >>> norm = nn.BatchNorm1d(2)
+    >>> with kept_buffers(norm):
+    ...     _ = norm(torch.ones(3, 2))
+    >>> int(norm.num_batches_tracked)
+    0
+    """
     before = [
         (module, name, buffer, buffer.detach().clone())
         for module in model.modules()
@@ -115,13 +123,14 @@ def kept_buffers(model: nn.Module) -> Iterator[None]:
 
 
 def tensors_in(value: object) -> list[Tensor]:
-    """Return the tensors in nested tuples, lists and dicts, in order.
+    """Return the tensors, of any shape, in nested tuples, lists and dicts, in order.
 
     >>> len(tensors_in((torch.ones(2), [None, {"a": torch.ones(3)}], 5)))
     2
     """
     if isinstance(value, Tensor):
         return [value]
+    # Called on the arguments of every call that is followed: no deeper search than models need.
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (tuple, list)):

@@ -115,6 +115,7 @@ def retrain_each(
     values = ValueCache(cache, recipe.batch_size, device)
     cuts = _cuts(model, features, test.x[:SAMPLE], output)
     plan = values.plan(cuts, test.x[:SAMPLE], (len(train), len(test)))
+    # Behind the output there is nothing to train: no values of training examples are needed.
     learnt = [cut for cut in cuts if cut.trainable]
     seen = values.rows(learnt, plan, train.x)
     unseen = values.rows(cuts, plan, test.x)

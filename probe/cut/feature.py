@@ -61,6 +61,7 @@ class Feature:
         for at, visit in enumerate(visits):
             # A batch norm on both sides of the cut has one set of statistics, which must stay.
             keeps = visit.module in workers and _is_stateful_leaf(self.trace.model, visit.module)
+            # What has served nothing but the feature is never run again when the tail is trained.
             early = at <= self.at and self._feeds(visit)
             calls.setdefault(visit.module, []).append(keeps or early)
         calls.pop("", None)  # the model itself is over only when nothing is left to train

@@ -1,21 +1,21 @@
 """What to keep of a frozen part: the fewest bytes from which the rest can be computed.
 
 The values of a forward pass form a graph: an edge leads from each value to those computed from it.
-Some frozen values are *wanted*: the trained part reads them. To keep exactly these is always
-possible but seldom cheapest: before an upsampling, a concatenation or a norm without parameters
-there may be fewer bytes from which the wanted ones can be computed again.
+Some frozen values are *wanted*: the trained part reads them. To keep exactly these is not always
+cheapest: before an upsampling, a concatenation or a norm without parameters there may be fewer
+bytes, from which the wanted ones can be computed again.
 
 Every value has a price, its bytes per example. An edge from the source of the graph leads to each
 value that cannot be computed again from others (a convolution's output, or the input), an edge from
 each wanted value to the sink. A set of values that every way from the source to the sink passes
-through is a *cut*; keeping a cut is enough, and nothing less is:
+through is a *cut*. To keep a cut is enough, and nothing less is:
 
-- Enough: take a value behind the cut that is not kept. The source has no edge to it, or there would
-  be a way around the cut; so it can be computed from its parents, which are kept or behind the cut
-  themselves, or there would be a way through them. So, in the order of execution, everything behind
-  the cut can be computed, the wanted values included.
-- Needed: if a way passes through no kept value, its first value is not there, so the next cannot be
-  computed, and so on to the wanted one at its end.
+- Enough. Call a value *behind* the cut if every way to it passes through a kept value. Take one
+  that is not kept itself. The source has no edge to it, so it can be computed again from its
+  parents; and each parent is kept or behind the cut, or a way would come through it. So everything
+  behind the cut can be computed in the order of execution, and the wanted values are behind it.
+- Needed. If a way to a wanted value passes through no kept value, the first value on it is not
+  there, so that the next cannot be computed, and so on to the wanted one.
 
 So the cheapest set is a minimum cut, and it is found as the maximum flow from source to sink (Ford
 and Fulkerson 1956: the two are equal). A flow has capacities on edges, not on values: each value
@@ -84,7 +84,9 @@ def minimum_cut(
     frozen = _frozen(seen, upstream, state, steady)
     # What depends on parameters alone is the same for every example: the tail computes it again.
     varying = _depending(seen, {INPUT[0]}) & frozen
-    wanted = {name for name in _read_by_the_rest(seen, frozen) if name[0] in varying}
+    rest = [step for number, step in seen.steps.items() if number not in frozen]
+    read = {name for step in rest for name in step.parents} | {seen.logits}
+    wanted = {name for name in read if name[0] in varying}
     if not wanted:
         return None
     fixed = _depending(seen, frozenset(state)) - varying | frozenset(state)
@@ -130,13 +132,6 @@ def _depending(seen: Pass, roots: Collection[int]) -> frozenset[int]:
         if any(parent[0] in found for parent in step.parents):
             found.add(number)
     return frozenset(found)
-
-
-def _read_by_the_rest(seen: Pass, frozen: frozenset[int]) -> set[Name]:
-    """Return the frozen values that go into the trained part or are the logits."""
-    rest = (step for number, step in seen.steps.items() if number not in frozen)
-    read = {name for step in rest for name in step.parents} | {seen.logits}
-    return {name for name in read if name[0] in frozen}
 
 
 def _sources(

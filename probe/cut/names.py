@@ -131,13 +131,13 @@ class Naming(TorchFunctionMode):
         return self.name_result(call.number, call.inputs, result)
 
     def met(self, name: Name, tensor: Tensor) -> None:
-        """Look at a value that has just come into being; to be overridden."""
+        """Look at a value of any shape that has just come into being; to be overridden."""
 
     def seen_through(self, name: Name, parents: tuple[Name, ...]) -> None:
         """Look at a value that came into being because its memory was written to elsewhere."""
 
     def name_result(self, number: int, inputs: list[Tensor], result: Any) -> Any:
-        """Name the new tensors that a call returned, and return them.
+        """Name the new tensors, of any shape, in what a call returned, and return that.
 
         A call that hands on its input, as dropout in eval mode does, gets an object of its own to
         return: in training mode it may be another value, so that the two must not share a name.
@@ -157,7 +157,7 @@ class Naming(TorchFunctionMode):
         return result
 
     def name_of(self, tensor: Tensor) -> Name:
-        """Return the name of what the tensor contains now.
+        """Return the name of what the tensor, of any shape, contains now.
 
         If its memory was written to through another view since it was named, it is a new value: it
         is named after the old one and all that was written.
@@ -177,7 +177,7 @@ class Naming(TorchFunctionMode):
         return name
 
     def tag(self, tensor: Tensor, name: Name, base: Tensor | None = None) -> None:
-        """Give a tensor a name; it shares its memory with `base`."""
+        """Give a tensor of any shape a name; it shares its memory with `base`, if that is given."""
         written = [] if base is None else self._known_tag(base).written
         attach(tensor, Tag(self, name, written))
 
@@ -218,7 +218,7 @@ class Naming(TorchFunctionMode):
 
 
 def attach(tensor: Tensor, tag: Tag) -> None:
-    """Fasten a tag to a tensor, in place of an earlier one."""
+    """Fasten a tag to a tensor of any shape, in place of an earlier one."""
     tensor._probe_tag = tag  # type: ignore[attr-defined]
 
 
@@ -253,6 +253,8 @@ def watched(call: Call) -> tuple[Any, list[int]]:
 
 def alias(tensor: Tensor, others: list[Tensor]) -> int | None:
     """Return the number of the first of the others that shares its memory with the tensor.
+
+    Tensors of any shape; None if none does.
 
     >>> import torch
     >>> x = torch.ones(2, 3)

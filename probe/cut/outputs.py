@@ -28,6 +28,7 @@ def logits_of(output: object, where: Output) -> Tensor:
     elif isinstance(output, (tuple, list)) and isinstance(where, int):
         found = output[where] if -len(output) <= where < len(output) else None
     else:
+        # By key or field; what has neither may still have an attribute of that name.
         found = parts.get(where, getattr(output, str(where), None))
     if isinstance(found, Tensor):
         return found
@@ -39,7 +40,7 @@ def logits_of(output: object, where: Output) -> Tensor:
 
 
 def tensors_of(output: object) -> list[Tensor]:
-    """Return the tensors in an output: in tuples, lists, dicts and dataclasses, in order."""
+    """Return the tensors, of any shape, in an output: in tuples, lists, dicts and dataclasses."""
     if dataclasses.is_dataclass(output) and not isinstance(output, (dict, tuple, type)):
         return tensors_in(_parts(output))
     return tensors_in(output)

@@ -59,7 +59,9 @@ def plan_cut(feature: Feature, model: nn.Module, barred: Collection[Name]) -> Cu
         large = follow(model, trace.names, trace.state, rows, trace.output)
     if any(name not in large.metadata for name in feature.visit.names):
         raise Failed("its value is computed in another way in training mode")
-    _check_writes(feature, large)
+    written, state = _written_behind(feature, large), trace.state.keys()
+    if written & feature.upstream & state:
+        raise Failed("training what is behind it writes to a buffer that it depends on")
     _check_sizes(feature)
     # A placeholder needs a shape also for values that only one of the two modes computes.
     seen, others = {**trace.large.metadata, **large.metadata}, trace.small.metadata
@@ -73,12 +75,12 @@ def plan_cut(feature: Feature, model: nn.Module, barred: Collection[Name]) -> Cu
         if name in others and len(metadata.shape) == len(others[name].shape)
     }
     costs = _costs(large, shapes, trace.sizes[0], barred)
-    cut = minimum_cut(large, feature.upstream, trace.state.keys(), costs, _steady(trace, large))
+    cut = minimum_cut(large, feature.upstream, state, costs, _steady(trace, large))
     if cut is None:
         raise Failed("no values with one row per example stand between its two parts")
     steps = {**trace.large.steps, **large.steps}
-    frozen = {call: trace.state[call] for call in feature.upstream & trace.state.keys()}
-    writes = _writes(feature, large)
+    frozen = {call: trace.state[call] for call in feature.upstream & state}
+    writes = not written <= state  # batch norm writes too, but into buffers
     return CutPlan(trace.names, cut.kept, cut.fates, steps, shapes, frozen, writes)
 
 
@@ -90,6 +92,7 @@ def _costs(
     Twice the bytes of an example, so that a view may cost a little more than what it looks at: of
     values of one size the last is kept, but to look at one in another way is no work to save.
     """
+    # A view has no memory of its own: to keep it is to keep what it looks at.
     views = {name for step in seen.steps.values() for name in step.views}
     return {
         name: 2 * (shape.seen.bytes // batch) + (name in views)
@@ -115,11 +118,10 @@ def _steady(trace: Trace, seen: Pass) -> frozenset[int]:
     return frozenset(calls)
 
 
-def _writes(feature: Feature, seen: Pass) -> bool:
-    """Whether anything behind the feature writes in place; batch norm does, but into buffers."""
+def _written_behind(feature: Feature, seen: Pass) -> set[int]:
+    """Return the calls whose values are written over behind the feature."""
     behind = [step for number, step in seen.steps.items() if number not in feature.upstream]
-    written = {step.parents[at][0] for step in behind for at in step.overwritten}
-    return not written <= feature.trace.state.keys()
+    return {step.parents[at][0] for step in behind for at in step.overwritten}
 
 
 def _check_sizes(feature: Feature) -> None:
@@ -136,11 +138,3 @@ def _check_sizes(feature: Feature) -> None:
         one_argument = step.function == "where" and len(step.parents) == 1
         if masked or one_argument or step.function in _SIZED_BY_DATA:
             raise Failed("the size of a value on the way to it depends on the data")
-
-
-def _check_writes(feature: Feature, seen: Pass) -> None:
-    """Raise Failed if training the rest writes to what the feature depends on."""
-    for number, step in seen.steps.items():
-        written = {step.parents[at][0] for at in step.overwritten} & feature.upstream
-        if number not in feature.upstream and written & feature.trace.state.keys():
-            raise Failed("training what is behind it writes to a buffer that it depends on")

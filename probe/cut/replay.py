@@ -207,7 +207,7 @@ class _Replaying(Naming):
         return self._compute(call, live=fate is None)
 
     def value_named(self, name: Name, base: Tensor | None = None) -> Tensor:
-        """Return a kept value, or a placeholder for one that is not."""
+        """Return a kept value, of any shape, or a placeholder for one that is not kept."""
         tensor = self._values.get(name)
         if tensor is None:
             (shape, strides), dtype = self._shapes[name], self._plan.shapes[name].seen.dtype

@@ -148,6 +148,7 @@ def _replayed(feature: Feature) -> Split:
 def _whole(feature: Feature) -> PartlyEval:
     """Return a copy of the model in training mode, with what the feature needs held fixed."""
     own, output = copy.deepcopy(feature.trace.model), feature.trace.output
+    # What is frozen asks for no gradient, and its modules stay in eval mode: see `PartlyEval`.
     whole = PartlyEval(own, feature.eval_calls, output)
     state = named_state(own).items()
     frozen = {id(tensor) for name, tensor in state if name in feature.frozen}
@@ -184,11 +185,11 @@ def chain_tail(feature: Feature, model: nn.Module, plan: CutPlan) -> nn.Sequenti
     shape = plan.shapes[kept]
     visits = {visit.module: visit.names for visit in feature.trace.large.visits}
     links = list(_links(model, ""))
-    # The last of them: a link such as Identity gives the very value that it is given.
+    # The first of them: a link may hand on the very value that it is given, and remember it.
     ends = [at for at, (name, _) in enumerate(links) if visits.get(name) == (kept,)]
     if not ends or shape.dim != 0 or shape.per[0] != 1:
         return None
-    behind = links[ends[-1] + 1 :]
+    behind = links[ends[0] + 1 :]
     if any(name.startswith(f"{link}.") for link, _ in behind for name in feature.frozen):
         return None
     return nn.Sequential(*(module for _, module in behind))

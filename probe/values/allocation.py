@@ -58,6 +58,7 @@ class CacheSettings:
 
         device: the model's; processes: how many share the memory and the disk.
         """
+        # Half: training needs memory too, and so may others.
         budget = free_memory(device) // 2 if self.budget is None else self.budget
         room = _free_disk(self.scratch) // 2 if self.room is None else self.room
         return replace(self, budget=budget // processes, room=room // processes)
@@ -106,6 +107,7 @@ def allocate(needs: Sequence[Need], settings: CacheSettings) -> tuple[Allocation
     left |= {"memory-mapped": settings.room or 0, "recomputed": math.inf}
     chosen: dict[str, Allocation] = {}
     for need in sorted(needs, key=lambda need: -need.work / max(1, need.size)):
+        # The dict is in order of preference, and the last location takes everything.
         first = next(location for location, room in left.items() if need.size <= room)
         left[first] -= need.size
         chosen[need.feature] = Allocation(feature=need.feature, size=need.size, location=first)

@@ -42,6 +42,7 @@ class ValueCache:
         """
         needs = []
         for cut in cuts:
+            # One batch is computed all the same, to see its layout: its work is counted.
             with FlopCounterMode(display=False) as counter:
                 layout = self._layout(cut, Inputs(sample))
             # Behind the model's output nothing is trained: no training example is needed there.
@@ -65,6 +66,7 @@ class ValueCache:
             else:
                 scratch = self._settings.scratch if location == "memory-mapped" else None
                 rows[cut.feature] = cached = CachedRows(layout, inputs, scratch)
+                # A value that is the input itself needs no pass to be filled.
                 if layout.size:
                     kept[cut.feature] = cached
         filled = [cut for cut in cuts if cut.feature in kept]
@@ -104,6 +106,7 @@ class CachedRows:
         parts = zip(self._layout.parts, rows, strict=True)
         own = [None if part.given else to for part, to in parts]
         self._layout.write(value, own, positions, slots)
+        # Pages that were written to count as this process's memory until they are let go.
         for mapped in self._rows:
             if isinstance(mapped, MappedRows):
                 mapped.let_go()
@@ -128,6 +131,7 @@ class RecomputedRows:
         self, layout: ValueLayout, prefix: PrefixCall, inputs: Inputs, batch_size: int
     ) -> None:
         self._layout, self._prefix, self._inputs, self._size = layout, prefix, inputs, batch_size
+        # Own slots cost more batches, so that they are kept to only where it shows.
         self._own = not _same_at_every_slot(prefix, inputs, batch_size)
 
     def __len__(self) -> int:

@@ -85,6 +85,7 @@ class Inputs:
     """
 
     def __init__(self, x: Tensor) -> None:
+        # A batch is gathered row by row: each example must be one run of memory.
         if _strides(x) is None or x.stride(0) != x[:1].numel():
             x = x.contiguous()
         self.x = x
@@ -111,6 +112,7 @@ class Inputs:
         for positions in _rounds(indices % size) if own else every.split(size):
             some = indices[positions]
             slots = some % size if own else every[: len(some)]
+            # The last bits of a value depend on the batch's size: a short batch is filled up.
             padded = some.new_zeros(size)
             padded[slots] = some
             yield positions, slots, self[padded]

@@ -1,4 +1,4 @@
-"""Memory-mapped files that vanish by themselves, and what a crash can leave of them."""
+"""Memory-mapped files in a scratch folder, which vanish with the process that uses them."""
 
 import mmap
 import os
@@ -15,14 +15,17 @@ from probe.errors import NotWritten
 # Rows read before their pages are let go: the kernel maps up to 2 MB of a file for each.
 _PIECE = 32
 
-_TRIES = 1000
+_TRIES = 1000  # at making a file in a folder that others remove when it is empty
 
 
 class MappedRows:
     """A matrix in a nameless file: `rows` (N, D), all zeros at first.
 
-    The file has no name from the start (or from right after it), so that it is gone with the last
-    process that has it mapped, however that ends. Its pages are page cache, which the kernel takes
+    folder: where the file lies, made if need be; n, width: N and D. Raises NotWritten if the disk
+    has no room for it.
+
+    The file has no name from the start (or, on some systems, from right after it, when it is still
+    empty), so that it is gone with the last process that has it mapped, however that ends. Its pages are page cache, which the kernel takes
     back when memory is short; as long as they are mapped they count as this process's all the same,
     and hide what it really needs. They are therefore let go as soon as they have served.
     """
@@ -46,6 +49,7 @@ class MappedRows:
 
 
 def _mapped(folder: Path, size: int) -> Any:
+    """Return `size` bytes of a nameless file; raises NotWritten if the disk has no room for it."""
     try:
         with _nameless(folder) as file:
             _reserve(file.fileno(), size)
@@ -69,6 +73,7 @@ def _nameless(folder: Path) -> IO[bytes]:
 
 
 def _reserve(file: int, size: int) -> None:
+    """Take the bytes on the disk now; raises OSError if it has not as many."""
     # A disk that is full only when a page is written would kill the process.
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file, 0, size)

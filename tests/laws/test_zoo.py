@@ -124,6 +124,8 @@ TAMPERED: list[tuple[str, Callable[[Split], Split]]] = [
     ("frozen", lambda cut: frozen(cut, set(), {"a.weight"})),
     ("frozen", lambda cut: frozen(cut, set(), {"norm.running_var"})),
     ("frozen", lambda cut: frozen(cut, {"c.bias"}, set())),
+    ("fresh", lambda cut: replace(cut, _kept=frozenset())),
+    ("fresh", lambda cut: replace(cut, _kept=cut._kept | {"model.c.bias"})),
     ("gradients", lambda cut: frozen(cut, {"c.bias"}, set())),
     ("gradients", lambda cut: frozen(cut, set(), {"a.bias"})),
     ("gradients", lambda cut: replace(cut, trainable=False)),

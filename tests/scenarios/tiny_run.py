@@ -59,11 +59,14 @@ class Tiny:
         return {name: (self.root / name).read_bytes() for name in TABLES}
 
     def results(self) -> dict[str, tuple[int, int, bytes]]:
-        """Return inode, time of change and bytes of every file of the jobs, but their locks."""
-        jobs = self.root / "jobs"
-        files = [path for path in jobs.rglob("*") if path.is_file() and path.name != "lock"]
-        return {
-            str(path.relative_to(jobs)): (path.stat().st_ino, path.stat().st_mtime_ns, content)
-            for path in files
-            for content in [path.read_bytes()]
-        }
+        return contents(self.root / "jobs")
+
+
+def contents(folder: Path) -> dict[str, tuple[int, int, bytes]]:
+    """Return inode, time of change and bytes of every file below a folder, but locks."""
+    files = {path: path.stat() for path in folder.rglob("*") if path.name != "lock"}
+    return {
+        str(path.relative_to(folder)): (stat.st_ino, stat.st_mtime_ns, path.read_bytes())
+        for path, stat in files.items()
+        if path.is_file()
+    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from probe.cut.split import Split
-from probe.modules import named_state
+from probe.modules import copied, named_state
 from tests.laws.zoo.net import (
     CACHED,
     SLOW,
@@ -68,7 +67,7 @@ class Case:
 
 
 def case_of(net: Net, model: nn.Module, feature: str, cut: Split, x: Tensor) -> Case:
-    plain = unwrapped(copy.deepcopy(model)).requires_grad_(True).eval()
+    plain = unwrapped(copied(model)).requires_grad_(True).eval()
     everything = named_state(plain)
     first: dict[int, str] = {}
     for name, tensor in everything.items():
@@ -99,7 +98,7 @@ def _feeding(case: Case) -> set[str]:
     with running statistics, which are many, the answer is known.
     """
     drawing = _drawing(case.model, case.x)
-    alone = copy.deepcopy(case.model)
+    alone = copied(case.model)
     buffers = {name: tensor.clone() for name, tensor in alone.named_buffers()}
     before = [*case.value(case.x), *_of(buffers, case.frozen)]
     holding = {name.rpartition(".")[0] for name in case.frozen & buffers.keys()}
@@ -139,28 +138,17 @@ def _of(buffers: dict[str, Tensor], names: set[str]) -> list[Tensor]:
 
 
 def _drawing(model: nn.Module, x: Tensor) -> set[str]:
-    """Name the modules that themselves draw random numbers in train mode, not by their children."""
-    model, found, inner = train_mode(model, set()), set(), [False]
-    states: list[Tensor] = []
+    """Name the modules that draw random numbers in train mode, or have a child that does."""
+    model, found, states = train_mode(model, set()), set(), []
 
-    def enter(module: nn.Module, inputs: object) -> None:
-        states.append(torch.get_rng_state())
-        inner.append(False)
+    def note(name: str) -> None:
+        if not torch.equal(states.pop(), torch.get_rng_state()):
+            found.add(name)
 
-    def leave(name: str) -> Callable[[nn.Module, object, object], None]:
-        def note(module: nn.Module, inputs: object, output: object) -> None:
-            drew = not torch.equal(states.pop(), torch.get_rng_state())
-            if drew and not inner[-1]:
-                found.add(name)
-            inner.pop()
-            inner[-1] |= drew
-
-        return note
-
-    hooked = [(n, m) for n, m in model.named_modules() if not isinstance(m, torch.jit.ScriptModule)]
-    for name, module in hooked:
-        module.register_forward_pre_hook(enter)
-        module.register_forward_hook(leave(name))
+    for name, module in model.named_modules():
+        if not isinstance(module, torch.jit.ScriptModule):
+            module.register_forward_pre_hook(lambda *_: states.append(torch.get_rng_state()))
+            module.register_forward_hook(lambda *_, name=name: note(name))
     seeded(model, x.clone())
     return found
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from probe.cut.split import Split, split
+from probe.cut.split import split
 from probe.errors import InputError
 from probe.modules import named_state
 from tests.laws.zoo.case import case_of
@@ -53,7 +53,7 @@ def _examine(net: Net, model: nn.Module, feature: str, sample: Tensor, others: T
     before = copy.deepcopy(model.state_dict()), [m.training for m in model.modules()]
     random = torch.get_rng_state()
     try:
-        cut = _cut(net, model, feature, sample)
+        cut = split(model, feature, sample, net.output)
     except InputError as refusal:
         return Verdict(feature, REFUSED, _wrongly_refused(net, feature, refusal), str(refusal))
     except Exception as error:
@@ -75,12 +75,6 @@ def _examine(net: Net, model: nn.Module, feature: str, sample: Tensor, others: T
         expected = " or ".join(net.features[feature])
         broken.append(f"way: {case.way}, expected {expected}")
     return Verdict(feature, case.way, tuple(broken), cut.slow)
-
-
-def _cut(net: Net, model: nn.Module, feature: str, sample: Tensor) -> Split:
-    if net.output is None:
-        return split(model, feature, sample)
-    return split(model, feature, sample, output=net.output)
 
 
 def _wrongly_refused(net: Net, feature: str, refusal: InputError) -> tuple[str, ...]:

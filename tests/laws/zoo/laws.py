@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_map
 
 from probe.cut.split import Split
 from probe.errors import InputError
-from probe.modules import named_state
+from probe.modules import copied, named_state
 from tests.laws.zoo.case import Case, same
 from tests.laws.zoo.net import SLOW, feature_value, seed, seeded, tensors, train_mode
 
@@ -150,7 +150,7 @@ def unchanged(case: Case) -> None:
 
 def fresh(case: Case) -> None:
     """Reinitializing gives the tail new values, all but those of what is frozen."""
-    cut = replace(case.cut, tail=copy.deepcopy(case.cut.tail))
+    cut = replace(case.cut, tail=copied(case.cut.tail))
     try:
         cut.reinitialize("murata", torch.Generator().manual_seed(0))
     except InputError:  # a parameter that its module has no rule for

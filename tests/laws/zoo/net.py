@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -12,6 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_hook
 from torch.utils._pytree import tree_leaves
+
+from probe.modules import copied
 
 CACHED, SLOW, REFUSED = "cached", "slow", "refused"
 RIGHT = (CACHED, SLOW)
@@ -106,7 +107,7 @@ def feature_value(model: nn.Module, feature: str, x: Tensor) -> list[Tensor]:
 
 def train_mode(model: nn.Module, off: set[str]) -> nn.Module:
     """Return a copy in train mode, the modules named `off` (not their children) in eval mode."""
-    model = copy.deepcopy(model).requires_grad_(True).train()
+    model = copied(model).requires_grad_(True).train()
     for name in off:
         model.get_submodule(name).training = False
     return model

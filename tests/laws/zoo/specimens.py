@@ -1,4 +1,4 @@
-"""Networks for tests of all that uses cuts: the scenarios' own, chains, and some hostile ones."""
+"""Chains of modules, and networks for tests of all that uses cuts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from scenarios.networks import ARCHITECTURES, cnn3, mlp, reduced_resnet18
 from tests.laws.zoo.hostile import HOSTILE
 from tests.laws.zoo.net import CACHED, Net
 
-_HOSTILE = (
+_SPECIMENS = (
+    *("mlp", "cnn3", "reduced_resnet18", "nested"),
     "a_branch_beside_and_a_skip_across",
     "called_twice",
     "dropout_on_both_sides",
@@ -36,6 +37,38 @@ def _nested() -> nn.Module:
     return nn.Sequential(inner, nn.Sequential(nn.Linear(5, 4), nn.ReLU()), nn.Linear(4, 3))
 
 
+def _hooked() -> nn.Module:
+    model = nn.Sequential(nn.Sequential(nn.Linear(6, 5), nn.ReLU()), nn.Linear(5, 3))
+    model[0].register_forward_hook(lambda module, inputs, output: output + 1)
+    return model
+
+
+def _twice() -> nn.Module:
+    layer, drop = nn.Linear(6, 6), nn.Dropout(0.5)
+    return nn.Sequential(nn.Linear(6, 6), drop, layer, nn.ReLU(), layer, drop, nn.Linear(6, 3))
+
+
+class _Save(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        self.last = x
+        return x
+
+
+class _Add(nn.Module):
+    def __init__(self, save: _Save) -> None:
+        super().__init__()
+        self.save = save
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.save.last
+
+
+def _skipping() -> nn.Module:
+    """A skip behind the modules' backs."""
+    save = _Save()
+    return nn.Sequential(nn.Linear(6, 6), save, nn.Linear(6, 6), _Add(save), nn.Linear(6, 3))
+
+
 CHAINS: dict[str, Net] = {
     "mlp": _scenario("mlp", lambda: mlp((1, 4, 4), 3), 1, 4, 4),
     "cnn3": _scenario("cnn3", lambda: cnn3((1, 8, 8), 3), 1, 8, 8),
@@ -43,8 +76,11 @@ CHAINS: dict[str, Net] = {
         "reduced_resnet18", lambda: reduced_resnet18((3, 32, 32), 3, base=2), 3, 32, 32
     ),
     "nested": _chain(_nested, (6,), "0", "0.0", "0.1", "1.0", "2"),
+    "hooked_container": _chain(_hooked, (6,), "0.0", "0", "1"),
+    "twice_in_a_chain": _chain(_twice, (6,), "0", "2#1", "3", "2#2"),
+    "a_skip_behind_their_backs": _chain(_skipping, (6,), "0", "2", "3"),
 }
-SPECIMENS = {**CHAINS, **{name: HOSTILE[name] for name in _HOSTILE}}
+SPECIMENS = {name: {**HOSTILE, **CHAINS}[name] for name in _SPECIMENS}
 
 
 def specimen(name: str, rows: int = 40) -> tuple[nn.Module, Tensor, Tensor]:

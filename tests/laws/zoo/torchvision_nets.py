@@ -43,18 +43,16 @@ def _choices(text: str) -> list[str]:
 def _net(
     build: Callable[..., nn.Module],
     size: int,
-    blocks: str,
-    odd: str,
-    *,
+    *features: str,
     refuses: str = "",
     safe: str = "",
     **more: Any,
 ) -> Net:
-    """Cut at block ends and at odd places.
+    """Cut at the ends of blocks and inside of them.
 
-    refuses: places that run twice or not at all; safe: places that depend on no input.
+    refuses: features that run twice or not at all; safe: those that depend on no input.
     """
-    ways = dict.fromkeys(_names(f"{blocks} {odd}"), (CACHED,)) | dict.fromkeys(_names(safe), SAFE)
+    ways = dict.fromkeys(_names(" ".join(features)), (CACHED,)) | dict.fromkeys(_names(safe), SAFE)
     return Net(
         build=partial(build, num_classes=5),
         inputs=lambda n: torch.randn(n, 3, size, size),
@@ -75,7 +73,7 @@ def _narrow(build: Callable[..., nn.Module], num_classes: int) -> nn.Module:
     return model
 
 
-def _resnet_odd(block: str, downsample: str) -> str:
+def _inside(block: str, downsample: str) -> str:
     return (
         f"conv1 bn1 {block}.conv1 {block}.bn1 {block}.relu#1 {block}.bn2 "
         f"{downsample} {downsample}.0 {downsample}.1"
@@ -121,14 +119,12 @@ TORCHVISION: dict[str, Net] = {
     "alexnet": _net(
         partial(_narrow, models.alexnet),
         64,
-        "features.{2,5,12} avgpool classifier.{2,5,6}",
-        "features.{0,1,3,8,9} classifier.{0,1,3}",
+        "features.{2,5,12} avgpool classifier.{2,5,6} features.{0,1,3,8,9} classifier.{0,1,3}",
     ),
     "vgg11_bn": _net(
         partial(_narrow, partial(models.vgg11_bn, init_weights=False)),
         32,
-        "features.{3,7,14,21,28} avgpool classifier.6",
-        "features.{0,1,9} classifier.{0,2,3}",
+        "features.{3,7,14,21,28} avgpool classifier.6 features.{0,1,9} classifier.{0,2,3}",
     ),
     "googlenet": _net(
         partial(models.googlenet, aux_logits=False, init_weights=False, transform_input=True),
@@ -140,8 +136,7 @@ TORCHVISION: dict[str, Net] = {
     "googlenet_auxiliary": _net(
         partial(models.googlenet, aux_logits=True, init_weights=False),
         64,
-        "inception3b inception4a inception4d inception5b",
-        "inception4a.branch1 inception4b.branch2",
+        "inception3b inception4a inception4d inception5b inception4a.branch1 inception4b.branch2",
         refuses="aux1",
         output="logits",
     ),
@@ -149,42 +144,40 @@ TORCHVISION: dict[str, Net] = {
         partial(models.inception_v3, aux_logits=False, init_weights=False),
         75,
         "Conv2d_1a_3x3 Conv2d_2{a,b}_3x3 maxpool{1,2} Mixed_5{b,c,d} Mixed_6{a,b,c,d,e} "
-        "Mixed_7{a,b,c} avgpool fc",
-        "Conv2d_1a_3x3.conv Mixed_5b.branch5x5_1 Mixed_6a.branch3x3 Mixed_6b.branch_pool.bn "
-        "Mixed_7b.branch3x3_2a dropout",
+        "Mixed_7{a,b,c} avgpool fc Conv2d_1a_3x3.conv Mixed_5b.branch5x5_1 Mixed_6a.branch3x3 "
+        "Mixed_6b.branch_pool.bn Mixed_7b.branch3x3_2a dropout",
     ),
     "inception_v3_auxiliary": _net(
         partial(models.inception_v3, aux_logits=True, init_weights=False),
         299,
-        "Mixed_6e",
-        "Mixed_7a.branch3x3_1",
+        "Mixed_6e Mixed_7a.branch3x3_1",
         output="logits",
     ),
     "resnet18": _net(
         models.resnet18,
         64,
         "relu maxpool layer{1..4}.{0,1} layer{1..4} avgpool fc",
-        _resnet_odd("layer3.1", "layer2.0.downsample"),
+        _inside("layer3.1", "layer2.0.downsample"),
         refuses="layer1.0.relu",
     ),
     "resnet50": _net(
         models.resnet50,
         32,
         "maxpool layer1.{0..2} layer2.{0..3} layer3.{0..5} layer4.{0..2} fc",
-        _resnet_odd("layer3.1", "layer4.0.downsample") + " layer2.1.relu#3 layer2.1.conv3",
+        _inside("layer3.1", "layer4.0.downsample") + " layer2.1.relu#3 layer2.1.conv3",
         refuses="layer2.1.relu",
     ),
     "wide_resnet": _net(
         partial(ResNet, Bottleneck, [2, 1, 1, 2], width_per_group=128),
         32,
         "layer1.{0,1} layer{2..4}.0 layer4.1",
-        _resnet_odd("layer1.1", "layer3.0.downsample"),
+        _inside("layer1.1", "layer3.0.downsample"),
     ),
     "resnext": _net(
         partial(ResNet, Bottleneck, [2, 1, 1, 2], groups=32, width_per_group=4),
         32,
         "layer1.{0,1} layer{2..4}.0 layer4.1",
-        _resnet_odd("layer4.1", "layer2.0.downsample"),
+        _inside("layer4.1", "layer2.0.downsample"),
     ),
     "densenet": _net(
         _DENSE,
@@ -195,47 +188,46 @@ TORCHVISION: dict[str, Net] = {
     "densenet_checkpointed": _net(
         partial(_DENSE, memory_efficient=True),
         32,
-        "features.denseblock{1..3}",
-        "features.denseblock1.denselayer2 features.denseblock2.denselayer2.conv2",
+        "features.denseblock{1..3} features.denseblock1.denselayer2 "
+        "features.denseblock2.denselayer2.conv2",
     ),
     "squeezenet": _net(
         models.squeezenet1_1,
         64,
-        "features.{3..12} classifier.{1,2,3}",
-        "features.{0,1} features.4.squeeze features.6.expand1x1 features.9.expand3x3_activation "
-        "classifier.0",
+        "features.{3..12} classifier.{1,2,3} features.{0,1} features.4.squeeze "
+        "features.6.expand1x1 features.9.expand3x3_activation classifier.0",
     ),
     "mobilenet_v2": _net(
         models.mobilenet_v2,
         64,
-        "features.{0..18} classifier",
-        "features.0.0 features.2.conv.0.1 features.3.conv.1 features.5.conv.2 features.9.conv.0.0 "
-        "classifier.0",
+        "features.{0..18} classifier features.0.0 features.2.conv.0.1 features.3.conv.1 "
+        "features.5.conv.2 features.9.conv.0.0 classifier.0",
     ),
     "mobilenet_v3": _net(
         models.mobilenet_v3_small,
         64,
-        "features.{0..12} avgpool classifier",
-        "features.0.1 features.1.block.1 features.1.block.1.fc1 features.5.block.2.activation "
-        "features.9.block.2.scale_activation features.10.block.3.0 classifier.{0,1,2}",
+        "features.{0..12} avgpool classifier features.0.1 features.1.block.1 "
+        "features.1.block.1.fc1 features.5.block.2.activation features.9.block.2.scale_activation "
+        "features.10.block.3.0 classifier.{0,1,2}",
     ),
     "mnasnet": _net(
         models.mnasnet0_5,
         64,
-        "layers.{2,5,7} layers.{8,9,10,12}.{0..2} layers.11.{0,1} layers.13.0 layers.16 classifier",
-        "layers.{0,1} layers.8.1.layers.1 layers.9.2.layers.3 layers.10.1.layers.7 classifier.0",
+        "layers.{2,5,7} layers.{8,9,10,12}.{0..2} layers.11.{0,1} layers.13.0 layers.16 "
+        "classifier layers.{0,1} layers.8.1.layers.1 layers.9.2.layers.3 layers.10.1.layers.7 "
+        "classifier.0",
     ),
     "shufflenet": _net(
         models.shufflenet_v2_x0_5,
         64,
-        "conv1 maxpool stage2.{0..3} stage3.{0..7} stage4.{0..3} conv5 fc",
-        "conv1.0 stage2.0.branch1.1 stage2.0.branch2.3 stage3.4.branch2 stage3.1.branch2.6 "
+        "conv1 maxpool stage2.{0..3} stage3.{0..7} stage4.{0..3} conv5 fc conv1.0 "
+        "stage2.0.branch1.1 stage2.0.branch2.3 stage3.4.branch2 stage3.1.branch2.6 "
         "stage4.1.branch2.2",
     ),
     "efficientnet": _net(
         partial(models.efficientnet_b0, stochastic_depth_prob=0.5),
         64,
-        "features.{0..8} features.2.{0,1} features.5.{1,2} features.6.{1..3} avgpool classifier",
+        "features.{0..8} features.2.{0,1} features.5.{1,2} features.6.{1..3} avgpool classifier "
         "features.2.1.block.1.0 features.2.1.block.2 features.3.0.block.2.fc1 "
         "features.4.1.stochastic_depth features.6.2.block.3.0 features.6.2.block.2.avgpool "
         "classifier.0",
@@ -243,8 +235,8 @@ TORCHVISION: dict[str, Net] = {
     "efficientnet_v2": _net(
         _efficientnet_v2,
         32,
-        "features.{0..4} features.2.{0,1} features.3.{0,1} classifier",
-        "features.0.0 features.2.1.block.0.1 features.2.1.stochastic_depth features.3.1.block.2 "
+        "features.{0..4} features.2.{0,1} features.3.{0,1} classifier features.0.0 "
+        "features.2.1.block.0.1 features.2.1.stochastic_depth features.3.1.block.2 "
         "features.3.1.block.2.fc2 features.3.0.block.1",
     ),
     "regnet": _net(
@@ -252,17 +244,18 @@ TORCHVISION: dict[str, Net] = {
         32,
         "stem trunk_output.block1.block1-0 trunk_output.block2.block2-{0..2} "
         "trunk_output.block3.block3-{0..5} trunk_output.block{3,4} "
-        "trunk_output.block4.block4-{0..5} avgpool fc",
-        "stem.0 trunk_output.block2.block2-0.proj trunk_output.block2.block2-0.f.a "
-        "trunk_output.block2.block2-1.f.se trunk_output.block3.block3-2.f.se.fc1 "
-        "trunk_output.block3.block3-2.f.c.0 trunk_output.block4.block4-0.proj.0",
+        "trunk_output.block4.block4-{0..5} avgpool fc stem.0 trunk_output.block2.block2-0.proj "
+        "trunk_output.block2.block2-0.f.a trunk_output.block2.block2-1.f.se "
+        "trunk_output.block3.block3-2.f.se.fc1 trunk_output.block3.block3-2.f.c.0 "
+        "trunk_output.block4.block4-0.proj.0",
     ),
     "convnext": _net(
         _convnext,
         32,
-        "features.0 features.1.{0,1} features.2 features.3.{0,1} features.{1,3} avgpool classifier",
-        "features.0.0 features.1.1.block.0 features.1.1.block.2 features.1.1.stochastic_depth "
-        "features.2.0 features.3.0.block.4 features.3.0.block.5 classifier.0",
+        "features.0 features.1.{0,1} features.2 features.3.{0,1} features.{1,3} avgpool "
+        "classifier features.0.0 features.1.1.block.0 features.1.1.block.2 "
+        "features.1.1.stochastic_depth features.2.0 features.3.0.block.4 features.3.0.block.5 "
+        "classifier.0",
     ),
     "vit": _net(
         partial(models.VisionTransformer, 16, 8, 3, 2, 16, 32, 0.1, 0.1),

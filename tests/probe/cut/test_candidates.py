@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
+from functools import partial
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from probe.seeding import global_stream, stream
 from scenarios.networks import ARCHITECTURES
 from tests.laws.zoo.net import Net
 from tests.laws.zoo.specimens import SPECIMENS, specimen
-from tests.laws.zoo.written import written
+from tests.laws.zoo.written import Written, written
 
 SMALL = [name for name in SPECIMENS if name != "reduced_resnet18"]
 
@@ -107,60 +108,58 @@ def test_our_networks_features_are_suggested(name: str) -> None:
     assert chosen(model, 3, 32, 32) == list(ARCHITECTURES[name].features)
 
 
-@pytest.mark.parametrize(
-    ("build", "features"),
-    [
-        (
-            lambda: ResNet(BasicBlock, [1, 1, 1, 1], num_classes=5),
-            "maxpool layer1 layer2 layer3 layer4 fc",
-        ),
-        (
-            lambda: nn.Sequential(
-                OrderedDict(
-                    features=make_layers([4, "M", 8, 8, "M"], batch_norm=True),
-                    classifier=nn.Sequential(nn.Flatten(), nn.Linear(512, 5), nn.Dropout()),
-                )
-            ),
-            "features.3 features.6 features.10 classifier",
-        ),
-        (
-            lambda: VisionTransformer(32, 16, 3, 2, 8, 16, num_classes=5),
-            "conv_proj "
-            + " ".join(f"encoder.layers.encoder_layer_{i}" for i in range(3))
-            + " heads",
-        ),
-        (
-            lambda: DenseNet(4, (2, 2, 2), 8, num_classes=5),
-            "features.pool0 features.denseblock1 features.transition1 features.denseblock2 "
-            "features.transition2 features.denseblock3 classifier",
-        ),
-        (
-            lambda: MobileNetV2(5, 0.1, [[1, 8, 1, 1], [2, 8, 2, 2]]),
-            "features.0 features.1 features.2 features.3 features.4 classifier",
-        ),
-    ],
-    ids=["resnet", "vgg", "vit", "densenet", "mobilenet"],
-)
-def test_block_ends_are_suggested(build, features: str) -> None:  # type: ignore[no-untyped-def]
+def vgg() -> nn.Module:
+    features = make_layers([4, "M", 8, 8, "M"], batch_norm=True)
+    classifier = nn.Sequential(nn.Flatten(), nn.Linear(512, 5), nn.Dropout())
+    return nn.Sequential(OrderedDict(features=features, classifier=classifier))
+
+
+_BLOCKS = {
+    "vgg": (vgg, "features.3 features.6 features.10 classifier"),
+    "vit": (
+        partial(VisionTransformer, 32, 16, 3, 2, 8, 16, num_classes=5),
+        "conv_proj encoder.layers.encoder_layer_0 encoder.layers.encoder_layer_1 "
+        "encoder.layers.encoder_layer_2 heads",
+    ),
+    "mobilenet": (
+        partial(MobileNetV2, 5, 0.1, [[1, 8, 1, 1], [2, 8, 2, 2]]),
+        "features.0 features.1 features.2 features.3 features.4 classifier",
+    ),
+    "resnet": (
+        partial(ResNet, BasicBlock, [1, 1, 1, 1], num_classes=5),
+        "maxpool layer1 layer2 layer3 layer4 fc",
+    ),
+    "densenet": (
+        partial(DenseNet, 4, (2, 2, 2), 8, num_classes=5),
+        "features.pool0 features.denseblock1 features.transition1 features.denseblock2 "
+        "features.transition2 features.denseblock3 classifier",
+    ),
+}
+_LARGE = [pytest.param(name, marks=pytest.mark.slow) for name in ("resnet", "densenet")]
+
+
+@pytest.mark.parametrize("name", ["vgg", "vit", "mobilenet", *_LARGE])
+def test_block_ends_are_suggested(name: str) -> None:
+    build, features = _BLOCKS[name]
     with global_stream(stream(0)):
         model = build()
     assert chosen(model, 3, 32, 32) == features.split()
 
 
 def test_no_feature_is_suggested_inside_a_block_or_after_dropout_or_a_reshape() -> None:
-    class Residual(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.a, self.b = nn.Linear(8, 8), nn.Linear(8, 8)
-
-        def forward(self, x: Tensor) -> Tensor:
-            return x + self.b(torch.relu(self.a(x)))
+    def block() -> nn.Module:
+        return Written(lambda m, x: x + m.b(torch.relu(m.a(x))), {"a": (8, 8), "b": (8, 8)})
 
     stem = [nn.Linear(6, 8), nn.ReLU(), nn.Dropout(), nn.Flatten()]
-    model = nn.Sequential(*stem, Residual(), Residual(), nn.Linear(8, 3), nn.Softmax(1))
+    model = nn.Sequential(*stem, block(), block(), nn.Linear(8, 3), nn.Softmax(1))
     assert chosen(model, 6) == ["1", "4", "5", "7"]
     # One level deeper there are no more.
-    assert chosen(nn.Sequential(*stem[:2], Residual(), nn.Linear(8, 3)), 6) == ["1", "2", "3"]
+    assert chosen(nn.Sequential(*stem[:2], block(), nn.Linear(8, 3)), 6) == ["1", "2", "3"]
+
+
+def test_of_two_blocks_with_as_many_weights_the_same_is_opened_in_every_process() -> None:
+    halves = {name: nn.Sequential(*(nn.Linear(4, 4) for _ in range(3))) for name in "yx"}
+    assert chosen(nn.Sequential(OrderedDict(halves)), 4) == ["y", "x.0", "x.1", "x.2"]
 
 
 @pytest.mark.parametrize(("depth", "step"), [(20, 1), (21, 2), (45, 3)])
@@ -189,20 +188,15 @@ def test_before_any_parameter_nothing_is_cached_but_the_input() -> None:
 
 
 def test_what_mixes_examples_is_run_the_slow_way() -> None:
-    @written("a b", {"a": (6, 5), "b": (5, 3)})
-    def mixes(m: Any, x: Tensor) -> Tensor:
-        y = m.a(x)
-        return m.b(y - y.mean(0))
-
-    @written("a b", {"a": (6, 5), "b": (5, 3)})
-    def keeps(m: Any, x: Tensor) -> Tensor:
-        y = m.a(x)
-        return m.b(y - y.mean(1, keepdim=True))
-
-    assert listed(mixes)["b"].slow
-    assert listed(mixes)["b"].bytes == 0
-    assert (listed(mixes)["a"].slow, listed(mixes)["a"].bytes) == ("", 20)
-    assert not any(one.slow for one in listed(keeps).values())
+    layers = {"a": (6, 5), "b": (5, 3)}
+    mixes, keeps = (
+        listed(written("a b", layers)(lambda m, x, dim=dim: m.b((y := m.a(x)) - y.mean(dim, True))))
+        for dim in (0, 1)
+    )
+    assert mixes["b"].slow
+    assert mixes["b"].bytes == 0
+    assert (mixes["a"].slow, mixes["a"].bytes) == ("", 20)
+    assert not any(one.slow for one in keeps.values())
 
 
 def test_what_is_random_or_depends_on_no_input_is_left_out() -> None:
@@ -230,17 +224,15 @@ def test_only_what_the_logits_depend_on_is_left() -> None:
 
 
 def test_of_several_tensors_the_first_has_its_shape_shown() -> None:
-    found = candidates(
-        nn.Sequential(nn.LSTM(4, 5, batch_first=True), First()), torch.randn(3, 7, 4)
-    )
-    assert [(one.shape, one.tensors, one.values) for one in found] == [
-        ((7, 5), 3, 1),
-        ((7, 5), 1, 1),
-    ]
+    first = Written(lambda m, x: x[0], {})
+    found = candidates(nn.Sequential(nn.LSTM(4, 5, batch_first=True), first), torch.randn(3, 7, 4))
+    of_each = [(one.shape, one.tensors, one.values) for one in found]
+    assert of_each == [((7, 5), 3, 1), ((7, 5), 1, 1)]
 
 
 def test_an_example_may_be_several_rows_or_stand_in_another_dimension() -> None:
-    model = nn.Sequential(nn.Flatten(0, 1), nn.Linear(4, 2), nn.Unflatten(0, (-1, 7)), Turned())
+    turned = Written(lambda m, x: x.transpose(0, 1), {})
+    model = nn.Sequential(nn.Flatten(0, 1), nn.Linear(4, 2), nn.Unflatten(0, (-1, 7)), turned)
     found = candidates(model, torch.randn(3, 7, 4))
     assert [one.shape for one in found] == [(7, 4), (7, 2), (7, 2), (7, 2)]
 
@@ -261,13 +253,3 @@ def test_the_model_is_left_as_it_was() -> None:
     assert all(torch.equal(tensor, state[name]) for name, tensor in model.state_dict().items())
     assert not any(module._forward_hooks for module in model.modules())
     assert torch.equal(torch.get_rng_state(), before)
-
-
-class First(nn.Module):
-    def forward(self, x: tuple[Tensor, object]) -> Tensor:
-        return x[0]
-
-
-class Turned(nn.Module):
-    def forward(self, x: Tensor) -> Tensor:
-        return x.transpose(0, 1)

@@ -84,14 +84,6 @@ def test_sizes_that_follow_the_data_are_not_remembered() -> None:
         assert torch.equal(cut.tail.eval()(cut.prefix(x)), model.eval()(x))
 
 
-def test_the_output_needs_no_way_of_training() -> None:
-    """Behind it nothing is trained, so that what it does in training mode does not matter."""
-    model, x = live(lambda m, h: h + torch.randn_like(h) if m.training else h)
-    cut = split(model, "head", x)
-    assert cut.cached
-    assert not cut.trainable
-
-
 def test_a_model_that_keeps_values_of_its_last_step_is_copied() -> None:
     def keeps(m: Any, h: Tensor) -> Tensor:
         m.last = torch.relu(h)

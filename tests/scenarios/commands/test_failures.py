@@ -11,8 +11,7 @@ import pytest
 
 from figures.build import build
 from probe.errors import NotWritten
-from tests.scenarios.execution.helpers import Disturbed
-from tests.scenarios.execution.helpers import SICK, TINY, run, tables
+from tests.scenarios.execution.helpers import SICK, TINY, Disturbed, run, tables
 
 FLAGS: dict[str, Any] = {"learners": "finetune,offline"}
 LACKING = (

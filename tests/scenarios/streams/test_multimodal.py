@@ -52,13 +52,6 @@ def test_both_orders_learn_the_same_tasks():
     assert all(a is b for a, b in zip(there.tasks, reversed(back.tasks), strict=True))
 
 
-def test_limits_are_per_class_of_each_data_set():
-    tasks = multimodal(WIDE, NARROW, train_limit=1).tasks
-    assert [(len(task.train), len(task.test)) for task in tasks] == [(3, 6), (2, 4)]
-    tasks = multimodal(WIDE, NARROW, test_limit=1).tasks
-    assert [(len(task.train), len(task.test)) for task in tasks] == [(6, 3), (4, 2)]
-
-
 def test_the_same_data_set_twice_is_refused():
     with pytest.raises(InputError, match="both data sets are called image: name two different"):
         multimodal(WIDE, dataset("image", (5,), 2))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -93,13 +92,3 @@ def damaged_versions(whole: bytes, step: int) -> list[bytes]:
     at = range(0, len(whole), step)
     bits = [whole[:k] + bytes([whole[k] ^ 1 << k % 8]) + whole[k + 1 :] for k in at]
     return bits + [whole[:k] for k in at]
-
-
-def contents(folder: Path) -> dict[str, tuple[int, int, bytes]]:
-    """Return inode, time of change and bytes of each file below a folder, but locks."""
-    files = (path for path in folder.rglob("*") if path.is_file() and path.name != "lock")
-    return {
-        str(path.relative_to(folder)): (os.stat(path).st_ino, os.stat(path).st_mtime_ns, data)
-        for path in files
-        if (data := path.read_bytes()) is not None
-    }

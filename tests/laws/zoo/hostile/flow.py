@@ -135,6 +135,47 @@ def chooses_by_a_number_of_the_rest(m: Any, x: Tensor) -> Tensor:
     return m.b(h * (1 + int(m.c(h).mean(0).argmax()))) + m.c(h).sum(1, keepdim=True)
 
 
+@written(
+    "mark",
+    {"conv": lambda: nn.Conv2d(1, 2, 3, padding=1), "mark": nn.Identity, "c": (2, 3)},
+    shape=(1, 8, 8),
+    rows=12,
+)
+def branches_on_the_batch_size(m: Any, x: Tensor) -> Tensor:
+    """Another path for larger batches, and for larger images."""
+    b, _, h, w = x.shape
+    x = m.mark(torch.relu(m.conv(x))).view(b, 2, h * w)
+    x = x * 2 if b > 6 else x
+    return m.c(x.mean(2) if h > 4 else x.amax(2))
+
+
+@written("c")
+def noise_in_training(m: Any, x: Tensor) -> Tensor:
+    """Behind the output nothing is trained, so that what happens in training does not matter."""
+    h = m.a(x)
+    return m.c(h + torch.randn_like(h) if m.training else h)
+
+
+_FOREIGN = nn.Linear(6, 6)
+
+
+@written({}, refuses={"c": "register the module"})
+def a_layer_that_is_not_its_own(m: Any, x: Tensor) -> Tensor:
+    return m.c(torch.relu(_FOREIGN(x)))
+
+
+def _flat(model: nn.Module) -> nn.Module:
+    vector = nn.utils.parameters_to_vector(model.parameters()).detach().clone()
+    nn.utils.vector_to_parameters(vector, model.parameters())
+    return model
+
+
+@written(wrap=_flat)
+def parameters_in_one_storage(m: Any, x: Tensor) -> Tensor:
+    """As `vector_to_parameters` leaves them: all of them views of one vector."""
+    return m.c(torch.relu(m.b(torch.relu(m.a(x)))))
+
+
 @written("a norm c", {"c": (4, 3), "norm": lambda: nn.BatchNorm1d(4, affine=False), "a": (6, 4)})
 def registered_from_the_end(m: Any, x: Tensor) -> Tensor:
     return m.c(m.norm(m.a(x)))

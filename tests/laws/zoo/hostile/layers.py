@@ -27,60 +27,50 @@ def _chain(*names: str, layers: dict[str, Layer], shape: tuple[int, ...], **more
     return written(features, layers, shape=shape, **more)(run)
 
 
-def _norms(first: Layer, second: Layer, **more: Any) -> Net:
+def _norms(first: Layer, second: Layer | None = None, **more: Any) -> Net:
     """A norm on each side of the middle layer."""
     layers = {"a": lambda: nn.Conv1d(2, 4, 3), "p": first, "b": lambda: nn.Conv1d(4, 4, 3)}
-    layers |= {"q": second, "c": lambda: nn.Linear(4, 3)}
+    layers |= {"q": second or first, "c": lambda: nn.Linear(4, 3)}
     return _chain("a", "p", "b", "q", layers=layers, shape=(2, 9), **more)
 
 
-def _norm(kind: type[nn.Module], *sizes: int, **options: Any) -> Layer:
-    return partial(kind, *sizes, **options)
+_BATCH = partial(nn.BatchNorm1d, 4)
+_UNTRACKED = partial(nn.BatchNorm1d, 4, track_running_stats=False)
+_INSTANCE = partial(nn.InstanceNorm1d, 4)
+_LAYER = partial(partial, nn.LayerNorm)
+_BIASES = frozenset({"a.bias", "b.bias"})  # a norm behind them takes them away
 
-
-batch_norm = _norms(_norm(nn.BatchNorm1d, 4), _norm(nn.BatchNorm1d, 4))
-batch_norm_not_affine = _norms(
-    _norm(nn.BatchNorm1d, 4, affine=False), _norm(nn.BatchNorm1d, 4, affine=False)
-)
-batch_norm_cumulative = _norms(
-    _norm(nn.BatchNorm1d, 4, momentum=None), _norm(nn.BatchNorm1d, 4, momentum=None)
-)
+batch_norm = _norms(_BATCH)
+batch_norm_not_affine = _norms(partial(_BATCH, affine=False))
+batch_norm_cumulative = _norms(partial(_BATCH, momentum=None))
 batch_norm_untracked_before = _norms(
-    _norm(nn.BatchNorm1d, 4, track_running_stats=False),
-    _norm(nn.BatchNorm1d, 4),
+    _UNTRACKED,
+    _BATCH,
     features={"a": (CACHED,), "p": SAFE, "b": SAFE, "q": SAFE},
     shows_not=frozenset({"a.bias"}),
 )
 batch_norm_untracked_behind = _norms(
-    _norm(nn.BatchNorm1d, 4),
-    _norm(nn.BatchNorm1d, 4, track_running_stats=False),
+    _BATCH,
+    _UNTRACKED,
     features={"a": (CACHED,), "p": (CACHED,), "b": (CACHED,), "q": SAFE},
     shows_not=frozenset({"b.bias"}),
 )
-layer_norm = _norms(_norm(nn.LayerNorm, 7), _norm(nn.LayerNorm, 5))
+layer_norm = _norms(_LAYER(7), _LAYER(5))
 layer_norm_not_affine = _norms(
-    _norm(nn.LayerNorm, 7, elementwise_affine=False),
-    _norm(nn.LayerNorm, 5, elementwise_affine=False),
-    shows_not=frozenset({"a.bias", "b.bias"}),
+    _LAYER(7, elementwise_affine=False), _LAYER(5, elementwise_affine=False), shows_not=_BIASES
 )
-group_norm = _norms(_norm(nn.GroupNorm, 2, 4), _norm(nn.GroupNorm, 1, 4))
-instance_norm = _norms(
-    _norm(nn.InstanceNorm1d, 4, affine=True),
-    _norm(nn.InstanceNorm1d, 4),
-    shows_not=frozenset({"a.bias", "b.bias"}),
-)
+group_norm = _norms(partial(nn.GroupNorm, 2, 4), partial(nn.GroupNorm, 1, 4))
+instance_norm = _norms(partial(_INSTANCE, affine=True), _INSTANCE, shows_not=_BIASES)
 instance_norm_tracked = _norms(
-    _norm(nn.InstanceNorm1d, 4, track_running_stats=True),
-    _norm(nn.InstanceNorm1d, 4, affine=True, track_running_stats=True),
+    partial(_INSTANCE, track_running_stats=True),
+    partial(_INSTANCE, affine=True, track_running_stats=True),
 )
 convolutions_channels_last = _chain(
-    "a",
-    "p",
-    "b",
+    *("a", "p", "b"),
     layers={
-        "a": lambda: nn.Conv2d(3, 8, 3),
-        "p": lambda: nn.BatchNorm2d(8),
-        "b": lambda: nn.Conv2d(8, 8, 3),
+        "a": partial(nn.Conv2d, 3, 8, 3),
+        "p": partial(nn.BatchNorm2d, 8),
+        "b": partial(nn.Conv2d, 8, 8, 3),
         "c": (8, 3),
     },
     shape=(3, 8, 8),

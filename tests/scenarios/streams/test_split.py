@@ -1,4 +1,4 @@
-"""Streams of tasks, and the orders in which they are executed."""
+"""Data cut into tasks of disjoint classes, the tasks themselves, and the orders of a study."""
 
 import pytest
 import torch
@@ -6,29 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probe.errors import InputError
-from probe.examples import Examples
-from scenarios.data.datasets import Dataset, first_of_each
+from scenarios.data.datasets import load
 from scenarios.streams.orders import orders
-from scenarios.streams.split import split_by_class
+from scenarios.streams.split import incremental, split_by_class
 from scenarios.streams.task import Scenario, Task
-
-
-def examples(labels):
-    """Return examples whose only input is their number, so that each can be told again."""
-    y = torch.tensor(labels)
-    return Examples(torch.arange(len(y), dtype=torch.float32).reshape(-1, 1), y)
-
-
-def dataset(classes, train, test=None):
-    test = test or list(range(classes))
-    return Dataset(name="toy", classes=classes, train=examples(train), test=examples(test))
-
-
-def pairs(part):
-    return list(zip(part.x.flatten().tolist(), part.y.tolist(), strict=True))
-
+from tests.scenarios.streams.numbered import dataset, numbered, pairs
 
 MIXED = [3, 1, 0, 2, 2, 5, 4, 1, 3, 0, 5, 4, 4, 1]
+SIX = dataset(6, MIXED)
 
 
 @given(tasks=st.integers(1, 9))
@@ -36,11 +21,7 @@ def test_rotations_are_every_task_first_once_and_the_cycle_never_broken(tasks):
     rotated = orders("rotate", tasks)
     assert list(rotated) == [str(k) for k in range(tasks)]
     for name, order in rotated.items():
-        assert order == tuple((int(name) + place) % tasks for place in range(tasks))
-
-
-def test_no_orders_are_the_base_order_alone():
-    assert orders("none", 4) == {"0": (0, 1, 2, 3)}
+        assert order == tuple((int(name) + step) % tasks for step in range(tasks))
 
 
 @given(tasks=st.integers(1, 12), count=st.integers(1, 6))
@@ -54,21 +35,23 @@ def test_shuffles_are_permutations_and_the_same_each_time(tasks, count):
 
 
 def test_shuffles_differ_from_each_other_and_do_not_touch_the_global_generator():
-    torch.manual_seed(0)
     before = torch.get_rng_state()
     assert len(set(orders("shuffle:5", 20).values())) == 5
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_explicit_orders_count_from_1_and_keep_their_names():
+def test_no_orders_are_the_base_order_and_explicit_ones_count_from_1_and_keep_their_names():
+    assert orders("none", 4) == {"0": (0, 1, 2, 3)}
     named = {"back": [3, 2, 1], "same": (1, 2, 3)}
     assert orders(named, 3) == {"back": (2, 1, 0), "same": (0, 1, 2)}
 
 
-@pytest.mark.parametrize("places", [[], [1, 2], [1, 2, 2], [0, 1, 2], [1, 2, 4], [1, 2, 3, 4]])
-def test_an_explicit_order_that_is_no_permutation_is_refused(places):
+@pytest.mark.parametrize("listed", [[], [1, 2], [1, 2, 2], [0, 1, 2], [1, 2, 4], [1, 2, 3, 4]])
+def test_an_explicit_order_that_is_no_permutation_is_refused(listed):
     with pytest.raises(InputError, match="order 'mine' must name each task from 1 to 3 once"):
-        orders({"mine": places}, 3)
+        orders({"mine": listed}, 3)
+    with pytest.raises(InputError, match=r"each of 0\.\.2 once"):
+        split_by_class(SIX).reordered([task - 1 for task in listed])
 
 
 @pytest.mark.parametrize("rule", ["", "rotat", "shuffle", "shuffle:", "shuffle:0", "shuffle:-1"])
@@ -77,65 +60,64 @@ def test_an_unknown_rule_is_refused(rule):
         orders(rule, 3)
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 6])
-def test_tasks_are_disjoint_and_their_union_is_everything(size):
-    data = dataset(6, MIXED)
-    tasks = split_by_class(data, size).tasks
+STREAMS = {
+    **{f"of {size}": (lambda size=size: split_by_class(SIX, size)) for size in (1, 2, 3, 6)},
+    **{f"base {base}": (lambda base=base: incremental(SIX, base)) for base in (None, 1, 2, 5)},
+}
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_tasks_are_disjoint_and_their_union_is_everything(name):
+    tasks = STREAMS[name]().tasks
     assert [c for task in tasks for c in task.classes] == list(range(6))
-    assert [task.index for task in tasks] == list(range(1, 6 // size + 1))
+    assert [task.index for task in tasks] == list(range(1, len(tasks) + 1))
     for half in ("train", "test"):
         parts = [getattr(task, half) for task in tasks]
-        assert sorted(pair for part in parts for pair in pairs(part)) == sorted(
-            pairs(getattr(data, half))
-        )
+        every = sorted(pair for part in parts for pair in pairs(part))
+        assert every == sorted(pairs(getattr(SIX, half)))
         for task, part in zip(tasks, parts, strict=True):
             assert set(part.y.tolist()) == set(task.classes)
             assert part.x.flatten().tolist() == sorted(part.x.flatten().tolist())
 
 
+@pytest.mark.parametrize(
+    ("classes", "base", "expected"),
+    [
+        (10, None, [(0, 1, 2, 3, 4), (5,), (6,), (7,), (8,), (9,)]),
+        (5, None, [(0, 1), (2,), (3,), (4,)]),
+        (2, None, [(0,), (1,)]),
+        (5, 4, [(0, 1, 2, 3), (4,)]),
+        (3, 1, [(0,), (1,), (2,)]),
+    ],
+)
+def test_the_classes_of_the_sessions(classes, base, expected):
+    scenario = incremental(dataset(classes, range(classes)), base)
+    assert (scenario.name, scenario.kind, scenario.classes) == ("toy", "incremental", classes)
+    assert [task.classes for task in scenario.tasks] == expected
+
+
 def test_tasks_are_called_after_their_classes():
-    names = {
-        size: [t.name for t in split_by_class(dataset(6, MIXED), size).tasks] for size in (1, 3)
-    }
+    names = {size: [t.name for t in split_by_class(SIX, size).tasks] for size in (1, 3)}
     assert names == {1: ["0", "1", "2", "3", "4", "5"], 3: ["0-2", "3-5"]}
+    sessions = [task.name for task in incremental(load("digits")).tasks]
+    assert sessions == ["0-4", "5", "6", "7", "8", "9"]
 
 
 @pytest.mark.parametrize("size", [0, -1, 4, 5, 7, 12])
 def test_classes_that_cannot_be_shared_out_are_refused(size):
     with pytest.raises(InputError, match=f"6 classes.* tasks of {size}: choose a divisor of 6"):
-        split_by_class(dataset(6, MIXED), size)
+        split_by_class(SIX, size)
 
 
-@given(labels=st.lists(st.integers(0, 3), min_size=1), limit=st.integers(1, 4))
-def test_a_limit_keeps_the_first_of_each_class_in_their_order(labels, limit):
-    kept, seen = [], [0] * 4
-    for place, label in enumerate(labels):
-        seen[label] += 1
-        if seen[label] <= limit:
-            kept.append((float(place), label))
-    assert pairs(first_of_each(examples(labels), limit)) == kept
-
-
-@pytest.mark.parametrize(("half", "other"), [("train", "test"), ("test", "train")])
-def test_a_limit_is_of_its_own_half_alone(half, other):
-    data = dataset(6, MIXED, MIXED)
-    limited = split_by_class(data, 2, **{f"{half}_limit": 1})
-    assert [len(getattr(task, half)) for task in limited.tasks] == [2, 2, 2]
-    assert [pairs(getattr(task, other)) for task in limited.tasks] == [
-        pairs(getattr(task, other)) for task in split_by_class(data, 2).tasks
-    ]
-
-
-@pytest.mark.parametrize("half", ["train", "test"])
-@pytest.mark.parametrize("limit", [0, -1])
-def test_a_limit_below_1_is_refused(half, limit):
-    with pytest.raises(InputError, match=f"a limit must be 1 or more .* got {limit}"):
-        split_by_class(dataset(6, MIXED), 2, **{f"{half}_limit": limit})
+@pytest.mark.parametrize(("classes", "base"), [(4, 4), (4, 5), (4, 0), (4, -1), (1, None), (1, 1)])
+def test_a_base_session_of_nothing_or_everything_is_refused(classes, base):
+    with pytest.raises(InputError, match=f"of the {classes} classes of toy leaves nothing"):
+        incremental(dataset(classes, range(classes)), base)
 
 
 @given(order=st.permutations(range(3)))
 def test_reordering_moves_the_same_tasks_and_twice_gives_the_same(order):
-    base = split_by_class(dataset(6, MIXED), 2)
+    base = split_by_class(SIX)
     first, second = base.reordered(order), base.reordered(order)
     assert all(a is b for a, b in zip(first.tasks, second.tasks, strict=True))
     assert [task.index for task in first.tasks] == [k + 1 for k in order]
@@ -144,40 +126,31 @@ def test_reordering_moves_the_same_tasks_and_twice_gives_the_same(order):
     assert (first.name, first.kind, first.classes) == (base.name, base.kind, base.classes)
 
 
-@pytest.mark.parametrize("order", [[], [0, 1], [0, 1, 1], [1, 2, 3], [0, 1, 2, 3]])
-def test_reordering_by_what_is_no_permutation_is_refused(order):
-    with pytest.raises(InputError, match=r"each of 0\.\.2 once"):
-        split_by_class(dataset(6, MIXED), 2).reordered(order)
-
-
 def test_merged_is_one_task_of_everything_whatever_the_order():
-    data = dataset(6, MIXED)
-    base = split_by_class(data, 2)
+    base = split_by_class(SIX)
     merged = base.merged
     assert merged.classes == base.reordered([2, 0, 1]).merged.classes == (0, 1, 2, 3, 4, 5)
     for half in ("train", "test"):
-        assert sorted(pairs(getattr(merged, half))) == sorted(pairs(getattr(data, half)))
+        assert sorted(pairs(getattr(merged, half))) == sorted(pairs(getattr(SIX, half)))
     assert merged.train.y.tolist() == [y for task in base.tasks for y in task.train.y.tolist()]
 
 
 @pytest.mark.parametrize("half", ["training", "test"])
 @pytest.mark.parametrize("label", [6, -1, 255])
 def test_labels_outside_the_classes_are_refused_not_dropped(half, label):
-    train, test = (
-        [*MIXED, label] if half == name else list(MIXED) for name in ("training", "test")
-    )
+    halves = ([*MIXED, label] if half == name else MIXED for name in ("training", "test"))
     with pytest.raises(InputError, match=rf"the {half} data of toy has labels \[{label}\]"):
-        split_by_class(dataset(6, train, test), 2)
+        dataset(6, *halves)
 
 
 def test_a_task_without_examples_is_refused():
     with pytest.raises(InputError, match="the training data of task '4-5' holds no examples"):
-        split_by_class(dataset(6, [0, 1, 2, 3]), 2)
+        split_by_class(dataset(6, [0, 1, 2, 3]))
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_a_task_refuses_what_is_not_finite_and_labels_of_others(value):
-    good, bad = examples([0, 1]), examples([0, 1])
+    good, bad = numbered([0, 1]), numbered([0, 1])
     bad.x[1] = value
     Task(index=1, name="0-1", classes=(0, 1), train=good, test=good)
     with pytest.raises(InputError, match="test data of task '0-1' has NaN or Inf in example 1"):
@@ -187,5 +160,4 @@ def test_a_task_refuses_what_is_not_finite_and_labels_of_others(value):
 
 
 def test_the_classes_of_a_scenario_are_those_of_its_tasks():
-    tasks = split_by_class(dataset(6, MIXED), 2).tasks
-    assert Scenario(name="part", kind="split", tasks=tasks[:2]).classes == 4
+    assert Scenario(name="part", kind="split", tasks=split_by_class(SIX).tasks[:2]).classes == 4

@@ -1,0 +1,99 @@
+"""Fewer examples, and a validation split: of every class, and nothing of it is trained on."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from probe.errors import InputError
+from scenarios.data.datasets import Location, first_of_each, held_out, limited, load
+from scenarios.study.scenario_spec import SplitSpec
+from tests.scenarios.streams.numbered import dataset, numbered, pairs
+
+
+def tasks_of(**given: int) -> list[list[torch.Tensor]]:
+    """Return train and test inputs of the digits, task by task, under these settings."""
+    tasks = SplitSpec(data="digits", **given).scenario(Location()).tasks
+    return [[getattr(task, half).x for task in tasks] for half in ("train", "test")]
+
+
+def rows(parts: list[torch.Tensor] | torch.Tensor) -> set[tuple[float, ...]]:
+    x = parts if isinstance(parts, torch.Tensor) else torch.cat(parts)
+    return {tuple(row) for row in x.flatten(1).tolist()}
+
+
+@given(labels=st.lists(st.integers(0, 3), min_size=1), limit=st.integers(1, 4))
+def test_a_limit_keeps_the_first_of_each_class_in_their_order(labels: list[int], limit: int):
+    kept, seen = [], [0] * 4
+    for number, label in enumerate(labels):
+        seen[label] += 1
+        if seen[label] <= limit:
+            kept.append((float(number), label))
+    assert pairs(first_of_each(numbered(labels), limit)) == kept
+
+
+def test_a_limit_is_of_its_own_half_alone() -> None:
+    data = dataset(3, [0, 1, 2] * 3, [2, 1, 0] * 2)
+    assert limited(data).train is data.train
+    train, test = limited(data, train=1), limited(data, test=1)
+    assert (train.train.y.tolist(), test.test.y.tolist()) == ([0, 1, 2], [2, 1, 0])
+    assert train.test is data.test
+    assert test.train is data.train
+    for limit in (0, -1):
+        for half in ("train", "test"):
+            with pytest.raises(InputError, match=f"a limit must be 1 or more .* got {limit}"):
+                limited(data, **{half: limit})
+
+
+@given(labels=st.permutations([0] * 4 + [1] * 5 + [2] * 7 + [0, 1, 2]), count=st.integers(1, 4))
+def test_what_is_held_out_is_the_last_of_each_class_and_the_rest_is_trained_on(
+    labels: list[int], count: int
+) -> None:
+    """Against a plain loop; both halves keep the order of the data. The test data are in none."""
+    split = held_out(dataset(3, labels), count)
+    kept, held = [], []
+    for number, pair in enumerate(pairs(numbered(labels))):
+        after = sum(label == pair[1] for label in labels[number + 1 :])
+        (held if after < count else kept).append(pair)
+    assert (pairs(split.train), pairs(split.test)) == (kept, held)
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        *((count, f"2 training examples of class 1: hold .* not {count}") for count in (2, 3)),
+        *((count, f"1 or more training examples per class, not {count}") for count in (0, -1)),
+    ],
+)
+def test_more_than_there_is_and_nothing_cannot_be_held_out(count: int, said: str) -> None:
+    assert len(held_out(dataset(2, [0, 0, 0, 1, 1]), 1).train) == 3
+    with pytest.raises(InputError, match=said):
+        held_out(dataset(2, [0] * 9 + [1, 1]), count)
+
+
+def test_a_study_with_validation_tests_on_training_data_that_it_does_not_train_on() -> None:
+    """The negative control: without it, it tests on the test data."""
+    digits = load("digits")
+    train, test = tasks_of(validation=15, train_limit=100)
+    assert (sum(map(len, train)), sum(map(len, test))) == (1000, 150)
+    assert not rows(train) & rows(test)
+    assert rows(test) <= rows(digits.train.x)
+    assert not rows(test) & rows(digits.test.x)
+    _, plain = tasks_of(train_limit=100)
+    assert rows(plain) == rows(digits.test.x)
+    # The limit takes the first of what is left, however large it is.
+    train, test = tasks_of(validation=15, train_limit=10**6)
+    assert rows([*train, *test]) == rows(digits.train.x)
+    assert sum(map(len, [*train, *test])) == len(digits.train)
+    with pytest.raises(InputError, match=r"digits has 14\d training examples of class 0: hold out"):
+        tasks_of(validation=150)
+
+
+def test_a_test_limit_is_of_what_is_tested_on() -> None:
+    digits = load("digits")
+    for given_, data in (({}, digits.test), ({"validation": 15}, digits.train)):
+        _, test = tasks_of(test_limit=4, **given_)
+        assert {len(x) for x in test} == {8}
+        assert rows(test) <= rows(data.x)

@@ -67,17 +67,28 @@ def modules_of(module: str) -> frozenset[str]:
 def _syntax(module: str) -> tuple[str, tuple[str, ...]]:
     """Return a hash of a module without its docstrings, and the modules of ours it imports."""
     path = _path(module)
-    tree = _Undocumented().visit(ast.parse(path.read_bytes() if path else b""))
-    code = hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+    tree = ast.parse(path.read_bytes() if path else b"")
+    code = hashlib.sha256(repr(_plain(tree)).encode()).hexdigest()
     return code, tuple(name for name in _imported(tree) if _path(name))
 
 
-class _Undocumented(ast.NodeTransformer):
-    """Takes all docstrings away, also what is said below a constant."""
+def _plain(node: object) -> object:
+    """Return a syntax tree as nested lists, without docstrings and whatever is empty.
 
-    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
-        said = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-        return None if said else node
+    `ast.dump` gives another text in other versions of Python: they have other fields, empty here.
+    """
+    if isinstance(node, ast.AST):
+        fields = [(name, value) for name, value in ast.iter_fields(node) if value not in (None, [])]
+        return [type(node).__name__, *((name, _plain(value)) for name, value in fields)]
+    if isinstance(node, list):
+        return [_plain(each) for each in node if not _is_docstring(each)]
+    return repr(node)
+
+
+def _is_docstring(node: object) -> bool:
+    """Whether a statement is a string alone: a docstring, also one below a constant."""
+    constant = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(constant, ast.Constant) and isinstance(constant.value, str)
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:

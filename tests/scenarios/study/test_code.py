@@ -108,6 +108,10 @@ def test_a_module_counts_for_those_jobs_alone_that_import_it(package, module):
     assert changed == (expected if own in ("er", "si") else [module not in NEVER] * 2)
 
 
+def test_the_hash_is_the_same_in_every_version_of_python(package):
+    assert package("probe.loop", FILES["probe.loop"])[0][:16] == "67bbba88a674007c"
+
+
 def test_a_learner_of_somebody_elses_needs_no_file_of_ours(package, monkeypatch):
     theirs = type("Theirs", (), {"__module__": "their.learner"})
     monkeypatch.setattr(code, "LEARNERS", {"er": theirs, "si": theirs})

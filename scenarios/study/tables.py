@@ -57,9 +57,8 @@ def read_results(setup: Setup, root: Path) -> Iterator[Result]:
         try:
             yield result_of(job, tasks, study.features_of(job.learner), parts, study.report)
         except InputError as error:
-            folder = root / "jobs" / job.name
             raise InputError(
-                f"{folder} holds results that cannot be ({error}): remove it, and run the same "
+                f"{store.folder} holds results that cannot be ({error}): remove it, and run the same "
                 f"command again"
             ) from None
 

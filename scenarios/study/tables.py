@@ -58,8 +58,8 @@ def read_results(setup: Setup, root: Path) -> Iterator[Result]:
             yield result_of(job, tasks, study.features_of(job.learner), parts, study.report)
         except InputError as error:
             raise InputError(
-                f"{store.folder} holds results that cannot be ({error}): remove it, and run the same "
-                f"command again"
+                f"{store.folder} holds results that cannot be ({error}): remove it, and run the "
+                f"same command again"
             ) from None
 
 

@@ -16,6 +16,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -87,16 +88,22 @@ class _Worker:
         """Do a job in the process, started if need be; raises InputError if that fails."""
         self._job = job
         try:
-            self.future = self._submit(job)
-        except BrokenProcessPool:
-            # It was killed while it had nothing to do.
-            self.stop()
-            self.future = self._submit(job)
+            self.future = self._submit_again_if_killed(job)
         except OSError as error:
             raise InputError(
                 f"cannot start another worker ({error.strerror}): run the same command again with "
                 f"fewer --workers"
             ) from None
+
+    def _submit_again_if_killed(self, job: Job) -> Future[Ended]:
+        try:
+            return self._submit(job)
+        except (BrokenProcessPool, ConnectionError):
+            # It was killed while it had nothing to do, or the server that forks it was just now:
+            # multiprocessing starts another server once this one has been waited for.
+            self.stop()
+            time.sleep(_POLL)
+            return self._submit(job)
 
     def end(self) -> Ended:
         """Return how the job has ended whose future is done; frees the worker for another."""

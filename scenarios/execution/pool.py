@@ -28,13 +28,20 @@ from probe.errors import InputError
 from scenarios.environment import variable
 from scenarios.execution.executor import Finished, Take
 from scenarios.execution.work import Ended, Event, Work, carried_out
+from scenarios.learners.catalogue import MODULES
 from scenarios.study.jobs import Job
 
 _POLL = 0.2  # seconds between two looks at what the workers have finished
 
 # Torch loads its compiler with the first optimizer, and a study its small data sets with
-# scikit-learn: together that takes a worker longer than a small job.
-_PRELOADED = ("scenarios.execution.work", "torch._dynamo", "sklearn.datasets")
+# scikit-learn: together that takes a worker longer than a small job. All learners are loaded too:
+# so every worker has the same code, whatever is edited while a study runs.
+_PRELOADED = (
+    "scenarios.execution.work",
+    *(f"scenarios.learners.{where.partition(':')[0]}" for where in MODULES.values()),
+    "torch._dynamo",
+    "sklearn.datasets",
+)
 
 
 class Pool:

@@ -8,21 +8,38 @@ What is hashed is the syntax tree of every module that a job imports, directly o
 with `scenarios.study.job` and the module of its learner. So a change in one learner leaves the
 results of the others alone. The hash is no part of a job's fingerprint: a change that is known to
 change results raises `RESULTS_VERSION` instead. Libraries are not hashed.
+
+What a process runs is what it has loaded, and a file may be edited since. So the files are read
+when this module is loaded, which is when a process begins, and only parsed when they are asked for.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
 from scenarios.learners.catalogue import LEARNERS
 
-_ROOT = Path(__file__).parents[2]
-_PACKAGES = ("probe", "scenarios")
 _JOB = "scenarios.study.job"
+
+
+def _read(root: Path, packages: Sequence[str]) -> dict[str, bytes]:
+    """Return every module of the packages by its dotted name, a folder by that of its `__init__`.
+
+    root: the folder that the packages are in. None of them is parsed, which would take a second.
+    """
+    paths = [path for package in packages for path in (root / package).rglob("*.py")]
+    names = [".".join(path.relative_to(root).with_suffix("").parts) for path in paths]
+    return {
+        name.removesuffix(".__init__"): path.read_bytes()
+        for name, path in zip(names, paths, strict=True)
+    }
+
+
+_SOURCES = _read(Path(__file__).parents[2], ("probe", "scenarios"))
 
 
 @cache
@@ -33,8 +50,8 @@ def code_hash(kind: str) -> str:
 
     It is of the syntax of this package's modules that the job and the learner import, directly or
     not; so neither comments nor docstrings nor layout count. A change in it need not change a
-    result, which is what the version in `scenarios.study.fingerprint` is for. Computed once per
-    process: a file that is edited while a study runs is not noticed.
+    result, which is what the version in `scenarios.study.fingerprint` is for. It is of the files as
+    they were when this process began: an edit counts from the next run on.
     """
     digest = hashlib.sha256()
     for module in sorted(modules_of(_JOB) | modules_of(LEARNERS[kind].__module__)):
@@ -66,10 +83,9 @@ def modules_of(module: str) -> frozenset[str]:
 @cache
 def _syntax(module: str) -> tuple[str, tuple[str, ...]]:
     """Return a hash of a module without its docstrings, and the modules of ours it imports."""
-    path = _path(module)
-    tree = ast.parse(path.read_bytes() if path else b"")
+    tree = ast.parse(_SOURCES.get(module, b""))
     code = hashlib.sha256(repr(_plain(tree)).encode()).hexdigest()
-    return code, tuple(name for name in _imported(tree) if _path(name))
+    return code, tuple(name for name in _imported(tree) if name in _SOURCES)
 
 
 def _plain(node: object) -> object:
@@ -100,12 +116,3 @@ def _imported(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-
-
-def _path(module: str) -> Path | None:
-    """Return the file of a module of this package, None for any other name."""
-    if module.partition(".")[0] not in _PACKAGES:
-        return None
-    whole = _ROOT.joinpath(*module.split("."))
-    files = (whole.with_suffix(".py"), whole / "__init__.py")
-    return next((path for path in files if path.is_file()), None)

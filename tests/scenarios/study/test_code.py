@@ -45,18 +45,16 @@ NEVER = {"probe.plots", "scenarios.commands.main"}
 
 
 @pytest.fixture
-def package(tmp_path, monkeypatch):
+def package(monkeypatch):
     """Return what writes a module of the package above and gives the hashes of `er` and `si`."""
     learners = {
         kind: type(kind, (), {"__module__": f"scenarios.learners.{kind}"}) for kind in ("er", "si")
     }
-    monkeypatch.setattr(code, "_ROOT", tmp_path)
+    monkeypatch.setattr(code, "_SOURCES", sources := {})
     monkeypatch.setattr(code, "LEARNERS", learners)
 
     def write(module: str, text: str) -> tuple[str, str]:
-        path = tmp_path.joinpath(*module.split(".")).with_suffix(".py")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        sources[module] = text.encode()
         forget()
         return code_hash("er"), code_hash("si")
 

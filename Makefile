@@ -37,7 +37,7 @@ LOWEST_TESTS := \
 	tests/probe/redundancy \
 	tests/figures/kinds/test_scores.py \
 	tests/scenarios/commands/test_cli.py \
-	tests/scenarios/commands/test_usage.py \
+	tests/scenarios/commands/test_parsing.py \
 	tests/scenarios/data/test_image_features.py \
 	tests/scenarios/study/test_store.py \
 	tests/scenarios/study/test_spec.py \

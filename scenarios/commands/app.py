@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from scenarios.commands.flags import with_options
+from scenarios.commands.parsing import with_options
 from scenarios.options import RunOptions
 
 app = typer.Typer(

@@ -54,7 +54,7 @@ def _command() -> int:
     """Run the command that was typed and return its exit code."""
     # Imported only now: Ctrl-C while typer is loaded must not end in a traceback.
     from scenarios.commands.app import app
-    from scenarios.commands.usage import call
+    from scenarios.commands.parsing import call
 
     return call(app)
 

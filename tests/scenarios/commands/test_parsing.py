@@ -7,7 +7,7 @@ import typer
 
 from probe.errors import InputError
 from scenarios.commands.app import app
-from scenarios.commands.usage import call
+from scenarios.commands.parsing import call
 
 COMMANDS = typer.main.get_command(app).commands
 
@@ -126,7 +126,7 @@ def test_too_little_memory_is_one_sentence(probe, monkeypatch):
     def take_all(app):
         raise MemoryError
 
-    monkeypatch.setattr("scenarios.commands.usage.call", take_all)
+    monkeypatch.setattr("scenarios.commands.parsing.call", take_all)
     code, out, err = probe("list")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("error: there is not enough memory")

@@ -35,8 +35,12 @@ def global_stream(generator: torch.Generator) -> Iterator[None]:
     afterwards, also after a failure.
     """
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+    seed = int(torch.randint(2**62, (), generator=generator))
     with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(int(torch.randint(2**62, (), generator=generator)))
+        # Not torch.manual_seed: where no GPU is in use yet it would seed those of later.
+        torch.default_generator.manual_seed(seed)
+        if devices:
+            torch.cuda.manual_seed_all(seed)
         yield
 
 

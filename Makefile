@@ -17,7 +17,7 @@ demo: $(VENV)/installed
 
 # Two tests run side by side, each of them on one thread.
 test test-all lowest soak zoo bench: export OMP_NUM_THREADS := 1
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # Every law, oracle, golden number and hostile model.
 test: $(VENV)/installed-dev

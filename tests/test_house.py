@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import warnings
 from collections import Counter
@@ -36,6 +37,20 @@ def test_modules_are_short(folders, most):
     lengths = {path.relative_to(ROOT): path.read_text("utf-8").count("\n") for path in files}
     assert len(lengths) > 100
     assert {path: lines for path, lines in lengths.items() if lines > most} == {}
+
+
+def test_functions_are_short():
+    """40 lines at most, docstrings not counted."""
+    lengths = {}
+    for path in modules(*ROOMS):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                said = node.body[0].end_lineno - node.body[0].lineno + 1
+                lines = node.end_lineno - node.lineno + 1
+                own = lines - said * (ast.get_docstring(node) is not None)
+                lengths[path.relative_to(ROOT), node.name] = own
+    assert len(lengths) > 500
+    assert {name: lines for name, lines in lengths.items() if lines > 40} == {}
 
 
 def test_folders_have_no_more_than_15_modules():

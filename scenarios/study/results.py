@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,12 +99,7 @@ def result_of(
     parts: by name, see `scenarios.study.jobs.parts_of`; report: which heads count, and what
     accuracies are the mean over. Raises InputError for counts that are of other tasks.
     """
-    classes = tuple(own for _, own in tasks)
-
-    def counts(part: str, head: str) -> TaskCounts | None:
-        tables = parts[part].counts.get(head) if part in parts else None
-        return TaskCounts(tasks=classes, tables=tables) if tables else None
-
+    counts = partial(_counts, parts, tuple(own for _, own in tasks))
     # Offline has only the first and the last of these; the others are never in `parts`.
     steps = [f"step-{step}" for step in range(len(tasks) + 1)]
     after_all = {head: counts(steps[-1], head) for head in ("single", "multi", "all")}
@@ -134,3 +130,11 @@ def result_of(
         costs={step: each.cost for step, each in spent.items() if step and each},
         seconds={step: each.seconds for step, each in spent.items() if step and each},
     )
+
+
+def _counts(
+    parts: Mapping[str, Measurement], classes: tuple[tuple[int, ...], ...], part: str, head: str
+) -> TaskCounts | None:
+    """Return what a part has counted under a head, None if it is not finished or has no such."""
+    tables = parts[part].counts.get(head) if part in parts else None
+    return TaskCounts(tasks=classes, tables=tables) if tables else None

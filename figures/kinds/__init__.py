@@ -2,9 +2,10 @@
 
 Each draws one picture from the tables and computes nothing but what its axes need.
 
-To add one, write a module here with `draw(tables: Tables) -> Figure | None`, which returns None
-where there is nothing to draw, and add its name to `KINDS`. Most are made in five steps, with the
-modules above this folder:
+To add one, write a module here with `draw(tables: Tables) -> Figure | None`, decorated with
+`style.house_style()`, and add its name to `KINDS`. It returns None where there is nothing to draw,
+and, if a legend tells its learners apart, where there are too many of them (`tables.crowded`). Most
+are made in five steps, with the modules above this folder:
 
 1. take what is drawn out of the `tables`, and return None if it is too little;
 2. begin a figure with so many panels: `layout.panels`;

@@ -11,8 +11,8 @@
    have a row for each example, so that they can be cached (`batch_dimension`)?
 3. **Minimum cut** (`min_cut`). Of all sets of frozen values from which the rest can be computed,
    take the one with the fewest bytes. The values and what is computed from them form a graph; a set
-   is enough exactly if every way from the input or a parameter to the rest passes through it, so
-   the cheapest is a minimum cut of the graph, which a maximum flow gives. `min_cut` says why.
+   is enough exactly if every way to the rest from what cannot be computed again passes through it,
+   so the cheapest is a minimum cut of the graph, which a maximum flow gives. `min_cut` says why.
 4. **Replay** (`replay`). The prefix runs the traced model until the kept values are there. The tail
    runs the model's own code, all of it, but calls on frozen values are skipped and the kept values
    handed out in their place. A call that needs a frozen value that is not kept is an error, never a

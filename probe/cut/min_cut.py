@@ -6,21 +6,23 @@ cheapest: before an upsampling, a concatenation or a norm without parameters the
 bytes, from which the wanted ones can be computed again.
 
 Every value has a price, its bytes per example. An edge from the source of the graph leads to each
-value that cannot be computed again from others (a convolution's output, or the input), an edge from
-each wanted value to the sink. A set of values that every way from the source to the sink passes
-through is a *cut*. To keep a cut is enough, and nothing less is:
+value that is not to be computed again: the input, and what parameters, chance or much time went
+into. An edge leads from each wanted value to the sink. A set of values that every way from the
+source to the sink passes through is a *cut*. To keep a cut is enough, and nothing less is:
 
-- Enough. Call a value *behind* the cut if every way to it passes through a kept value. Take one
-  that is not kept itself. The source has no edge to it, so it can be computed again from its
-  parents; and each parent is kept or behind the cut, or a way would come through it. So everything
+- Enough. Call a value *behind* the cut if every way to it passes through a kept value, which may be
+  itself. Take one that is not kept. The source has no edge to it, so it can be computed again from
+  its parents; and each parent is behind the cut, or a way would come through it. So everything
   behind the cut can be computed in the order of execution, and the wanted values are behind it.
 - Needed. If a way to a wanted value passes through no kept value, the first value on it is not
-  there, so that the next cannot be computed, and so on to the wanted one.
+  there. A value is computed from all of its parents, so that the next cannot be computed either,
+  and so on to the wanted one.
 
 So the cheapest set is a minimum cut, and it is found as the maximum flow from source to sink (Ford
 and Fulkerson 1956: the two are equal). A flow has capacities on edges, not on values: each value
 is therefore a pair of nodes, `in` and `out`, with its price as the capacity from `in` to `out`. All
 other edges have more capacity than all prices together, so that no minimum cut uses one of them.
+Of several minimum cuts the last is taken, from which the fewest values are computed again.
 """
 
 from collections.abc import Collection
@@ -65,7 +67,7 @@ def minimum_cut(
     depends on, frozen whatever they do; state: the calls that stand for parameters and buffers;
     costs: of each value that may be kept, in bytes per example; steady: the calls behind the
     feature that do the same at every time, so that what they make of frozen values is frozen too.
-    Of several cheapest cuts it is the last. Only what needs neither parameters nor, if that is
+    Only what needs neither parameters nor, if that is
     possible, much time is computed again. None if nothing is to be kept, or nothing that may be.
 
     Of a convolution with weight 8, an upsampling and a linear layer with weight 9, cut behind the
@@ -89,7 +91,8 @@ def minimum_cut(
     wanted = {name for name in read if name[0] in varying}
     if not wanted:
         return None
-    fixed = _depending(seen, frozenset(state)) - varying | frozenset(state)
+    # Parameters, buffers, and what comes of them alone: to use one is not to be done again.
+    fixed = (_depending(seen, frozenset(state)) - varying) | frozenset(state)
     sources = (_sources(seen, varying, fixed, dear) for dear in (_DEAR, frozenset[str]()))
     found = next(filter(None, (_cheapest(each, wanted, costs) for each in sources)), None)
     if found is None:
@@ -161,7 +164,8 @@ def _cheapest(
     sources: for each value what it can be computed from; costs: a value without is never kept.
     """
     enter = {name: 2 + 2 * at for at, name in enumerate(sources)}
-    unit = 1 + sum(costs.values()) // 2**29  # scipy's flows are 32-bit numbers
+    # scipy's flows are 32-bit numbers: beyond 2^29 bytes prices are rounded to one part in that.
+    unit = 1 + sum(costs.values()) // 2**29
     price = {name: max(1, size // unit) for name, size in costs.items()}
     # More than all that may be kept together: a cut that costs this much would pass through an edge
     # between two values, or through a value that must not be kept.

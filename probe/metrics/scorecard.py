@@ -125,8 +125,8 @@ def scorecard(
     Raises InputError for a reference, ideal or test_sizes that does not fit R.
 
     >>> card = scorecard(AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]]))
-    >>> card.values["gem"]
-    {'acc': 0.625, 'bwt': -0.5, 'fwt': None}
+    >>> card.values["gem"]["bwt"], card.values["gem"]["fwt"]
+    (-0.5, None)
     >>> card.not_measured["gem.fwt"]
     'R[0,2] (task 2 before any training) was not measured'
     """

@@ -6,8 +6,9 @@ computed again without being asked for, as most changes of the code change no re
 
 What is hashed is the syntax tree of every module that a job imports, directly or not, beginning
 with `scenarios.study.job` and the module of its learner. So a change in one learner leaves the
-results of the others alone. The hash is no part of a job's fingerprint: a change that is known to
-change results raises `RESULTS_VERSION` instead. Libraries are not hashed.
+results of the others alone; and so does one more learner, as the registry itself is left out. The
+hash is no part of a job's fingerprint: a change that is known to change results raises
+`RESULTS_VERSION` instead. Libraries are not hashed.
 
 What a process runs is what it has loaded, and a file may be edited since. So the files are read
 when this module is loaded, which is when a process begins, and only parsed when they are asked for.
@@ -23,7 +24,7 @@ from pathlib import Path
 
 from scenarios.learners.catalogue import LEARNERS
 
-_JOB = "scenarios.study.job"
+_JOB, _REGISTRY = "scenarios.study.job", "scenarios.learners.catalogue"
 
 
 def _read(root: Path, packages: Sequence[str]) -> dict[str, bytes]:
@@ -54,7 +55,8 @@ def code_hash(kind: str) -> str:
     they were when this process began: an edit counts from the next run on.
     """
     digest = hashlib.sha256()
-    for module in sorted(modules_of(_JOB) | modules_of(LEARNERS[kind].__module__)):
+    needed = modules_of(_JOB) | modules_of(LEARNERS[kind].__module__)
+    for module in sorted(needed - {_REGISTRY}):
         # In sorted order with its name, so that a module that moves changes the hash, too.
         digest.update(f"{module} {_syntax(module)[0]};".encode())
     return digest.hexdigest()

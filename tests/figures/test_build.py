@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from figures import build as module
-from figures.build import RECORD, build
+from figures.appearance import learner_appearances
+from figures.build import RECORD, build, draw
 from figures.kinds import KINDS
+from figures.tables import Tables
 from probe.errors import InputError
 from tests.figures import invented
 from tests.figures.invented import write
@@ -111,10 +113,24 @@ def test_an_older_directory_has_every_figure_but_those_of_what_it_lacks(sketched
     assert [path.stem for path in build(run)][::2] == lacking
 
 
-def test_of_more_learners_than_appearances_no_figure_has_a_legend(sketched, tmp_path):
+def test_of_more_learners_than_appearances_no_legend_tells_them_apart(sketched, tmp_path):
     sweep = invented.metrics([f"er{10 + k}-uniform" for k in range(15)], tasks=2)
-    names = [path.stem for path in build(write(tmp_path, ROWS, sweep))][::2]
-    assert names == ["matrix", "curves", "omegas", "memory"]
+    assert told_apart(tmp_path, sweep).keys() >= {"matrix", "curves", "omegas", "memory"}
+    assert not any(told_apart(tmp_path, sweep).values())
+    few = told_apart(tmp_path, METRICS)
+    assert all(few[name] for name in ("tasks", "tradeoff", "spider"))
+
+
+def told_apart(run, metrics):
+    """Return which learners the legends of each figure name, by the figure that is drawn."""
+    looks = learner_appearances(row.learner for row in metrics)
+    names = {look.label for look in looks.values()} | {"Finetune"}
+    figures = draw(Tables.read(write(run, ROWS, metrics)))
+    return {
+        name: names & {text.get_text() for legend in figure.legends for text in legend.get_texts()}
+        for name, figure in figures.items()
+        if figure is not None
+    }
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from probe.errors import InputError
 from probe.metrics import chaudhry, diaz_rodriguez, gem, kemker
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.scorecard import scorecard
+from probe.metrics.scorecard import METRICS, scorecard
 
 rng = np.random.default_rng(0)
 R = AccuracyMatrix(rng.random((4, 3)))
@@ -21,7 +21,7 @@ IDEAL, SIZES = 0.9, [10, 30, 20]
 
 def test_a_full_scorecard_holds_every_metric_and_no_reason():
     card = scorecard(R, reference=REFERENCE, ideal=IDEAL, test_sizes=SIZES)
-    assert card.values == {
+    expected = {
         "gem": {"acc": gem.acc(R), "bwt": gem.bwt(R), "fwt": gem.fwt(R)},
         "diaz_rodriguez": {
             name: getattr(diaz_rodriguez, name)(R)
@@ -41,6 +41,8 @@ def test_a_full_scorecard_holds_every_metric_and_no_reason():
             "omega_all": kemker.omega_all(R, IDEAL, SIZES),
         },
     }
+    for paper, metrics in expected.items():
+        assert {name: card.values[paper][name] for name in metrics} == metrics
     assert list(card.not_measured) == ["chaudhry.forgetting[1]"]
     assert "k >= 2" in card.not_measured["chaudhry.forgetting[1]"]
 
@@ -48,13 +50,14 @@ def test_a_full_scorecard_holds_every_metric_and_no_reason():
 def test_a_square_matrix_alone_lacks_what_needs_more():
     card = scorecard(AccuracyMatrix.square(R.values[1:]))
     reasons = card.not_measured
-    assert set(reasons) == {
+    assert set(reasons) >= {
         "gem.fwt",
         "chaudhry.forgetting[1]",
         *(f"chaudhry.intransigence[{k}]" for k in (1, 2, 3)),
         "kemker.omega_base",
         "kemker.omega_all",
     }
+    assert not reasons.keys() & {"gem.acc", "gem.bwt", "chaudhry.forgetting[2]", "kemker.omega_new"}
     assert "R[0,2]" in reasons["gem.fwt"]
     assert "--ideal" in reasons["kemker.omega_base"]
     assert "--reference" in reasons["chaudhry.intransigence[2]"]
@@ -64,7 +67,7 @@ def test_one_task_has_accuracy_and_reasons_for_the_rest():
     one = AccuracyMatrix(np.array([[0.5], [0.75]]))
     card = scorecard(one, reference=one, ideal=0.75, test_sizes=[10])
     numbers = {f"{paper}.{name}": value for paper, name, value in card.rows() if value is not None}
-    assert numbers == {
+    expected = {
         "gem.acc": 0.75,
         "diaz_rodriguez.accuracy": 0.75,
         "chaudhry.average_accuracy[1]": 0.75,
@@ -73,6 +76,9 @@ def test_one_task_has_accuracy_and_reasons_for_the_rest():
         "kemker.alpha_new[1]": 0.75,
         "kemker.alpha_all[1]": 0.75,
     }
+    assert numbers.items() >= expected.items()
+    assert card.not_measured.keys() >= {"gem.bwt", "gem.fwt", "diaz_rodriguez.rem"}
+    assert card.not_measured.keys() >= {f"kemker.omega_{which}" for which in ("base", "new", "all")}
 
 
 cells = st.one_of(st.just(np.nan), st.floats(0, 1))
@@ -82,7 +88,7 @@ cells = st.one_of(st.just(np.nan), st.floats(0, 1))
 def test_a_number_is_null_exactly_where_a_reason_is_given(table):
     card = scorecard(AccuracyMatrix(table), ideal=0.5)
     read = json.loads(card.to_json(), parse_constant=pytest.fail)
-    assert list(read) == ["gem", "diaz_rodriguez", "chaudhry", "kemker", "not_measured"]
+    assert list(read) == [*dict.fromkeys(metric.paper for metric in METRICS), "not_measured"]
     assert read == {**card.values, "not_measured": card.not_measured}
     gaps = [f"{paper}.{name}" for paper, name, value in card.rows() if value is None]
     assert sorted(gaps) == sorted(card.not_measured)
@@ -91,7 +97,7 @@ def test_a_number_is_null_exactly_where_a_reason_is_given(table):
 
 def test_rows_name_each_k():
     rows = {(paper, name): value for paper, name, value in scorecard(R).rows()}
-    assert len(rows) == 3 + 5 + 3 * 3 + 3 * 3 + 3
+    assert len(rows) == sum(3 if metric.after else 1 for metric in METRICS) >= 29
     assert rows["chaudhry", "forgetting[3]"] == chaudhry.forgetting(R, 3)
     assert rows["kemker", "alpha_base[2]"] == kemker.alpha_base(R, 2)
 

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from figures.kinds import KINDS
 from probe.tables.run_directory import TABLES, TIMES
 from scenarios.commands.main import main
 from scenarios.data.datasets import LOADERS
@@ -13,8 +14,7 @@ from scenarios.networks import ARCHITECTURES
 from tests.bad_input.making import TINY, study
 from tests.bad_input.refused import assert_refused, contents
 
-DRAWN = ("depth", "bias", "matrix", "curves", "tasks", "spider", "scores")
-FIGURES = [f"{name}.{kind}" for name in DRAWN for kind in ("png", "svg")]
+DRAWN = {"depth", "bias", "matrix", "curves", "tasks", "spider", "scores"}
 FILES = {
     "corrupt/study.json": "{",
     "older/study.json": '{"format": 8}',
@@ -50,6 +50,14 @@ def cwd(tmp_path_factory):
             main()
     assert stop.value.code == 0
     return folder
+
+
+@pytest.fixture
+def figures(cwd):
+    """The files of the figures in `done`, in the order in which they are drawn."""
+    kept = json.loads((cwd / "done" / "figures" / "drawn.json").read_bytes())
+    assert {name for name in KINDS if kept[name]["files"]} >= DRAWN
+    return [file for name in KINDS for file in kept[name]["files"]]
 
 
 @pytest.fixture
@@ -97,13 +105,15 @@ def test_ctrl_c_says_how_to_go_on(probe, monkeypatch):
     assert probe("run digits") == (130, "", "stopped: run the same command again to go on\n")
 
 
-def test_a_run_ends_with_its_table_and_its_files_and_once_finished_changes_none(probe, cwd):
+def test_a_run_ends_with_its_table_and_its_files_and_once_finished_changes_none(
+    probe, cwd, figures
+):
     before = contents(cwd)
     code, out, err = probe("run tiny.toml --workers 1 --out done")
     assert (code, err) == (0, "")
     lines = [line.strip() for line in out.splitlines()]
     expected = [f"done/{name}" for name in (*TABLES, TIMES)]
-    expected += [f"done/figures/{name}" for name in sorted(FIGURES)]
+    expected += [f"done/figures/{name}" for name in sorted(figures)]
     assert lines[-len(expected) :] == expected
     assert all((cwd / path).stat().st_size for path in expected)
     for word in ("hidden1", "hidden2", "output", "finetune", "offline"):
@@ -139,13 +149,13 @@ def test_status_counts_what_is_finished(probe):
     assert ["offline", "1", "2", "2"] in table_cells(out)
 
 
-def test_figures_are_drawn_again_from_the_tables_alone(probe, cwd, tmp_path):
+def test_figures_are_drawn_again_from_the_tables_alone(probe, cwd, tmp_path, figures):
     for name in TABLES:
         (tmp_path / name).write_bytes((cwd / "done" / name).read_bytes())
     code, out, _ = probe(f"figures {tmp_path}")
     assert code == 0
-    assert out.splitlines() == [str(tmp_path / "figures" / name) for name in FIGURES]
-    for name in FIGURES:
+    assert out.splitlines() == [str(tmp_path / "figures" / name) for name in figures]
+    for name in figures:
         drawn = cwd / "done" / "figures" / name
         assert (tmp_path / "figures" / name).read_bytes() == drawn.read_bytes()
 

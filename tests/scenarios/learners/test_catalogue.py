@@ -43,8 +43,8 @@ def test_every_name_gives_a_learner_whose_settings_have_that_kind_and_no_other(k
 
 
 def test_no_two_names_are_of_one_learner() -> None:
-    assert len(set(LEARNERS.values())) == len(LEARNERS) == 16
-    assert len({each.settings_class for each in LEARNERS.values()}) == 16
+    assert len(set(LEARNERS.values())) == len(LEARNERS) >= 16
+    assert len({each.settings_class for each in LEARNERS.values()}) == len(LEARNERS)
 
 
 def test_a_study_imports_the_learners_it_names_and_no_other() -> None:

@@ -41,7 +41,8 @@ def network():
     "scenarios.learners.si": "from scenarios.learners.base import Learner",
     "scenarios.commands.main": "from scenarios.study.job import network",
 }
-NEVER = {"probe.plots", "scenarios.commands.main"}
+# With another line in the registry there is another learner: the results of these stay as they are.
+NEVER = {"probe.plots", "scenarios.commands.main", "scenarios.learners.catalogue"}
 
 
 @pytest.fixture
@@ -107,7 +108,7 @@ def test_a_module_counts_for_those_jobs_alone_that_import_it(package, module):
 
 
 def test_the_hash_is_the_same_in_every_version_of_python(package):
-    assert package("probe.loop", FILES["probe.loop"])[0][:16] == "67bbba88a674007c"
+    assert package("probe.loop", FILES["probe.loop"])[0][:16] == "47cba60f1d0159bd"
 
 
 def test_a_learner_of_somebody_elses_needs_no_file_of_ours(package, monkeypatch):

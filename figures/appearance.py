@@ -92,7 +92,7 @@ def _open(label: str, color: str, marker: Marker, line: LineStyle) -> Appearance
 
 _SKY, _BLUE, _GREEN, _INDIGO = "#56B4E9", "#0072B2", "#009E73", "#332288"
 _VIOLET, _NAVY, _CYAN, _MAGENTA = "#785EF0", "#113355", "#33BBCC", "#992288"
-_ORANGE, _RED, _PINK, _BROWN, _GREY = "#E69F00", "#D55E00", "#CC79A7", "#661100", "#505050"
+_ORANGE, _RED, _PINK, _BROWN, _GRAY = "#E69F00", "#D55E00", "#CC79A7", "#661100", "#505050"
 # Short enough to show twice in a legend, where a marker hides the middle.
 _DASH_DOT: LineStyle = (0, (3, 1.2, 1, 1.2))
 _DASH_DOT_DOT: LineStyle = (0, (3, 1, 1, 1, 1, 1))
@@ -100,7 +100,7 @@ _LONG_DASH: LineStyle = (0, (6, 2.2))
 
 _LEARNERS = {
     "offline": _filled("Offline", "#000000", "", "--"),
-    "cumulative": _filled("Cumulative", _GREY, "h", "-"),
+    "cumulative": _filled("Cumulative", _GRAY, "h", "-"),
     "finetune": _filled("Finetune", _RED, "o", "-"),
     "finetune-s": _open("Finetune-S", _RED, "o", "--"),
     "ewc": _filled("EWC", _GREEN, "^", "-"),
@@ -140,12 +140,12 @@ _SPARE = [
     _open("", _RED, (4, 1, 0), _DASH_DOT_DOT),
     _open("", _BLUE, "P", _DASH_DOT_DOT),
     _open("", _GREEN, "x", _DASH_DOT_DOT),
-    _open("", _GREY, "h", _DASH_DOT_DOT),
+    _open("", _GRAY, "h", _DASH_DOT_DOT),
     _filled("", _ORANGE, "8", _LONG_DASH),
     _open("", _PINK, "p", _LONG_DASH),
     _open("", _SKY, "d", _LONG_DASH),
     _open("", _RED, "*", _LONG_DASH),
     _open("", _BLUE, "8", _LONG_DASH),
     _filled("", _GREEN, (4, 1, 45), _LONG_DASH),
-    _filled("", _GREY, ".", _LONG_DASH),
+    _filled("", _GRAY, ".", _LONG_DASH),
 ]

@@ -1,4 +1,4 @@
-"""Labelled examples: in memory as tensors, or as anything that gives rows by their index."""
+"""Labeled examples: in memory as tensors, or as anything that gives rows by their index."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Rows(Protocol):
         ...
 
 
-class Labelled(Protocol):
+class Labeled(Protocol):
     """N examples to train or evaluate on: rows x and labels y (N,), int64 class numbers from 0."""
 
     @property

@@ -1,7 +1,8 @@
-"""Files that are there whole or not at all."""
+"""Files that are there whole or not at all, and that show whether they are as they were written."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -70,4 +71,23 @@ def not_written(path: Path, error: OSError) -> NotWritten:
     )
 
 
+def hashed(content: bytes) -> bytes:
+    """Return a JSON object with the SHA-256 of what it was as its last entry.
+
+    >>> unhashed(hashed(b'{"seed": 0}'))
+    b'{"seed": 0}'
+    """
+    return content[:-1] + f', "sha256": "{hashlib.sha256(content).hexdigest()}"}}'.encode()
+
+
+def unhashed(content: bytes) -> bytes:
+    """Return what `hashed` was given; raises ValueError unless every byte is still the same."""
+    # The bytes themselves are hashed: to read and write the JSON again takes many times as long.
+    body = content[:-_HASH_LENGTH] + b"}"
+    if hashed(body) != content:
+        raise ValueError("the content does not match its hash")
+    return body
+
+
+_HASH_LENGTH = len(', "sha256": ""}') + 64
 _UNFINISHED = ".tmp"

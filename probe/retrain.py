@@ -19,7 +19,7 @@ from probe.training.evaluation import predict_each
 from probe.training.loop import fit
 from probe.training.recipe import Recipe
 from probe.values.allocation import Allocation, CacheSettings
-from probe.values.cache import LabelledRows, ValueCache
+from probe.values.cache import LabeledRows, ValueCache
 
 SAMPLE = 64  # examples on which a cut is checked
 
@@ -124,12 +124,12 @@ def retrain_each(
             cut.reinitialize(recipe.init, stream(seed, "tail", cut.feature))
             try:
                 # A feature's values are dropped once they have served.
-                data = LabelledRows(seen.pop(cut.feature), train.y)
+                data = LabeledRows(seen.pop(cut.feature), train.y)
                 fit(cut.tail, data, recipe, stream(seed, "retrain", cut.feature))
             except InputError as error:
                 raise InputError(f"retraining behind {cut.feature!r}: {error}") from None
         with mode(cut.tail, training=False):
-            data = LabelledRows(unseen.pop(cut.feature), test.y)
+            data = LabeledRows(unseen.pop(cut.feature), test.y)
             yield cut.feature, predict_each(cut.tail, data, classes, {"": None})[""]
 
 

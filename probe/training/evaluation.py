@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from probe.errors import InputError
-from probe.examples import Labelled, gather
+from probe.examples import Labeled, gather
 from probe.metrics.counts import Counts
 from probe.training.memory_format import channels_last, same_in_both_layouts
 
@@ -20,7 +20,7 @@ Logits = Callable[..., Tensor]
 
 
 def evaluate(
-    logits: Logits, examples: Labelled, classes: int, batch_size: int | None = None
+    logits: Logits, examples: Labeled, classes: int, batch_size: int | None = None
 ) -> Counts:
     """Count predictions, the largest of the K = classes logits, over all N examples.
 
@@ -41,7 +41,7 @@ def evaluate(
 
 def predict_each(
     logits: Logits,
-    examples: Labelled,
+    examples: Labeled,
     classes: int,
     barred: Mapping[str, Tensor | None],
     batch_size: int | None = None,

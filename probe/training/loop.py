@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from probe.errors import InputError
-from probe.examples import Labelled, gather
+from probe.examples import Labeled, gather
 from probe.modules import mode
 from probe.seeding import global_stream
 from probe.training.costs import OpsMeter
@@ -46,7 +46,7 @@ class Objective:
 
 def fit(
     model: nn.Module,
-    data: Labelled,
+    data: Labeled,
     recipe: Recipe,
     generator: torch.Generator,
     objective: Objective | None = None,

@@ -9,7 +9,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from probe.examples import Labelled, Value, gather, tensors
+from probe.examples import Labeled, Value, gather, tensors
 from probe.modules import kept_buffers, mode
 from probe.seeding import global_states, global_stream, stream
 
@@ -29,7 +29,7 @@ def channels_last(x: Value) -> Value:
 
 
 @torch.no_grad()
-def same_in_both_layouts(function: Callable[..., Tensor], data: Labelled) -> bool:
+def same_in_both_layouts(function: Callable[..., Tensor], data: Labeled) -> bool:
     """Whether a function of batches (B, ...) gives the same for some of the data in both layouts.
 
     data: N examples; False if they are no images, which have one layout only. A `view` that joins
@@ -49,7 +49,7 @@ def same_in_both_layouts(function: Callable[..., Tensor], data: Labelled) -> boo
 
 
 @contextmanager
-def faster_layout(model: nn.Module, data: Labelled) -> Iterator[None]:
+def faster_layout(model: nn.Module, data: Labeled) -> Iterator[None]:
     """Let `model` see batches of `data` channels-last within the block, where that trains faster.
 
     It does where there are convolutions to train and nothing is drawn at random: on one CPU core
@@ -84,7 +84,7 @@ def _gains(model: nn.Module) -> bool:
     )
 
 
-def _keeps_its_results(model: nn.Module, data: Labelled) -> bool:
+def _keeps_its_results(model: nn.Module, data: Labeled) -> bool:
     """Whether the model gives the same in both layouts, in eval mode, and trains in the other."""
     with kept_buffers(model), global_stream(stream(0, "layout")):
         with mode(model, training=False):
@@ -92,7 +92,7 @@ def _keeps_its_results(model: nn.Module, data: Labelled) -> bool:
         return same and _trains_pixelwise(model, data)
 
 
-def _trains_pixelwise(model: nn.Module, data: Labelled) -> bool:
+def _trains_pixelwise(model: nn.Module, data: Labeled) -> bool:
     """Whether a step in training mode goes through, and draws nothing.
 
     Random masks are drawn in the order of the memory: of another layout they would be others.

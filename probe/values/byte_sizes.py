@@ -8,6 +8,7 @@ from probe.errors import InputError
 _UNITS = {"": 1, "b": 1}
 _UNITS |= {f"{letter}b": 1000**k for k, letter in enumerate("kmgt", 1)}
 _UNITS |= {f"{letter}ib": 1024**k for k, letter in enumerate("kmgt", 1)}
+_DIGITS = 18
 
 
 def parse_size(text: str, name: str) -> int:
@@ -19,7 +20,8 @@ def parse_size(text: str, name: str) -> int:
     (500000000, 2147483648)
     """
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([a-z]*)", text.strip().lower())
-    if not match or match[2] not in _UNITS:
+    # More than 18 digits are no size of any memory, and too many for a number with a fraction.
+    if not match or match[2] not in _UNITS or len(match[1]) > _DIGITS:
         raise InputError(f"{name} expects a size such as 500MB, 2GiB or plain bytes, got {text!r}")
     return int(Decimal(match[1]) * _UNITS[match[2]])
 

@@ -152,7 +152,7 @@ class RecomputedRows:
 
 
 @dataclass(frozen=True)
-class LabelledRows:
+class LabeledRows:
     """Values x of N examples and their labels y (N,): what `fit` and `evaluate` take."""
 
     x: Rows

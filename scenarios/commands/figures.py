@@ -10,7 +10,7 @@ from pathlib import Path
 
 from figures.build import build
 from scenarios.commands.terminal import printable
-from scenarios.study.run_directory import read_setup, remarks, survey
+from scenarios.study.run_directory import older_tables, read_setup, remarks, survey
 
 
 def draw_figures(directory: Path) -> None:
@@ -24,5 +24,8 @@ def draw_figures(directory: Path) -> None:
         print(printable(str(path)))
     # Tables may have been copied without it.
     if (directory / "study.json").is_file():
-        for remark in remarks(directory, survey(read_setup(directory), directory)):
+        states = survey(read_setup(directory), directory)
+        older = older_tables(directory, states)
+        # What the results are like says nothing of tables that were not made of them.
+        for remark in [older] if older else remarks(directory, states):
             print(printable(remark))

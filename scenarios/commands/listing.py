@@ -14,7 +14,7 @@ from rich.table import Table
 
 from probe.metrics.scorecard import METRICS
 from scenarios.data.datasets import BUNDLED, LOADERS
-from scenarios.learners.catalogue import LEARNERS
+from scenarios.learners.catalog import LEARNERS
 from scenarios.networks import ARCHITECTURES
 from scenarios.study.source import check_study, preset_names, read_study
 from scenarios.study.spec import Study

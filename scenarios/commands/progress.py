@@ -104,8 +104,8 @@ def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
     locked = [end for end in ends if end.how == "locked"]
     if locked:
         console.print(
-            f"{len(locked)} jobs are being done by other processes: the last to finish writes the "
-            f"tables",
+            f"{'1 job is' if len(locked) == 1 else f'{len(locked)} jobs are'} being done by other "
+            f"processes: the last to finish writes the tables",
             soft_wrap=True,
         )
     # Last, so that what has to be looked into stands at the end of what is shown.

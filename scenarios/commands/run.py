@@ -12,8 +12,8 @@ and the tables, is written under the directory's lock.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,14 +31,21 @@ from scenarios.data.datasets import Location
 from scenarios.device import device_named
 from scenarios.execution.choosing import executor_for, side_by_side
 from scenarios.execution.executor import Executor
-from scenarios.execution.locks import lock
+from scenarios.execution.locks import is_locked, lock
 from scenarios.execution.schedule import execute
 from scenarios.execution.work import Ended, Work
 from scenarios.options import RunOptions
 from scenarios.study.fingerprint import Setup, setup_of
 from scenarios.study.jobs import Job, jobs_of
 from scenarios.study.preflight import cache_plans, refuse_misfits
-from scenarios.study.run_directory import describe, refuse_foreign, remarks, survey
+from scenarios.study.run_directory import (
+    JobState,
+    describe,
+    made_of,
+    refuse_foreign,
+    remarks,
+    survey,
+)
 from scenarios.study.source import check_study, overridden, read_study
 from scenarios.study.tables import write_tables
 
@@ -66,30 +73,30 @@ def run_study(source: str, options: RunOptions) -> bool:
     refuse_misfits(study, scenario)
     root = options.out or Path("runs") / study.name
     work = _work(setup_of(study, scenario, device), root, location.folder, options, len(jobs))
-    _describe(work)
     console = Console()
+    _describe(console, work)
     # A machine that only drives those with GPUs knows nothing of their memory.
     if work.sharing is None and work.retraining_left(jobs):
         show_plan(console, cache_plans(study, scenario, work.cache), work.cache)
     del scenario  # whoever does a job loads the data for itself
     try:
-        ends = _to_the_end(console, work, jobs, executor, options)
+        ends, states = _to_the_end(console, work, jobs, executor, options)
     finally:
         # Its files are gone with those who used them; other processes may use it still.
         with suppress(OSError):
             (root / "scratch").rmdir()
     if not any(end.how == "locked" for end in ends):
         show_outcome(console, root, study.scenario.kind != "split", _shown(root))
-    for remark in remarks(root, survey(work.setup, root)):
+    for remark in remarks(root, states):
         console.print(printable(remark), markup=False, soft_wrap=True)
     return show_ends(console, root, ends)
 
 
-def _describe(work: Work) -> None:
+def _describe(console: Console, work: Work) -> None:
     """Take the run directory for this study; raises InputError if it holds something else."""
     refuse_foreign(work.root)
     make_folder(work.root)
-    with lock(work.root, wait=True):
+    with _alone_in(console, work.root):
         describe(work.root, work.setup)
 
 
@@ -117,8 +124,10 @@ def _work(setup: Setup, root: Path, data: Path | None, options: RunOptions, jobs
 
 def _to_the_end(
     console: Console, work: Work, jobs: Sequence[Job], executor: Executor, options: RunOptions
-) -> list[Ended]:
+) -> tuple[list[Ended], list[JobState]]:
     """Do what is left of the jobs and write the tables, unless other processes are still at it.
+
+    Returns how jobs ended, and their results, of which the tables were made if they were.
 
     Files may be found corrupt only when the tables are made of them, and their parts are then
     missing: so it is done once more, and what is lost again counts as failed.
@@ -130,29 +139,42 @@ def _to_the_end(
         events = execute(work, left, executor, wait=options.part is None)
         ends += show_progress(console, work, jobs, events)
         if any(end.how == "locked" for end in ends):
-            return ends
-        _write_results(work)
+            return ends, survey(work.setup, work.root)
+        states = _write_results(console, work)
         # What was damaged since it was last looked at is set aside when the tables are made.
         failed = {end.job for end in ends if end.how == "failed"}
         left = [j for j in jobs if j not in failed and work.finished(j) != set(work.parts(j))]
         if not left:
-            return ends
-    return ends + [Ended(job=job, how="failed", reason=_LOST) for job in left]
+            return ends, states
+    return ends + [Ended(job=job, how="failed", reason=_LOST) for job in left], states
 
 
-def _write_results(work: Work) -> None:
-    """Bring tables and figures up to date: what was read last is what is written last.
+def _write_results(console: Console, work: Work) -> list[JobState]:
+    """Bring tables and figures up to date; return the results that they are made of.
 
     Under the directory's lock, as other processes may want to do the same. Figures are drawn only
     where their tables have changed.
     """
-    with lock(work.root, wait=True):
+    with _alone_in(console, work.root):
         for folder in (work.root, work.root / "figures"):
             sweep(folder)
-        # Another process may have described its own study there since this one began.
-        describe(work.root, work.setup)
+        # Before the tables: what is finished meanwhile may be in them, and then they are made anew.
+        states = survey(work.setup, work.root)
         write_tables(work.setup, work.root)
+        # Another process may have described its own study there since this one began.
+        describe(work.root, work.setup, made_of(states))
         build(work.root, changed_only=True)
+        return states
+
+
+@contextmanager
+def _alone_in(console: Console, root: Path) -> Iterator[None]:
+    """Hold the lock of the run directory within the block; say so if it has to be waited for."""
+    if is_locked(root):
+        said = f"{root}: waiting for another process, which writes its tables"
+        console.print(printable(said), markup=False, soft_wrap=True)
+    with lock(root, wait=True):
+        yield
 
 
 def _shown(root: Path) -> list[str]:

@@ -82,9 +82,15 @@ class _Stop:
         self.block_ended = threading.Event()
 
     def asked(self, number: int, frame: FrameType | None) -> None:
-        """Interrupt the block, the first time."""
+        """Interrupt the block, the first time; end the process at once if it is importing.
+
+        What is raised within an import may be swallowed there, and then nothing would stop.
+        """
         if self.code is None:
             self.code = 128 + number
+            if _is_importing(frame):
+                _say(HOW_TO_GO_ON)
+                os._exit(self.code)
             raise SystemExit(self.code)
 
     def watch(self, signals: socket.socket) -> None:
@@ -101,6 +107,15 @@ class _Stop:
                     if not self.block_ended.is_set():
                         _say_unless_it_hangs(HOW_TO_GO_ON)
                     os._exit(128 + number[0])
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    """Whether Python's own import machinery is at work in the frame or in one that called it."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _say_unless_it_hangs(sentence: str) -> None:

@@ -90,17 +90,17 @@ def log_mel(audio: Array, offsets: Array) -> Array:
 def mel_bank() -> Array:
     """Return the weights (129, 24) of the frequencies 0, 31.25 .. 4000 Hz in each mel band.
 
-    Bands are triangles of height 1, each from the centre of the one before to that of the one
-    after; centres are equally far apart from 0 to 4000 Hz in mel = 2595 log10(1 + Hz / 700).
+    Bands are triangles of height 1, each from the center of the one before to that of the one
+    after; centers are equally far apart from 0 to 4000 Hz in mel = 2595 log10(1 + Hz / 700).
 
     >>> mel_bank().shape
     (129, 24)
     """
     top = 2595 * np.log10(1 + RATE / 2 / 700)
     edges = 700 * (10 ** (np.linspace(0, top, BANDS + 2) / 2595) - 1)
-    low, centre, high = edges[:-2], edges[1:-1], edges[2:]
+    low, center, high = edges[:-2], edges[1:-1], edges[2:]
     hertz = fft.rfftfreq(WINDOW, 1 / RATE)[:, None]
-    rising, falling = (hertz - low) / (centre - low), (high - hertz) / (high - centre)
+    rising, falling = (hertz - low) / (center - low), (high - hertz) / (high - center)
     weights: Array = np.maximum(np.minimum(rising, falling), 0)
     return weights
 

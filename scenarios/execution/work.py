@@ -12,7 +12,6 @@ from __future__ import annotations
 import platform
 import traceback
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -127,7 +126,6 @@ Event = Part | Ended
 def carry_out(work: Work, job: Job) -> Iterator[Event]:
     """Do what is left of a job; yield each part as it is finished, and last how it ended.
 
-    torch has one thread for it: with one, results are the same bit for bit on any number of cores.
     Raises NotWritten if the run directory cannot be written to: then no job can go on. No other
     error leaves it.
     """
@@ -166,7 +164,7 @@ def _do(work: Work, job: Job) -> Iterator[str]:
     if not work.root.is_dir():
         raise NotWritten(f"{work.root} is gone: name the folder where it is now, and run again")
     make_folder(work.folder(job))
-    with _one_thread(), lock(work.folder(job)):
+    with lock(work.folder(job)):
         store = work.store(job)
         # Only under the lock: what is unfinished is nobody's work in progress.
         store.sweep()
@@ -180,17 +178,6 @@ def _do(work: Work, job: Job) -> Iterator[str]:
             if work.sharing is not None:
                 cache = cache.settled(device, work.sharing)
             yield from run_job(study, job, scenario, store, device, cache)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Lend torch one thread."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 @lru_cache(maxsize=1)

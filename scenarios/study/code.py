@@ -10,44 +10,27 @@ results of the others alone; and so does one more learner, as the registry itsel
 hash is no part of a job's fingerprint: a change that is known to change results raises
 `RESULTS_VERSION` instead. Libraries are not hashed.
 
-What a process runs is what it has loaded, and a file may be edited since. So the files are read
-when this module is loaded, which is when a process begins, and only parsed when they are asked for.
+What is hashed are the files as they were when this process began (`scenarios.sources`).
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
-from scenarios.learners.catalogue import LEARNERS
+from scenarios.learners.catalog import LEARNERS
+from scenarios.sources import SOURCES
 
-_JOB, _REGISTRY = "scenarios.study.job", "scenarios.learners.catalogue"
-
-
-def _read(root: Path, packages: Sequence[str]) -> dict[str, bytes]:
-    """Return every module of the packages by its dotted name, a folder by that of its `__init__`.
-
-    root: the folder that the packages are in. None of them is parsed, which would take a second.
-    """
-    paths = [path for package in packages for path in (root / package).rglob("*.py")]
-    names = [".".join(path.relative_to(root).with_suffix("").parts) for path in paths]
-    return {
-        name.removesuffix(".__init__"): path.read_bytes()
-        for name, path in zip(names, paths, strict=True)
-    }
-
-
-_SOURCES = _read(Path(__file__).parents[2], ("probe", "scenarios"))
+_JOB, _REGISTRY = "scenarios.study.job", "scenarios.learners.catalog"
 
 
 @cache
 def code_hash(kind: str) -> str:
     """Return a hash of the code that a job of a learner needs, by the learner's kind.
 
-    kind: a name in `scenarios.learners.catalogue.LEARNERS`. Returns 64 hexadecimal digits.
+    kind: a name in `scenarios.learners.catalog.LEARNERS`. Returns 64 hexadecimal digits.
 
     It is of the syntax of this package's modules that the job and the learner import, directly or
     not; so neither comments nor docstrings nor layout count. A change in it need not change a
@@ -85,9 +68,9 @@ def modules_of(module: str) -> frozenset[str]:
 @cache
 def _syntax(module: str) -> tuple[str, tuple[str, ...]]:
     """Return a hash of a module without its docstrings, and the modules of ours it imports."""
-    tree = ast.parse(_SOURCES.get(module, b""))
+    tree = ast.parse(SOURCES.get(module, b""))
     code = hashlib.sha256(repr(_plain(tree)).encode()).hexdigest()
-    return code, tuple(name for name in _imported(tree) if name in _SOURCES)
+    return code, tuple(name for name in _imported(tree) if name in SOURCES)
 
 
 def _plain(node: object) -> object:

@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from scenarios.learners.catalogue import LEARNERS
+from scenarios.learners.catalog import LEARNERS
 from scenarios.streams.task import Scenario
 from scenarios.study.jobs import Job
 from scenarios.study.spec import Study

@@ -29,7 +29,7 @@ from probe.seeding import global_stream, stream
 from probe.training.fresh_weights import initialize
 from probe.values.allocation import CacheSettings
 from scenarios.learners.base import Learner
-from scenarios.learners.catalogue import LEARNERS
+from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.heads import count, counts_by_head
 from scenarios.networks import build_network
 from scenarios.streams.task import Scenario, Task
@@ -71,11 +71,12 @@ def run_job(
     The scenario is the study's, in base order, with its data on `device`; store: where finished
     parts are looked up and new ones are written; cache: where features' values may live, stored as
     the study says. The names are those of `scenarios.study.jobs.parts_of`; a part that was finished
-    before is not yielded. Raises InputError, saying which job, if its training diverges, and
+    before is not yielded. torch has one thread for all of it, so that results are the same bit for
+    bit on any number of cores. Raises InputError, saying which job, if its training diverges, and
     NotWritten if the store cannot write.
     """
     order = f", order {job.order}" if job.order else ""
-    with _named(f"learner {job.learner}{order}, seed {job.seed}"):
+    with _named(f"learner {job.learner}{order}, seed {job.seed}"), _one_thread():
         # First the order, then the view: a learner's view may depend on which task comes first.
         stream_of_tasks = LEARNERS[job.kind].view(scenario.reordered(job.tasks))
         fresh = partial(_learner, study, job, stream_of_tasks, device)
@@ -172,6 +173,17 @@ def _learner(study: Study, job: Job, scenario: Scenario, device: torch.device) -
     initialize(model, recipe.init, stream(job.seed, "init"))
     settings = study.learners[job.learner]
     return LEARNERS[job.kind](model.to(device), recipe, settings, job.seed)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Lend torch one thread."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from probe.errors import InputError
-from scenarios.learners.catalogue import LEARNERS
+from scenarios.learners.catalog import LEARNERS
 from scenarios.streams.orders import orders
 from scenarios.study.spec import Study
 
@@ -23,7 +23,7 @@ MOST_JOBS = 100_000
 class Job:
     """One cell of a study's grid.
 
-    learner: its name in the study; kind: which learner that is, by its name in the catalogue;
+    learner: its name in the study; kind: which learner that is, by its name in the catalog;
     order: the order's name, empty for offline training; tasks: the T tasks in executed order, by
     their index in the base order, from 0; seed: from 0.
     """

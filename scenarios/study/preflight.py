@@ -14,7 +14,7 @@ from dataclasses import replace
 from probe.examples import Examples
 from probe.retrain import SAMPLE, cache_plan
 from probe.values.allocation import Allocation, CacheSettings
-from scenarios.learners.catalogue import LEARNERS
+from scenarios.learners.catalog import LEARNERS
 from scenarios.streams.task import Scenario
 from scenarios.study.job import network_of
 from scenarios.study.spec import Study

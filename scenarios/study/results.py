@@ -20,7 +20,7 @@ from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import pra
 from probe.metrics.task_counts import TaskCounts
 from probe.training.costs import Cost
-from scenarios.learners.catalogue import LEARNERS
+from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.heads import Head
 from scenarios.study.jobs import Job
 from scenarios.study.measurement import Measurement

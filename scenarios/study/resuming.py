@@ -92,7 +92,8 @@ def kept(
         return None
     # Moved before it is tried: a device that fails says nothing about the checkpoint.
     device = past[0].train.y.device
-    here = Checkpoint(*({n: x.to(device) for n, x in s.items()} for s in vars(saved).values()))
+    model, own = ({n: x.to(device) for n, x in s.items()} for s in (saved.model, saved.learner))
+    here = Checkpoint(model, own, saved.code)
     # Each has its own: one that was restored in part is not used.
     learner = fresh()
     try:
@@ -104,6 +105,7 @@ def kept(
         reason = f"the learner cannot be restored from it ({type(error).__name__})"
         store.set_checkpoint_aside(step, reason)
         return None
+    store.continue_from(saved)
     return Resumed(learner=learner, done=len(past), spent=spent)
 
 

@@ -13,10 +13,12 @@ figures` print them.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from probe.errors import InputError
 from probe.files import replacing
@@ -50,10 +52,11 @@ def refuse_foreign(root: Path) -> None:
     _refuse_older(root)
 
 
-def describe(root: Path, setup: Setup) -> None:
+def describe(root: Path, setup: Setup, tables: str | None = None) -> None:
     """Write down which study a run directory is used for; raises NotWritten if it cannot be.
 
-    The name and the report, which change no measurement, stand apart from the rest of the study.
+    tables: what its tables are made of now, see `made_of`; None = they are as they were. The name
+    and the report, which change no measurement, stand apart from the rest of the study.
     """
     record = {
         **setup.study.model_dump(mode="json", include=_FREE),
@@ -63,6 +66,7 @@ def describe(root: Path, setup: Setup) -> None:
         "data": setup.data,
         "device": setup.device,
         "torch": setup.torch,
+        "tables": _tables_of(root) if tables is None else tables,
     }
     with replacing(root / _DESCRIPTION) as partial:
         partial.write_text(json.dumps(record, indent=1), encoding="utf-8")
@@ -110,15 +114,17 @@ class JobState:
     """How far a job is.
 
     parts, done: how many it has, and how many are finished; corrupt: the names of those that are
-    there but not as they were written; other_code: whether a result was made by other code than
-    today's; others: in what its results of other fingerprints differ, as sentences without a full
-    stop (see `scenarios.study.fingerprint.differences`).
+    there but not as they were written; results: a hash of which ones are finished, of what
+    fingerprint and by what code; other_code: whether one was made by other code than today's;
+    others: in what its results of other fingerprints differ, as sentences without a full stop (see
+    `scenarios.study.fingerprint.differences`).
     """
 
     job: Job
     parts: int
     done: int
     corrupt: tuple[str, ...]
+    results: str
     other_code: bool
     others: tuple[str, ...]
 
@@ -129,6 +135,24 @@ def survey(setup: Setup, root: Path) -> list[JobState]:
     Every result is read and checked, so for a large study it takes some seconds.
     """
     return [_state(setup, root, job) for job in jobs_of(setup.study, len(setup.tasks))]
+
+
+def made_of(states: Sequence[JobState]) -> str:
+    """Return a hash of all results of a study: of what tables that are made now are made of."""
+    return hashlib.sha256(" ".join(state.results for state in states).encode()).hexdigest()
+
+
+def older_tables(root: Path, states: Sequence[JobState]) -> str:
+    """Return a sentence if the tables were not made of the results that are there now, else "".
+
+    So it is from the moment in which a run of other settings, code or data begins until it ends.
+    """
+    if _tables_of(root) == made_of(states):
+        return ""
+    return (
+        "these tables were not made of the results that are there now, but of earlier ones, "
+        "perhaps of other settings, data or code: let `probe run` end, which makes them anew"
+    )
 
 
 def remarks(root: Path, states: Sequence[JobState]) -> Iterator[str]:
@@ -156,11 +180,14 @@ def _state(setup: Setup, root: Path, job: Job) -> JobState:
     """Return how far a job is, after reading each of its files once."""
     store, parts = store_of(setup, root, job), parts_of(setup.study, job)
     contents = store.contents()
+    finished = sorted(contents.finished & set(parts))
+    results = f"{job.name} {store.folder.name} {finished} {sorted(contents.codes)}"
     return JobState(
         job=job,
         parts=len(parts),
-        done=len(contents.finished & set(parts)),
+        done=len(finished),
         corrupt=tuple(part for part in parts if part in contents.corrupt),
+        results=hashlib.sha256(results.encode()).hexdigest(),
         other_code=store.made_by_other_code(contents),
         others=tuple(store.others()),
     )
@@ -170,13 +197,23 @@ def _jobs(count: int) -> str:
     return "1 job" if count == 1 else f"{count} jobs"
 
 
-def _refuse_older(root: Path) -> None:
-    """Raise InputError for a study of an earlier version, which has kept results otherwise."""
+def _tables_of(root: Path) -> str:
+    """Return what the tables of a run directory were made of; "" if that is not known."""
+    return str(_description(root).get("tables", ""))
+
+
+def _description(root: Path) -> dict[str, Any]:
+    """Return the description of a study as it is; nothing if it cannot be read."""
     try:
         record = json.loads((root / _DESCRIPTION).read_bytes())
     except (OSError, ValueError, RecursionError):
-        return
-    if isinstance(record, dict) and "format" in record:
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def _refuse_older(root: Path) -> None:
+    """Raise InputError for a study of an earlier version, which has kept results otherwise."""
+    if "format" in _description(root):
         raise InputError(
             f"{root} was written by an earlier version of forgetting-probe: run its study again "
             f"with another --out"

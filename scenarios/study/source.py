@@ -20,7 +20,7 @@ from pydantic_core import ErrorDetails
 
 from probe.errors import InputError, unknown
 from probe.validation import message, problems, shown
-from scenarios.learners.catalogue import LEARNERS
+from scenarios.learners.catalog import LEARNERS
 from scenarios.options import RunOptions, names
 from scenarios.study.scenario_spec import KINDS
 from scenarios.study.spec import Study

@@ -30,7 +30,7 @@ from probe.metrics.diaz_rodriguez import CRITERIA, W1, W2, W3, weights_by_criter
 from probe.metrics.task_counts import Mean
 from probe.training.recipe import Recipe
 from probe.values.allocation import Storage
-from scenarios.learners.catalogue import LEARNERS, AnySettings
+from scenarios.learners.catalog import LEARNERS, AnySettings
 from scenarios.learners.heads import Head
 from scenarios.networks import architecture
 from scenarios.streams.orders import MOST, orders

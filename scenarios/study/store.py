@@ -27,7 +27,7 @@ import torch
 from torch import Tensor
 
 from probe.errors import NotWritten
-from probe.files import discard, make_folder, not_written, replacing, sweep
+from probe.files import discard, hashed, make_folder, not_written, replacing, sweep, unhashed
 from scenarios.study.fingerprint import Record, differences, fingerprint
 from scenarios.study.measurement import Measurement
 
@@ -42,10 +42,14 @@ _NOTE = ".txt"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a learner is after a task: its model's state and what it carries beside it, by name."""
+    """What a learner is after a task: its model's state and what it carries beside it, by name.
+
+    code: a hash of the code that made it.
+    """
 
     model: dict[str, Tensor]
     learner: dict[str, Tensor]
+    code: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +65,7 @@ class Contents:
 
 
 class Corrupt(Exception):
-    """A file is not as it was written; the message, the end of a sentence, says how."""
+    """A file is not as it was written; the message, the end of a sentence, says how it is not."""
 
 
 class Store:
@@ -75,7 +79,7 @@ class Store:
         self.root = root
         self.job = job
         self._record = record
-        self._code = code
+        self._code = self._written = code
         self._fingerprint = fingerprint(record)
         self.folder = root / "jobs" / job / self._fingerprint[:16]
 
@@ -128,8 +132,7 @@ class Store:
         """Keep a learner's state; the description is written last and makes it valid."""
         record: dict[str, Any] = {}
         for name, state in (("model", model), ("learner", learner)):
-            # Plain tensors of their own: a view would be saved with all the memory that it looks
-            # at.
+            # Plain tensors: a view would be saved with all the memory that it looks at.
             plain = {key: tensor.detach().cpu().contiguous() for key, tensor in state.items()}
             content = io.BytesIO()
             torch.save(plain, content)
@@ -143,14 +146,23 @@ class Store:
             record = self._read_json(self._description(step), step + _DESCRIPTION)
             if record is None:
                 return None
-            states = [
+            model, learner = (
                 _load_tensors(self.folder / (step + suffix), record.get(name))
                 for name, suffix in _CHECKPOINT.items()
-            ]
+            )
         except Corrupt as error:
             self.set_checkpoint_aside(step, str(error))
             return None
-        return Checkpoint(*states)
+        return Checkpoint(model, learner, record["code"])
+
+    def continue_from(self, checkpoint: Checkpoint) -> None:
+        """Let what is written from now on count as made by the checkpoint's code as well.
+
+        A model that other code has trained gives no result of today's code.
+        """
+        if checkpoint.code != self._code:
+            both = f"{checkpoint.code} {self._code}"
+            self._written = hashlib.sha256(both.encode()).hexdigest()
 
     def set_checkpoint_aside(self, step: str, reason: str) -> None:
         """Set a checkpoint aside that nothing can be restored from; reason: why, for its note."""
@@ -171,8 +183,13 @@ class Store:
                 discard(path)
 
     def sweep(self) -> None:
-        """Remove what killed processes left unfinished; nobody else may be at work on the job."""
+        """Remove what killed processes left unfinished; nobody else may be at work on the job.
+
+        What the results were made with is written anew if it is lost.
+        """
         sweep(self.folder)
+        if self.folder.is_dir() and _read_record(self.folder / _RECORD) is None:
+            self._write(self.folder / _RECORD, _json(self._record))
 
     def others(self) -> list[str]:
         """Return in what the job's results of other fingerprints differ, each difference once."""
@@ -180,11 +197,11 @@ class Store:
         # JSON.
         here = json.loads(_json(self._record))
         found: dict[str, None] = {}
-        for path in sorted(self.folder.parent.glob(f"*/{_RECORD}")):
-            # Every job begins with a step: without one, nothing is there that a reader could miss.
-            if path.parent != self.folder and any(path.parent.glob("step-*.json")):
-                there = _read_record(path)
-                unknown = f"what they were made with is not known, as {_RECORD} is corrupt"
+        # Every job begins with a step: without one, nothing is there that a reader could miss.
+        for folder in sorted({path.parent for path in self.folder.parent.glob("*/step-*.json")}):
+            if folder != self.folder:
+                there = _read_record(folder / _RECORD)
+                unknown = f"what they were made with is not known, as {_RECORD} is lost or corrupt"
                 found |= dict.fromkeys(differences(there, here) if there else [unknown])
         return list(found)
 
@@ -205,7 +222,7 @@ class Store:
         if not (self.folder / _RECORD).exists():
             # Before the first result: a folder with results always says what they were made with.
             self._write(self.folder / _RECORD, _json(self._record))
-        own = {"fingerprint": self._fingerprint, "code": self._code, "part": part}
+        own = {"fingerprint": self._fingerprint, "code": self._written, "part": part}
         self._write(path, hashed(_json({**own, **record})))
 
     def _read_json(self, path: Path, part: str) -> dict[str, Any] | None:
@@ -230,20 +247,6 @@ def _measurement(part: str, record: Record) -> Measurement:
         return Measurement.of_record(part, record)
     except (KeyError, ValueError, TypeError, OverflowError):
         raise Corrupt("it holds no counts") from None
-
-
-def hashed(content: bytes) -> bytes:
-    """Return a JSON object with the SHA-256 of what it was as its last entry."""
-    return content[:-1] + f', "sha256": "{hashlib.sha256(content).hexdigest()}"}}'.encode()
-
-
-def unhashed(content: bytes) -> bytes:
-    """Return what `hashed` was given; raises ValueError unless every byte is still the same."""
-    # The bytes themselves are hashed: to read and write the JSON again takes many times as long.
-    body = content[:-_HASH_LENGTH] + b"}"
-    if hashed(body) != content:
-        raise ValueError("the content does not match its hash")
-    return body
 
 
 def set_aside(root: Path, path: Path, reason: str) -> None:
@@ -273,15 +276,12 @@ def quarantine_notes(root: Path) -> list[str]:
 
 
 def _read_record(path: Path) -> Record | None:
-    """Return what the fingerprint that a folder is called after is made of, None if corrupt."""
+    """Return what the fingerprint that a folder is called after is made of; None if it is lost."""
     try:
         record: Record = json.loads(path.read_bytes())
         return record if fingerprint(record)[:16] == path.parent.name else None
     except (OSError, ValueError, RecursionError):
         return None
-
-
-_HASH_LENGTH = len(', "sha256": ""}') + 64
 
 
 def _json(record: Record) -> bytes:

@@ -11,7 +11,7 @@ from probe.examples import Examples
 from probe.retrain import retrain_each
 from probe.seeding import stream
 from probe.training.loop import Objective, Recipe, fit
-from probe.values.cache import LabelledRows
+from probe.values.cache import LabeledRows
 
 
 def sweep(
@@ -35,7 +35,7 @@ def losses(
     kept = _Losses()
     cut = split(model, feature, data.x[:64])
     cut.reinitialize(recipe.init, stream(seed, "tail", feature))
-    values = LabelledRows(cut.prefix(data.x), data.y)
+    values = LabeledRows(cut.prefix(data.x), data.y)
     fit(cut.tail, values, recipe, stream(seed, "retrain", feature), kept)
     return [float(loss) for loss in kept.values]
 

@@ -10,12 +10,12 @@ from torch import nn
 from probe.seeding import stream
 from probe.training.loop import Recipe
 from scenarios.learners.base import Settings
-from scenarios.learners.catalogue import LEARNERS
+from scenarios.learners.catalog import LEARNERS
 from scenarios.streams.task import Scenario, Task
 
 
 class Ours:
-    """A learner of the catalogue that learns the tasks of a scenario by their position."""
+    """A learner of the catalog that learns the tasks of a scenario by their position."""
 
     def __init__(
         self, model: nn.Module, recipe: Recipe, settings: Settings, scenario: Scenario, seed: int

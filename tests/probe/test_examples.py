@@ -19,7 +19,7 @@ def data(n: int) -> Examples:
 
 
 class Served:
-    """Labelled rows that are no tensor: made when asked for, two values of each example."""
+    """Labeled rows that are no tensor: made when asked for, two values of each example."""
 
     def __init__(self, examples: Examples) -> None:
         self.x, self.y, self._kept = self, examples.y, examples.x

@@ -19,7 +19,7 @@ from probe.retrain import partial_retrain
 from probe.seeding import stream
 from probe.training.loop import fit
 from probe.training.recipe import Recipe
-from probe.values.cache import LabelledRows
+from probe.values.cache import LabeledRows
 from tests.laws.zoo.hostile import HOSTILE
 from tests.laws.zoo.net import feature_value
 from tests.laws.zoo.specimens import specimen
@@ -57,7 +57,7 @@ def trained(name: str, feature: str, fresh: bool = True) -> tuple[Split, nn.Modu
         cut.reinitialize("murata", stream(0))
     value = cut.prefix(x)
     rows = Rows([value] if isinstance(value, Tensor) else value)
-    fit(cut.tail, LabelledRows(rows, y), Recipe(epochs=1, batch_size=8), stream(1))
+    fit(cut.tail, LabeledRows(rows, y), Recipe(epochs=1, batch_size=8), stream(1))
     return cut, model
 
 

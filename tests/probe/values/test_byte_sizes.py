@@ -29,7 +29,7 @@ def test_sizes_are_read(text: str, size: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "GB", "1G", "-1GB", "1e9", "1,5GB", "inf", "nan", "1GBit", "٣"]
+    "text", ["", "GB", "1G", "-1GB", "1e9", "1,5GB", "inf", "nan", "1GBit", "٣", "9" * 400 + "GB"]
 )
 def test_what_is_no_size_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="--cache-budget expects a size such as 500MB, 2GiB"):

@@ -9,7 +9,7 @@ from figures.kinds import KINDS
 from probe.tables.run_directory import TABLES, TIMES
 from scenarios.commands.main import main
 from scenarios.data.datasets import LOADERS
-from scenarios.learners.catalogue import LEARNERS
+from scenarios.learners.catalog import LEARNERS
 from scenarios.networks import ARCHITECTURES
 from tests.bad_input.making import TINY, study
 from tests.bad_input.refused import assert_refused, contents

@@ -59,6 +59,21 @@ def test_a_block_ends_at_once_if_it_can(number: int, code: int) -> None:
     assert seconds < 15
 
 
+def test_an_import_is_ended_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a signal raises in there may be swallowed, and the process would go on."""
+    (tmp_path / "long_module.py").write_text("import time\ntry: time.sleep(60)\nexcept: pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def act() -> None:
+        os.dup2(os.open(tmp_path / "said", os.O_WRONLY | os.O_CREAT), 2)
+        import long_module  # type: ignore[import-not-found]  # noqa: F401
+
+    ended, seconds = in_a_block(act, signal.SIGINT, grace=30)
+    assert ended == 130
+    assert seconds < 15
+    assert (tmp_path / "said").read_text() == f"{HOW_TO_GO_ON}\n"
+
+
 @pytest.mark.parametrize("action", [long_call, deaf])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_block_that_does_not_end_is_ended(

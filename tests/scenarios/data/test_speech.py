@@ -67,14 +67,14 @@ def test_bands_are_equally_far_apart_in_mel_and_share_every_frequency_between_th
     bank = mel_bank()
     hertz = np.arange(129) * 31.25
     mel = 2595 * np.log10(1 + hertz / 700)
-    centres = np.arange(1, 25) * 2595 * np.log10(1 + 4000 / 700) / 25
-    between = (mel >= centres[0]) & (mel <= centres[-1])
+    centers = np.arange(1, 25) * 2595 * np.log10(1 + 4000 / 700) / 25
+    between = (mel >= centers[0]) & (mel <= centers[-1])
     np.testing.assert_allclose(bank.sum(1)[between], 1)
     assert (bank[0] == 0).all()
-    for band, centre in enumerate(centres):
+    for band, center in enumerate(centers):
         lit = mel[bank[:, band] > 0]
         assert len(lit) >= 2
-        assert np.abs(lit - centre).max() < centres[0]
+        assert np.abs(lit - center).max() < centers[0]
 
 
 def test_silence_is_the_floor():

@@ -113,14 +113,15 @@ def test_a_job_has_one_thread(
 ) -> None:
     before, seen = torch.get_num_threads(), []
 
-    def job(*_: object) -> Iterator[str]:
+    def train(*_: object) -> Iterator[str]:
         seen.append(torch.get_num_threads())
         yield "step-0"
         seen.append(torch.get_num_threads())
         if how == "failed":
             raise KeyError("nobody foresaw this")
 
-    monkeypatch.setattr("scenarios.execution.work.run_job", job)
+    monkeypatch.setattr("scenarios.study.job._train", train)
+    monkeypatch.setattr("scenarios.study.job._retrain", lambda *_: iter(()))
     torch.set_num_threads(2)
     try:
         assert carry(work).how == how

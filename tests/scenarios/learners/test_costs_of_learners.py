@@ -16,7 +16,7 @@ from probe.metrics.diaz_rodriguez import ce, ms, sss
 from probe.training.costs import Cost, OpsMeter
 from probe.training.loop import Recipe, optimizer_ops
 from scenarios.learners import base
-from scenarios.learners.catalogue import LEARNERS
+from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.continual import ContinualLearner
 from scenarios.learners.finetune import Finetune
 from scenarios.learners.kemker import pathnet

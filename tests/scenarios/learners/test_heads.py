@@ -14,7 +14,7 @@ from probe.seeding import stream
 from probe.training.evaluation import evaluate, predict_each
 from probe.training.loop import Recipe
 from scenarios.learners.base import Learner
-from scenarios.learners.catalogue import LEARNERS
+from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.heads import barred_but, counts_by_head, own_task
 from scenarios.streams.task import Scenario
 from tests.scenarios.learners.tiny_learners import digits, learner

@@ -19,7 +19,7 @@ from probe.seeding import stream
 from probe.training.evaluation import evaluate
 from probe.training.loop import Recipe, fit
 from scenarios.learners.base import Learner
-from scenarios.learners.catalogue import LEARNERS
+from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.replay.er import ErSettings, ExperienceReplay
 from scenarios.learners.sampling import Strategy
 from scenarios.networks import ARCHITECTURES, reduced_resnet18

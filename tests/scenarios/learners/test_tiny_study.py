@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from scenarios.learners.catalogue import LEARNERS
+from scenarios.learners.catalog import LEARNERS
 from tests.scenarios.learners.tiny_study import Table, tiny_counts, tiny_study
 
 

@@ -15,7 +15,7 @@ from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.data.datasets import limited, load
 from scenarios.learners.base import Learner, Settings
-from scenarios.learners.catalogue import LEARNERS, settings_of
+from scenarios.learners.catalog import LEARNERS, settings_of
 from scenarios.networks import build_network
 from scenarios.streams.split import split_by_class
 from scenarios.streams.task import Scenario, Task

@@ -13,7 +13,7 @@ from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.data.datasets import Dataset, limited, load
 from scenarios.learners.base import Learner
-from scenarios.learners.catalogue import LEARNERS, settings_of
+from scenarios.learners.catalog import LEARNERS, settings_of
 from scenarios.learners.heads import counts_by_head
 from scenarios.networks import mlp
 from scenarios.streams.split import split_by_class

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from probe.errors import InputError
 from probe.training.recipe import Recipe, RecipeChanges
-from scenarios.learners.catalogue import LEARNERS, settings_of
+from scenarios.learners.catalog import LEARNERS, settings_of
 from scenarios.learners.exemplars import ExemplarSettings
 from scenarios.learners.finetune import FinetuneSettings
 from scenarios.learners.replay.er import ErSettings

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from probe.files import hashed, unhashed
 from probe.metrics.counts import Counts
 from scenarios.study.measurement import Measurement
-from scenarios.study.store import Store, hashed, unhashed
+from scenarios.study.store import Store
 from tests.scenarios.study.toy_store import COST, COUNTS, MEASURED, assert_set_aside
 
 HEADS = ("single", "multi", "all")

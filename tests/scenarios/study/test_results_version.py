@@ -21,7 +21,7 @@ import torch
 
 from probe.metrics.counts import Counts
 from probe.retrain import retrain_each
-from scenarios.learners.catalogue import LEARNERS
+from scenarios.learners.catalog import LEARNERS
 from scenarios.study.fingerprint import RESULTS_VERSION
 from tests.scenarios.learners.tiny_study import (
     CLASSES,

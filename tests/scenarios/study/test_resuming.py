@@ -15,7 +15,7 @@ from torch import Tensor
 
 from probe.training.costs import Cost
 from scenarios.data.datasets import Location
-from scenarios.learners.catalogue import LEARNERS
+from scenarios.learners.catalog import LEARNERS
 from scenarios.streams.task import Scenario
 from scenarios.study.job import run_job
 from scenarios.study.jobs import jobs_of, parts_of

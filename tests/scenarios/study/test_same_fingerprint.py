@@ -12,7 +12,7 @@ from probe.errors import InputError
 from probe.training.recipe import RecipeChanges
 from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
-from scenarios.learners.catalogue import LEARNERS
+from scenarios.learners.catalog import LEARNERS
 from scenarios.streams.task import Scenario
 from scenarios.study.fingerprint import fingerprint, setup_of
 from scenarios.study.job import run_job

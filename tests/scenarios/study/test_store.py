@@ -16,8 +16,9 @@ import pytest
 import torch
 
 from probe.errors import NotWritten
+from probe.files import hashed, unhashed
 from scenarios.study.fingerprint import fingerprint
-from scenarios.study.store import Store, hashed, quarantine_notes, set_aside, unhashed
+from scenarios.study.store import Store, quarantine_notes, set_aside
 from tests.scenarios.study.toy_store import (
     JOB,
     LEARNER,
@@ -127,9 +128,29 @@ def test_others_whose_record_is_corrupt_are_named_all_the_same(store, content):
     (store.folder / "fingerprint.json").write_bytes(content)
     other = Store(store.root, JOB, OTHER_RECORD)
     assert other.others() == [
-        "what they were made with is not known, as fingerprint.json is corrupt"
+        "what they were made with is not known, as fingerprint.json is lost or corrupt"
     ]
     assert store.read("step-1") == MEASURED
+    store.sweep()
+    assert "is not known" not in str(other.others())
+
+
+def test_others_without_a_record_are_named_all_the_same(store):
+    (store.folder / "fingerprint.json").unlink()
+    [said] = Store(store.root, JOB, OTHER_RECORD).others()
+    assert said == "what they were made with is not known, as fingerprint.json is lost or corrupt"
+
+
+def test_what_is_made_from_a_checkpoint_of_other_code_is_not_of_today_s_alone(store):
+    """Even if nothing of the other code is left, and if the other code comes back."""
+    store.save_checkpoint("step-1", {}, {})
+    today = Store(store.root, JOB, RECORD, "today's code")
+    today.continue_from(today.load_checkpoint("step-1"))
+    today.write("step-2", MEASURED)
+    for path in store.folder.glob("step-1*"):
+        path.unlink()
+    assert other_code(today)
+    assert other_code(store)
 
 
 def test_results_of_other_code_are_known_until_they_are_cleared(store):

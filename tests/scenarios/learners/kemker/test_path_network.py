@@ -96,7 +96,7 @@ def test_renewing_replaces_all_modules_but_the_frozen_ones() -> None:
         assert torch.equal(own, old_weight)
 
 
-def test_initialising_leaves_paths_alone_and_draws_all_weights() -> None:
+def test_initializing_leaves_paths_alone_and_draws_all_weights() -> None:
     net = learned()
     before = {name: tensor.clone() for name, tensor in net.state_dict().items()}
     initialize(net, "murata", stream(1, "init"))

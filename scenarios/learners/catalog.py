@@ -35,7 +35,7 @@ MODULES = MappingProxyType(
 """Where each learner's class is, as MODULE:CLASS below `scenarios.learners`."""
 
 
-class Catalogue(Mapping[str, type[Learner]]):
+class Catalog(Mapping[str, type[Learner]]):
     """Learner classes by the name that studies use for them.
 
     Names are known without importing a learner; asking for a class imports its module.
@@ -64,7 +64,7 @@ class Catalogue(Mapping[str, type[Learner]]):
         return kind in self._modules
 
 
-LEARNERS = Catalogue(MODULES)
+LEARNERS = Catalog(MODULES)
 
 
 def settings_of(table: object) -> Settings:

@@ -1,4 +1,4 @@
-"""The catalogue: every learner can be named in a study, and its settings survive the round trip."""
+"""The catalog: every learner can be named in a study, and its settings survive the round trip."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from scenarios.data.datasets import Location
 from scenarios.learners.base import Learner, Settings
-from scenarios.learners.catalogue import LEARNERS, AnySettings, settings_of
+from scenarios.learners.catalog import LEARNERS, AnySettings, settings_of
 from scenarios.options import RunOptions
 from scenarios.study.fingerprint import setup_of
 from scenarios.study.run_directory import describe, read_setup

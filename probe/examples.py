@@ -30,12 +30,12 @@ class Labeled(Protocol):
 
     @property
     def x(self) -> Rows:
-        """What the network sees of each example."""
+        """What the network sees of each example, N rows."""
         ...
 
     @property
     def y(self) -> Tensor:
-        """Its label."""
+        """Its label, (N,) int64."""
         ...
 
     def __len__(self) -> int: ...

@@ -30,11 +30,14 @@ _MOST = 20  # features of a good set
 class Candidate:
     """A feature at which a model can be cut, and what the cut costs.
 
-    feature: its name, as `split` takes it; kind: the module's class; shape: of one example's value,
-    of the first of its `tensors` tensors; values: how many values are cached; bytes: what they take
-    per example in fp32 storage, the model's own input not counted; frozen, left: the number of
-    parameters (elements) that the feature depends on, and of the others that the logits depend on;
-    slow: why nothing can be cached there, empty if it can; suggested: whether it is of a good set.
+    - feature: its name, as `split` takes it; kind: the module's class;
+    - shape: of one example's value, the first of its `tensors` tensors;
+    - values: how many values are cached there;
+    - bytes: what they take per example, in fp32, without the model's own input;
+    - frozen: the number of parameters (elements) that the feature depends on;
+    - left: the number of the others that the logits depend on;
+    - slow: why nothing can be cached there, empty if it can;
+    - suggested: whether it is of a good set.
     """
 
     feature: str

@@ -16,9 +16,10 @@ from probe.modules import layer
 class Feature:
     """One visit of one module, and what its value depends on.
 
-    name: as the user gave it, a dotted name and, for a module that runs more than once, the number
-    of the call, counted from 1, behind a `#`; at: the visit's number among all visits; call: its
-    number among the module's own; both from 0.
+    - name: as the user gave it, a module's dotted name; `name#2` is the second time that it runs;
+    - trace: of the model;
+    - at: the visit's number among all visits, from 0;
+    - call: its number among the module's own, from 0.
     """
 
     name: str

@@ -63,12 +63,15 @@ def minimum_cut(
 ) -> MinimumCut | None:
     """Find the cheapest values from which the trained part of a forward pass can be computed.
 
-    seen: the pass in the modes in which the tail is trained; upstream: the calls that the feature
-    depends on, frozen whatever they do; state: the calls that stand for parameters and buffers;
-    costs: of each value that may be kept, in bytes per example; steady: the calls behind the
-    feature that do the same at every time, so that what they make of frozen values is frozen too.
-    Only what needs neither parameters nor, if that is
-    possible, much time is computed again. None if nothing is to be kept, or nothing that may be.
+    - seen: the pass in the modes in which the tail is trained;
+    - upstream: the calls that the feature depends on, frozen whatever they do;
+    - state: the calls that stand for parameters and buffers;
+    - costs: of each value that may be kept, in bytes per example;
+    - steady: the calls behind the feature that do the same at every time, so that what they make of
+      frozen values is frozen too.
+
+    Only what needs neither parameters nor, if that is possible, much time is computed again. None
+    if nothing is to be kept, or nothing that may be.
 
     Of a convolution with weight 8, an upsampling and a linear layer with weight 9, cut behind the
     upsampling, the 4 bytes before it are kept and not the 16 behind:

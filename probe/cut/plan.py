@@ -18,10 +18,12 @@ from probe.errors import Failed
 class CutPlan:
     """What the two parts of a cut go by.
 
-    kept: the values that the prefix gives and the tail takes; fates, steps: what becomes of a call
-    when the tail runs, and the call's description, by its number; shapes: of each value, for any
-    batch size; frozen: the parameters and buffers that are; writes: whether the tail writes in
-    place, and so perhaps into what it is given.
+    - names: what tells values in any run of the model;
+    - kept: the values that the prefix gives and the tail takes;
+    - fates: by its number, what the tail does with a call; steps: by its number, the call itself;
+    - shapes: of each value, for any batch size;
+    - frozen: the parameters and buffers that the feature depends on;
+    - writes: whether the tail writes in place, and so perhaps into what it is given.
     """
 
     names: Names

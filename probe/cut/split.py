@@ -25,14 +25,15 @@ from probe.training.fresh_weights import Rule, initialize
 class Split:
     """A copy of a model, cut at a feature: tail(prefix(x)) is model(x), bit for bit.
 
-    prefix: maps inputs x (B, ...) to what the tail needs, one tensor (B, ...) or a tuple of them,
-    always in eval mode and without gradients; tail: maps that to the logits (B, K), to be
-    re-initialized and trained; frozen: names, in the model, of the parameters and buffers that the
-    feature's value depends on, which no training of the tail moves;
-    slow: why the model could not be cut, empty if it was. If it was not, the prefix hands its input
-    on and the tail is the whole model with what is frozen held fixed;
-    trainable: whether the output depends on any parameter that is left to the tail; behind the
-    model's own output there is none.
+    - prefix: maps inputs x (B, ...) to what the tail needs, one tensor (B, ...) or a tuple of them;
+      always in eval mode and without gradients;
+    - tail: maps that to the logits (B, K); it is what is re-initialized and trained;
+    - frozen: names, in the model, of the parameters and buffers that the feature's value depends
+      on, which no training of the tail moves;
+    - trainable: whether the output depends on any parameter that is left to the tail; behind the
+      model's own output there is none;
+    - slow: why the model could not be cut, empty if it was. If it was not, the prefix hands its
+      input on, and the tail is the whole model with what is frozen held fixed.
     """
 
     feature: str

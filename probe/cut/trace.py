@@ -58,12 +58,16 @@ class TensorMetadata:
 class Step:
     """One call of a torch function in a forward pass: what it reads and what it makes.
 
-    parents: the names of the tensors that go in; names: of the values that it makes, those that it
-    writes over an input included; leaves, tree: what it returned, without the values: for each leaf
-    ("new", index, the number of the input whose memory it shares or None), ("given", input's
-    number) or ("plain", value); overwritten: the numbers of the inputs that it writes into; owner:
-    the module whose own forward makes the call; random: whether it draws from a generator;
-    settings: its arguments that are no tensors.
+    - parents: the names of the tensors that go in, its inputs, numbered from 0;
+    - names: of the values that it makes, those that it writes over an input included;
+    - leaves: for each value returned `("new", index, input)`, where input is the number of the one
+      whose memory it shares, or None; `("given", input)` for an input handed on; or
+      `("plain", value)` for what is no tensor;
+    - tree: how the leaves are put together in what is returned;
+    - overwritten: the numbers of the inputs that it writes into;
+    - owner: the module whose own forward makes the call;
+    - random: whether it draws from a generator;
+    - settings: its arguments that are no tensors.
     """
 
     function: str

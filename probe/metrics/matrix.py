@@ -73,7 +73,7 @@ class AccuracyMatrix:
         return int(self.values.shape[1])
 
     def measured(self, i: ArrayLike, j: ArrayLike) -> NDArray[np.float64]:
-        """Return R[i, j] for index arrays that broadcast: i in 0..T, j in 1..T.
+        """Return R[i, j], in the shape to which the index arrays i in 0..T, j in 1..T broadcast.
 
         Raises NotMeasured, naming the first missing cell, if any of them is NaN, and InputError
         for a cell outside the matrix.

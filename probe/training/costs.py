@@ -25,12 +25,14 @@ from probe.seeding import global_stream, stream
 class Cost:
     """What one task cost a learner, measured while it was learned.
 
-    parameter_bytes: of the model; carried_bytes: what the learner carried into the task beside the
-    model (importance, anchors); stored_bytes: samples of earlier tasks stored meanwhile;
-    train_bytes: the task's own training data; ops_one_pass: multiply-adds of one forward and
-    backward pass of the bare model over them; ops: all multiply-adds spent to learn the task;
-    kept_bytes: the model, its buffers and all that is carried and stored for later, once the task
-    is learned.
+    - parameter_bytes: of the model;
+    - carried_bytes: what the learner carried into the task beside it (importance, anchors);
+    - stored_bytes: samples of earlier tasks, stored meanwhile;
+    - train_bytes: the task's own training data;
+    - ops_one_pass: multiply-adds of one forward and backward pass of the bare model over these;
+    - ops: all multiply-adds spent to learn the task;
+    - kept_bytes: the model, its buffers and all that is carried and stored for later, once the task
+      is learned.
     """
 
     parameter_bytes: int

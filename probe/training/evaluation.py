@@ -1,4 +1,4 @@
-"""Evaluation in batches: from a function that gives logits to confusion counts.
+"""Evaluation in batches: from a function that gives logits to predicted classes.
 
 Logits are (B, K) scores of K classes for a batch of B examples; the largest is the prediction.
 """
@@ -12,31 +12,10 @@ from torch import Tensor
 
 from probe.errors import InputError
 from probe.examples import Labeled, gather
-from probe.metrics.counts import Counts
 from probe.training.memory_format import channels_last, same_in_both_layouts
 
 Logits = Callable[..., Tensor]
 """A network, or any function of a batch: (B, ...) -> (B, K)."""
-
-
-def evaluate(
-    logits: Logits, examples: Labeled, classes: int, batch_size: int | None = None
-) -> Counts:
-    """Count predictions, the largest of the K = classes logits, over all N examples.
-
-    logits: maps a batch (B, ...) to (B, K); a module must be in eval mode already; examples: x
-    (N, ...) and y (N,) int64, on the model's device; batch_size: what is fast on the device, unless
-    given. Always in fp32, whatever the precision of the training: bf16 logits have ties, all of
-    which would go to the lowest class. Returns counts (K, K). Raises InputError if the logits have
-    another shape or one is NaN, which no largest one can be told from.
-
-    >>> from probe.examples import Examples
-    >>> evaluate(torch.nn.Identity(), Examples(torch.eye(2), torch.tensor([0, 0])), 2).table
-    array([[1, 1],
-           [0, 0]])
-    """
-    predicted = predict_each(logits, examples, classes, {"": None}, batch_size)[""]
-    return Counts.of(examples.y.cpu().numpy(), predicted.cpu().numpy(), classes)
 
 
 def predict_each(
@@ -46,11 +25,24 @@ def predict_each(
     barred: Mapping[str, Tensor | None],
     batch_size: int | None = None,
 ) -> dict[str, Tensor]:
-    """Return the predictions (N,) int64 for N examples, for several sets of classes that compete.
+    """Predict the class of all N examples, for several sets of classes that compete, in one pass.
 
-    barred: by name, a (K, K) bool table whose row y says which outputs do not compete for an
-    example of class y, or None where all do. Returns the predictions by those names, all from one
-    pass over the examples; for the rest see `evaluate`.
+    The prediction is the largest of the K = classes logits. Always in fp32, whatever the precision
+    of the training: bf16 logits have ties, all of which would go to the lowest class.
+
+    - logits: maps a batch (B, ...) to (B, K); a module must be in eval mode already;
+    - examples: x (N, ...) and y (N,) int64, on the model's device;
+    - barred: by name, a (K, K) bool table whose row y says which outputs do not compete for an
+      example of class y, or None where all do;
+    - batch_size: what is fast on the device, unless given.
+
+    Returns the predictions (N,) int64 by those names. Raises InputError if the logits have another
+    shape or one is NaN, which no largest one can be told from.
+
+    >>> from probe.examples import Examples
+    >>> data = Examples(torch.eye(2), torch.tensor([0, 0]))
+    >>> predict_each(torch.nn.Identity(), data, 2, {"all": None})["all"].tolist()
+    [0, 1]
     """
     device = examples.y.device
     predicted: dict[str, list[Tensor]] = {name: [] for name in barred}

@@ -27,10 +27,12 @@ _ASSUMED = 4 * 10**9  # bytes of free memory, where the system does not say
 class CacheSettings:
     """How the values that prefixes give may be kept; only `storage` can change a result.
 
-    budget: bytes of memory for them, on the model's device; None = half of what is free there;
-    scratch: folder for those that do not fit, None = they are computed again whenever they are
-    needed; room: bytes of that folder's disk, None = half of what is free; storage: `bf16` keeps
-    floating-point values in half the bytes of fp32, rounded to 8 significant bits.
+    - budget: bytes of memory for them, on the model's device; None = half of what is free there;
+    - scratch: a folder for those that do not fit; None = they are computed again when needed;
+    - room: bytes of that folder's disk; None = half of what is free;
+    - storage: `bf16` keeps floating-point values in half the bytes of fp32, rounded to 8
+      significant bits.
+
     Raises InputError for sizes that are no whole numbers of bytes, a scratch folder that is no
     path, room without a scratch folder, and an unknown storage.
     """

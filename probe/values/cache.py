@@ -153,7 +153,7 @@ class RecomputedRows:
 
 @dataclass(frozen=True)
 class LabeledRows:
-    """Values x of N examples and their labels y (N,): what `fit` and `evaluate` take."""
+    """Values x of N examples and their labels y (N,): what `fit` and `predict_each` take."""
 
     x: Rows
     y: Tensor

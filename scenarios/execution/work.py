@@ -37,10 +37,11 @@ from scenarios.study.store import Store
 class Work:
     """What a process needs to do any job of a study: all of it plain data.
 
-    setup: the study and what its results depend on; location: where the data are; device: as torch
-    names it; root: the run directory; cache: memory and disk for features' values; sharing: how
-    many workers of a machine divide them among themselves, None = it is one worker's share already;
-    recompute: whether jobs are done again whose results other code has made.
+    - setup: the study, and what its results depend on;
+    - location: where the data are; device: as torch names it; root: the run directory;
+    - cache: memory and disk for features' values;
+    - sharing: how many workers of a machine share these; None = they are one worker's share;
+    - recompute: whether jobs are done again whose results other code has made.
     """
 
     setup: Setup

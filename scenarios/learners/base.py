@@ -165,7 +165,10 @@ class Learner(Objective):
         return 0
 
     def state(self) -> dict[str, Tensor]:
-        """Return all that a checkpoint needs beside the model and the tasks learned, by name."""
+        """Return all that a checkpoint needs beside the model and the tasks learned, by name.
+
+        Tensors of any shapes (...).
+        """
         return self.carried()
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:

@@ -106,7 +106,7 @@ class Exemplars:
         return {"memory.x": kept.x, "memory.y": kept.y} if kept else {}
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Take over what `state` returned."""
+        """Take over what `state` returned: `memory.x` (M, ...) and `memory.y` (M,), or nothing."""
         self._of_class = {}
         if "memory.x" in state:
             kept = Examples(state["memory.x"], state["memory.y"])

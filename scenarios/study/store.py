@@ -129,7 +129,7 @@ class Store:
     def save_checkpoint(
         self, step: str, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
     ) -> None:
-        """Keep a learner's state; the description is written last and makes it valid."""
+        """Keep a learner's state, of any shapes; its description comes last and makes it valid."""
         record: dict[str, Any] = {}
         for name, state in (("model", model), ("learner", learner)):
             # Plain tensors: a view would be saved with all the memory that it looks at.

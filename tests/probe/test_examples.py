@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 from probe.examples import Examples, gather
 from probe.seeding import stream
-from probe.training.evaluation import evaluate
 from probe.training.loop import fit
 from probe.training.recipe import Recipe
+from tests.laws.counting import evaluate
 
 
 def data(n: int) -> Examples:

@@ -20,12 +20,12 @@ from probe.examples import join
 from probe.metrics.counts import Counts
 from probe.modules import mode
 from probe.seeding import stream
-from probe.training.evaluation import evaluate
 from probe.training.fresh_weights import initialize
 from probe.training.loop import fit
 from scenarios.data.datasets import load
 from scenarios.networks import ARCHITECTURES, reduced_resnet18
 from tests.laws import reference
+from tests.laws.counting import evaluate
 from tests.laws.zoo.written import Written
 
 TASKS = [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]

@@ -123,7 +123,10 @@ class Quadratic:
 
     @classmethod
     def of_tensors(cls, tensors: Mapping[str, Tensor]) -> Quadratic | None:
-        """Return the penalty that `to_tensors` wrote, None if it is not among the tensors."""
+        """Return the penalty that `to_tensors` wrote, None if it is not among the tensors.
+
+        For each parameter an importance and an anchor, each of the parameter's shape (...).
+        """
         if _CONSTANT not in tensors:
             return None
         importance, anchor = of_kind(tensors, "importance"), of_kind(tensors, "anchor")

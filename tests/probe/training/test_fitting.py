@@ -18,9 +18,9 @@ from probe.errors import InputError
 from probe.examples import Examples
 from probe.modules import mode, tap
 from probe.seeding import global_stream, stream
-from probe.training.evaluation import evaluate
 from probe.training.loop import Objective, fit
 from probe.training.recipe import Recipe
+from tests.laws.counting import evaluate
 
 
 def data(n: int, seed: int = 0) -> Examples:

@@ -12,12 +12,12 @@ from torch import Tensor, nn
 from probe.examples import Examples
 from probe.modules import mode
 from probe.seeding import global_stream, stream
-from probe.training.evaluation import evaluate
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Objective, fit
 from probe.training.memory_format import channels_last, faster_layout, same_in_both_layouts
 from probe.training.recipe import Recipe
 from scenarios.networks import cnn3, reduced_resnet18
+from tests.laws.counting import evaluate
 
 
 class Sees(nn.Module):

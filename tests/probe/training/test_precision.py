@@ -12,12 +12,12 @@ from probe.errors import InputError
 from probe.examples import Examples
 from probe.modules import mode
 from probe.seeding import stream
-from probe.training.evaluation import evaluate
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Objective, fit
 from probe.training.recipe import Recipe
 from scenarios.networks import build_network
 from scenarios.study.source import check_study
+from tests.laws.counting import evaluate
 
 
 def images(n: int = 20) -> Examples:

@@ -11,12 +11,13 @@ from probe.examples import Examples
 from probe.metrics.counts import Counts
 from probe.modules import mode
 from probe.seeding import stream
-from probe.training.evaluation import evaluate, predict_each
+from probe.training.evaluation import predict_each
 from probe.training.loop import Recipe
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.heads import barred_but, counts_by_head, own_task
 from scenarios.streams.task import Scenario
+from tests.laws.counting import evaluate
 from tests.scenarios.learners.tiny_learners import digits, learner
 
 CPU = torch.device("cpu")

@@ -16,7 +16,6 @@ from probe.examples import Examples, join
 from probe.metrics.counts import Counts
 from probe.modules import mode
 from probe.seeding import stream
-from probe.training.evaluation import evaluate
 from probe.training.loop import Recipe, fit
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
@@ -25,6 +24,7 @@ from scenarios.learners.sampling import Strategy
 from scenarios.networks import ARCHITECTURES, reduced_resnet18
 from scenarios.streams.task import Task
 from tests.laws import reference
+from tests.laws.counting import evaluate
 from tests.scenarios.learners.tiny_learners import (
     RECIPE,
     digits,

@@ -1,15 +1,18 @@
-"""Tables that were not made of the results that are there now: whoever draws them is told."""
+"""Tables made of other results than are there now: whoever draws or writes them is told."""
 
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
+from scenarios.execution.locks import lock
 from scenarios.study import run_directory
 from scenarios.study.code import code_hash
 from scenarios.study.fingerprint import RESULTS_VERSION
 from scenarios.study.run_directory import older_tables, read_setup, survey
+from tests.scenarios.execution.helpers import exit_code, fork, until
 from tests.scenarios.tiny_run import TINY
 
 SENTENCE = "these tables were not made of the results that are there now, but of earlier ones"
@@ -90,6 +93,19 @@ def test_a_run_that_is_killed_before_it_has_changed_anything_leaves_its_own_tabl
 ):
     killed("execute")
     assert shown() == ""
+
+
+def test_who_waits_for_another_to_write_tables_says_so(tiny):
+    def write() -> None:
+        with lock(tiny.root):
+            (tiny.folder / "locked").touch()
+            time.sleep(1)
+
+    process = fork(write)
+    until((tiny.folder / "locked").exists)
+    assert f"{tiny.root}: waiting for another process, which writes its tables" in tiny.run()
+    assert exit_code(process) == 0
+    assert "waiting" not in tiny.run()
 
 
 @pytest.mark.parametrize("lose", [True, False])

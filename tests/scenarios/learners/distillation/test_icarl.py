@@ -12,11 +12,11 @@ from torch import Tensor
 from probe.errors import InputError
 from probe.examples import join
 from probe.modules import mode
-from probe.training.evaluation import evaluate
 from probe.training.loop import Recipe
 from scenarios.learners.catalog import LEARNERS, settings_of
 from scenarios.learners.distillation.icarl import IcarlHybrid1
 from scenarios.learners.sampling import mean_of_features
+from tests.laws.counting import evaluate
 from tests.scenarios.learners.tiny_learners import digits, learn, learner, rows, same, seeded
 
 TASKS = digits(20).tasks

@@ -17,7 +17,6 @@ from probe.modules import mode
 from probe.retrain import retrain_each
 from probe.seeding import stream
 from probe.training.costs import OpsMeter
-from probe.training.evaluation import evaluate
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.data.datasets import load
@@ -25,6 +24,7 @@ from scenarios.learners.kemker.geppnet import Geppnet, GeppnetSettings, MapSetti
 from scenarios.learners.kemker.geppnet_stm import GeppnetStm, GeppnetStmSettings
 from scenarios.learners.kemker.online_map import OnlineMap
 from scenarios.streams.task import Task
+from tests.laws.counting import evaluate
 from tests.laws.plain_map import sessions
 from tests.scenarios.learners.tiny_learners import equal, learn, learner, rows, same, snapshot
 

@@ -1,0 +1,15 @@
+"""Confusion counts of a network, as the tests of several rooms need them."""
+
+from __future__ import annotations
+
+from probe.examples import Labeled
+from probe.metrics.counts import Counts
+from probe.training.evaluation import Logits, predict_each
+
+
+def evaluate(
+    logits: Logits, examples: Labeled, classes: int, batch_size: int | None = None
+) -> Counts:
+    """Count predictions over all examples: the largest of K = classes logits."""
+    predicted = predict_each(logits, examples, classes, {"": None}, batch_size)[""]
+    return Counts.of(examples.y.cpu().numpy(), predicted.cpu().numpy(), classes)

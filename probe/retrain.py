@@ -7,15 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from probe.cut.feature import Feature
 from probe.cut.outputs import Output
-from probe.cut.split import Split, split_each
+from probe.cut.split import find_each, split_each
 from probe.errors import InputError
 from probe.examples import Examples, check_examples, check_tasks
 from probe.metrics.counts import Counts
 from probe.metrics.murata import pra, task_f1
-from probe.modules import mode
+from probe.modules import mode, unwrapped
 from probe.seeding import stream
 from probe.training.evaluation import predict_each
+from probe.training.fresh_weights import Fresh, check_fresh, no_rule_for, without_rule
 from probe.training.loop import fit
 from probe.training.recipe import Recipe
 from probe.values.allocation import Allocation, CacheSettings
@@ -61,6 +63,7 @@ def partial_retrain(
     seed: int = 0,
     cache: CacheSettings | None = None,
     output: Output = None,
+    fresh: Fresh | None = None,
 ) -> PartialRetraining:
     """Run the partial-retraining protocol of Murata 2020 (section 2, steps 2 and 3) on one model.
 
@@ -73,8 +76,11 @@ def partial_retrain(
     train, test: examples of all tasks, class labels 0..K-1; tasks: the classes of each task in
     executed order, each class in exactly one; seed: decides fresh weights and batches; cache: where
     the features' values live (`cache_plan` tells in advance); output: where in what the model
-    returns the logits are, a key, attribute or position, if it does not return them alone.
-    Raises InputError for an unknown feature, labels or tasks that do not fit, NaN or Inf.
+    returns the logits are, a key, attribute or position, if it does not return them alone; fresh:
+    where what is re-initialized gets its values, a function that makes a new model (called with
+    torch's generator seeded, once for each feature), a model or state dict to rewind to, or a rule;
+    None = the recipe's rule. Raises InputError, before any cut is made, for an unknown feature,
+    labels or tasks that do not fit, NaN or Inf, and parameters that no rule re-initializes.
 
     >>> import torch
     >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
@@ -88,7 +94,7 @@ def partial_retrain(
     for name, examples in (("train", train), ("test", test)):
         check_examples(examples, range(classes), name)
     chosen = recipe or Recipe()
-    each = retrain_each(model, features, train, test, classes, chosen, seed, cache, output)
+    each = retrain_each(model, features, train, test, classes, chosen, seed, cache, output, fresh)
     counts = {f: Counts.of(test.y.cpu(), labels.cpu(), classes) for f, labels in each}
     return PartialRetraining(tasks=executed, counts=counts)
 
@@ -103,6 +109,7 @@ def retrain_each(
     seed: int,
     cache: CacheSettings | None = None,
     output: Output = None,
+    fresh: Fresh | None = None,
 ) -> Iterator[tuple[str, Tensor]]:
     """Yield each feature and what its partial retrained model predicts, as soon as it is done.
 
@@ -113,7 +120,11 @@ def retrain_each(
     device = next((p.device for p in model.parameters()), train.x.device)
     train, test = train.to(device), test.to(device)
     values = ValueCache(cache, recipe.batch_size, device)
-    cuts = _cuts(model, features, test.x[:SAMPLE], output)
+    source = recipe.init if fresh is None else fresh
+    check_fresh(source, unwrapped(model))
+    found = _found(model, features, test.x[:SAMPLE], output)
+    _refuse_what_no_rule_writes(found, source)
+    cuts = split_each(found)
     plan = values.plan(cuts, test.x[:SAMPLE], (len(train), len(test)))
     # Behind the output there is nothing to train: no values of training examples are needed.
     learnt = [cut for cut in cuts if cut.trainable]
@@ -121,7 +132,7 @@ def retrain_each(
     unseen = values.rows(cuts, plan, test.x)
     for cut in cuts:
         if cut.trainable:
-            cut.reinitialize(recipe.init, stream(seed, "tail", cut.feature))
+            cut.reinitialize(source, stream(seed, "tail", cut.feature))
             try:
                 # A feature's values are dropped once they have served.
                 data = LabeledRows(seen.pop(cut.feature), train.y)
@@ -154,12 +165,26 @@ def cache_plan(
     1: 2.2 MB, in memory
     """
     values = ValueCache(cache, (recipe or Recipe()).batch_size, sample.device)
-    return values.plan(_cuts(model, features, sample, output), sample, sizes)
+    return values.plan(split_each(_found(model, features, sample, output)), sample, sizes)
 
 
-def _cuts(model: nn.Module, features: Sequence[str], sample: Tensor, output: Output) -> list[Split]:
+def _found(
+    model: nn.Module, features: Sequence[str], sample: Tensor, output: Output
+) -> list[Feature]:
     if not features:
         raise InputError("no features to retrain behind: name at least one layer")
     if len(set(features)) < len(features):
         raise InputError(f"a feature is named twice in {list(features)}: name each once")
-    return split_each(model, features, sample, output)
+    return find_each(model, features, sample, output)
+
+
+def _refuse_what_no_rule_writes(features: Sequence[Feature], fresh: Fresh) -> None:
+    """Raise InputError if a rule cannot give fresh values to what is read behind a feature."""
+    if not isinstance(fresh, str):
+        return
+    trace = features[0].trace
+    # What all features need stays as it is, and what nothing reads may.
+    held = frozenset.intersection(*(feature.frozen for feature in features))
+    left = [name for name in without_rule(trace.model, fresh) if name not in held]
+    if refused := [name for name in left if name in trace.behind_logits]:
+        raise no_rule_for(refused)

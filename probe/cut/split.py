@@ -1,7 +1,8 @@
 """The first idea: cut a model into a prefix and a tail, so that tail(prefix(x)) == model(x)."""
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import torch
@@ -18,7 +19,7 @@ from probe.errors import Failed, InputError
 from probe.examples import Value
 from probe.modules import named_state, unwrapped
 from probe.seeding import python_generators
-from probe.training.fresh_weights import Rule, initialize
+from probe.training.fresh_weights import Fresh, fresh_state, initialize
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,16 +43,28 @@ class Split:
     frozen: tuple[str, ...]
     trainable: bool
     slow: str = ""
+    _fresh: Mapping[str, Tensor] = field(default_factory=dict, repr=False)
     _kept: frozenset[str] = field(default=frozenset(), repr=False)
+    _unread: frozenset[str] = field(default=frozenset(), repr=False)
 
     @property
     def cached(self) -> bool:
         """Whether the prefix computes what is frozen, so that its values can be kept."""
         return not self.slow
 
-    def reinitialize(self, rule: Rule, generator: torch.Generator) -> None:
-        """Give everything in the tail that is not frozen a fresh value; see `initialize`."""
-        initialize(self.tail, rule, generator, keep=self._kept)
+    @torch.no_grad()
+    def reinitialize(self, fresh: Fresh, generator: torch.Generator) -> None:
+        """Give everything in the tail that is not frozen a fresh value; see `Fresh`.
+
+        A state's values are taken by their names in the model; what it does not hold stays. By a
+        rule, parameters that the model never reads stay if it does not write them.
+        """
+        if isinstance(fresh, str):
+            initialize(self.tail, fresh, generator, keep=self._kept, unread=self._unread)
+            return
+        state = fresh_state(fresh, generator)
+        for name in self._fresh.keys() & state.keys():
+            self._fresh[name].copy_(state[name])
 
 
 def split(model: nn.Module, feature: str, sample: Tensor, output: Output = None) -> Split:
@@ -72,23 +85,39 @@ def split(model: nn.Module, feature: str, sample: Tensor, output: Output = None)
     >>> cut.frozen, cut.cached
     (('0.bias', '0.weight'), True)
     """
-    return split_each(model, [feature], sample, output)[0]
+    return split_each(find_each(model, [feature], sample, output))[0]
 
 
-def split_each(
+def find_each(
     model: nn.Module, features: Sequence[str], sample: Tensor, output: Output = None
-) -> list[Split]:
-    """Cut a copy of `model` at each of the features, on real inputs `sample` (B, ...); see `split`.
+) -> list[Feature]:
+    """Find each of the features in a copy of `model`, followed once on `sample` (B, ...).
 
-    Gives one `Split` for each, in their order; the model is followed only once.
+    That says what each depends on, and costs two forward passes of a few examples. Raises
+    InputError for a model that cannot be followed and for an unknown feature; see `split`.
     """
     if not isinstance(sample, Tensor):
         raise InputError(f"the sample must be a tensor (B, ...), got {type(sample).__name__}")
     if torch.is_inference_mode_enabled():
         raise InputError("a model cannot be cut under torch.inference_mode(): call it outside")
-    with torch.autocast(sample.device.type, enabled=False), python_generators():
+    with _undisturbed(sample):
         seen = trace(unwrapped(model), sample, output)
-        return [_cut(find(seen, feature)) for feature in features]
+        return [find(seen, feature) for feature in features]
+
+
+def split_each(features: Sequence[Feature]) -> list[Split]:
+    """Cut the model at each of its features, found by one call of `find_each`; see `split`."""
+    if not features:
+        return []
+    with _undisturbed(features[0].trace.sample):
+        return [_cut(feature) for feature in features]
+
+
+@contextmanager
+def _undisturbed(sample: Tensor) -> Iterator[None]:
+    """Run a model within the block in full precision, and give back what it draws."""
+    with torch.autocast(sample.device.type, enabled=False), python_generators():
+        yield
 
 
 def values_of(cuts: Sequence[Split], batch: Tensor) -> dict[str, Value]:
@@ -98,7 +127,7 @@ def values_of(cuts: Sequence[Split], batch: Tensor) -> dict[str, Value]:
     Each value is a tensor (B, ...) or a tuple of them.
 
     >>> model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
-    >>> cuts = split_each(model, ["0", "1"], torch.randn(5, 4))
+    >>> cuts = split_each(find_each(model, ["0", "1"], torch.randn(5, 4)))
     >>> {name: tuple(value.shape) for name, value in values_of(cuts, torch.randn(7, 4)).items()}
     {'0': (7, 3), '1': (7, 3)}
     """
@@ -129,7 +158,7 @@ def _cut(feature: Feature) -> Split:
         slow = f"replaying it fails ({type(error).__name__}: {error})"
     whole = _whole(feature)
     checks.stays_fixed(feature, whole, slow)
-    return _split(feature, nn.Identity(), whole, slow)
+    return _split(feature, nn.Identity(), whole, whole, slow)
 
 
 def _replayed(feature: Feature) -> Split:
@@ -143,7 +172,7 @@ def _replayed(feature: Feature) -> Split:
     links = chain_tail(feature, whole.model, plan) if whole.output is None else None
     if links is not None and checks.is_same(prefix, links):
         tail = links
-    return _split(feature, prefix, tail)
+    return _split(feature, prefix, tail, whole)
 
 
 def _whole(feature: Feature) -> PartlyEval:
@@ -158,9 +187,17 @@ def _whole(feature: Feature) -> PartlyEval:
     return whole.train()
 
 
-def _split(feature: Feature, prefix: nn.Module, tail: nn.Module, slow: str = "") -> Split:
-    """Put a cut's parts together."""
-    kept = frozenset(f"model.{name}" for name in feature.frozen | feature.eval_buffers)
+def _split(
+    feature: Feature, prefix: nn.Module, tail: nn.Module, whole: PartlyEval, slow: str = ""
+) -> Split:
+    """Put a cut's parts together; whole: the model that the tail is made of."""
+    held = feature.frozen | feature.eval_buffers
+    # Of several names of a tensor the first.
+    own = {id(tensor): name for name, tensor in reversed(named_state(tail).items())}
+    in_model = named_state(whole.model)
+    fresh = {n: t for n, t in in_model.items() if n not in held and id(t) in own}
+    # Neither does anything stand in the way that nothing reads.
+    unread = {own[id(t)] for n, t in fresh.items() if n not in feature.trace.behind_logits}
     return Split(
         feature=feature.name,
         prefix=prefix,
@@ -168,8 +205,10 @@ def _split(feature: Feature, prefix: nn.Module, tail: nn.Module, slow: str = "")
         frozen=tuple(sorted(feature.frozen)),
         trainable=feature.trainable,
         slow=slow,
+        _fresh=fresh,
         # A chain's tail holds nothing of what is frozen, so nothing of it is to be left alone.
-        _kept=kept if isinstance(tail, PartlyEval) else frozenset(),
+        _kept=frozenset(own[id(in_model[n])] for n in held if id(in_model.get(n)) in own),
+        _unread=frozenset(unread),
     )
 
 

@@ -1,33 +1,44 @@
-"""Initialization rules: fresh weights for a network, or for the tail of one behind a feature."""
+"""Fresh weights for a network, or for the tail of one: by a rule, from a new model, or rewound."""
 
-from collections.abc import Collection
-from typing import Literal
+from collections.abc import Callable, Collection, Mapping
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
 
-from probe.errors import InputError
-from probe.modules import named_state
-from probe.seeding import global_stream
+from probe.errors import InputError, unknown
+from probe.modules import named_state, unwrapped
+from probe.seeding import global_stream, python_generators, stream
 
-Rule = Literal["murata", "torch"]
+Rule = Literal["torch", "murata"]
 """The rules by name, see `initialize`."""
+
+Fresh = Rule | nn.Module | Mapping[str, Tensor] | Callable[[], nn.Module]
+"""Where fresh values come from.
+
+A rule; a function that makes a new model of the same architecture; or a model or a state dict whose
+values are taken as they are, to rewind to a checkpoint.
+"""
 
 _CONVOLUTIONS = nn.Conv1d | nn.Conv2d | nn.Conv3d
 
 
 def initialize(
-    model: nn.Module, rule: Rule, generator: torch.Generator, keep: Collection[str] = ()
+    model: nn.Module,
+    rule: Rule,
+    generator: torch.Generator,
+    keep: Collection[str] = (),
+    unread: Collection[str] = (),
 ) -> None:
     """Give every parameter of `model` a fresh value, except those named in `keep`.
 
-    rule: `murata` = He initialization for convolutions, N(0, 0.01^2) for dense weights, zero
-    biases, and each other module's own `reset_parameters` (Murata 2020, section 3; the paper does
-    not say what normalization layers get); `torch` = each module's own `reset_parameters`.
-    Buffers, such as running statistics, get what `reset_parameters` gives them. keep: names of
-    parameters and buffers, as in the model's `state_dict`, which keep their values bit for bit.
-    Raises InputError for a parameter that neither a rule nor its module's `reset_parameters`
-    writes.
+    rule: `torch` = each module's own `reset_parameters`; `murata` = He initialization for
+    convolutions, N(0, 0.01^2) for dense weights, zero biases, and each other module's own
+    `reset_parameters` (Murata 2020, section 3; the paper does not say what normalization layers
+    get). Buffers, such as running statistics, get what `reset_parameters` gives them. keep: names
+    of parameters and buffers, as in the model's `state_dict`, which keep their values bit for bit;
+    unread: names of parameters that nothing reads, which do so if no rule writes them. Raises
+    InputError for any other parameter that no rule writes.
 
     >>> layer = nn.Linear(3, 2)
     >>> initialize(layer, "murata", torch.Generator(), keep=["weight"])
@@ -37,8 +48,9 @@ def initialize(
     state = named_state(model)
     # By identity: a parameter that two modules share is kept under either name.
     kept = {id(state[name]): state[name] for name in keep}
-    saved = [(tensor, tensor.detach().clone()) for tensor in kept.values()]
     fresh = {n: p for n, p in model.named_parameters() if id(p) not in kept}
+    saved = [(tensor, tensor.detach().clone()) for tensor in kept.values()]
+    before = {name: fresh[name].detach().clone() for name in unread if name in fresh}
     with torch.no_grad():
         # What no rule writes to is found by the NaN that is left in it.
         for parameter in fresh.values():
@@ -50,19 +62,112 @@ def initialize(
         # A rule writes a module as a whole, or its children too; what is kept gets its value back.
         for tensor, value in saved:
             tensor.copy_(value)
-    for name, parameter in fresh.items():
-        if parameter.isnan().any():
+        for name, value in before.items():
+            if fresh[name].isnan().any():
+                fresh[name].copy_(value)
+    if unwritten := [name for name, parameter in fresh.items() if parameter.isnan().any()]:
+        raise no_rule_for(unwritten)
+
+
+def without_rule(model: nn.Module, rule: Rule) -> list[str]:
+    """Return the names of all parameters that no rule can reach, without writing any.
+
+    Each belongs to a module without `reset_parameters`, and so does every module around it.
+
+    >>> without_rule(nn.ParameterDict({"scale": torch.ones(2)}), "torch")
+    ['scale']
+    """
+    reached: set[int] = set()
+    for module in model.modules():
+        if _by_murata(module, rule) or _reset_of(module):
+            # Its own method may write its children's, too.
+            reached |= {id(parameter) for parameter in module.parameters()}
+    return [name for name, p in model.named_parameters() if id(p) not in reached]
+
+
+def no_rule_for(names: Collection[str]) -> InputError:
+    """Return the error for parameters that no rule writes; names: all of theirs."""
+    what = "parameter" if len(names) == 1 else "parameters"
+    return InputError(
+        f"no rule re-initializes the {what} {', '.join(map(repr, names))}: pass fresh=, a function "
+        f"that makes a new model, or give their modules a reset_parameters() method"
+    )
+
+
+def check_fresh(fresh: Fresh, model: nn.Module) -> None:
+    """Raise InputError unless `fresh` is a rule, or holds all that the model's state does.
+
+    A function is called once for it. Whether a rule reaches all parameters is another question:
+    see `without_rule`.
+    """
+    if isinstance(fresh, str):
+        if fresh not in get_args(Rule):
+            raise unknown("rule for fresh weights", fresh, get_args(Rule))
+        return
+    found = fresh_state(fresh, stream(0, "check"))
+    own = named_state(model)
+    # What is in no state dict, a rewinding leaves as it is.
+    needed = model.state_dict(keep_vars=True).keys() & own.keys()
+    missing = sorted(needed - found.keys())
+    if missing:
+        raise InputError(
+            f"fresh has no {', '.join(map(repr, missing))}: it must hold a model of the same "
+            f"architecture"
+        )
+    for name in sorted(needed):
+        if found[name].shape != own[name].shape:
             raise InputError(
-                f"no rule re-initializes the parameter {name!r}: give the module it belongs to a "
-                f"reset_parameters() method that does"
+                f"fresh has {name!r} of shape {tuple(found[name].shape)}, the model of "
+                f"{tuple(own[name].shape)}: it must hold a model of the same architecture"
             )
+
+
+def fresh_state(
+    fresh: nn.Module | Mapping[str, Tensor] | Callable[[], nn.Module], generator: torch.Generator
+) -> Mapping[str, Tensor]:
+    """Return fresh values of parameters and buffers, of any shape, by name.
+
+    A function is called with torch's global generator seeded from `generator`, and those of Python
+    and numpy given back afterwards. Raises InputError if it returns no model, or for anything that
+    cannot give a state.
+
+    >>> sorted(fresh_state(lambda: nn.Linear(2, 1), torch.Generator()))
+    ['bias', 'weight']
+    """
+    if isinstance(fresh, Mapping):
+        strange = [name for name, value in fresh.items() if not isinstance(value, Tensor)]
+        if strange:
+            raise InputError(f"fresh holds no tensor at {strange[0]!r}: pass a state dict")
+        return fresh
+    if not isinstance(fresh, nn.Module):
+        if not callable(fresh):
+            raise InputError(
+                f"fresh must be a function that makes a model, a model, a state dict or one of "
+                f"{', '.join(get_args(Rule))}, got {type(fresh).__name__}"
+            )
+        with global_stream(generator), python_generators():
+            built = fresh()
+        if not isinstance(built, nn.Module):
+            raise InputError(f"fresh() must return a model, got {type(built).__name__}")
+        fresh = built
+    return named_state(unwrapped(fresh))
+
+
+def _reset_of(module: nn.Module) -> Callable[[], object] | None:
+    # nn.MultiheadAttention alone spells it with an underscore.
+    return getattr(module, "reset_parameters", None) or getattr(module, "_reset_parameters", None)
+
+
+def _by_murata(module: nn.Module, rule: Rule) -> bool:
+    """Whether it is a convolution or a dense layer to which Murata's rule applies."""
+    # A parametrized layer computes its weight from other parameters, which only it can fill.
+    weighted = "weight" in dict(module.named_parameters(recurse=False))
+    return rule == "murata" and weighted and isinstance(module, _CONVOLUTIONS | nn.Linear)
 
 
 def _fill(module: nn.Module, rule: Rule, generator: torch.Generator) -> None:
     """Give the module's own parameters fresh values by a rule, or by its own where that says so."""
-    # A parametrized layer computes its weight from other parameters, which only it can fill.
-    weighted = "weight" in dict(module.named_parameters(recurse=False))
-    if rule == "murata" and weighted and isinstance(module, _CONVOLUTIONS | nn.Linear):
+    if _by_murata(module, rule):
         weight = module.get_parameter("weight")
         # He et al. 2015: variance 2 over the inputs of a unit; weight: (out, in, ...).
         std = 0.01 if isinstance(module, nn.Linear) else (2 / weight[0].numel()) ** 0.5
@@ -70,8 +175,7 @@ def _fill(module: nn.Module, rule: Rule, generator: torch.Generator) -> None:
         if isinstance(module.bias, Tensor):
             module.bias.zero_()
         return
-    # nn.MultiheadAttention alone spells it with an underscore.
-    reset = getattr(module, "reset_parameters", None) or getattr(module, "_reset_parameters", None)
+    reset = _reset_of(module)
     if reset is not None:
         with global_stream(generator):
             reset()

@@ -31,7 +31,7 @@ class Recipe:
     batch_size: PositiveInt = 64
     optimizer: Optimizer = "adam"
     learning_rate: PositiveFloat = 1e-3
-    init: Rule = "murata"
+    init: Rule = "torch"
     precision: Precision = "fp32"
 
 
@@ -48,7 +48,7 @@ class RecipeChanges:
         """Return the recipe with these changes.
 
         >>> RecipeChanges(epochs=2).instead_of(Recipe(batch_size=8))
-        Recipe(epochs=2, batch_size=8, optimizer='adam', learning_rate=0.001, init='murata', \
+        Recipe(epochs=2, batch_size=8, optimizer='adam', learning_rate=0.001, init='torch', \
 precision='fp32')
         """
         return replace(recipe, **{k: v for k, v in asdict(self).items() if v is not None})

@@ -141,7 +141,7 @@ OF_KEY: dict[str, dict[str | None, str]] = {
 }
 # What a single key does not show, and numbers beyond anything sensible.
 OTHER: dict[str, tuple[dict[str, str | None], str]] = {
-    "init": ({"training.init": "'xavier'"}, "expected 'murata' or 'torch', got 'xavier'"),
+    "init": ({"training.init": "'xavier'"}, "expected 'torch' or 'murata', got 'xavier'"),
     "many": (
         {"seeds": "0", "sedes": "1", "retraining.epochs": "'five'"},
         "retraining.epochs: expected a whole number, got 'five';...there is no such key, correct",

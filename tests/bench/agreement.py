@@ -71,7 +71,7 @@ def _scores(scenario: Scenario, seeds: int, epochs: int) -> Iterator[Row]:
 def _losses(subject: Subject, feature: str, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     model, data = subject.model().to(dtype), subject.images(STEPS * BATCH)
     data = Examples(data.x.to(dtype), data.y)
-    recipe = Recipe(epochs=1, batch_size=BATCH)
+    recipe = Recipe(epochs=1, batch_size=BATCH, init="murata")
     ours = product.losses(model, feature, data, recipe, 0)
     theirs = obvious.retrained(model, feature, data, recipe, 0)[1]
     return torch.tensor(ours, dtype=torch.float64), torch.tensor(theirs, dtype=torch.float64)
@@ -81,7 +81,7 @@ def _pra(scenario: Scenario, seed: int, epochs: int) -> list[list[float]]:
     """Return the PRA of every stage of one continually trained model, for each way."""
     model = _fine_tuned(scenario, seed, epochs)
     train, test, stages = scenario.merged.train, scenario.merged.test, obvious.stages(model)
-    exact, rounded = (Recipe(epochs=epochs, precision=p) for p in ("fp32", "bf16"))
+    exact, rounded = (Recipe(epochs=epochs, init="murata", precision=p) for p in ("fp32", "bf16"))
     found = [
         obvious.sweep(model, stages, train, test, exact, seed),
         product.sweep(model, stages, train, test, exact, seed),
@@ -94,7 +94,7 @@ def _fine_tuned(scenario: Scenario, seed: int, epochs: int) -> nn.Sequential:
     model = build_network("cnn3", (1, 28, 28), 10)
     initialize(model, "murata", stream(seed))
     for k, task in enumerate(scenario.tasks):
-        fit(model, task.train, Recipe(epochs=epochs), stream(seed, "task", k))
+        fit(model, task.train, Recipe(epochs=epochs, init="murata"), stream(seed, "task", k))
     return model
 
 

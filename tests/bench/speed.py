@@ -65,7 +65,7 @@ def _sweep_costs(subject: Subject, features: Sequence[str], repeats: int) -> dic
 
     def run(way: str, n: int, epochs: int) -> None:
         precision = "bf16" if way == "bf16" else "fp32"
-        recipe = Recipe(epochs=epochs, batch_size=BATCH, precision=precision)  # type: ignore[arg-type]
+        recipe = Recipe(epochs=epochs, batch_size=BATCH, init="murata", precision=precision)  # type: ignore[arg-type]
         train, test = (Examples(data.x[:k], data.y[:k]) for k in (n, n // EVALUATED))
         sweep = obvious.sweep if way == "obvious" else product.sweep
         sweep(model, features, train, test, recipe, 0)

@@ -29,7 +29,7 @@ from tests.laws.counting import evaluate
 from tests.laws.zoo.written import Written
 
 TASKS = [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
-RECIPE = Recipe(epochs=2, batch_size=16)
+RECIPE = Recipe(epochs=2, batch_size=16, init="murata")
 
 
 @cache
@@ -72,7 +72,7 @@ def test_the_tail_is_the_plain_implementation_s_tail() -> None:
         model = reduced_resnet18((3, 32, 32), 4, base=4)
         train = Examples(torch.randn(48, 3, 32, 32), torch.arange(48) % 4)
     prefix = ["stem", "layer1"]
-    recipe = Recipe(epochs=2, batch_size=16)
+    recipe = Recipe(epochs=2, batch_size=16, init="murata")
     plain = reference.partial_retrained(model, prefix, train.x, train.y, recipe, seed=1)
     cut = split(model, "layer1", train.x[:8])
     mapped = cut.prefix(train.x)

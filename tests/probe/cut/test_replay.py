@@ -12,7 +12,7 @@ from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
 
 from probe.cut import split as splitting
-from probe.cut.split import Split, split, split_each, values_of
+from probe.cut.split import Split, find_each, split, split_each, values_of
 from probe.errors import InputError
 from probe.seeding import stream
 from tests.laws.zoo.hostile import HOSTILE
@@ -119,7 +119,7 @@ def test_the_input_is_kept_as_it_is() -> None:
 def test_one_pass_gives_what_each_prefix_gives() -> None:
     model, x, _ = specimen("reduced_resnet18", 5)
     features = ["stem", "layer1.0.bn1", "layer2", "layer3.1.conv2", "output"]
-    cuts = split_each(model.eval(), features, x)
+    cuts = split_each(find_each(model.eval(), features, x))
     runs: list[int] = []
     inner = cuts[0].prefix.get_submodule("model")
     with inner.register_forward_pre_hook(lambda *_: runs.append(1)):

@@ -43,7 +43,7 @@ def gaps(name: str, feature: str, precision: str, dtype: torch.dtype = torch.flo
     """Return by how much the losses of the first ten steps differ."""
     model, data = network(name).to(dtype), images(name)
     data = Examples(data.x.to(dtype), data.y)
-    recipe = Recipe(epochs=1, batch_size=BATCH, precision=precision)  # type: ignore[arg-type]
+    recipe = Recipe(epochs=1, batch_size=BATCH, init="murata", precision=precision)  # type: ignore[arg-type]
     theirs = obvious.retrained(model, feature, data, recipe, seed=3)[1]
     ours = product.losses(model, feature, data, recipe, seed=3)
     assert len(ours) == len(theirs) == STEPS
@@ -80,7 +80,7 @@ def test_bf16_is_seen_to_be_another_precision(name: str, feature: str) -> None:
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_the_sweep_ends_where_the_obvious_one_ends(precision: str) -> None:
     model, train, test = network("cnn3"), images("cnn3", 160), images("cnn3", 400, seed=1)
-    recipe = Recipe(epochs=8, batch_size=16, precision=precision)  # type: ignore[arg-type]
+    recipe = Recipe(epochs=8, batch_size=16, init="murata", precision=precision)  # type: ignore[arg-type]
     stages = obvious.stages(model)
     ours = product.sweep(model, stages, train, test, recipe, seed=0)
     theirs = obvious.sweep(model, stages, train, test, recipe, seed=0)

@@ -1,0 +1,189 @@
+"""Fresh values for a tail: from a new model, a checkpoint or a rule, and their refusals."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from probe import Examples, Recipe, partial_retrain
+from probe.cut.split import split
+from probe.errors import InputError
+from probe.modules import named_state
+from probe.seeding import global_states, stream
+from probe.training.fresh_weights import fresh_state
+
+TASKS = [[0, 1], [2, 3]]
+QUICK = Recipe(epochs=1, batch_size=8)
+
+
+class Scaled(nn.Module):
+    """A block with a parameter of its own that no `reset_parameters` writes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.norm = nn.Linear(8, 8), nn.BatchNorm1d(8)
+        self.gamma = nn.Parameter(torch.full((8,), 0.5))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.gamma * self.norm(self.inner(x)).relu()
+
+
+class Tokens(nn.Module):
+    """As vision transformers are: tokens at the entrance, scaled blocks, and a head.
+
+    Its parameter `mask` is read by nobody, and `tied` is the first block's own dense layer again.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.token = nn.Parameter(torch.randn(8))
+        self.mask = nn.Parameter(torch.full((8,), 7.0))
+        self.blocks = nn.Sequential(Scaled(), Scaled(), Scaled())
+        self.tied = self.blocks[0].inner
+        self.head = nn.Linear(8, 4)
+        self.register_buffer("shift", torch.randn(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.tied(self.blocks(x + self.token))) + self.shift
+
+
+@pytest.fixture
+def model() -> Tokens:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return trained(Tokens())
+
+
+def trained(model: Tokens) -> Tokens:
+    """Move every value, statistics included, away from where it began."""
+    with torch.no_grad():
+        for tensor in named_state(model).values():
+            if tensor.is_floating_point():
+                tensor.add_(3.0)
+    return model
+
+
+@pytest.fixture(scope="module")
+def data() -> Examples:
+    return Examples(torch.randn(40, 8, generator=stream(0, "x")), torch.arange(40) % 4)
+
+
+def in_model(cut_tail: nn.Module) -> dict[str, Tensor]:
+    """Return the state of a tail that is the whole model in a wrapper, by names in the model."""
+    return {n.removeprefix("model."): t for n, t in named_state(cut_tail).items()}
+
+
+def test_a_tail_takes_a_new_models_values_and_keeps_what_is_frozen(model, data) -> None:
+    """Buffers too; a layer that the prefix needs stays as it is under its other name as well."""
+    before = {name: tensor.clone() for name, tensor in named_state(model).items()}
+    cut = split(model, "blocks.0", data.x)
+    cut.reinitialize(Tokens, stream(3, "tail"))
+    built = fresh_state(Tokens, stream(3, "tail"))
+    after = in_model(cut.tail)
+    frozen = {*cut.frozen, "tied.weight", "tied.bias"}
+    assert {"token", "blocks.0.gamma", "blocks.0.inner.weight"} <= frozen
+    for name, value in after.items():
+        expected = before if name in frozen else built
+        if not name.startswith("blocks.0.norm"):  # its statistics are held, its count unread
+            assert torch.equal(value, expected[name]), name
+    assert all(map(torch.equal, named_state(model).values(), before.values()))
+
+
+def test_a_chain_s_tail_does_so_too(data) -> None:
+    def build() -> nn.Module:
+        return nn.Sequential(
+            nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4)
+        )
+
+    cut = split(build(), "1", data.x)
+    assert type(cut.tail) is nn.Sequential
+    cut.reinitialize(build, stream(1))
+    built = fresh_state(build, stream(1))
+    assert torch.equal(cut.tail[0].weight, built["2.weight"])
+    assert torch.equal(cut.tail[2].bias, built["4.bias"])
+
+
+@pytest.mark.parametrize("form", [lambda model: model, lambda model: model.state_dict()])
+def test_a_checkpoint_is_rewound_to_bit_for_bit(
+    model, data, form: Callable[[Tokens], nn.Module | dict[str, Tensor]]
+) -> None:
+    checkpoint = Tokens()
+    cut = split(model, "blocks.1", data.x)
+    cut.reinitialize(form(checkpoint), stream(0))
+    after = in_model(cut.tail)
+    for name in ("blocks.2.gamma", "blocks.2.norm.running_mean", "head.weight", "shift"):
+        assert torch.equal(after[name], named_state(checkpoint)[name])
+
+
+def test_the_seed_decides_and_global_generators_are_left_alone(model, data) -> None:
+    def build() -> Tokens:
+        random.random()
+        np.random.random()  # noqa: NPY002
+        return Tokens()
+
+    before = [*global_states(), random.getstate(), str(np.random.get_state())]  # noqa: NPY002
+    heads = []
+    for seed in (0, 0, 1):
+        cut = split(model, "blocks.0", data.x)
+        cut.reinitialize(build, stream(seed, "tail"))
+        heads.append(in_model(cut.tail)["head.weight"].clone())
+    after = [*global_states(), random.getstate(), str(np.random.get_state())]  # noqa: NPY002
+    assert torch.equal(heads[0], heads[1])
+    assert not torch.equal(heads[0], heads[2])
+    assert torch.equal(before[0], after[0])
+    assert before[-2:] == after[-2:]
+
+
+def test_the_whole_protocol_runs_on_a_model_that_no_rule_covers(model, data) -> None:
+    features = ["blocks.0", "blocks.2", "head"]
+    result = partial_retrain(model, features, data, data, TASKS, QUICK, fresh=Tokens)
+    again = partial_retrain(model, features, data, data, TASKS, QUICK, fresh=Tokens)
+    assert result.counts == again.counts
+    assert result.features == tuple(features)
+
+
+def test_what_no_rule_writes_is_refused_before_any_cut_and_all_of_it_named(
+    model, data, monkeypatch
+) -> None:
+    """Not what every feature needs, nor what nothing reads."""
+    monkeypatch.setattr("probe.retrain.split_each", lambda *_: pytest.fail("a cut was made"))
+    names = "'blocks.1.gamma', 'blocks.2.gamma'"
+    with pytest.raises(InputError, match=rf"the parameters {names}: pass fresh=, a function"):
+        partial_retrain(model, ["blocks.0", "blocks.1"], data, data, TASKS, QUICK)
+
+
+def test_what_nothing_reads_stands_in_nobodys_way(model, data) -> None:
+    """Behind the last block all that is left has a rule, but for the mask that is never read."""
+    result = partial_retrain(model, ["blocks.2"], data, data, TASKS, QUICK)
+    assert 0 <= result.pra["blocks.2"] <= 1
+    cut = split(model, "blocks.2", data.x)
+    cut.reinitialize("torch", stream(0))
+    assert torch.equal(in_model(cut.tail)["mask"], model.mask)
+    assert not torch.equal(in_model(cut.tail)["head.weight"], model.head.weight)
+
+
+BAD = {
+    "a wrong rule": ("muratta", r"unknown rule for fresh weights 'muratta'.*murata"),
+    "no model": (3, "fresh must be a function that makes a model"),
+    "a function that returns none": (lambda: None, r"fresh\(\) must return a model, got NoneType"),
+    "another model": (lambda: nn.Linear(8, 4), "fresh has no 'blocks.0.gamma'"),
+    "a state without tensors": ({"head.weight": 3}, "fresh holds no tensor at 'head.weight'"),
+    "another shape": (
+        lambda: {**Tokens().state_dict(), "head.bias": torch.zeros(5)},
+        r"fresh has 'head.bias' of shape \(5,\), the model of \(4,\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_what_gives_no_fresh_values_is_refused_before_anything_runs(model, data, bad) -> None:
+    fresh, said = BAD[bad]
+    model.forward = lambda x: pytest.fail("the model was run")
+    given = fresh() if bad == "another shape" else fresh
+    with pytest.raises(InputError, match=said):
+        partial_retrain(model, ["blocks.0"], data, data, TASKS, QUICK, fresh=given)

@@ -1,7 +1,8 @@
 """The protocol for one model: retrain what each feature does not need, and count what results."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,13 +10,14 @@ from torch import Tensor, nn
 
 from probe.cut.feature import Feature
 from probe.cut.outputs import Output
-from probe.cut.split import find_each, split_each
-from probe.errors import InputError
+from probe.cut.split import Split, Trainable, find_each, split_each
+from probe.errors import InputError, unknown
 from probe.examples import Examples, check_examples, check_tasks
 from probe.metrics.counts import Counts
 from probe.metrics.murata import pra, task_f1
 from probe.modules import mode, unwrapped
 from probe.seeding import stream
+from probe.training.chosen_outputs import ChosenOutputs, outputs_of
 from probe.training.evaluation import predict_each
 from probe.training.fresh_weights import Fresh, check_fresh, no_rule_for, without_rule
 from probe.training.loop import fit
@@ -53,6 +55,38 @@ class PartialRetraining:
         return np.array([task_f1(counts, self.tasks) for counts in self.counts.values()])
 
 
+@dataclass(frozen=True, kw_only=True)
+class Retraining:
+    """How the tails of a model are retrained and read.
+
+    - recipe: of the training; seed: decides fresh weights and batches;
+    - cache: where the features' values live; None = the defaults;
+    - output: where in what the model returns the logits are; None = it returns them alone;
+    - fresh: where what is re-initialized gets its values; None = the recipe's rule;
+    - trainable: whether what the user has frozen (`requires_grad=False`) is trained like the rest
+      of a tail, or stays as it is;
+    - outputs: which of the model's outputs stand for the classes 0..K-1, K different numbers; the
+      others do not compete. None = the model has K outputs.
+    """
+
+    recipe: Recipe = field(default_factory=Recipe)
+    seed: int = 0
+    cache: CacheSettings | None = None
+    output: Output = None
+    fresh: Fresh | None = None
+    trainable: Trainable = "tail"
+    outputs: Sequence[int] | None = None
+
+    def __post_init__(self) -> None:
+        if self.trainable not in get_args(Trainable):
+            raise unknown("choice of what is trainable", self.trainable, get_args(Trainable))
+
+    @property
+    def source(self) -> Fresh:
+        """Where fresh values come from."""
+        return self.recipe.init if self.fresh is None else self.fresh
+
+
 def partial_retrain(
     model: nn.Module,
     features: Sequence[str],
@@ -64,6 +98,8 @@ def partial_retrain(
     cache: CacheSettings | None = None,
     output: Output = None,
     fresh: Fresh | None = None,
+    trainable: Trainable = "tail",
+    classes: Sequence[int] | None = None,
 ) -> PartialRetraining:
     """Run the partial-retraining protocol of Murata 2020 (section 2, steps 2 and 3) on one model.
 
@@ -72,15 +108,24 @@ def partial_retrain(
     `test`. A feature behind which no parameter is left, such as the model's output, is evaluated
     as it is. The model itself is not changed.
 
-    model: any nn.Module that maps x (N, ...) to logits (N, K); features: dotted module names;
-    train, test: examples of all tasks, class labels 0..K-1; tasks: the classes of each task in
-    executed order, each class in exactly one; seed: decides fresh weights and batches; cache: where
-    the features' values live (`cache_plan` tells in advance); output: where in what the model
-    returns the logits are, a key, attribute or position, if it does not return them alone; fresh:
-    where what is re-initialized gets its values, a function that makes a new model (called with
-    torch's generator seeded, once for each feature), a model or state dict to rewind to, or a rule;
-    None = the recipe's rule. Raises InputError, before any cut is made, for an unknown feature,
-    labels or tasks that do not fit, NaN or Inf, and parameters that no rule re-initializes.
+    - model: any nn.Module that maps x (N, ...) to logits (N, O); features: dotted module names;
+    - train, test: examples of all tasks, class labels 0..K-1;
+    - tasks: the classes of each task in executed order, each class in exactly one;
+    - recipe, seed, cache: how tails are trained, what decides fresh weights and batches, and where
+      the features' values live (`cache_plan` tells in advance);
+    - output: where in what the model returns the logits are, a key, attribute or position, if it
+      does not return them alone;
+    - fresh: where what is re-initialized gets its values: a function that makes a new model (called
+      with torch's generator seeded, once for each feature), a model or state dict to rewind to, or
+      a rule; None = the recipe's rule, by default each layer's own;
+    - trainable: `tail` = all that the feature does not depend on; `as given` = of that only what
+      asks for gradients in the model as it is, so that what was frozen (the base behind LoRA) stays
+      as it is;
+    - classes: which of the O outputs stand for the classes 0..K-1, as `range(6)` for a head of
+      more outputs than classes were learned; None = O is K.
+
+    Raises InputError, before any cut is made, for an unknown feature, labels, tasks or classes that
+    do not fit, NaN or Inf, and parameters that no rule re-initializes.
 
     >>> import torch
     >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
@@ -90,12 +135,20 @@ def partial_retrain(
     (('1', '2'), (2, 2))
     """
     executed = tuple(tuple(int(c) for c in task) for task in tasks)
-    check_tasks(executed, classes := sum(map(len, executed)))
+    check_tasks(executed, known := sum(map(len, executed)))
     for name, examples in (("train", train), ("test", test)):
-        check_examples(examples, range(classes), name)
-    chosen = recipe or Recipe()
-    each = retrain_each(model, features, train, test, classes, chosen, seed, cache, output, fresh)
-    counts = {f: Counts.of(test.y.cpu(), labels.cpu(), classes) for f, labels in each}
+        check_examples(examples, range(known), name)
+    how = Retraining(
+        recipe=recipe or Recipe(),
+        seed=seed,
+        cache=cache,
+        output=output,
+        fresh=fresh,
+        trainable=trainable,
+        outputs=classes,
+    )
+    each = retrain_each(model, features, train, test, known, how)
+    counts = {f: Counts.of(test.y.cpu(), labels.cpu(), known) for f, labels in each}
     return PartialRetraining(tasks=executed, counts=counts)
 
 
@@ -105,43 +158,36 @@ def retrain_each(
     train: Examples,
     test: Examples,
     classes: int,
-    recipe: Recipe,
-    seed: int,
-    cache: CacheSettings | None = None,
-    output: Output = None,
-    fresh: Fresh | None = None,
+    how: Retraining,
 ) -> Iterator[tuple[str, Tensor]]:
     """Yield each feature and what its partial retrained model predicts, as soon as it is done.
 
     All cuts are made and checked before the first training; one pass over the data computes the
-    values of every feature that is kept. The predictions are (N,), in the order of the test data.
-    See `partial_retrain`, which checks its inputs and counts.
+    values of every feature that is kept. classes: K. The predictions are (N,), class numbers in the
+    order of the test data. See `partial_retrain`, which checks its inputs and counts.
     """
     device = next((p.device for p in model.parameters()), train.x.device)
     train, test = train.to(device), test.to(device)
-    values = ValueCache(cache, recipe.batch_size, device)
-    source = recipe.init if fresh is None else fresh
-    check_fresh(source, unwrapped(model))
-    found = _found(model, features, test.x[:SAMPLE], output)
-    _refuse_what_no_rule_writes(found, source)
-    cuts = split_each(found)
+    values = ValueCache(how.cache, how.recipe.batch_size, device)
+    cuts, outputs = _cuts(model, features, test.x[:SAMPLE], classes, how)
     plan = values.plan(cuts, test.x[:SAMPLE], (len(train), len(test)))
     # Behind the output there is nothing to train: no values of training examples are needed.
     learnt = [cut for cut in cuts if cut.trainable]
     seen = values.rows(learnt, plan, train.x)
     unseen = values.rows(cuts, plan, test.x)
     for cut in cuts:
+        tail = cut.tail if outputs is None else ChosenOutputs(cut.tail, outputs.to(device))
         if cut.trainable:
-            cut.reinitialize(source, stream(seed, "tail", cut.feature))
+            cut.reinitialize(how.source, stream(how.seed, "tail", cut.feature))
             try:
                 # A feature's values are dropped once they have served.
                 data = LabeledRows(seen.pop(cut.feature), train.y)
-                fit(cut.tail, data, recipe, stream(seed, "retrain", cut.feature))
+                fit(tail, data, how.recipe, stream(how.seed, "retrain", cut.feature))
             except InputError as error:
                 raise InputError(f"retraining behind {cut.feature!r}: {error}") from None
-        with mode(cut.tail, training=False):
+        with mode(tail, training=False):
             data = LabeledRows(unseen.pop(cut.feature), test.y)
-            yield cut.feature, predict_each(cut.tail, data, classes, {"": None})[""]
+            yield cut.feature, predict_each(tail, data, classes, {"": None})[""]
 
 
 def cache_plan(
@@ -178,13 +224,30 @@ def _found(
     return find_each(model, features, sample, output)
 
 
-def _refuse_what_no_rule_writes(features: Sequence[Feature], fresh: Fresh) -> None:
+def _cuts(
+    model: nn.Module, features: Sequence[str], sample: Tensor, classes: int, how: Retraining
+) -> tuple[list[Split], Tensor | None]:
+    """Cut the model at every feature; return the cuts, and which outputs are read, None = all.
+
+    Raises InputError before the first cut for whatever can be known to be wrong by then.
+    """
+    check_fresh(how.source, unwrapped(model))
+    found = _found(model, features, sample, how.output)
+    _refuse_what_no_rule_writes(found, how)
+    followed = found[0].trace.large
+    outputs = outputs_of(classes, followed.metadata[followed.logits].shape, how.outputs)
+    return split_each(found, how.trainable), outputs
+
+
+def _refuse_what_no_rule_writes(features: Sequence[Feature], how: Retraining) -> None:
     """Raise InputError if a rule cannot give fresh values to what is read behind a feature."""
-    if not isinstance(fresh, str):
+    if not isinstance(how.source, str):
         return
     trace = features[0].trace
     # What all features need stays as it is, and what nothing reads may.
     held = frozenset.intersection(*(feature.frozen for feature in features))
-    left = [name for name in without_rule(trace.model, fresh) if name not in held]
+    if how.trainable == "as given":
+        held |= trace.given_frozen
+    left = [name for name in without_rule(trace.model, how.source) if name not in held]
     if refused := [name for name in left if name in trace.behind_logits]:
         raise no_rule_for(refused)

@@ -4,6 +4,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +22,9 @@ from probe.modules import named_state, unwrapped
 from probe.seeding import python_generators
 from probe.training.fresh_weights import Fresh, fresh_state, initialize
 
+Trainable = Literal["tail", "as given"]
+"""What is trained behind a feature: all of the tail, or of it what the user has not frozen."""
+
 
 @dataclass(frozen=True, eq=False)
 class Split:
@@ -31,8 +35,8 @@ class Split:
     - tail: maps that to the logits (B, K); it is what is re-initialized and trained;
     - frozen: names, in the model, of the parameters and buffers that the feature's value depends
       on, which no training of the tail moves;
-    - trainable: whether the output depends on any parameter that is left to the tail; behind the
-      model's own output there is none;
+    - trainable: whether the output depends on any parameter that is trained in the tail; behind
+      the model's own output there is none;
     - slow: why the model could not be cut, empty if it was. If it was not, the prefix hands its
       input on, and the tail is the whole model with what is frozen held fixed.
     """
@@ -105,12 +109,12 @@ def find_each(
         return [find(seen, feature) for feature in features]
 
 
-def split_each(features: Sequence[Feature]) -> list[Split]:
+def split_each(features: Sequence[Feature], trainable: Trainable = "tail") -> list[Split]:
     """Cut the model at each of its features, found by one call of `find_each`; see `split`."""
     if not features:
         return []
     with _undisturbed(features[0].trace.sample):
-        return [_cut(feature) for feature in features]
+        return [_cut(feature, trainable) for feature in features]
 
 
 @contextmanager
@@ -140,7 +144,7 @@ def values_of(cuts: Sequence[Split], batch: Tensor) -> dict[str, Value]:
     }
 
 
-def _cut(feature: Feature) -> Split:
+def _cut(feature: Feature, trainable: Trainable) -> Split:
     """Serve what is frozen from a cache if that passes all checks; else hold it fixed.
 
     Raises InputError if it can neither be served nor held fixed.
@@ -151,19 +155,19 @@ def _cut(feature: Feature) -> Split:
             f"that nothing can be held fixed"
         )
     try:
-        return _replayed(feature)
+        return _replayed(feature, trainable)
     except Failed as failure:
         slow = str(failure)
     except Exception as error:  # the user's code, run in a way that it was not written for
         slow = f"replaying it fails ({type(error).__name__}: {error})"
-    whole = _whole(feature)
+    whole = _whole(feature, trainable)
     checks.stays_fixed(feature, whole, slow)
-    return _split(feature, nn.Identity(), whole, whole, slow)
+    return _split(feature, trainable, (nn.Identity(), whole, whole), slow)
 
 
-def _replayed(feature: Feature) -> Split:
+def _replayed(feature: Feature, trainable: Trainable) -> Split:
     """Return the model cut at the feature; raises Failed, saying which check it fails."""
-    whole = _whole(feature)
+    whole = _whole(feature, trainable)
     plan = checks.plan_unmixed(feature, whole.model, set(), set())
     checks.unmoved_by_the_rest(feature, plan)
     prefix = Prefix(feature.trace, plan)
@@ -172,30 +176,41 @@ def _replayed(feature: Feature) -> Split:
     links = chain_tail(feature, whole.model, plan) if whole.output is None else None
     if links is not None and checks.is_same(prefix, links):
         tail = links
-    return _split(feature, prefix, tail, whole)
+    return _split(feature, trainable, (prefix, tail, whole))
 
 
-def _whole(feature: Feature) -> PartlyEval:
+def _held(feature: Feature, trainable: Trainable) -> frozenset[str]:
+    """Return the names of the parameters and buffers that no training of the tail moves."""
+    given = feature.trace.given_frozen if trainable == "as given" else frozenset[str]()
+    return feature.frozen | given
+
+
+def _whole(feature: Feature, trainable: Trainable) -> PartlyEval:
     """Return a copy of the model in training mode, with what the feature needs held fixed."""
     own, output = copy.deepcopy(feature.trace.model), feature.trace.output
     # What is frozen asks for no gradient, and its modules stay in eval mode: see `PartlyEval`.
     whole = PartlyEval(own, feature.eval_calls, output)
-    state = named_state(own).items()
-    frozen = {id(tensor) for name, tensor in state if name in feature.frozen}
+    state, held = named_state(own).items(), _held(feature, trainable)
+    frozen = {id(tensor) for name, tensor in state if name in held}
     for parameter in whole.parameters():
         parameter.requires_grad_(id(parameter) not in frozen)
     return whole.train()
 
 
 def _split(
-    feature: Feature, prefix: nn.Module, tail: nn.Module, whole: PartlyEval, slow: str = ""
+    feature: Feature,
+    trainable: Trainable,
+    parts: tuple[nn.Module, nn.Module, PartlyEval],
+    slow: str = "",
 ) -> Split:
-    """Put a cut's parts together; whole: the model that the tail is made of."""
-    held = feature.frozen | feature.eval_buffers
+    """Put a cut together; parts: prefix, tail, and the whole model that the tail is made of."""
+    prefix, tail, whole = parts
+    held = _held(feature, trainable) | feature.eval_buffers
     # Of several names of a tensor the first.
     own = {id(tensor): name for name, tensor in reversed(named_state(tail).items())}
     in_model = named_state(whole.model)
     fresh = {n: t for n, t in in_model.items() if n not in held and id(t) in own}
+    parameters = dict(whole.model.named_parameters(remove_duplicate=False)).keys()
     # Neither does anything stand in the way that nothing reads.
     unread = {own[id(t)] for n, t in fresh.items() if n not in feature.trace.behind_logits}
     return Split(
@@ -203,7 +218,7 @@ def _split(
         prefix=prefix,
         tail=tail,
         frozen=tuple(sorted(feature.frozen)),
-        trainable=feature.trainable,
+        trainable=bool((feature.trace.behind_logits - held) & fresh.keys() & parameters),
         slow=slow,
         _fresh=fresh,
         # A chain's tail holds nothing of what is frozen, so nothing of it is to be left alone.

@@ -129,8 +129,11 @@ class Pass:
 class Trace:
     """A copy of a model in eval mode, and what it computes there.
 
-    large, small: the same forward pass on a few and on fewer examples of `sample` (B, ...); sizes:
-    how many; output: where in what the model returns the logits are.
+    - large, small: the same forward pass on a few and on fewer examples of `sample` (B, ...);
+    - sizes: how many these are;
+    - output: where in what the model returns the logits are;
+    - given_frozen: names of the parameters that ask for no gradient in the user's own model, and of
+      the buffers of modules of which that is true of all parameters.
     """
 
     model: nn.Module
@@ -141,6 +144,7 @@ class Trace:
     sample: Tensor
     sizes: tuple[int, int]
     output: Output
+    given_frozen: frozenset[str]
 
     @cached_property
     def behind_logits(self) -> frozenset[str]:
@@ -172,7 +176,18 @@ def trace(model: nn.Module, sample: Tensor, output: Output) -> Trace:
     state = {names.call("state", group): group for group in state_groups(model)}
     sizes = (min(_LARGE, len(sample)), _SMALL)
     large, small = (follow(own, names, state, sample[:n], output) for n in sizes)
-    return Trace(own, names, state, large, small, sample, sizes, output)
+    frozen = frozenset(_given_frozen(model))
+    return Trace(own, names, state, large, small, sample, sizes, output, frozen)
+
+
+def _given_frozen(model: nn.Module) -> Iterator[str]:
+    """Yield the names of what the user has frozen: see `Trace`."""
+    for name, module in model.named_modules(remove_duplicate=False):
+        prefix = f"{name}." if name else ""
+        own = dict(module.named_parameters(recurse=False, remove_duplicate=False))
+        yield from (prefix + each for each, p in own.items() if not p.requires_grad)
+        if own and not any(p.requires_grad for p in own.values()):
+            yield from (prefix + each for each, _ in module.named_buffers(recurse=False))
 
 
 @torch.no_grad()

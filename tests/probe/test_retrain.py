@@ -216,7 +216,11 @@ def bad_inputs() -> list[tuple[str, dict[str, object], str]]:
         ("strange label", {"train": Examples(train.x, train.y + 1)}, r"labels \[10\]"),
         ("NaN", {"test": nan}, "test has NaN or Inf in example 7"),
         ("no examples", {"train": train.take(torch.arange(0))}, "train holds no examples"),
-        ("too few outputs", {"tasks": [[k] for k in range(10)] + [[10]]}, r"expected one logit"),
+        (
+            "too few outputs",
+            {"tasks": [[k] for k in range(10)] + [[10]]},
+            r"has 10 outputs and the tasks have 11 classes: say",
+        ),
     ]
 
 

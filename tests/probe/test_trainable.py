@@ -1,0 +1,161 @@
+"""Who is trained behind a feature, and which outputs are read."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from probe import Examples, Recipe, partial_retrain
+from probe.cut.split import find_each, split_each
+from probe.errors import InputError
+from probe.seeding import stream
+from probe.training.evaluation import predict_each
+from tests.laws.counting import evaluate
+
+TASKS = [[0, 1], [2, 3]]
+RECIPE = Recipe(epochs=2, batch_size=8, learning_rate=0.05)
+DATA = Examples(torch.randn(40, 8, generator=stream(0, "x")), torch.arange(40) % 4)
+
+
+class Adapted(nn.Module):
+    """A dense layer with a low-rank adapter: what LoRA makes of it."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.base = nn.Linear(8, width)
+        self.down, self.up = nn.Linear(8, 2, bias=False), nn.Linear(2, width, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.base(x) + self.up(self.down(x))
+
+
+def lora() -> nn.Sequential:
+    """Two adapted layers with a norm in between; their bases and the norm are frozen."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = nn.Sequential(Adapted(8), nn.ReLU(), nn.BatchNorm1d(8), Adapted(4))
+        model(DATA.x)
+    for part in (model[0].base, model[2], model[3].base):
+        part.requires_grad_(False)
+    return model
+
+
+@pytest.fixture
+def tails(monkeypatch: pytest.MonkeyPatch) -> dict[str, Tensor]:
+    """The state of the last tail that was trained, by names in the tail, and its gradients."""
+    seen: dict[str, Tensor] = {}
+
+    def keep(tail: nn.Module, *others: object) -> object:
+        seen.update({name: value.clone() for name, value in tail.state_dict().items()})
+        seen.update({f"{n}.grad": p.grad for n, p in tail.named_parameters() if p.grad is not None})
+        return predict_each(tail, *others)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("probe.retrain.predict_each", keep)
+    return seen
+
+
+def test_what_was_frozen_stays_as_it_is(tails: dict[str, Tensor]) -> None:
+    """In its values and without gradients, statistics included; the adapters are trained anew."""
+    model = lora()
+    partial_retrain(model, ["0"], DATA, DATA, TASKS, RECIPE, trainable="as given")
+    own = {name: value for name, value in model.state_dict().items() if not name.startswith("0.")}
+    assert {f"{name}.grad" in tails for name in tails if "base" in name} == {False}
+    [base] = [value for name, value in tails.items() if name.endswith("base.weight")]
+    assert torch.equal(base, own["3.base.weight"])
+    for name in ("up", "down"):
+        [adapter] = [value for key, value in tails.items() if key.endswith(f"{name}.weight")]
+        assert not torch.equal(adapter, own[f"3.{name}.weight"])
+
+
+def test_its_statistics_are_no_part_of_a_re_initialization() -> None:
+    model = lora()
+    model[2].running_mean.add_(1)
+    [cut] = split_each(find_each(model, ["0"], DATA.x), "as given")
+    cut.reinitialize("torch", stream(0))
+    means = [value for name, value in cut.tail.state_dict().items() if "running_mean" in name]
+    assert [torch.equal(value, model[2].running_mean) for value in means] == [True]
+
+
+def test_by_default_all_of_the_tail_is_trained(tails: dict[str, Tensor]) -> None:
+    model = lora()
+    partial_retrain(model, ["0"], DATA, DATA, TASKS, RECIPE)
+    [base] = [value for name, value in tails.items() if name.endswith("base.weight")]
+    assert not torch.equal(base, model[3].base.weight)
+    assert any(name.endswith("base.weight.grad") for name in tails)
+    assert not model[3].base.weight.requires_grad
+
+
+def test_where_all_that_is_left_was_frozen_the_model_is_evaluated_as_it_is() -> None:
+    model = lora()
+    model[3].requires_grad_(False)
+    result = partial_retrain(model, ["2"], DATA, DATA, TASKS, RECIPE, trainable="as given")
+    assert result.counts["2"] == evaluate(copy.deepcopy(model).eval(), DATA, 4)
+    other = partial_retrain(model, ["2"], DATA, DATA, TASKS, RECIPE)
+    assert other.counts["2"] != result.counts["2"]
+
+
+def test_frozen_parameters_without_a_rule_stand_in_nobodys_way() -> None:
+    class Scaled(nn.Module):
+        def __init__(self, grad: bool) -> None:
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(8), requires_grad=grad)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x * self.scale
+
+    for grad in (False, True):
+        model = nn.Sequential(nn.Linear(8, 8), Scaled(grad), nn.Linear(8, 4))
+        if grad:
+            with pytest.raises(InputError, match=r"no rule re-initializes the parameter '1.scale'"):
+                partial_retrain(model, ["0"], DATA, DATA, TASKS, RECIPE, trainable="as given")
+        else:
+            partial_retrain(model, ["0"], DATA, DATA, TASKS, RECIPE, trainable="as given")
+
+
+def large_head(outputs: int) -> nn.Sequential:
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, outputs))
+
+
+@pytest.mark.parametrize("chosen", [range(4), [40, 7, 99, 0]])
+def test_a_large_head_read_at_some_outputs_is_the_head_of_these_alone(chosen: list[int]) -> None:
+    """Rewound to the same values, so that both train the same weights."""
+    large, small = large_head(100), large_head(4)
+    with torch.no_grad():
+        for name in ("weight", "bias"):
+            rows = getattr(large[2], name)[list(chosen)]
+            getattr(small[2], name).copy_(rows)
+        small[0].load_state_dict(large[0].state_dict())
+    read = partial_retrain(
+        large, ["1", "2"], DATA, DATA, TASKS, RECIPE, fresh=large, classes=chosen
+    )
+    alone = partial_retrain(small, ["1", "2"], DATA, DATA, TASKS, RECIPE, fresh=small)
+    assert read.counts == alone.counts
+
+
+BAD = {
+    "not said": (None, r"has 100 outputs and the tasks have 4 classes: say with classes="),
+    "too few": ([1, 2, 3], r"names 3 outputs, expected a different one for each of the 4 classes"),
+    "twice": ([1, 2, 3, 3], r"names 3 outputs, expected a different one"),
+    "not there": ([1, 2, 3, 100], r"names outputs \[100\], the model has 0 to 99"),
+    "negative": ([0, 1, 2, -1], r"names outputs \[-1\]"),
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_outputs_that_cannot_be_are_refused_before_any_cut(
+    bad: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("probe.retrain.split_each", lambda *_: pytest.fail("a cut was made"))
+    classes, said = BAD[bad]
+    with pytest.raises(InputError, match=said):
+        partial_retrain(large_head(100), ["1"], DATA, DATA, TASKS, RECIPE, classes=classes)
+
+
+def test_a_choice_that_there_is_not_is_refused() -> None:
+    with pytest.raises(InputError, match="choice of what is trainable 'head'"):
+        partial_retrain(lora(), ["0"], DATA, DATA, TASKS, trainable="head")  # type: ignore[arg-type]

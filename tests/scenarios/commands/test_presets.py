@@ -135,5 +135,5 @@ def test_no_small_preset_is_a_full_one():
         assert preset(name.removesuffix("-small")).scenario.train_limit is None
 
 
-def test_the_defaults_of_a_recipe_are_muratas_on_mnist():
-    assert preset("murata-mnist").training == Recipe()
+def test_the_defaults_of_a_recipe_are_muratas_on_mnist_but_for_the_first_weights():
+    assert preset("murata-mnist").training == Recipe(init="murata")

@@ -79,7 +79,7 @@ def test_what_is_not_in_the_fingerprint_changes_no_bit(kind: str, tmp_path: Path
         "report": {"heads": ["multi", "all"], "mean": "classes"},
         "network": {"name": "cnn3", "features": [_middle(kind)]},
         # Said by the learner, not by the study, and the other way round.
-        "training": {"epochs": 2, "batch_size": 8, "init": "murata"},
+        "training": {"epochs": 2, "batch_size": 8, "init": "torch"},
         "retraining": RAW["training"],
     }
     try:

@@ -30,7 +30,7 @@ CHANGES = [
     *(
         (recipe, name, value)
         for recipe in ("training", "retraining")
-        for name, value in {**RECIPE, "init": "torch", "precision": "bf16"}.items()
+        for name, value in {**RECIPE, "init": "murata", "precision": "bf16"}.items()
     ),
     *(
         ("learners", kind, {"training": {n: v}})

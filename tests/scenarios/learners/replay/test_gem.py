@@ -76,7 +76,7 @@ class Spy(GradientEpisodicMemory):
 @pytest.mark.parametrize("margin", [0.0, 0.5])
 def test_no_step_s_gradient_opposes_a_memory_s_and_free_ones_are_untouched(margin: float) -> None:
     """With memories of 150 a task, more than a pass takes at once."""
-    recipe = Recipe(epochs=4, batch_size=24)
+    recipe = Recipe(epochs=4, batch_size=24, init="murata")
     spy = gem("mlp", recipe=recipe, of=Spy, margin=margin, memory_per_class=75)
     changed = kept = 0
     for task in digits(90).tasks[:3]:

@@ -56,17 +56,22 @@ class PartialRetraining:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Retraining:
+class RetrainSettings:
     """How the tails of a model are retrained and read.
 
     - recipe: of the training; seed: decides fresh weights and batches;
-    - cache: where the features' values live; None = the defaults;
-    - output: where in what the model returns the logits are; None = it returns them alone;
-    - fresh: where what is re-initialized gets its values; None = the recipe's rule;
-    - trainable: whether what the user has frozen (`requires_grad=False`) is trained like the rest
-      of a tail, or stays as it is;
-    - outputs: which of the model's outputs stand for the classes 0..K-1, K different numbers; the
-      others do not compete. None = the model has K outputs.
+    - cache: where the features' values live (`cache_plan` tells in advance); None = the defaults;
+    - output: where in what the model returns the logits are, a key, attribute or position; None =
+      it returns them alone;
+    - fresh: where what is re-initialized gets its values: a function that makes a new model (called
+      with torch's generator seeded, once for each feature), a model or state dict to rewind to, or
+      a rule; None = the recipe's rule, by default each layer's own;
+    - trainable: `tail` = all that the feature does not depend on; `as given` = of that only what
+      asks for gradients in the model as it is, so that what was frozen (the base behind LoRA) stays
+      as it is;
+    - outputs: which of the model's outputs stand for the classes 0..K-1, K different numbers, as
+      `range(6)` for a head of more outputs than classes were learned; the others do not compete.
+      None = the model has K outputs.
     """
 
     recipe: Recipe = field(default_factory=Recipe)
@@ -108,21 +113,10 @@ def partial_retrain(
     `test`. A feature behind which no parameter is left, such as the model's output, is evaluated
     as it is. The model itself is not changed.
 
-    - model: any nn.Module that maps x (N, ...) to logits (N, O); features: dotted module names;
-    - train, test: examples of all tasks, class labels 0..K-1;
-    - tasks: the classes of each task in executed order, each class in exactly one;
-    - recipe, seed, cache: how tails are trained, what decides fresh weights and batches, and where
-      the features' values live (`cache_plan` tells in advance);
-    - output: where in what the model returns the logits are, a key, attribute or position, if it
-      does not return them alone;
-    - fresh: where what is re-initialized gets its values: a function that makes a new model (called
-      with torch's generator seeded, once for each feature), a model or state dict to rewind to, or
-      a rule; None = the recipe's rule, by default each layer's own;
-    - trainable: `tail` = all that the feature does not depend on; `as given` = of that only what
-      asks for gradients in the model as it is, so that what was frozen (the base behind LoRA) stays
-      as it is;
-    - classes: which of the O outputs stand for the classes 0..K-1, as `range(6)` for a head of
-      more outputs than classes were learned; None = O is K.
+    model: any nn.Module that maps x (N, ...) to logits (N, O); features: dotted module names;
+    train, test: examples of all tasks, class labels 0..K-1; tasks: the classes of each task in
+    executed order, each class in exactly one; classes: which outputs stand for the classes, None =
+    O is K; all others as in `RetrainSettings`, where `classes` is called `outputs`.
 
     Raises InputError, before any cut is made, for an unknown feature, labels, tasks or classes that
     do not fit, NaN or Inf, and parameters that no rule re-initializes.
@@ -138,7 +132,7 @@ def partial_retrain(
     check_tasks(executed, known := sum(map(len, executed)))
     for name, examples in (("train", train), ("test", test)):
         check_examples(examples, range(known), name)
-    how = Retraining(
+    how = RetrainSettings(
         recipe=recipe or Recipe(),
         seed=seed,
         cache=cache,
@@ -158,7 +152,7 @@ def retrain_each(
     train: Examples,
     test: Examples,
     classes: int,
-    how: Retraining,
+    how: RetrainSettings,
 ) -> Iterator[tuple[str, Tensor]]:
     """Yield each feature and what its partial retrained model predicts, as soon as it is done.
 
@@ -225,7 +219,7 @@ def _found(
 
 
 def _cuts(
-    model: nn.Module, features: Sequence[str], sample: Tensor, classes: int, how: Retraining
+    model: nn.Module, features: Sequence[str], sample: Tensor, classes: int, how: RetrainSettings
 ) -> tuple[list[Split], Tensor | None]:
     """Cut the model at every feature; return the cuts, and which outputs are read, None = all.
 
@@ -239,7 +233,7 @@ def _cuts(
     return split_each(found, how.trainable), outputs
 
 
-def _refuse_what_no_rule_writes(features: Sequence[Feature], how: Retraining) -> None:
+def _refuse_what_no_rule_writes(features: Sequence[Feature], how: RetrainSettings) -> None:
     """Raise InputError if a rule cannot give fresh values to what is read behind a feature."""
     if not isinstance(how.source, str):
         return

@@ -37,7 +37,7 @@ def initialize(
     `reset_parameters` (Murata 2020, section 3; the paper does not say what normalization layers
     get). Buffers, such as running statistics, get what `reset_parameters` gives them. keep: names
     of parameters and buffers, as in the model's `state_dict`, which keep their values bit for bit;
-    unread: names of parameters that nothing reads, which do so if no rule writes them. Raises
+    unread: names of parameters that nothing reads, which keep theirs if no rule writes them. Raises
     InputError for any other parameter that no rule writes.
 
     >>> layer = nn.Linear(3, 2)

@@ -32,10 +32,9 @@ def code_hash(kind: str) -> str:
 
     kind: a name in `scenarios.learners.catalog.LEARNERS`. Returns 64 hexadecimal digits.
 
-    It is of the syntax of this package's modules that the job and the learner import, directly or
-    not; so neither comments nor docstrings nor layout count. A change in it need not change a
-    result, which is what the version in `scenarios.study.fingerprint` is for. It is of the files as
-    they were when this process began: an edit counts from the next run on.
+    Neither comments nor docstrings nor layout count. A change of it need not change a result, which
+    is what the version in `scenarios.study.fingerprint` is for. A file that is edited while this
+    process runs counts from the next run on.
     """
     digest = hashlib.sha256()
     needed = modules_of(_JOB) | modules_of(LEARNERS[kind].__module__)

@@ -24,7 +24,7 @@ import torch
 from torch import nn
 
 from probe.errors import InputError, NotWritten
-from probe.retrain import Retraining, retrain_each
+from probe.retrain import RetrainSettings, retrain_each
 from probe.seeding import global_stream, stream
 from probe.training.fresh_weights import initialize
 from probe.values.allocation import CacheSettings
@@ -155,7 +155,7 @@ def _retrain(
         scenario.merged.train,
         scenario.merged.test,
         scenario.classes,
-        Retraining(recipe=study.retraining_recipe, seed=job.seed, cache=cache),
+        RetrainSettings(recipe=study.retraining_recipe, seed=job.seed, cache=cache),
     ):
         part = f"feature-{feature}"
         counts = {"single": count(scenario, predicted).tables}

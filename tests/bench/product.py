@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from probe.cut.split import split
 from probe.examples import Examples
-from probe.retrain import Retraining, retrain_each
+from probe.retrain import RetrainSettings, retrain_each
 from probe.seeding import stream
 from probe.training.loop import Objective, Recipe, fit
 from probe.values.cache import LabeledRows
@@ -24,7 +24,9 @@ def sweep(
 ) -> dict[str, float]:
     """Return each feature's accuracy on `test` after retraining what is behind it."""
     classes = int(train.y.max()) + 1
-    each = retrain_each(model, features, train, test, classes, Retraining(recipe=recipe, seed=seed))
+    each = retrain_each(
+        model, features, train, test, classes, RetrainSettings(recipe=recipe, seed=seed)
+    )
     return {feature: float((predicted == test.y).float().mean()) for feature, predicted in each}
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from probe import Examples, Recipe, partial_retrain
-from probe.retrain import Retraining, cache_plan, retrain_each
+from probe.retrain import RetrainSettings, cache_plan, retrain_each
 from probe.training.evaluation import predict_each
 from probe.values.allocation import CacheSettings, Storage
 from probe.values.cache import CachedRows
@@ -62,17 +62,8 @@ def test_trained_tails_do_not_depend_on_it_to_the_last_bit(
             return predict_each(tail, data, classes, barred)
 
         monkeypatch.setattr("probe.retrain.predict_each", keep)
-        recipe = Recipe(epochs=1, batch_size=SIZE)
-        dict(
-            retrain_each(
-                model,
-                ["layer2"],
-                Examples(x, y),
-                Examples(x, y),
-                3,
-                Retraining(recipe=recipe, cache=cache),
-            )
-        )
+        how = RetrainSettings(recipe=Recipe(epochs=1, batch_size=SIZE), cache=cache)
+        dict(retrain_each(model, ["layer2"], Examples(x, y), Examples(x, y), 3, how))
         return trained
 
     memory = weights(CacheSettings(budget=10**9))
@@ -94,7 +85,7 @@ def test_values_are_dropped_once_they_have_served(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("probe.values.cache.CachedRows", Watched)
     model, x, y = specimen("mlp")
     data, features = Examples(x, y), ["hidden1", "hidden2", "output"]
-    each = retrain_each(model, features, data, data, 3, Retraining(recipe=Recipe(epochs=1)))
+    each = retrain_each(model, features, data, data, 3, RetrainSettings(recipe=Recipe(epochs=1)))
     left = [len(alive) for _ in each]
     # Of three features for the test and two for training; the one being counted is in use.
     assert left == [4, 2, 1]

@@ -20,7 +20,7 @@ import pytest
 import torch
 
 from probe.metrics.counts import Counts
-from probe.retrain import Retraining, retrain_each
+from probe.retrain import RetrainSettings, retrain_each
 from scenarios.learners.catalog import LEARNERS
 from scenarios.study.fingerprint import RESULTS_VERSION
 from tests.scenarios.learners.tiny_study import (
@@ -57,7 +57,7 @@ def results() -> dict[str, Any]:
 def _retrained(name: str) -> Iterator[Table]:
     _, own = tiny_study("finetune")
     whole, features = scenario_of_digits().merged, ("hidden1", "hidden2")
-    train, test, how = whole.train, whole.test, Retraining(recipe=RETRAININGS[name])
+    train, test, how = whole.train, whole.test, RetrainSettings(recipe=RETRAININGS[name])
     for _, predicted in retrain_each(own.model, features, train, test, CLASSES, how):
         yield Counts.of(test.y, predicted, CLASSES).table.tolist()
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from probe.errors import InputError
 from probe.examples import Examples, join
 from probe.modules import mode
-from probe.retrain import Retraining, retrain_each
+from probe.retrain import RetrainSettings, retrain_each
 from probe.seeding import stream
 from probe.training.costs import OpsMeter
 from probe.training.fresh_weights import initialize
@@ -232,7 +232,9 @@ def test_partial_retraining_trains_the_read_out_on_the_map_s_activity() -> None:
     own = learn(make("geppnet"), tasks)
     train = tasks[0].train
     recipe = Recipe(epochs=30, batch_size=16, learning_rate=0.01)
-    each = retrain_each(own.model, ["som", "output"], train, train, 10, Retraining(recipe=recipe))
+    each = retrain_each(
+        own.model, ["som", "output"], train, train, 10, RetrainSettings(recipe=recipe)
+    )
     predicted = dict(each)
     with torch.no_grad():
         assert torch.equal(predicted["output"], own.model(train.x).argmax(1))

@@ -67,8 +67,8 @@ class RetrainSettings:
       with torch's generator seeded, once for each feature), a model or state dict to rewind to, or
       a rule; None = the recipe's rule, by default each layer's own;
     - trainable: `tail` = all that the feature does not depend on; `as given` = of that only what
-      asks for gradients in the model as it is, so that what was frozen (the base behind LoRA) stays
-      as it is;
+      asks for gradients in the model as it is: parameters that were frozen (the base behind LoRA)
+      stay as they are, while running statistics go on to be updated, as in any training;
     - outputs: which of the model's outputs stand for the classes 0..K-1, K different numbers, as
       `range(6)` for a head of more outputs than classes were learned; the others do not compete.
       None = the model has K outputs.

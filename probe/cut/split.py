@@ -180,7 +180,7 @@ def _replayed(feature: Feature, trainable: Trainable) -> Split:
 
 
 def _held(feature: Feature, trainable: Trainable) -> frozenset[str]:
-    """Return the names of the parameters and buffers that no training of the tail moves."""
+    """Return the names of what is neither trained nor re-initialized in the tail."""
     given = feature.trace.given_frozen if trainable == "as given" else frozenset[str]()
     return feature.frozen | given
 
@@ -211,7 +211,7 @@ def _split(
     in_model = named_state(whole.model)
     fresh = {n: t for n, t in in_model.items() if n not in held and id(t) in own}
     parameters = dict(whole.model.named_parameters(remove_duplicate=False)).keys()
-    # Neither does anything stand in the way that nothing reads.
+    # What nothing reads needs no rule.
     unread = {own[id(t)] for n, t in fresh.items() if n not in feature.trace.behind_logits}
     return Split(
         feature=feature.name,

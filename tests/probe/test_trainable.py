@@ -58,7 +58,7 @@ def tails(monkeypatch: pytest.MonkeyPatch) -> dict[str, Tensor]:
 
 
 def test_what_was_frozen_stays_as_it_is(tails: dict[str, Tensor]) -> None:
-    """In its values and without gradients, statistics included; the adapters are trained anew."""
+    """In its values and without gradients; the adapters are trained anew."""
     model = lora()
     partial_retrain(model, ["0"], DATA, DATA, TASKS, RECIPE, trainable="as given")
     own = {name: value for name, value in model.state_dict().items() if not name.startswith("0.")}

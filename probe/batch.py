@@ -108,5 +108,7 @@ def close(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors are equal up to the rounding of sums in another order."""
     if a.shape != b.shape or not a.is_floating_point():
         return identical(a, b)
+    if torch.equal(a, b):
+        return True
     scale = float(a.abs().nan_to_num().max()) if a.numel() else 0.0
     return torch.allclose(a, b, rtol=1e-3, atol=1e-5 + 1e-4 * scale, equal_nan=True)

@@ -4,7 +4,7 @@ The plan follows from what torch's functions show; what they do not show (numpy,
 of a tensor, state outside of modules) is looked for here. Each check rules something out:
 
 - `planning`: that a cached row depends on the other examples of its batch;
-- `unmoved_by_the_rest`: that what is trained moves the feature or a cached value unseen;
+- `Reference.stays`: that what is trained moves the feature or a cached value unseen;
 - `Reference.is_same`: that prefix and tail compute anything but the model's own output;
 - `Reference.same_training`: that the tail is trained by other gradients, or cannot be trained;
 - `stays_fixed`: the same of a model that is run whole, because nothing of it can be cached.
@@ -33,43 +33,29 @@ from probe.cut.plan import CutPlan
 from probe.cut.replay import Prefix, collect
 from probe.cut.trace import Trace
 from probe.errors import Failed, InputError
-from probe.modules import copied, kept_buffers, mode, named_state, tap
+from probe.modules import kept_buffers, mode, named_state, tap
 from probe.seeding import global_stream, stream
 
 _SOME, _FEW = 8, 4  # examples, and
-_DRAWS = 4  # of other weights
+_DRAWS = 2  # of other weights
 _PASSES = 16  # training-mode passes, in which a feature that is held fixed is seen not to change
-
-
-def unmoved_by_the_rest(feature: Feature, plan: CutPlan) -> None:
-    """Raise Failed if what is not frozen moves the feature or a kept value.
-
-    Everything else is moved, several times and far, and the values must stay the same bit for bit.
-    """
-    # A weight that is read by way of numpy or of a Python number is no part of a value's name.
-    trace = replace(feature.trace, model=copied(feature.trace.model))
-    names = {*plan.kept, *feature.visit.names}
-    few = first(trace.sample, _FEW)
-    before = collect(trace, names, few)
-    for draw in range(_DRAWS):
-        _perturb(trace.model, feature.frozen, draw)
-        after = collect(trace, names, few)
-        met = before.keys() & after.keys()
-        if met != names or not all(identical(before[name], after[name]) for name in names):
-            raise Failed("its value depends on something that torch's functions do not show")
 
 
 class Reference:
     """What a traced model computes as it is, to which the parts of its cuts are compared.
 
-    plans: of the cuts that are compared. Each pass is made once, however many they are.
+    features, plans: of the cuts that are compared, reasons in place of plans that there are not.
+    Each pass is made once, however many the cuts are.
     """
 
-    def __init__(self, trace: Trace, plans: Sequence[CutPlan | str]) -> None:
+    def __init__(
+        self, trace: Trace, features: Sequence[Feature], plans: Sequence[CutPlan | str | None]
+    ) -> None:
         self._trace = trace
-        self._names = {name for p in plans if isinstance(p, CutPlan) for name in p.kept}
+        kept = {name for plan in plans if isinstance(plan, CutPlan) for name in plan.kept}
+        self._names = kept.union(*(feature.visit.names for feature in features))
         sample = first(trace.sample, _SOME)
-        self._rows = sample, first(sample, len(tensors(sample)[0]) // 2 or 1)
+        self._rows = sample, first(sample, len(tensors(sample)[0]) // 2)
 
     @cached_property
     def _logits(self) -> list[Tensor]:
@@ -87,12 +73,8 @@ class Reference:
         trace = self._trace
         # The buffers are given back only after the backward pass, which may need them.
         with _plain_attention(), kept_buffers(trace.model), _chance():
-            rows = mapped(self._few, torch.clone)
+            rows = mapped(self._rows[1], torch.clone)
             return _gradients(trace.model, lambda: trace.call(trace.model, rows))
-
-    @property
-    def _few(self) -> Value:
-        return first(self._trace.sample, _FEW)
 
     @torch.no_grad()
     def is_same(self, plan: CutPlan, tail: nn.Module) -> bool:
@@ -119,22 +101,39 @@ class Reference:
         """
         if not feature.trainable:
             return
-        prefix, few = Prefix(self._trace, plan), self._few
-        if not self._same_gradients(prefix, tail):
+        value = Prefix(self._trace, plan).rows(self._found[1])
+        if not self._same_gradients(value, tail):
             raise Failed("the gradients of its second part are not those of the whole model")
-        with kept_buffers(tail), _chance(), torch.enable_grad():
-            for rows in (few, first(few, 2), few):
-                output = tail(prefix(rows))
-                if output.requires_grad:
-                    output.sum().backward()
-                    tail.zero_grad()
+        if len(tensors(value)[0]) > 1:  # batch norm cannot be trained on one example
+            with kept_buffers(tail), _chance():
+                _gradients(tail.model, lambda: tail(mapped(value, torch.clone)))
 
-    def _same_gradients(self, prefix: Prefix, tail: PartlyEval) -> bool:
-        """Whether the tail's parameters get the gradients that they get in the whole model."""
-        with mode(tail, training=False), _plain_attention():
-            value = prefix(self._few)
-            with _chance():
-                found = _gradients(tail.model, lambda: tail(value))
+    @torch.no_grad()
+    def stays(self, feature: Feature, plan: CutPlan, model: nn.Module) -> bool:
+        """Whether neither the feature nor a kept value moves with what is not frozen.
+
+        Everything else is moved, twice and far, and the values must stay the same bit for bit.
+        model: a copy of the traced model, which is not what it was afterwards.
+        """
+        # A weight that is read by way of numpy or of a Python number is no part of a value's name.
+        trace = replace(self._trace, model=model.eval())
+        names, before = {*plan.kept, *feature.visit.names}, self._found[1]
+        for draw in range(_DRAWS):
+            _perturb(model, feature.frozen, draw)
+            with _plain_attention():
+                after = collect(trace, names, self._rows[1])
+            met = before.keys() & after.keys()
+            if not names <= met or not all(identical(before[n], after[n]) for n in names):
+                return False
+        return True
+
+    def _same_gradients(self, value: Value, tail: PartlyEval) -> bool:
+        """Whether the tail's parameters get the gradients that they get in the whole model.
+
+        value: what the prefix gives for the fewer examples, each tensor (B, ...).
+        """
+        with mode(tail, training=False), _plain_attention(), _chance():
+            found = _gradients(tail.model, lambda: tail(mapped(value, torch.clone)))
         trained = [parameter.requires_grad for parameter in tail.model.parameters()]
         return all(
             (a is None) == (b is None) and (a is None or b is None or close(a, b))
@@ -208,8 +207,9 @@ def _perturb(model: nn.Module, kept: frozenset[str], draw: int) -> None:
     for name, tensor in own.items():
         if id(tensor) not in unmoved:
             if tensor.is_floating_point():
-                noise = torch.randn(tensor.shape, generator=stream(draw, "perturb", name))
-                tensor.add_((0.5 + noise).to(tensor))
+                # By columns: other numbers for each element would take most of the time.
+                noise = torch.randn(2, *tensor.shape[-1:], generator=stream(draw, "perturb", name))
+                tensor.mul_((1.5 + noise[0]).to(tensor)).add_((0.5 + noise[1]).to(tensor))
             elif tensor.dtype == torch.bool:
                 tensor.logical_not_()
 

@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 
 from probe.batch import Value, tensors
-from probe.cut.checks import Reference, stays_fixed, unmoved_by_the_rest
+from probe.cut.checks import Reference, stays_fixed
 from probe.cut.feature import Feature, find
 from probe.cut.model_call import Call, ModelCall, Output
 from probe.cut.plan import CutPlan
@@ -142,7 +142,7 @@ def cut_found(features: Sequence[Feature], trained: Trainable = "tail") -> Cuts:
             )
     with _undisturbed(features[0].trace.sample):
         plans = plan_each(features)
-        reference = Reference(features[0].trace, plans)
+        reference = Reference(features[0].trace, features, plans)
         pairs = zip(features, plans, strict=True)
         return Cuts(tuple(_checked(feature, plan, trained, reference) for feature, plan in pairs))
 
@@ -206,7 +206,6 @@ def _checked(
     try:
         if isinstance(plan, str):
             raise Failed(plan)
-        unmoved_by_the_rest(feature, plan)
         return _compared(Cut(feature=feature, trained=trained, plan=plan), plan, reference)
     except Failed as failure:
         slow = str(failure)
@@ -233,13 +232,15 @@ def _compared(cut: Cut, plan: CutPlan, reference: Reference) -> Cut:
         raise Failed("its two parts together do not give the model's output")
     reference.same_training(cut.feature, plan, tail)
     links = chain_tail(cut.feature, tail.model, plan)
-    return replace(cut, chain=links is not None and reference.is_same(plan, links))
+    chain = links is not None and reference.is_same(plan, links)
+    if not reference.stays(cut.feature, plan, tail.model):
+        raise Failed("its value depends on something that torch's functions do not show")
+    return replace(cut, chain=chain)
 
 
 def _all_same(cuts: Sequence[Cut]) -> bool:
     """Whether the parts of all cuts that have two give the output of the model that they are of."""
-    plans = [cut.plan for cut in cuts if cut.plan is not None]
-    reference = Reference(cuts[0].feature.trace, plans)
+    reference = Reference(cuts[0].feature.trace, [], [cut.plan for cut in cuts])
     try:
         return all(reference.is_same(cut.plan, cut.split().tail) for cut in cuts if cut.plan)
     except Exception:  # the user's code; what fails here is told by the full checks

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from functools import cached_property
 
 import torch
+from torch import nn
 
 from probe.batch import close, first, flipped, tensors
 from probe.cut.batch_dimension import BatchedShape
@@ -102,6 +103,7 @@ class _TrainingPasses:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._known: dict[Hashable, TrainingPass] = {}
+        self._model: nn.Module | None = None  # a copy
 
     def of(self, feature: Feature) -> TrainingPass:
         """Return the pass for a feature of the trace; whatever the model raises is raised."""
@@ -111,38 +113,34 @@ class _TrainingPasses:
         if calls is not None:
             key = frozenset((n, tuple(off)) for n, off in calls.items() if n in self._reacting)
         if key not in self._known:
-            self._known[key] = self._followed(calls)
+            large = self._trace.large if calls is None else self._pass(calls)
+            self._known[key] = TrainingPass(large, self._shapes)
         return self._known[key]
 
-    def _followed(self, calls: EvalCalls | None) -> TrainingPass:
-        trace = self._trace
-        large, others = trace.large, trace.small.metadata
-        if calls is not None:
-            large = self._pass(calls, trace.sizes[0])
-            if not large.metadata.keys() <= others.keys():
-                # What is only computed in training mode has not been seen for fewer examples.
-                others = {**others, **self._pass(calls, trace.sizes[1]).metadata}
-        # A placeholder needs a shape also for values that only one of the two modes computes.
-        seen = {**trace.large.metadata, **large.metadata}
-        shapes = {
-            name: BatchedShape.of(metadata, others[name], trace.sizes)
-            for name, metadata in seen.items()
-            if name in others and len(metadata.shape) == len(others[name].shape)
-        }
-        return TrainingPass(large, shapes)
-
-    def _pass(self, calls: EvalCalls, size: int) -> Pass:
-        trace = self._trace
-        # A copy: modes may be switched within, and modules may remember more than tensors.
-        training = PartlyEval(copied(trace.model), calls, trace.call).train()
-        sample = first(trace.sample, size)
+    def _pass(self, calls: EvalCalls) -> Pass:
+        trace, model = self._trace, self._model or copied(self._trace.model)
+        # Switches between two calls of a module stay fastened to it: such a copy serves once.
+        self._model = model if all(map(all, calls.values())) else None
+        training = PartlyEval(model, calls, trace.call).train()
+        sample = first(trace.sample, trace.sizes[0])
         return follow(training.model, trace.names, trace.state, sample, trace.call)
+
+    @cached_property
+    def _shapes(self) -> dict[Name, BatchedShape]:
+        """The shapes of all values that are computed in eval mode, as all that is frozen is."""
+        trace = self._trace
+        seen, others = trace.large.metadata, trace.small.metadata
+        return {
+            name: BatchedShape.of(seen[name], metadata, trace.sizes)
+            for name, metadata in others.items()
+            if name in seen and len(metadata.shape) == len(seen[name].shape)
+        }
 
     @cached_property
     def _reacting(self) -> frozenset[str]:
         """The modules whose own code does something else in training mode than in eval mode."""
         try:
-            training = self._pass({}, self._trace.sizes[0])
+            training = self._pass({})
         # Fails with all of the model in training mode: any module may be the reason.
         except Exception:
             return frozenset(name for name, _ in self._trace.model.named_modules())

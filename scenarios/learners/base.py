@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from probe.examples import Examples
 from probe.seeding import stream
 from probe.training.costs import Cost, OpsMeter, bytes_of, one_pass_ops
-from probe.training.loop import Objective, fit, optimizer_ops
+from probe.training.loop import Objective, fit
+from probe.training.optimizers import optimizer_ops
 from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners.exemplars import ExemplarSettings
 from scenarios.streams.task import Scenario, Task

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from probe.metrics.diaz_rodriguez import ce, ms, sss
 from probe.training.costs import Cost, OpsMeter
-from probe.training.loop import Recipe, optimizer_ops
+from probe.training.loop import Recipe
+from probe.training.optimizers import optimizer_ops
 from scenarios.learners import base
 from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.continual import ContinualLearner

@@ -32,6 +32,7 @@ from probe.errors import InputError
 from probe.examples import Value
 from probe.modules import kept_buffers, named_state, tensors_in
 from probe.seeding import global_stream, stream
+from probe.training.precision import products
 
 _Shapes = Mapping[Name, tuple[tuple[int, ...], tuple[int, ...]]]
 
@@ -57,8 +58,9 @@ def collect(trace: Trace, names: Collection[Name], x: Tensor) -> dict[Name, Tens
     x = x.clone()  # a model may write into its input
     run.tag(x, INPUT)
     plain = torch.autocast(x.device.type, enabled=False)  # whatever the caller is under
+    own = global_stream(stream(0, "collect"))
     try:
-        with plain, kept_buffers(trace.model), run, global_stream(stream(0, "collect")):
+        with plain, products("fp32"), kept_buffers(trace.model), run, own:
             trace.model(x)
     except _Done:
         pass

@@ -21,6 +21,7 @@ from probe.examples import Value
 from probe.modules import named_state, unwrapped
 from probe.seeding import python_generators
 from probe.training.fresh_weights import Fresh, fresh_state, initialize
+from probe.training.precision import products
 
 Trainable = Literal["tail", "as given"]
 """What is trained behind a feature: all of the tail, or of it what the user has not frozen."""
@@ -120,7 +121,8 @@ def split_each(features: Sequence[Feature], trainable: Trainable = "tail") -> li
 @contextmanager
 def _undisturbed(sample: Tensor) -> Iterator[None]:
     """Run a model within the block in full precision, and give back what it draws."""
-    with torch.autocast(sample.device.type, enabled=False), python_generators():
+    whole = torch.autocast(sample.device.type, enabled=False)
+    with whole, products("fp32"), python_generators():
         yield
 
 

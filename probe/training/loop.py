@@ -18,6 +18,7 @@ from probe.seeding import global_stream
 from probe.training.costs import OpsMeter
 from probe.training.memory_format import faster_layout
 from probe.training.optimizers import Updates
+from probe.training.precision import products
 from probe.training.recipe import Recipe
 
 
@@ -74,6 +75,7 @@ def fit(
     device = data.y.device
     with (
         torch.enable_grad(),
+        products(recipe.precision),
         mode(model, training=True),
         faster_layout(model, data),
         global_stream(generator),
@@ -119,7 +121,7 @@ def _batches(
 ) -> Iterator[Tensor]:
     """Yield the indices (B,) of the batches of one epoch over n examples."""
     # Drawn on the CPU, so that the order is the same on every device.
-    order = torch.randperm(n, generator=generator).to(device)
+    order = torch.randperm(n, generator=generator).to(device, non_blocking=True)
     cut = _cut(n, size)
     *full, last = order[:cut].split(size)
     yield from full

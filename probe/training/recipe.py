@@ -20,7 +20,7 @@ Optimizer = Literal["adam", "adamw", "nadam", "sgd"]
 Schedule = Literal["constant", "cosine"]
 """What becomes of the learning rate after the warm-up, see `probe.training.schedule`."""
 
-Precision = Literal["fp32", "bf16"]
+Precision = Literal["fp32", "tf32", "bf16"]
 """What the loss is computed in; weights, their updates and evaluations are always fp32."""
 
 
@@ -31,8 +31,9 @@ class Recipe:
     The batch size is not given there; 64 is ours. `init` names the rule for the fresh weights at
     the start (see `fresh_weights`). precision: `bf16` computes the loss under torch's autocast,
     which runs matrix products and convolutions in bfloat16 (also in the frozen part of a model that
-    can only be cut the slow way); weights, their updates and every evaluation stay in fp32. In fp32
-    a training repeats bit for bit on the same machine.
+    can only be cut the slow way); `tf32` lets a GPU round their factors to 10 bits, which `fp32`
+    does not; weights, their updates and every evaluation stay in fp32. On a CPU a training in fp32
+    repeats bit for bit; on a GPU, kernels that add in no fixed order may change the last bits.
 
     - weight_decay: torch's, 0 or more; `adamw` shrinks the weights by it, apart from the gradient,
       and the others add it to the gradient. It is 0 unless given, for `adamw` too, where torch

@@ -71,7 +71,7 @@ OF_KEY: dict[str, dict[str | None, str]] = {
         "nan": "expected ",
     },
     "training.clip_norm": {**NO_NUMBER, "0": "expected more than 0, got 0"},
-    "training.precision": {"'fp8'": "expected 'fp32' or 'bf16', got 'fp8'"},
+    "training.precision": {"'fp8'": "expected 'fp32', 'tf32' or 'bf16', got 'fp8'"},
     "retraining": {"'same'": "expected a table, got 'same'"},
     "network": {None: NEEDED, "'mlp'": "expected a table, got 'mlp'", **NO_TABLE},
     "network.name": {

@@ -85,6 +85,16 @@ def test_a_mistake_is_named_by_its_path(training: Any, problem: str) -> None:
         check_study(with_own(training), "own")
 
 
+def test_a_recipe_that_a_learner_does_not_fit_is_refused_by_its_path() -> None:
+    """FEL's own recipe has Adam, for which a study's momentum would mean nothing."""
+    training = {"optimizer": "sgd", "momentum": 0.9}
+    fits = {"optimizer": "adam", "momentum": 0.0}
+    own = {**RAW, "training": training, "learners": {"er": {}, "fel": {"training": fits}}}
+    assert check_study(own, "own").recipe_of("fel") == Recipe()
+    with pytest.raises(InputError, match=r"learners\.fel\.training: momentum 0.9 is for .*'sgd'"):
+        check_study({**own, "learners": {"er": {}, "fel": {}}}, "own")
+
+
 def learned(raw: dict[str, Any], root: Path) -> tuple[dict[str, dict[str, Tensor]], list[int]]:
     """Return finetune's weights after each task and what its tasks cost, in multiply-adds."""
     root.mkdir(exist_ok=True)

@@ -24,6 +24,12 @@ PositiveInt = Annotated[int, Strict(), Field(ge=1)]
 PositiveFloat = Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]
 """A finite number above 0."""
 
+FromZero = Annotated[float, Strict(), Field(ge=0, allow_inf_nan=False)]
+"""A finite number, 0 or more."""
+
+ShareBelowOne = Annotated[float, Strict(), Field(ge=0, lt=1)]
+"""A number, 0 or more and below 1."""
+
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def configuration(cls: type[Class]) -> type[Class]:

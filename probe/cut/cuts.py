@@ -22,6 +22,7 @@ from probe.cut.trace import Trace, trace
 from probe.errors import Failed, InputError, described
 from probe.modules import copied, frozen_in, named_state, state_groups, unwrapped
 from probe.seeding import python_generators
+from probe.training.precision import products
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,8 +192,8 @@ def _refuse_odd_parts(model: nn.Module) -> None:
 @contextmanager
 def _undisturbed(sample: Value) -> Iterator[None]:
     """Run a model within the block in full precision, and give back what it draws."""
-    device = tensors(sample)[0].device.type
-    with torch.autocast(device, enabled=False), python_generators():
+    whole = torch.autocast(tensors(sample)[0].device.type, enabled=False)
+    with whole, products("fp32"), python_generators():
         yield
 
 

@@ -44,6 +44,7 @@ from probe.cut.trace import Trace, state_tags
 from probe.errors import InputError
 from probe.modules import kept_buffers, named_state, tensors_in
 from probe.seeding import global_stream, stream
+from probe.training.precision import products
 
 _Shapes = Mapping[Name, tuple[tuple[int, ...], tuple[int, ...]]]
 
@@ -69,8 +70,9 @@ def collect(trace: Trace, names: Collection[Name], x: Value) -> dict[Name, Tenso
     x = mapped(x, torch.clone)  # a model may write into its input
     run.tag_input(x)
     plain = torch.autocast(tensors(x)[0].device.type, enabled=False)  # whatever the caller is under
+    own = global_stream(stream(0, "collect"))
     try:
-        with plain, kept_buffers(trace.model), run, global_stream(stream(0, "collect")):
+        with plain, products("fp32"), kept_buffers(trace.model), run, own:
             trace.call(trace.model, x)
     except _Done:
         pass

@@ -14,6 +14,7 @@ from probe.batch import gather
 from probe.errors import InputError
 from probe.examples import Labeled
 from probe.training.memory_format import channels_last, same_in_both_layouts, some
+from probe.training.precision import products
 
 Logits = Callable[..., Tensor]
 """A network, or any function of a batch: (B, ...) -> (B, K)."""
@@ -29,7 +30,8 @@ def predict_each(
     """Predict the class of all N examples, for several sets of classes that compete, in one pass.
 
     The prediction is the largest of the K = classes logits. Always in fp32, whatever the precision
-    of the training: bf16 logits have ties, all of which would go to the lowest class.
+    of the training: bf16 logits have ties, all of which would go to the lowest class. A GPU keeps
+    all bits, too (no TF32).
 
     - logits: maps a batch (B, ...) to (B, K); a module must be in eval mode already;
     - examples: x (N, ...) and y (N,) int64, on the model's device;
@@ -48,7 +50,7 @@ def predict_each(
     device = examples.y.device
     predicted: dict[str, list[Tensor]] = {name: [] for name in barred}
     # Whoever calls may be under autocast.
-    with torch.no_grad(), torch.autocast(device.type, enabled=False):
+    with torch.no_grad(), torch.autocast(device.type, enabled=False), products("fp32"):
         any_layout = same_in_both_layouts(logits, some(examples))
         every = torch.arange(len(examples), device=device)
         for indices in every.split(batch_size or batch_size_on(device)):

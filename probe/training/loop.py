@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Iterator
 from contextlib import nullcontext
-from functools import partial
 from typing import cast
 
 import torch
@@ -18,7 +18,9 @@ from probe.modules import mode
 from probe.seeding import global_stream
 from probe.training.costs import OpsMeter
 from probe.training.memory_format import faster_layout
-from probe.training.recipe import Optimizer, Recipe
+from probe.training.optimizers import Updates
+from probe.training.precision import products
+from probe.training.recipe import Recipe
 
 
 class Objective:
@@ -70,11 +72,11 @@ def fit(
     steps = objective or Objective()
     metered = meter.step if meter else nullcontext
     # Adam's moments start at 0 with each training: none are carried over from another task.
-    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    optimizer = _OPTIMIZERS[recipe.optimizer](trained, lr=recipe.learning_rate)
+    updates = Updates(model, recipe, recipe.epochs * _count(len(data), recipe.batch_size))
     device = data.y.device
     with (
         torch.enable_grad(),
+        products(recipe.precision),
         mode(model, training=True),
         faster_layout(model, data),
         global_stream(generator),
@@ -86,7 +88,7 @@ def fit(
                 x = cast(Tensor, gather(data.x, indices))
                 with metered(len(indices)):
                     batch = steps.batch(x, data.y.index_select(0, indices))
-                    total += _step(model, batch, recipe, optimizer, steps)
+                    total += _step(model, batch, recipe, updates, steps)
             # One look an epoch: NaN and Inf stay in the sum, and a GPU is not stopped every step.
             if not torch.isfinite(total):
                 raise InputError(
@@ -99,7 +101,7 @@ def _step(
     model: nn.Module,
     batch: tuple[Tensor, Tensor],
     recipe: Recipe,
-    optimizer: torch.optim.Optimizer,
+    updates: Updates,
     steps: Objective,
 ) -> Tensor:
     """Take one step on x (B, ...), y (B,) and return the loss before it, a scalar."""
@@ -107,30 +109,12 @@ def _step(
     # Only the loss is under autocast: gradients and updates are those of the fp32 weights.
     with torch.autocast(y.device.type, torch.bfloat16, enabled=recipe.precision == "bf16"):
         loss = steps.loss(model, x, y)
-    optimizer.zero_grad()
+    updates.zero_grad()
     loss.backward()
     steps.after_backward(model)
-    optimizer.step()
+    updates.step()
     steps.after_step(model)
     return loss.detach()
-
-
-# Fused, one kernel updates all parameters; of Nadam torch has none.
-_OPTIMIZERS: dict[Optimizer, Callable[..., torch.optim.Optimizer]] = {
-    "adam": partial(torch.optim.Adam, fused=True),
-    "nadam": partial(torch.optim.NAdam, foreach=True),
-    "sgd": partial(torch.optim.SGD, fused=True),
-}
-
-
-def optimizer_ops(recipe: Recipe) -> int:
-    """Return the multiply-adds per parameter of one step of the recipe's optimizer, by formula.
-
-    Every multiplication, division and root counts as one, with the addition beside it. Adam: two
-    for the first moment, three for the second, a root, a division and the step; Nadam: the same,
-    with a division and a step for the gradient of its own; SGD: the step.
-    """
-    return {"adam": 8, "nadam": 10, "sgd": 1}[recipe.optimizer]
 
 
 def _batches(
@@ -138,9 +122,19 @@ def _batches(
 ) -> Iterator[Tensor]:
     """Yield the indices (B,) of the batches of one epoch over n examples."""
     # Drawn on the CPU, so that the order is the same on every device.
-    order = torch.randperm(n, generator=generator).to(device)
-    # A last batch of one example would stop batch norm: it joins the batch before it.
-    cut = n - 1 if n > size > 1 and n % size == 1 else n
+    order = torch.randperm(n, generator=generator).to(device, non_blocking=True)
+    cut = _cut(n, size)
     *full, last = order[:cut].split(size)
     yield from full
     yield torch.cat([last, order[cut:]])
+
+
+def _count(n: int, size: int) -> int:
+    """Return how many batches `_batches` yields."""
+    return math.ceil(_cut(n, size) / size)
+
+
+def _cut(n: int, size: int) -> int:
+    """Return before which of n examples the last batch ends, but for an example that joins it."""
+    # A last batch of one example would stop batch norm: it joins the batch before it.
+    return n - 1 if n > size > 1 and n % size == 1 else n

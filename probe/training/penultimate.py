@@ -15,6 +15,7 @@ from probe.examples import Examples
 from probe.modules import kept_buffers, mode
 from probe.seeding import global_stream, stream
 from probe.training.evaluation import batch_size_on
+from probe.training.precision import products
 
 
 def penultimate(model: nn.Module, x: Tensor) -> Tensor:
@@ -67,7 +68,8 @@ def in_batches(
     draws at random comes from a generator of its own.
     """
     own = global_stream(stream(0, "features"))
-    with torch.no_grad(), mode(model, training=False), kept_buffers(model), own:
+    plain = mode(model, training=False)
+    with torch.no_grad(), products("fp32"), plain, kept_buffers(model), own:
         # A copy: a model may write into its input.
         parts = examples.x.split(batch_size_on(examples.y.device))
         return torch.cat([function(x.clone()) for x in parts])

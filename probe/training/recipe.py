@@ -6,12 +6,21 @@ from dataclasses import asdict, replace
 from typing import Literal
 
 from probe.training.fresh_weights import Rule
-from probe.validation import PositiveFloat, PositiveInt, configuration
+from probe.validation import (
+    FromZero,
+    PositiveFloat,
+    PositiveInt,
+    ShareBelowOne,
+    configuration,
+)
 
-Optimizer = Literal["adam", "nadam", "sgd"]
-"""The optimizers by name, each with torch's own settings but for the learning rate."""
+Optimizer = Literal["adam", "adamw", "nadam", "sgd"]
+"""The optimizers by name, each with torch's own settings but for those that a recipe has."""
 
-Precision = Literal["fp32", "bf16"]
+Schedule = Literal["constant", "cosine"]
+"""What becomes of the learning rate after the warm-up, see `probe.training.schedule`."""
+
+Precision = Literal["fp32", "tf32", "bf16"]
 """What the loss is computed in; weights, their updates and evaluations are always fp32."""
 
 
@@ -22,33 +31,66 @@ class Recipe:
     The batch size is not given there; 64 is ours. `init` names the rule for the fresh weights at
     the start (see `fresh_weights`). precision: `bf16` computes the loss under torch's autocast,
     which runs matrix products and convolutions in bfloat16 (also in the frozen part of a model that
-    can only be cut the slow way); weights, their updates and every evaluation stay in fp32. In fp32
-    a training repeats bit for bit on the same machine. Raises InputError for a value that cannot
-    be, such as `epochs=0`.
+    can only be cut the slow way); `tf32` lets a GPU round their factors to 10 bits, which `fp32`
+    does not; weights, their updates and every evaluation stay in fp32. On a CPU a training in fp32
+    repeats bit for bit; on a GPU, kernels that add in no fixed order may change the last bits.
+
+    - weight_decay: torch's, 0 or more; `adamw` shrinks the weights by it, apart from the gradient,
+      and the others add it to the gradient. It is 0 unless given, for `adamw` too, where torch
+      alone would take 0.01;
+    - momentum: 0 or more and below 1, of `sgd` alone;
+    - schedule: `cosine` lowers the learning rate to 0 along half a wave over the whole training;
+    - warmup: the share of a training's steps, 0 or more and below 1, in which the rate first rises
+      in a straight line; a share, as one recipe serves trainings of many lengths;
+    - clip_norm: the largest norm of all gradients together, as they are before the optimizer's
+      step, a penalty's included; None = any.
+
+    Raises InputError for a value that cannot be, such as `epochs=0`, and for momentum without
+    `sgd`.
     """
 
     epochs: PositiveInt = 5
     batch_size: PositiveInt = 64
     optimizer: Optimizer = "adam"
     learning_rate: PositiveFloat = 1e-3
+    weight_decay: FromZero = 0.0
+    momentum: ShareBelowOne = 0.0
+    schedule: Schedule = "constant"
+    warmup: ShareBelowOne = 0.0
+    clip_norm: PositiveFloat | None = None
     init: Rule = "torch"
     precision: Precision = "fp32"
+
+    def __post_init__(self) -> None:
+        if self.momentum and self.optimizer != "sgd":
+            raise ValueError(
+                f"momentum {self.momentum:g} is for the optimizer 'sgd' alone, got "
+                f"{self.optimizer!r}: set momentum to 0 or choose 'sgd'"
+            )
 
 
 @configuration
 class RecipeChanges:
-    """What a learner trains by in place of the study's recipe; None = as the study says."""
+    """What a learner trains by in place of the study's recipe; None = as the study says.
+
+    A study's clip_norm can be changed and not taken back.
+    """
 
     epochs: PositiveInt | None = None
     batch_size: PositiveInt | None = None
     optimizer: Optimizer | None = None
     learning_rate: PositiveFloat | None = None
+    weight_decay: FromZero | None = None
+    momentum: ShareBelowOne | None = None
+    schedule: Schedule | None = None
+    warmup: ShareBelowOne | None = None
+    clip_norm: PositiveFloat | None = None
 
     def instead_of(self, recipe: Recipe) -> Recipe:
-        """Return the recipe with these changes.
+        """Return the recipe with these changes; raises InputError where the two do not fit.
 
-        >>> RecipeChanges(epochs=2).instead_of(Recipe(batch_size=8))
-        Recipe(epochs=2, batch_size=8, optimizer='adam', learning_rate=0.001, init='torch', \
-precision='fp32')
+        >>> RecipeChanges(epochs=2).instead_of(Recipe(batch_size=8)) == Recipe(
+        ...     batch_size=8, epochs=2)
+        True
         """
         return replace(recipe, **{k: v for k, v in asdict(self).items() if v is not None})

@@ -29,6 +29,7 @@ from probe.errors import InputError, unknown
 from probe.examples import Examples
 from probe.seeding import global_stream, stream
 from probe.training.penultimate import penultimate
+from probe.training.precision import products
 from scenarios.data.feature_files import SUFFIX, Features, write_features
 from scenarios.environment import variable
 
@@ -273,7 +274,7 @@ def _examples(model: nn.Module, images: Any, half: str, device: torch.device) ->
     # Given a generator, it leaves the global one alone.
     loader = DataLoader(images, batch_size=_BATCH, generator=stream(0, "loader"))
     rows, labels = [], []
-    with torch.no_grad():
+    with torch.no_grad(), products("fp32"):
         for x, y in track(loader, half, console=console, transient=True, disable=quiet):
             # Off the device at once: the features of all images need not fit there.
             rows.append(penultimate(model, x.to(device)).cpu())

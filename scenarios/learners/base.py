@@ -12,7 +12,9 @@ from torch import Tensor, nn
 from probe.examples import Examples
 from probe.seeding import stream
 from probe.training.costs import Cost, OpsMeter, bytes_of, one_pass_ops
-from probe.training.loop import Objective, fit, optimizer_ops
+from probe.training.loop import Objective, fit
+from probe.training.optimizers import optimizer_ops
+from probe.training.precision import products
 from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners.exemplars import ExemplarSettings
 from scenarios.streams.task import Scenario, Task
@@ -83,6 +85,7 @@ class Learner(Objective):
         self.learned = 0
         self.seen: tuple[int, ...] = ()
 
+    @products("fp32")
     def learn(self, task: Task) -> Cost:
         """Learn one task, whose data must lie on the model's device; return what it cost."""
         meter = OpsMeter()
@@ -131,9 +134,9 @@ class Learner(Objective):
         # Before the first task all compete.
         if not competing:
             return scores
-        barred = torch.ones(scores.shape[1], dtype=torch.bool, device=scores.device)
+        barred = torch.ones(scores.shape[1], dtype=torch.bool)
         barred[list(competing)] = False
-        return scores.masked_fill(barred, -torch.inf)
+        return scores.masked_fill(barred.to(scores.device), -torch.inf)
 
     def begin(self, task: Task) -> None:
         """Prepare for a task before its first batch."""

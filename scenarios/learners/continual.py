@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import ClassVar, Literal
 
@@ -83,8 +83,9 @@ class ContinualLearner(base.Learner):
         return self.exemplars.examples if self.exemplars else None
 
     def begin(self, task: Task) -> None:
-        self._replay = self.stream("replay")
         self._stored = self.stored
+        if self._stored is not None:
+            self._orders = _orders_of(self._stored, self.stream("replay"))
         self._tasks += (task.classes,)
         self._barred = None
 
@@ -95,8 +96,7 @@ class ContinualLearner(base.Learner):
         if self._stored is None or self._joined:
             return x, y
         # Without repeats; all of them where there are fewer than new examples.
-        chosen = torch.randperm(len(self._stored), generator=self._replay)[: len(y)]
-        old = self._stored.take(chosen.to(y.device))
+        old = self._stored.take(next(self._orders)[: len(y)])
         return torch.cat([x, old.x]), torch.cat([y, old.y])
 
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
@@ -153,9 +153,25 @@ class ContinualLearner(base.Learner):
         if not balanced or self._stored is None or len(y) == 1:
             return None
         # torch divides by the sum of the weights: so the loss is the mean of the classes' means.
-        counts = y.bincount(minlength=scores.shape[1])
+        # Not by `bincount`, for which a GPU is waited for.
+        counts = y.new_zeros(scores.shape[1]).scatter_add_(0, y, torch.ones_like(y))
         return counts.clamp(min=1).reciprocal().to(scores.dtype)
 
     @property
     def _joined(self) -> bool:
         return self.exemplars is not None and self.exemplars.settings.replay == "joined"
+
+
+# Orders drawn at a time, and the most numbers in them.
+_AHEAD, _MOST = 64, 2**20
+
+
+def _orders_of(stored: Examples, generator: torch.Generator) -> Iterator[Tensor]:
+    """Yield random orders (M,) of M stored examples, on their device, without an end."""
+    n, device = len(stored), stored.y.device
+    # The CPU draws, the same on every device. A GPU is given many at a time: to send it one at
+    # every step would keep both waiting.
+    ahead = 1 if device.type == "cpu" else max(1, min(_AHEAD, _MOST // n))
+    while True:
+        drawn = [torch.randperm(n, generator=generator) for _ in range(ahead)]
+        yield from torch.stack(drawn).to(device, non_blocking=True)

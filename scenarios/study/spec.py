@@ -228,7 +228,15 @@ class Study(_Strict):
         for name, settings in self.learners.items():
             if LEARNERS[settings.kind].task_aware:
                 self._refuse_unless_told(name)
+            self._refuse_unless_one_recipe(name)
         return self
+
+    def _refuse_unless_one_recipe(self, learner: str) -> None:
+        """Raise InputError where a learner's recipe and the study's do not fit together."""
+        try:
+            self.recipe_of(learner)
+        except InputError as error:
+            raise InputError(f"learners.{learner}.training: {error}") from None
 
     def _refuse_unless_told(self, learner: str) -> None:
         """Raise InputError where the task cannot be told, or would give the label away."""

@@ -56,10 +56,22 @@ OF_KEY: dict[str, dict[str | None, str]] = {
     },
     "training.optimiser": {"'adam'": "optimiser is called optimizer now"},
     "training.optimizer": {
-        "'adm'": "expected 'adam', 'nadam' or 'sgd', got 'adm'",
-        "['adam']": "expected 'adam', 'nadam' or 'sgd', got a list of 1",
+        "'adm'": "expected 'adam', 'adamw', 'nadam' or 'sgd', got 'adm'",
+        "['adam']": "expected 'adam', 'adamw', 'nadam' or 'sgd', got a list of 1",
     },
-    "training.precision": {"'fp8'": "expected 'fp32' or 'bf16', got 'fp8'"},
+    "training.weight_decay": {**NO_NUMBER, "-0.1": "expected 0 or more, got -0.1"},
+    "training.momentum": {
+        "1.0": "expected less than 1, got 1.0",
+        "0.9": "is for the optimizer 'sgd' alone, got 'adam': set momentum to 0 or choose 'sgd'",
+    },
+    "training.schedule": {"'cosin'": "expected 'constant' or 'cosine', got 'cosin'"},
+    "training.warmup": {
+        "100": "expected less than 1, got 100",
+        "-1": "expected 0 or more, got -1",
+        "nan": "expected ",
+    },
+    "training.clip_norm": {**NO_NUMBER, "0": "expected more than 0, got 0"},
+    "training.precision": {"'fp8'": "expected 'fp32', 'tf32' or 'bf16', got 'fp8'"},
     "retraining": {"'same'": "expected a table, got 'same'"},
     "network": {None: NEEDED, "'mlp'": "expected a table, got 'mlp'", **NO_TABLE},
     "network.name": {

@@ -36,7 +36,7 @@ class LearningWithoutForgetting(DistillingLearner):
     between the two, which differs by a constant and is 0 where nothing has changed; the factor T^2
     of Hinton et al. 2015, with which the gradient's size does not depend on T; exemplars, if asked
     for; the old model runs beside the new one, where the paper records its outputs once, which
-    gives the same; no warm-up of the new outputs alone, and no weight decay.
+    gives the same; no warm-up of the new outputs alone; weight decay only as the recipe says.
     """
 
     settings_class = LwfSettings

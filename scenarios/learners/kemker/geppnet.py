@@ -63,6 +63,9 @@ class Geppnet(FullRehearsalLearner):
     are stored; each iteration draws one, with replacement and with equal probability among all
     stored and all new ones.
 
+    It learns by no recipe: the rates and numbers of its settings take the place of the study's
+    optimizer, learning rate, schedule, decay, clipping, epochs and batch size.
+
     Features: `som`, the activity of the map's units; `output`, the read-out. Partial retraining
     behind `som` trains the read-out by the study's recipe, with cross-entropy, on the activity of
     a map that stays as it is.

@@ -17,7 +17,8 @@ from probe.errors import InputError
 from probe.examples import Examples
 from probe.training.costs import OpsMeter
 from probe.training.fresh_weights import initialize
-from probe.training.loop import Objective, fit, optimizer_ops
+from probe.training.loop import Objective, fit
+from probe.training.optimizers import optimizer_ops
 from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners import base
 from scenarios.learners.base import Learner
@@ -85,7 +86,8 @@ class PathNet(Learner):
 
     Source: Fernando et al. 2017, section 2; Kemker 2018's supplement. Deviations: the best path is
     trained for the recipe's epochs after a fixed number of tournaments, where Kemker stops early;
-    every training of a path has an Adam of its own; a fresh draw in place of the first weights.
+    every training of a path has an optimizer, schedule and warm-up of its own; a fresh draw in
+    place of the first weights.
 
     Costs: one pass (`ops_one_pass`) is that of the whole network, all M modules of a layer and the
     outputs of all T tasks, as it runs in tests and retraining. Training pays for the path alone,

@@ -49,8 +49,9 @@ class GradientEpisodicMemory(ContinualLearner):
     running statistics it uses, and draws no dropout. With Adam (Murata 2020), the step is no longer
     along the gradient, so that an earlier loss may rise after all.
 
-    A step costs t passes over whole memories. Of the multiply-adds, those of the projection's sum,
-    t per parameter, are not counted: the passes take three per parameter and stored example.
+    A step costs t passes over whole memories, and the device waits for the projection, which is
+    solved on the CPU. Of the multiply-adds, those of the projection's sum, t per parameter, are not
+    counted: the passes take three per parameter and stored example.
     """
 
     settings_class = GemSettings

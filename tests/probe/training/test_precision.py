@@ -121,5 +121,7 @@ def test_a_study_names_its_precision() -> None:
     assert study.training.precision == "fp32"
     with pytest.raises(InputError, match=r"retraining.precision"):
         check_study({**STUDY, "retraining": {"precision": "fp16"}}, "tiny")
-    with pytest.raises(InputError, match="precision: expected 'fp32' or 'bf16', got 'fp16'"):
+    with pytest.raises(
+        InputError, match="precision: expected 'fp32', 'tf32' or 'bf16', got 'fp16'"
+    ):
         Recipe(precision="fp16")  # type: ignore[arg-type]

@@ -13,7 +13,8 @@ from torch.func import functional_call, grad, vmap
 from probe.examples import Examples
 from probe.seeding import global_stream, stream
 from probe.training.costs import Cost, OpsMeter, bytes_of, one_pass_ops
-from probe.training.loop import Objective, fit, optimizer_ops
+from probe.training.loop import Objective, fit
+from probe.training.optimizers import optimizer_ops
 from probe.training.recipe import Recipe
 
 D, H, K = 12, 7, 3

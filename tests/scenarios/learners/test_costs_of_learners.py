@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from probe.metrics.diaz_rodriguez import ce, ms, sss
 from probe.training.costs import Cost, OpsMeter
-from probe.training.loop import Recipe, optimizer_ops
+from probe.training.loop import Recipe
+from probe.training.optimizers import optimizer_ops
 from scenarios.learners import base
 from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.continual import ContinualLearner
@@ -113,7 +114,7 @@ def test_a_total_budget_is_what_is_stored() -> None:
     assert [cost.stored_bytes for cost in spent] == [EXAMPLE * n for n in kept]
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "nadam", "sgd"])
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "nadam", "sgd"])
 @pytest.mark.parametrize(("epochs", "batch", "steps"), [(1, 8, 3), (3, 16, 2)])
 def test_ce_of_fine_tuning_is_one_in_epochs_up_to_the_optimizer(
     optimizer: str, epochs: int, batch: int, steps: int

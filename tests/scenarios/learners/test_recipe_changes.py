@@ -24,12 +24,19 @@ CHANGES: dict[str, Any] = {
     "batch_size": 5,
     "optimizer": "sgd",
     "learning_rate": 0.5,
+    "weight_decay": 0.01,
+    "momentum": 0.5,
+    "schedule": "cosine",
+    "warmup": 0.5,
+    "clip_norm": 1.0,
 }
 RAW: dict[str, Any] = {
     "name": "own",
     "scenario": {"data": "digits", "classes_per_task": 5, "train_limit": 4},
     "network": {"name": "mlp", "features": ["hidden1"]},
-    "training": {f.name: getattr(RECIPE, f.name) for f in fields(Recipe)},
+    "training": {
+        f.name: value for f in fields(Recipe) if (value := getattr(RECIPE, f.name)) is not None
+    },
     "learners": {"finetune": {}},
     "orders": "none",
 }
@@ -41,9 +48,10 @@ def with_own(training: dict[str, Any], **given: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_one_change_changes_one_thing(name: str) -> None:
-    changed = RecipeChanges(**{name: CHANGES[name]}).instead_of(RECIPE)
-    assert changed == replace(RECIPE, **{name: CHANGES[name]})
-    assert changed != RECIPE
+    before = replace(RECIPE, optimizer="sgd") if name == "momentum" else RECIPE
+    changed = RecipeChanges(**{name: CHANGES[name]}).instead_of(before)
+    assert changed == replace(before, **{name: CHANGES[name]})
+    assert changed != before
 
 
 def test_no_change_changes_nothing_and_all_change_all() -> None:
@@ -66,7 +74,8 @@ def test_it_is_the_recipe_of_that_learners_training_alone() -> None:
         ({"batch_size": 0}, "training.batch_size: .* got 0"),
         ({"learning_rate": 0.0}, "training.learning_rate: expected more than 0, got 0"),
         ({"learning_rate": float("inf")}, "training.learning_rate: .* finite number, got inf"),
-        ({"optimizer": "nadm"}, "training.optimizer: .*'adam', 'nadam' or 'sgd', got 'nadm'"),
+        ({"optimizer": "nadm"}, "training.optimizer: .*'adam', .*'nadam' or 'sgd', got 'nadm'"),
+        ({"momentum": 0.9}, "training: momentum 0.9 is for the optimizer 'sgd' alone, got 'adam'"),
         ({"init": "torch"}, "training.init: there is no such key"),
         (5, "training: .* got 5"),
     ],
@@ -74,6 +83,16 @@ def test_it_is_the_recipe_of_that_learners_training_alone() -> None:
 def test_a_mistake_is_named_by_its_path(training: Any, problem: str) -> None:
     with pytest.raises(InputError, match=rf"^own: learners\.finetune\.{problem}"):
         check_study(with_own(training), "own")
+
+
+def test_a_recipe_that_a_learner_does_not_fit_is_refused_by_its_path() -> None:
+    """FEL's own recipe has Adam, for which a study's momentum would mean nothing."""
+    training = {"optimizer": "sgd", "momentum": 0.9}
+    fits = {"optimizer": "adam", "momentum": 0.0}
+    own = {**RAW, "training": training, "learners": {"er": {}, "fel": {"training": fits}}}
+    assert check_study(own, "own").recipe_of("fel") == Recipe()
+    with pytest.raises(InputError, match=r"learners\.fel\.training: momentum 0.9 is for .*'sgd'"):
+        check_study({**own, "learners": {"er": {}, "fel": {}}}, "own")
 
 
 def learned(raw: dict[str, Any], root: Path) -> tuple[dict[str, dict[str, Tensor]], list[int]]:

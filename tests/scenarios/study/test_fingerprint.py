@@ -139,6 +139,40 @@ def test_another_torch_or_version_of_our_results_changes_every_fingerprint(
     assert fingerprints() == before
 
 
+@pytest.mark.parametrize("table", ["training", "retraining"])
+def test_what_recipes_got_later_counts_only_where_it_is_not_as_it_was(table):
+    """The defaults, said or not, give the fingerprints of before: of results that there are."""
+    later = {"weight_decay": 0.1, "momentum": 0.9, "schedule": "cosine", "warmup": 0.1}
+    later |= {"clip_norm": 1.0}
+    usual = {name: getattr(Recipe(), name) for name in later}
+    said = {name: value for name, value in usual.items() if value is not None}
+    sgd = {**RAW, table: {"optimizer": "sgd"}}
+    before = fingerprints(check_study(sgd, "tiny"))
+    for name, value in later.items():
+        for own, same in ((said, True), ({name: value}, False)):
+            raw = {**RAW, table: {"optimizer": "sgd", **own}}
+            assert (fingerprints(check_study(raw, "tiny")) == before) == same
+    assert set(asdict(Recipe())) == set(later) | set(FIRST)
+
+
+FIRST = ("epochs", "batch_size", "optimizer", "learning_rate", "init", "precision")
+PINNED = {
+    "finetune.order-0.seed-0": "b3563e1f39494e999f2c7ffcf17761bb18cfd0f1ed516d61ef33b62c8725653c",
+    "er.order-1.seed-0": "802e47c8297164ae1c9bab8dbf8fab8f9843c1b78f7cbeff075a2bda2e555681",
+}
+
+
+def test_fingerprints_are_those_of_results_that_there_are():
+    """Computed by the code before recipes had weight decay, of version 1 of our results."""
+    setup = replace(made_setup(), data="d", torch="t")
+    for version, same in ((1, True), (2, False)):
+        found = {
+            job.name: fingerprint({**setup.record(job), "version": version})
+            for job in jobs_of(setup.study, 2)
+        }
+        assert ({name: found[name] for name in PINNED} == PINNED) == same
+
+
 # Two jobs have one fingerprint if, and only if, all that their results come from is one
 
 

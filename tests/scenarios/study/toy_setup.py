@@ -18,7 +18,11 @@ RAW = {
     "learners": {"finetune": {}, "er": {}},
     "report": {"heads": ["multi"]},
 }
-RECIPE = {"epochs": 6, "batch_size": 63, "optimizer": "sgd", "learning_rate": 0.0011}
+RECIPE = {
+    **{"epochs": 6, "batch_size": 63, "optimizer": "sgd", "learning_rate": 0.0011},
+    **{"weight_decay": 0.1, "momentum": 0.9, "schedule": "cosine", "warmup": 0.1, "clip_norm": 1.0},
+}
+WITH = {"momentum": {"optimizer": "sgd"}}  # without which it cannot be
 EXEMPLARS = [
     {"per_class": 5},
     {"total": 5},
@@ -33,7 +37,7 @@ CHANGES = [
         for name, value in {**RECIPE, "init": "murata", "precision": "bf16"}.items()
     ),
     *(
-        ("learners", kind, {"training": {n: v}})
+        ("learners", kind, {"training": {**WITH.get(n, {}), n: v}})
         for kind in ("er", "finetune")
         for n, v in RECIPE.items()
     ),
@@ -64,7 +68,10 @@ CHANGES = [
 
 def changed(table, name, value, raw=RAW):
     """Return a study as in a file with one value changed."""
-    return {**raw, table: {**raw.get(table, {}), name: value}} if table else {**raw, name: value}
+    if table is None:
+        return {**raw, name: value}
+    needed = WITH.get(name, {}) if table in ("training", "retraining") else {}
+    return {**raw, table: {**raw.get(table, {}), **needed, name: value}}
 
 
 def study(*change):

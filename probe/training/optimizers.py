@@ -1,0 +1,67 @@
+"""Optimizers by name: what makes their steps, and what a step costs."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+
+from probe.training.recipe import Recipe
+from probe.training.schedule import rate_at
+
+
+class Updates:
+    """The steps of one training: a fresh optimizer, with the recipe's clipping and schedule.
+
+    They move the parameters of the model that require gradients now. steps: how many there will be.
+    """
+
+    def __init__(self, model: nn.Module, recipe: Recipe, steps: int) -> None:
+        self._trained = [p for p in model.parameters() if p.requires_grad]
+        self._optimizer = _optimizer(recipe, self._trained)
+        self._recipe, self._steps, self._done = recipe, steps, count()
+
+    def zero_grad(self) -> None:
+        """Let go of the last step's gradients."""
+        self._optimizer.zero_grad()
+
+    def step(self) -> None:
+        """Take the next step along the gradients, which clipping may change."""
+        if self._recipe.clip_norm is not None:
+            # On the device alone: the host does not wait for the norm.
+            nn.utils.clip_grad_norm_(self._trained, self._recipe.clip_norm)
+        rate = rate_at(self._recipe, next(self._done), self._steps)
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate
+        self._optimizer.step()
+
+
+def _optimizer(recipe: Recipe, trained: list[nn.Parameter]) -> Optimizer:
+    """Return a fresh optimizer of some parameters of any shapes."""
+    rate, decay = recipe.learning_rate, recipe.weight_decay
+    match recipe.optimizer:
+        # Fused, one kernel updates all parameters; of Nadam torch has none.
+        case "adam":
+            return torch.optim.Adam(trained, rate, weight_decay=decay, fused=True)
+        case "adamw":
+            return torch.optim.AdamW(trained, rate, weight_decay=decay, fused=True)
+        case "nadam":
+            return torch.optim.NAdam(trained, rate, weight_decay=decay, foreach=True)
+        case "sgd":
+            momentum = recipe.momentum
+            return torch.optim.SGD(trained, rate, momentum, weight_decay=decay, fused=True)
+
+
+def optimizer_ops(recipe: Recipe) -> int:
+    """Return the multiply-adds per parameter of one step of the recipe's optimizer, by formula.
+
+    Every multiplication, division and root counts as one, with the addition beside it. Adam and
+    AdamW: two for the first moment, three for the second, a root, a division and the step; Nadam:
+    the same, with a division and a step for the gradient of its own; SGD: the step. Weight decay
+    and momentum take one more each, and clipping two: a square for the norm, and a factor.
+    """
+    step = {"adam": 8, "adamw": 8, "nadam": 10, "sgd": 1}[recipe.optimizer]
+    clipping = 0 if recipe.clip_norm is None else 2
+    return step + bool(recipe.weight_decay) + bool(recipe.momentum) + clipping

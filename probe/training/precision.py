@@ -1,0 +1,51 @@
+"""How exactly torch multiplies fp32 numbers: its global settings, borrowed for a block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+
+from probe.training.recipe import Precision
+
+
+@contextmanager
+def products(precision: Precision) -> Iterator[None]:
+    """Let products of fp32 matrices and convolutions keep all their bits within the block.
+
+    Left alone, torch may round the factors: on a GPU to the 10 bits of TF32, in convolutions unless
+    it is told otherwise. Here it may only on a GPU and where precision is `tf32`; in bf16, what
+    autocast leaves in fp32 keeps its bits. The settings are the whole process's; they are as before
+    afterwards, also after a failure.
+
+    >>> with products("fp32"):
+    ...     torch.ones(1, 2) @ torch.ones(2, 1)
+    tensor([[2.]])
+    """
+    rounded = precision == "tf32"
+    with ExitStack() as restored:
+        # Torch 2.9 has a setting for each kind of product, and refuses to mix them with the old.
+        if hasattr(torch.backends.cuda.matmul, "fp32_precision"):
+            _set_each(restored, rounded)
+        else:
+            _set_old(restored, rounded)
+        yield
+
+
+def _set_each(restored: ExitStack, rounded: bool) -> None:
+    backends: Any = torch.backends  # not all of it has types
+    cudnn, mkldnn = backends.cudnn, backends.mkldnn
+    on_gpu = (backends.cuda.matmul, cudnn.conv, cudnn.rnn)
+    for kind in (*on_gpu, mkldnn.matmul, mkldnn.conv, mkldnn.rnn):
+        restored.callback(setattr, kind, "fp32_precision", kind.fp32_precision)
+        kind.fp32_precision = "tf32" if rounded and kind in on_gpu else "ieee"
+
+
+def _set_old(restored: ExitStack, rounded: bool) -> None:
+    restored.callback(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision())
+    torch.set_float32_matmul_precision("high" if rounded else "highest")
+    cudnn = torch.backends.cudnn
+    restored.callback(setattr, cudnn, "allow_tf32", cudnn.allow_tf32)
+    cudnn.allow_tf32 = rounded

@@ -1,0 +1,165 @@
+"""A device that is not the CPU, on any machine: its tensors hold CPU values that only it can reach.
+
+Within a `with OtherDevice() as there` block tensors are put on `there.device` and computed with as
+on a GPU: an operation that mixes devices raises as it does there, a CPU generator cannot draw
+there, and whatever makes the host wait for the device, or the device for the host, is counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import ExitStack
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map_only
+
+DEVICE = torch.device("cuda")
+
+CPU = torch.device("cpu")
+# The host must wait: the result is a number of Python's, or its shape depends on values.
+_WAITING = {"_local_scalar_dense", "_unique2", "bincount", "equal", "masked_select", "nonzero"}
+_INDEXING = {"index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index"}
+_COPYING = {"_to_copy", "copy_"}
+
+
+class Held(Tensor):
+    """A tensor on the device: `held` has its values, in the CPU's memory."""
+
+    held: Tensor
+
+    @staticmethod
+    def __new__(cls, held: Tensor) -> Held:
+        # As torch's own fake tensors: to C++ it is a meta tensor, which autograd takes as it is.
+        made = Tensor._make_wrapper_subclass(
+            cls,
+            held.shape,
+            strides=held.stride(),
+            storage_offset=held.storage_offset(),
+            dtype=held.dtype,
+            device="meta",
+        )
+        made.held = held
+        return made
+
+    @property
+    def device(self) -> torch.device:
+        return DEVICE
+
+    def data_ptr(self) -> int:
+        return self.held.data_ptr()
+
+    def tolist(self) -> Any:
+        return self.cpu().tolist()
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Tensor:
+        copy = self.detach().clone().requires_grad_(self.requires_grad)
+        copy.__dict__ |= {k: v for k, v in vars(self).items() if k != "held"}
+        memo[id(self)] = copy
+        return copy
+
+    def __repr__(self) -> str:
+        return f"Held({self.held})"
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise RuntimeError(f"{func} on a tensor of the other device outside of its block")
+
+
+class OtherDevice(TorchDispatchMode):
+    """The device, within a `with` block; waits: how often an operation made anybody wait."""
+
+    device = DEVICE
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits: Counter[str] = Counter()
+
+    def __enter__(self) -> OtherDevice:
+        # What `torch.tensor` makes is then put on the device by an operation that is seen.
+        with ExitStack() as stack:
+            before = torch._C._only_lift_cpu_tensors()
+            stack.callback(torch._C._set_only_lift_cpu_tensors, before)
+            torch._C._set_only_lift_cpu_tensors(True)
+            torch._C._ensureCUDADeviceGuardSet()
+            if not torch.cuda.is_available():
+                # Nothing ever reaches a driver.
+                stack.enter_context(patch("torch.cuda._lazy_init"))
+            self._borrowed = stack.pop_all()
+        super().__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        self._borrowed.close()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = dict(kwargs or {})
+        tensors = [leaf for leaf in tree_leaves((args, given)) if isinstance(leaf, Tensor)]
+        held = [tensor for tensor in tensors if isinstance(tensor, Held)]
+        asked = given.get("device")
+        there = bool(held) if asked is None else asked != CPU
+        if not (held or there):
+            return func(*args, **given)
+        _refuse_a_mixture(func, args, given, tensors, there)
+        if _waits(func, args, tensors, there):
+            self.waits[_name(func)] += 1
+        if asked is not None:
+            given["device"] = CPU
+        values, more = (tree_map_only(Held, lambda each: each.held, part) for part in (args, given))
+        out = func(*values, **more)
+        return _written(func, args, given, tree_map_only(Tensor, Held, out) if there else out)
+
+
+def _refuse_a_mixture(func: Any, args: Any, given: Any, tensors: list[Tensor], there: bool) -> None:
+    """Raise RuntimeError where torch does for a GPU."""
+    if any(each.device.type == "meta" for each in tensors):
+        raise RuntimeError(f"{func} got a tensor that lost its values on the way to the device")
+    generator = given.get("generator")
+    if there and generator is not None and generator.device == CPU:
+        raise RuntimeError(f"{func} on the other device cannot draw from a CPU generator")
+    mixed = [each for each in tensors if not isinstance(each, Held)]
+    if not mixed or len(mixed) == len(tensors) or _name(func) in _COPYING:
+        return
+    if _name(func) in _INDEXING and isinstance(args[0], Held):
+        # Indices may be on the CPU: they are copied, for which somebody waits.
+        mixed = [each for each in mixed if not any(each is index for index in args[1])]
+    pointwise = torch.Tag.pointwise in func.tags or _name(func) in _INDEXING
+    if any(each.ndim or not pointwise for each in mixed):
+        shapes = [tuple(each.shape) for each in mixed]
+        raise RuntimeError(f"{func} mixes devices: CPU tensors of shapes {shapes} among others")
+
+
+def _waits(func: Any, args: Any, tensors: list[Tensor], there: bool) -> bool:
+    called = _name(func)
+    if called in _INDEXING:
+        # A mask's shape depends on values, and numbers from the CPU are copied.
+        indices = [each for each in args[1] if each is not None]
+        return any(each.dtype == torch.bool or not isinstance(each, Held) for each in indices)
+    if called in _COPYING:
+        sides = {isinstance(each, Held) for each in tensors}
+        return len(sides | ({there} if called == "_to_copy" else set())) > 1
+    return called in _WAITING
+
+
+def _written(func: Any, args: Any, given: Any, out: Any) -> Any:
+    """Return an operation's results; what was written in place is the tensor that was given."""
+    arguments = {}
+    for k, each in enumerate(func._schema.arguments):
+        if each.alias_info is not None and each.alias_info.is_write:
+            of = frozenset(each.alias_info.before_set)
+            arguments[of] = args[k] if k < len(args) else given.get(each.name)
+    if not arguments:
+        return out
+    outs = list(out) if isinstance(out, tuple) else [out]
+    for k, each in enumerate(func._schema.returns):
+        if each.alias_info is not None and each.alias_info.is_write:
+            outs[k] = arguments[frozenset(each.alias_info.before_set)]
+    return tuple(outs) if isinstance(out, tuple) else outs[0]
+
+
+def _name(func: Any) -> str:
+    return str(func.overloadpacket.__name__)

@@ -1,0 +1,109 @@
+"""The protocol on a device that is not the CPU: the same numbers, and no step that waits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from probe.cut.cuts import cut_each
+from probe.examples import Examples
+from probe.retrain import retrain_each
+from probe.retraining import RetrainSettings
+from probe.seeding import stream
+from probe.training.loop import fit
+from probe.training.recipe import Recipe
+from probe.values.allocation import CacheSettings
+from probe.values.cache import LabeledRows, ValueCache
+from tests.laws.other_device import OtherDevice
+
+CPU = torch.device("cpu")
+CLASSES, FEATURES = 4, ("stem", "block", "norm", "hidden", "output")
+CACHES: dict[str, dict[str, Any]] = {
+    "in memory": {"budget": 10**9},
+    "in bf16": {"budget": 10**9, "storage": "bf16"},
+    "memory-mapped": {"budget": 0, "room": 10**9},
+    "recomputed": {"budget": 0, "room": 0},
+}
+
+
+class Net(nn.Module):
+    """Convolutions, one skipped, batch norm and dropout, for images of 2 x 6 x 6."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem, self.block = nn.Conv2d(2, 4, 3), nn.Conv2d(4, 4, 3, padding=1)
+        self.norm, self.drop = nn.BatchNorm2d(4), nn.Dropout(0.2)
+        self.hidden, self.output = nn.Linear(64, 16), nn.Linear(16, CLASSES)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = torch.relu(self.stem(x))
+        x = torch.relu(self.norm(self.block(x)) + x)
+        return self.output(self.drop(torch.relu(self.hidden(x.flatten(1)))))
+
+
+def network() -> nn.Module:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return Net()
+
+
+def examples(n: int = 40) -> Examples:
+    draw = stream(0, "x")
+    y = torch.arange(n) % CLASSES
+    return Examples(torch.randn(n, 2, 6, 6, generator=draw) + y[:, None, None, None] / 2, y)
+
+
+def predictions(device: torch.device, how: RetrainSettings) -> dict[str, Tensor]:
+    """Partial retraining with everything on a device."""
+    model, data = network().to(device), examples().to(device)
+    each = retrain_each(model, FEATURES, data, data, CLASSES, how)
+    return {one.feature: one.predicted.cpu() for one in each}
+
+
+@pytest.mark.parametrize("where", CACHES)
+@pytest.mark.parametrize("given", [{}, {"fresh": "murata", "outputs": [3, 1, 0, 2]}])
+def test_partial_retraining_gives_the_same_on_another_device(
+    given: dict[str, Any], where: str, tmp_path: Path
+) -> None:
+    """Cuts and their checks, caches, fresh weights, training and evaluation mix no devices."""
+    scratch = tmp_path if where == "memory-mapped" else None
+    cache = CacheSettings(scratch=scratch, **CACHES[where])
+    recipe = Recipe(epochs=4, batch_size=16, learning_rate=0.03)
+    how = RetrainSettings(recipe=recipe, cache=cache, **given)
+    here = predictions(CPU, how)
+    with OtherDevice() as there:
+        elsewhere = predictions(there.device, how)
+    assert [f for f in FEATURES if not torch.equal(here[f], elsewhere[f])] == []
+    other = predictions(CPU, replace(how, seed=1))
+    assert any(not torch.equal(here[f], other[f]) for f in FEATURES)
+
+
+def waits(where: str, steps: int, scratch: Path) -> int:
+    """Return how often an epoch of that many steps behind a feature makes anybody wait."""
+    settings = CacheSettings(scratch=scratch if where == "memory-mapped" else None, **CACHES[where])
+    recipe = Recipe(epochs=2, batch_size=40 // steps)
+    with OtherDevice() as there:
+        model, data = network().to(there.device), examples().to(there.device)
+        (cut,) = cut_each(model, ["stem"], data.x[:8]).each
+        # Of one size, so that a batch is computed in one piece.
+        cache = ValueCache(settings, 40, there.device)
+        rows = cache.rows([cut], cache.plan([cut], (40, 40)), data.x)
+        there.waits.clear()
+        fit(cut.split().tail, LabeledRows(rows["stem"], data.y), recipe, stream(0))
+    return there.waits.total()
+
+
+@pytest.mark.parametrize("where", CACHES)
+def test_no_step_behind_a_feature_waits_unless_its_values_are_in_a_file(
+    where: str, tmp_path: Path
+) -> None:
+    """Those are on the CPU, to which the numbers of the rows go, and from which these come."""
+    many, one = waits(where, 10, tmp_path), waits(where, 1, tmp_path)
+    assert one > 0
+    # Two more copies for each of 9 more steps of two epochs.
+    assert many - one == (2 * 9 * 2 if where == "memory-mapped" else 0)

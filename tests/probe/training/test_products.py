@@ -1,0 +1,157 @@
+"""fp32 means fp32: products are not rounded to TF32 unless asked for, wherever a network runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from probe.cut.cuts import split
+from probe.examples import Examples
+from probe.retrain import retrain_each
+from probe.retraining import RetrainSettings
+from probe.seeding import stream
+from probe.training import precision
+from probe.training.evaluation import predict_each
+from probe.training.loop import Objective, fit
+from probe.training.penultimate import penultimate_of
+from probe.training.precision import products
+from probe.training.recipe import Precision, Recipe
+from probe.values.allocation import CacheSettings
+from tests.scenarios.learners.tiny_learners import chain, digits, learner
+
+Setting = tuple[object, ...]
+DATA = Examples(torch.randn(12, 4, generator=stream(0, "x")), torch.arange(12) % 3)
+PER_KIND = hasattr(torch.backends.cuda.matmul, "fp32_precision")
+
+
+def setting() -> Setting:
+    """What torch would round to now: products, convolutions and recurrent layers of a GPU."""
+    backends: Any = torch.backends
+    if not PER_KIND:
+        return torch.get_float32_matmul_precision(), backends.cudnn.allow_tf32
+    cudnn, mkldnn = backends.cudnn, backends.mkldnn
+    kinds = (backends.cuda.matmul, cudnn.conv, cudnn.rnn, mkldnn.matmul, mkldnn.conv, mkldnn.rnn)
+    return tuple(kind.fp32_precision for kind in kinds)
+
+
+EXACT: Setting = ("ieee",) * 6 if PER_KIND else ("highest", False)
+ROUNDED: Setting = (*("tf32",) * 3, *("ieee",) * 3) if PER_KIND else ("high", True)
+
+
+@pytest.fixture(autouse=True, params=["high", "medium"])
+def outside(request: pytest.FixtureRequest) -> Iterator[Setting]:
+    """Rounding as the user may have set it; it must be so again afterwards."""
+    before, convolutions = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    torch.set_float32_matmul_precision(request.param)
+    torch.backends.cudnn.allow_tf32 = True
+    there = setting()
+    assert there not in (EXACT, ROUNDED) or not PER_KIND
+    yield there
+    assert setting() == there
+    assert torch.get_float32_matmul_precision() == request.param
+    assert torch.backends.cudnn.allow_tf32
+    torch.set_float32_matmul_precision(before)
+    torch.backends.cudnn.allow_tf32 = convolutions
+
+
+class Sees(nn.Module):
+    """Notes the setting in every forward and backward pass."""
+
+    def __init__(self, width: int = 4) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(width, 5), nn.Linear(5, 3)
+        self.seen: set[Setting] = set()
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.seen.add(setting())
+        hidden = self.first(x.flatten(1))
+        if hidden.requires_grad:
+            hidden.register_hook(lambda gradient: self.seen.add(setting()))
+        return self.last(torch.relu(hidden))
+
+
+@pytest.mark.parametrize(("of", "expected"), [("fp32", EXACT), ("bf16", EXACT), ("tf32", ROUNDED)])
+def test_a_training_rounds_where_its_recipe_says_so(of: Precision, expected: Setting) -> None:
+    model = Sees()
+    fit(model, DATA, Recipe(epochs=1, batch_size=4, precision=of), stream(0))
+    assert model.seen == {expected}
+
+
+def test_evaluations_and_features_do_not_round(outside: Setting) -> None:
+    model = Sees()
+    predict_each(model, DATA, 3, {"": None})
+    penultimate_of(model, DATA)
+    assert model.seen == {EXACT}
+    model(DATA.x)
+    assert model.seen == {EXACT, outside}
+
+
+@pytest.mark.parametrize("budget", [0, 10**6])
+def test_values_behind_features_do_not_round_while_their_tails_may(budget: int) -> None:
+    """Cuts, caches and what is computed again in the middle of a training that rounds."""
+    seen: dict[str, set[Setting]] = {"frozen": set(), "tail": set()}
+
+    class Part(nn.Linear):
+        def forward(self, x: Tensor) -> Tensor:
+            seen["frozen" if self.in_features == 4 else "tail"].add(setting())
+            return super().forward(x)
+
+    model = chain(lambda: Part(4, 5), nn.ReLU, lambda: Part(5, 3))
+    how = RetrainSettings(
+        recipe=Recipe(epochs=1, batch_size=4, precision="tf32"),
+        cache=CacheSettings(budget=budget),
+    )
+    [_] = retrain_each(model, ["1"], DATA, DATA, 3, how)
+    assert seen == {"frozen": {EXACT}, "tail": {EXACT, ROUNDED}}
+
+
+def test_a_cut_of_ones_own_gives_values_that_are_not_rounded() -> None:
+    model = Sees()
+    cut = split(model, "first", DATA.x)
+    watched = next(each for each in cut.prefix.modules() if isinstance(each, Sees))
+    watched.seen.clear()
+    cut.prefix(DATA.x)
+    assert watched.seen == {EXACT}
+
+
+@pytest.mark.parametrize(("of", "expected"), [("fp32", {EXACT}), ("tf32", {EXACT, ROUNDED})])
+def test_a_learner_rounds_in_its_steps_alone(of: Precision, expected: set[Setting]) -> None:
+    """Its Fisher and the exemplars that it chooses by features are in fp32."""
+    model = Sees(64)
+    model.last = nn.Linear(5, 10)
+    recipe = Recipe(epochs=1, batch_size=8, precision=of)
+    exemplars = {"per_class": 2, "sampling": "mean_of_features"}
+    learner("ewc", model=model, recipe=recipe, exemplars=exemplars).learn(digits(4).tasks[0])
+    assert model.seen == expected
+
+
+class Fails(Objective):
+    def after_backward(self, model: nn.Module) -> None:
+        raise ZeroDivisionError
+
+
+def test_the_setting_comes_back_after_a_failure(outside: Setting) -> None:
+    with pytest.raises(ZeroDivisionError):
+        fit(Sees(), DATA, Recipe(), stream(0), Fails())
+    assert setting() == outside
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+def test_torch_before_2_9_has_two_settings(rounded: bool) -> None:
+    """Which later versions have still."""
+    with ExitStack() as restored:
+        precision._set_old(restored, rounded)
+        assert torch.get_float32_matmul_precision() == ("high" if rounded else "highest")
+        assert torch.backends.cudnn.allow_tf32 == rounded
+
+
+def test_blocks_within_blocks() -> None:
+    with products("tf32"):
+        with products("fp32"):
+            assert setting() == EXACT
+        assert setting() == ROUNDED

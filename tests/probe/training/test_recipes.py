@@ -1,0 +1,211 @@
+"""What a recipe's settings do to a training, against torch's own optimizers in a plain loop."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.optim.lr_scheduler import (
+    CosineAnnealingLR,
+    LambdaLR,
+    LinearLR,
+    LRScheduler,
+    SequentialLR,
+)
+
+from probe.errors import InputError
+from probe.examples import Examples
+from probe.seeding import stream
+from probe.training.loop import Objective, fit
+from probe.training.optimizers import optimizer_ops
+from probe.training.recipe import Recipe
+from probe.training.schedule import rate_at
+
+EPOCHS, SIZE, N = 4, 5, 21  # batches of 5, 5, 5 and 6
+STEPS = EPOCHS * 4
+
+
+def data() -> Examples:
+    draw = stream(0, "data")
+    x = torch.randn(N, 4, generator=draw, dtype=torch.float64)
+    return Examples(x, torch.randint(3, (N,), generator=draw))
+
+
+def network() -> nn.Module:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3)).double()
+
+
+def recipe(**given: Any) -> Recipe:
+    return Recipe(epochs=EPOCHS, batch_size=SIZE, **{"learning_rate": 0.05, **given})
+
+
+def weights(model: nn.Module) -> Tensor:
+    return torch.cat([p.detach().flatten() for p in model.parameters()])
+
+
+def fitted(of: Recipe, objective: Objective | None = None) -> Tensor:
+    model = network()
+    fit(model, data(), of, stream(0), objective)
+    return weights(model)
+
+
+def scheduler(of: Recipe, optimizer: torch.optim.Optimizer, steps: int) -> LRScheduler:
+    """The same schedule by torch's own classes."""
+    warm = round(of.warmup * steps)
+    after: LRScheduler = LambdaLR(optimizer, lambda step: 1.0)
+    if of.schedule == "cosine":
+        after = CosineAnnealingLR(optimizer, T_max=max(1, steps - warm))
+    if not warm:
+        return after
+    first = LinearLR(optimizer, start_factor=1 / (warm + 1), total_iters=warm)
+    return SequentialLR(optimizer, [first, after], milestones=[warm])
+
+
+def plainly(of: Recipe, made: type[torch.optim.Optimizer], **settings: Any) -> Tensor:
+    """The same training as written by hand, with torch's unfused optimizer."""
+    model, examples, generator = network(), data(), stream(0)
+    optimizer = made(model.parameters(), lr=of.learning_rate, foreach=False, **settings)
+    schedule = scheduler(of, optimizer, STEPS)
+    torch.randint(2**62, (), generator=generator)  # what seeds dropout
+    for _ in range(EPOCHS):
+        order = torch.randperm(N, generator=generator)
+        for batch in (order[:5], order[5:10], order[10:15], order[15:]):
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(examples.x[batch]), examples.y[batch])
+            loss.backward()
+            if of.clip_norm is not None:
+                nn.utils.clip_grad_norm_(model.parameters(), of.clip_norm)
+            optimizer.step()
+            schedule.step()
+    return weights(model)
+
+
+OPTIMIZERS: dict[str, tuple[type[torch.optim.Optimizer], dict[str, Any]]] = {
+    "adam": (torch.optim.Adam, {}),
+    "adamw": (torch.optim.AdamW, {"weight_decay": 0.0}),
+    "nadam": (torch.optim.NAdam, {}),
+    "sgd": (torch.optim.SGD, {}),
+}
+SETTINGS: list[dict[str, Any]] = [
+    {},
+    {"weight_decay": 0.1},
+    {"schedule": "cosine"},
+    {"warmup": 0.25},
+    {"clip_norm": 0.05},
+    {"weight_decay": 0.1, "schedule": "cosine", "warmup": 0.25, "clip_norm": 0.05},
+]
+CASES = [
+    *((name, given) for name in OPTIMIZERS for given in SETTINGS),
+    *(("sgd", {"momentum": 0.9, **given}) for given in SETTINGS),
+]
+
+
+@pytest.mark.parametrize(("name", "given"), CASES)
+def test_a_training_is_that_of_torchs_own_optimizer_and_scheduler(
+    name: str, given: dict[str, Any]
+) -> None:
+    """Fused kernels round otherwise, in float64 by a few units of 1e-16."""
+    of = recipe(optimizer=name, **given)
+    made, settings = OPTIMIZERS[name]
+    settings = {**settings, **{n: given[n] for n in ("weight_decay", "momentum") if n in given}}
+    got = fitted(of)
+    torch.testing.assert_close(got, plainly(of, made, **settings), rtol=1e-9, atol=1e-11)
+    if given:
+        assert (got - fitted(recipe(optimizer=name))).abs().max() > 1e-4
+
+
+def test_adamw_without_weight_decay_is_adam_and_with_it_another() -> None:
+    """Torch alone would take 0.01; coupled and decoupled decay are not the same either."""
+    assert torch.equal(fitted(recipe(optimizer="adamw")), fitted(recipe()))
+    ten = {"weight_decay": 0.1}
+    assert not torch.allclose(fitted(recipe(optimizer="adamw", **ten)), fitted(recipe(**ten)))
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7, 100])
+@pytest.mark.parametrize("warmup", [0.0, 0.1, 0.5, 0.99])
+@pytest.mark.parametrize("schedule", ["constant", "cosine"])
+def test_the_rate_of_every_step_is_that_of_torchs_schedulers(
+    schedule: str, warmup: float, steps: int
+) -> None:
+    of = recipe(schedule=schedule, warmup=warmup, learning_rate=0.3)
+    optimizer = torch.optim.SGD(network().parameters(), lr=0.3)
+    torchs = scheduler(of, optimizer, steps)
+    for step in range(steps):
+        own = rate_at(of, step, steps)
+        assert own == pytest.approx(optimizer.param_groups[0]["lr"], rel=1e-9)
+        assert 0 < own <= 0.3
+        optimizer.step()
+        torchs.step()
+
+
+def test_a_constant_rate_is_the_recipes_to_the_last_bit() -> None:
+    assert {rate_at(recipe(learning_rate=0.1), step, 9) for step in range(9)} == {0.1}
+    assert len({rate_at(recipe(schedule="cosine"), step, 9) for step in range(9)}) == 9
+
+
+class Watched(Objective):
+    """Multiplies all gradients, as a penalty may, and notes how long the steps are."""
+
+    def __init__(self, factor: float) -> None:
+        self.factor, self.before, self.lengths = factor, torch.zeros(()), list[float]()
+
+    def after_backward(self, model: nn.Module) -> None:
+        self.before = weights(model)
+        for p in model.parameters():
+            assert p.grad is not None
+            p.grad.mul_(self.factor)
+
+    def after_step(self, model: nn.Module) -> None:
+        self.lengths.append(float((weights(model) - self.before).norm()))
+
+
+def test_clipping_bounds_the_norm_of_what_the_optimizer_sees() -> None:
+    """All gradients together, after the learner has changed them; small ones stay bit for bit."""
+    sgd = {"optimizer": "sgd", "learning_rate": 1.0}
+    long, free = Watched(100.0), Watched(100.0)
+    fitted(recipe(clip_norm=0.02, **sgd), long)
+    fitted(recipe(**sgd), free)
+    assert long.lengths == pytest.approx([0.02] * STEPS, rel=1e-5)
+    assert min(free.lengths) > 0.02
+    assert torch.equal(fitted(recipe(clip_norm=1e6)), fitted(recipe()))
+
+
+def test_what_the_settings_cost_by_hand() -> None:
+    """The decay's and momentum's product, the norm's square and clipping's factor."""
+    ops = {name: optimizer_ops(Recipe(optimizer=name)) for name in OPTIMIZERS}  # type: ignore[arg-type]
+    assert ops == {"adam": 8, "adamw": 8, "nadam": 10, "sgd": 1}
+    for name, alone in ops.items():
+        made = {"optimizer": name}
+        assert optimizer_ops(recipe(weight_decay=0.1, **made)) == alone + 1
+        assert optimizer_ops(recipe(clip_norm=1.0, **made)) == alone + 2
+        assert optimizer_ops(recipe(schedule="cosine", warmup=0.1, **made)) == alone
+    assert optimizer_ops(recipe(momentum=0.9, optimizer="sgd")) == 1 + 1
+    assert optimizer_ops(recipe(momentum=0.9, optimizer="sgd", weight_decay=0.1)) == 1 + 1 + 1
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "nadam"])
+def test_momentum_without_sgd_is_refused_in_a_sentence(optimizer: Any) -> None:
+    said = f"^momentum 0.9 is for the optimizer 'sgd' alone, got '{optimizer}': set momentum to 0"
+    with pytest.raises(InputError, match=said):
+        Recipe(momentum=0.9, optimizer=optimizer)
+    assert copy.copy(Recipe(momentum=0.9, optimizer="sgd")).momentum == 0.9
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("weight_decay", value) for value in (-0.1, float("inf"), "0")),
+        *(("momentum", value) for value in (-0.1, 1.0, float("nan"))),
+        *(("warmup", value) for value in (-0.1, 1.0, 100)),
+        *(("clip_norm", value) for value in (0.0, -1.0, float("inf"), True)),
+        ("schedule", "cos"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused_by_name(name: str, value: Any) -> None:
+    with pytest.raises(InputError, match=f"^{name}: "):
+        Recipe(optimizer="sgd", **{name: value})

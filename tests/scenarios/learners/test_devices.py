@@ -1,0 +1,165 @@
+"""Every learner on a device that is not the CPU: the same numbers, and no step that waits.
+
+The device is the tests' own (`tests.laws.other_device`), so that no GPU is needed; what a GPU's
+kernels round otherwise does not show there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from probe.modules import mode
+from scenarios.learners.base import Learner
+from scenarios.learners.catalog import LEARNERS
+from scenarios.learners.heads import counts_by_head
+from scenarios.streams.task import Scenario
+from tests.laws.other_device import Held, OtherDevice
+from tests.scenarios.learners.tiny_learners import (
+    RECIPE,
+    digits,
+    learner,
+    noisy_network,
+    with_norm,
+)
+
+SAMPLINGS = ("uniform", "fifo", "plane_distance", "entropy", "mean_of_features")
+# What a learner can be given that takes it another way.
+VARIANTS: list[tuple[str, dict[str, Any]]] = [
+    *((kind, {}) for kind in LEARNERS),
+    ("finetune", {"competing": "seen"}),
+    *(
+        ("finetune", {"competing": "task", "exemplars": {"per_class": 3, "sampling": each}})
+        for each in SAMPLINGS
+    ),
+    ("finetune", {"exemplars": {"total": 9, "replay": "joined", "balanced": True}}),
+    ("er", {"competing": "seen"}),
+    ("lwf", {"competing": "task", "exemplars": {"per_class": 3, "balanced": True}}),
+    ("ewc", {"fisher_examples": 5, "competing": "task"}),
+    ("rwalk", {"distance": "euclidean", "interval": 1}),
+    ("gem", {"competing": "task"}),
+]
+MODELS = {"dropout": noisy_network, "norm": with_norm}
+
+
+def moved(scenario: Scenario, device: torch.device) -> Scenario:
+    tasks = [
+        replace(task, train=task.train.to(device), test=task.test.to(device))
+        for task in scenario.tasks
+    ]
+    return replace(scenario, tasks=tuple(tasks))
+
+
+def learned(own: Learner, scenario: Scenario, device: torch.device) -> dict[str, Tensor]:
+    """Learn two tasks, and a third from a checkpoint; return all that came of it, on the CPU."""
+    there = moved(scenario, device)
+    first, second, third = there.tasks[:3]
+    own.model = own.model.to(device)
+    for task in (there.merged,) if own.offline else (first, second):
+        own.learn(task)
+    found = {f"before.{name}": tensor.clone() for name, tensor in own.model.state_dict().items()}
+    if not own.offline:
+        state = {name: tensor.to(device) for name, tensor in own.state().items()}
+        own = type(own)(own.model, own.recipe, own.settings, own.seed)
+        own.restore(state, (first, second))
+        own.learn(third)
+    with torch.no_grad(), mode(own.model, training=False):
+        found |= {"single": own.logits(first.test.x), "multi": own.logits(first.test.x, second)}
+    found |= own.model.state_dict() | {f"state.{n}": tensor for n, tensor in own.state().items()}
+    for head, counts in counts_by_head(own, there).items():
+        found[f"counts.{head}"] = torch.tensor([each.table.tolist() for each in counts.tables])
+    return {n: each.held if isinstance(each, Held) else each for n, each in found.items()}
+
+
+def assert_same_on_both(make: Any) -> None:
+    own = make()
+    scenario = own.view(digits(10))
+    here = learned(own, scenario, torch.device("cpu"))
+    with OtherDevice() as device:
+        there = learned(make(), scenario, device.device)
+    assert here.keys() == there.keys()
+    assert len(here) > 4
+    assert [name for name in here if not torch.equal(here[name], there[name])] == []
+
+
+@pytest.mark.parametrize(("kind", "given"), VARIANTS)
+def test_a_learner_gives_the_same_bits_on_another_device(kind: str, given: dict[str, Any]) -> None:
+    """And mixes devices in no operation, from the first task to a checkpoint and an evaluation."""
+    assert_same_on_both(lambda: learner(kind, **given))
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("kind", ["er", "ewc", "lwf", "icarl", "cumulative"])
+def test_so_do_networks_with_dropout_and_batch_norm(kind: str, name: str) -> None:
+    assert_same_on_both(lambda: learner(kind, model=MODELS[name]()))
+
+
+# Learners that look at values in every step; the projection of GEM is solved on the CPU, and the
+# GeppNets learn one example after the other.
+LOOKING = ("gem", "geppnet", "geppnet_stm")
+
+
+def waits(kind: str, steps: int, optimizer: Any = "adam", **given: Any) -> int:
+    """Return how often the third of three tasks of 20 examples makes anybody wait.
+
+    steps: of an epoch. The first task of all has no past, and the second no exemplars of two.
+    """
+    more: Any = {"weight_decay": 0.1, "clip_norm": 0.1, "warmup": 0.5, "schedule": "cosine"}
+    recipe = replace(RECIPE, batch_size=20 // steps, optimizer=optimizer, **more)
+    own = learner(kind, recipe=recipe, **given)
+    with OtherDevice() as there:
+        *past, task = moved(own.view(digits(10)), there.device).tasks[:3]
+        own.model = own.model.to(there.device)
+        for each in past:
+            own.learn(each)
+        there.waits.clear()
+        own.learn(task)
+    return there.waits.total()
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"), [each for each in VARIANTS if each[0] not in (*LOOKING, "pathnet")]
+)
+def test_no_step_waits_for_the_device(kind: str, given: dict[str, Any]) -> None:
+    """Ten steps an epoch make nobody wait more often than one does, ER's draws included."""
+    assert waits(kind, 10, **given) == waits(kind, 1, **given) > 0
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "nadam", "sgd"])
+def test_no_optimizer_waits(optimizer: str) -> None:
+    assert waits("finetune", 10, optimizer) == waits("finetune", 1, optimizer) > 0
+
+
+def test_no_step_of_pathnet_waits_and_each_of_its_paths_does() -> None:
+    """50 more batches for each of 6 trainings; a path with frozen modules waits a little more."""
+    few, many, paths = (
+        waits("pathnet", 1, batches=batches, generations=generations)
+        for batches, generations in ((2, 3), (52, 3), (2, 9))
+    )
+    assert abs(few - many) < 10
+    assert paths > few + 2 * 6
+
+
+def test_what_looks_at_values_in_every_step_is_seen_to() -> None:
+    assert waits("gem", 10) > waits("gem", 1)
+    for kind in ("geppnet", "geppnet_stm"):
+        assert waits(kind, 1, iterations=30) > waits(kind, 1, iterations=20)
+
+
+class Looks(nn.Module):
+    """A model that looks at a value in every pass."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(64, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layer(x.flatten(1)) * (2.0 if x.sum() > 0 else 1.0)
+
+
+def test_a_model_that_waits_in_every_step_is_seen_to() -> None:
+    assert waits("er", 10, model=Looks()) > waits("er", 1, model=Looks())

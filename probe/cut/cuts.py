@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
-from probe.batch import Value, tensors
+from probe.batch import Value, mapped, tensors
 from probe.cut.checks import Reference, stays_fixed
 from probe.cut.feature import Feature, find
 from probe.cut.model_call import Call, ModelCall, Output
 from probe.cut.plan import CutPlan
 from probe.cut.planning import plan_each
 from probe.cut.replay import Prefix, collect
-from probe.cut.split import Cut, Split, Trainable, chain_tail
+from probe.cut.split import Cut, Split, Trainable, chain_end, links_of
 from probe.cut.trace import Trace, trace
 from probe.errors import Failed, InputError, described
-from probe.modules import copied, frozen_in, named_state, state_groups, unwrapped
-from probe.seeding import python_generators
+from probe.modules import copied, frozen_in, kept_buffers, named_state, state_groups, unwrapped
+from probe.seeding import global_stream, python_generators, stream
 from probe.training.precision import products
 
 
@@ -159,14 +160,39 @@ def values_of(cuts: Sequence[Cut], batch: Value) -> dict[str, Value]:
     >>> {name: tuple(value.shape) for name, value in values_of(cuts, torch.randn(7, 4)).items()}
     {'0': (7, 3), '1': (7, 3)}
     """
-    prefixes = {cut.feature.name: cut.prefix for cut in cuts}
+    return {name: mapped(value, torch.clone) for name, value in passing_values(cuts, batch)}
+
+
+@torch.no_grad()
+def passing_values(cuts: Sequence[Cut], batch: Value) -> Iterator[tuple[str, Value]]:
+    """Yield each feature with what its prefix gives for a batch, which the next step may overwrite.
+
+    See `values_of`, which copies them.
+    """
+    if cuts and all(cut.chain is not None for cut in cuts):
+        yield from _along_the_links(cuts, batch)
+        return
+    prefixes = {cut.name: cut.prefix for cut in cuts}
     cached = [prefix for prefix in prefixes.values() if isinstance(prefix, Prefix)]
     wanted = {name for prefix in cached for name in prefix.plan.kept}
     found = collect(cached[0].trace, wanted, batch) if cached else {}
-    return {
-        name: prefix.rows(found) if isinstance(prefix, Prefix) else batch
-        for name, prefix in prefixes.items()
-    }
+    for name, prefix in prefixes.items():
+        yield name, prefix.rows(found) if isinstance(prefix, Prefix) else batch
+
+
+def _along_the_links(cuts: Sequence[Cut], batch: Value) -> Iterator[tuple[str, Value]]:
+    """Yield what the links of a chain give, without names: that of a link is its prefix's."""
+    trace = cuts[0].feature.trace
+    value: Any = mapped(batch, torch.clone)  # a model may write into its input
+    last = max(cut.chain or 0 for cut in cuts)
+    whole = torch.autocast(tensors(batch)[0].device.type, enabled=False)
+    own = global_stream(stream(0, "collect"))
+    with whole, products("fp32"), kept_buffers(trace.model), own:
+        for at, link in enumerate(links_of(trace.model)[:last], 1):
+            value = link(value)
+            for cut in cuts:
+                if cut.chain == at:
+                    yield cut.name, value
 
 
 def _refuse_odd_parts(model: nn.Module) -> None:
@@ -232,8 +258,11 @@ def _compared(cut: Cut, plan: CutPlan, reference: Reference) -> Cut:
     if not reference.is_same(plan, tail):
         raise Failed("its two parts together do not give the model's output")
     reference.same_training(cut.feature, plan, tail)
-    links = chain_tail(cut.feature, tail.model, plan)
-    chain = links is not None and reference.is_same(plan, links)
+    chain = chain_end(cut.feature, plan)
+    if chain is not None and not reference.is_same(
+        plan, nn.Sequential(*links_of(tail.model)[chain:])
+    ):
+        chain = None
     if not reference.stays(cut.feature, plan, tail.model):
         raise Failed("its value depends on something that torch's functions do not show")
     return replace(cut, chain=chain)

@@ -77,14 +77,14 @@ class Cut:
     - feature: with the trace of the model that is cut;
     - plan: of prefix and tail, None if the model has to be run whole: slow says why;
     - trained: which parameters are trained in the tail;
-    - chain: whether the tail is the model's last links themselves, see `chain_tail`.
+    - chain: how many links of a chain are before the tail, None if the model is none; `chain_end`.
     """
 
     feature: Feature
     trained: Trainable
     plan: CutPlan | None = None
     slow: str = ""
-    chain: bool = False
+    chain: int | None = None
 
     @property
     def name(self) -> str:
@@ -130,10 +130,9 @@ class Cut:
     def split(self) -> Split:
         """Return prefix and tail, the tail with parameters of its own."""
         whole = self.whole()
-        links = None
-        if self.chain and self.plan is not None:
-            links = chain_tail(self.feature, whole.model, self.plan)
-        tail: nn.Module = whole if links is None else links
+        tail: nn.Module = whole
+        if self.chain is not None:
+            tail = nn.Sequential(*links_of(whole.model)[self.chain :])
         in_model = named_state(whole.model)
         # Of several names of a tensor the first.
         own = {id(tensor): name for name, tensor in reversed(named_state(tail).items())}
@@ -154,27 +153,32 @@ class Cut:
         )
 
 
-def chain_tail(feature: Feature, model: nn.Module, plan: CutPlan) -> nn.Sequential | None:
-    """Return the links behind the kept value, if it is one that a link of a chain returns.
+def chain_end(feature: Feature, plan: CutPlan) -> int | None:
+    """Return after how many links the kept value is there, if a link of a chain gives it.
 
-    Such a tail does what a replay does, without its cost in every call. model: the copy to be
-    trained. None if the model is no such chain, if its links give anything but a tensor with the
-    examples first, or if a link behind uses again what is frozen.
+    The prefix then is the links up to there and the tail those behind, which do what a replay does
+    without its cost in every call. None if the model is no such chain, if its links give anything
+    but a tensor with the examples first, or if a link behind uses again what is frozen.
     """
     if len(plan.kept) != 1 or feature.trace.call != ModelCall():
         return None
     kept = plan.kept[0]
     shape = plan.shapes[kept]
     visits = {visit.module: visit.names for visit in feature.trace.large.visits}
-    links = list(_links(model, ""))
+    links = list(_links(feature.trace.model, ""))
     # The first of them: a link may hand on the very value that it is given, and remember it.
-    ends = [at for at, (name, _) in enumerate(links) if visits.get(name) == (kept,)]
+    ends = [at + 1 for at, (name, _) in enumerate(links) if visits.get(name) == (kept,)]
     if not ends or shape.dim != 0 or shape.per[0] != 1:
         return None
-    behind = links[ends[0] + 1 :]
+    behind = links[ends[0] :]
     if any(name.startswith(f"{link}.") for link, _ in behind for name in feature.frozen):
         return None
-    return nn.Sequential(*(module for _, module in behind))
+    return ends[0]
+
+
+def links_of(model: nn.Module) -> list[nn.Module]:
+    """Return the links of a chain in order, each maps what the one before gives."""
+    return [module for _, module in _links(model, "")]
 
 
 def _links(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]:

@@ -1,21 +1,31 @@
 """The values that prefixes give, by number: kept in memory or in a file, or computed again."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from probe.batch import Rows, Value, first, mapped, tensors
-from probe.cut.cuts import values_of
+from probe.cut.cuts import passing_values, values_of
 from probe.cut.names import of_input
 from probe.cut.split import Cut
 from probe.cut.trace import Trace
-from probe.training.memory_format import same_in_both_layouts
+from probe.modules import copied
+from probe.training.memory_format import gains_pixelwise
+from probe.training.precision import products
 from probe.values.allocation import Allocation, CacheSettings, Need, Storage, allocate
-from probe.values.layout import Inputs, PrefixCall, TensorLayout, ValueLayout, value_layout
+from probe.values.layout import (
+    Inputs,
+    PrefixCall,
+    TensorLayout,
+    ValueLayout,
+    tensor_layout,
+    value_layout,
+)
 from probe.values.scratch import MappedRows
 
 _LEAST, _MOST = 32, 128  # examples of a batch that a prefix is given
@@ -45,27 +55,38 @@ class ValueCache:
         """
         needs = []
         for cut in cuts:
-            layout = _layout(cut, Inputs(cut.feature.trace.sample), self._settings.storage)
             # Behind the model's output nothing is trained: no training example is needed there.
-            size = layout.size * (sum(sizes) if cut.trainable else sizes[1])
+            size = _size(cut, self._settings.storage) * (sum(sizes) if cut.trainable else sizes[1])
             work = cut.feature.visit.work
             needs.append(Need(feature=cut.feature.name, size=size, work=work))
         return allocate(needs, self._settings)
+
+    def _layouts(self, cuts: Sequence[Cut], inputs: Inputs) -> dict[str, ValueLayout]:
+        """Return how each cut's values lie in memory, by feature, seen on a few of the inputs."""
+        few = inputs.between(slice(0, min(_SEEN, len(inputs))), _SEEN)
+        found = values_of(cuts, few)
+        return {
+            cut.name: value_layout(found[cut.name], _given(cut, inputs), self._settings.storage)
+            for cut in cuts
+        }
 
     def rows(self, cuts: Sequence[Cut], plan: Sequence[Allocation], x: Value) -> dict[str, Rows]:
         """Return every cut's values for all inputs x (N, ...), by feature, living as planned.
 
         All that is kept is computed in one pass over the inputs.
         """
-        inputs = Inputs(x, pixelwise=bool(cuts) and _faster_pixelwise(cuts[0].feature.trace))
+        pixelwise = bool(cuts) and _faster_pixelwise(cuts[0].feature.trace)
+        inputs = Inputs(x, pixelwise)
+        layouts = self._layouts(cuts, inputs)
         locations = {each.feature: each.location for each in plan}
         rows: dict[str, Rows] = {}
         kept: dict[str, CachedRows] = {}
         for cut in cuts:
             name = cut.feature.name
-            layout, location = _layout(cut, inputs, self._settings.storage), locations[name]
+            layout, location = layouts[name], locations[name]
             if location == "recomputed":
-                rows[name] = RecomputedRows(layout, cut.prefix, inputs, self._size)
+                prefix = partial(_value_of, cut)
+                rows[name] = RecomputedRows(layout, prefix, inputs, self._size)
             else:
                 scratch = self._settings.scratch if location == "memory-mapped" else None
                 rows[name] = cached = CachedRows(layout, inputs, scratch)
@@ -73,30 +94,40 @@ class ValueCache:
                 if layout.size:
                     kept[name] = cached
         filled = [cut for cut in cuts if cut.feature.name in kept]
-        fill(kept, lambda batch: values_of(filled, batch), inputs, self._size)
+        fill(kept, partial(passing_values, filled), inputs, self._size)
         return rows
 
 
-def _layout(cut: Cut, inputs: Inputs, storage: Storage) -> ValueLayout:
-    """Return how the values of a cut's prefix lie in memory, as its plan says."""
+def _value_of(cut: Cut, batch: Value) -> Value:
+    return values_of([cut], batch)[cut.name]
+
+
+def _given(cut: Cut, inputs: Inputs) -> list[TensorLayout | None]:
+    """Return for each kept tensor its layout as one of the inputs, None if it is none."""
     if cut.plan is None:
-        return ValueLayout(tuple(inputs.layouts), inputs.form)
-    parts = []
-    for shape in (cut.plan.shapes[name] for name in cut.plan.kept):
-        seen = torch.empty_strided(*shape.at(2), dtype=shape.seen.dtype, device="meta")
-        parts.append(shape.to_rows(seen))
-    given = [inputs.layouts[name[1]] if of_input(name) else None for name in cut.plan.kept]
-    return value_layout(tuple(parts) if len(parts) > 1 else parts[0], given, storage)
+        return list(inputs.layouts)
+    return [inputs.layouts[name[1]] if of_input(name) else None for name in cut.plan.kept]
+
+
+def _size(cut: Cut, storage: Storage) -> int:
+    """Return the bytes of an example's value, as the cut's plan says; the input takes none."""
+    if cut.plan is None:
+        return 0
+    names = [name for name in cut.plan.kept if not of_input(name)]
+    seen = [cut.plan.shapes[name].at(1)[0] for name in names]
+    metas = [
+        torch.empty(shape, dtype=cut.plan.shapes[name].seen.dtype, device="meta")
+        for name, shape in zip(names, seen, strict=True)
+    ]
+    return sum(meta.numel() * tensor_layout(meta, storage).stored.itemsize for meta in metas)
 
 
 def _faster_pixelwise(trace: Trace) -> bool:
-    """Whether the traced model may be given its images pixel by pixel: convolutions take less time.
-
-    A few examples must give the same in both layouts.
-    """
-    if not any(isinstance(module, nn.Conv2d) for module in trace.model.modules()):
-        return False
-    return same_in_both_layouts(trace.logits, first(trace.sample, _SEEN))
+    """Whether the traced model may be given its images pixel by pixel, and is faster so."""
+    model = copied(trace.model)
+    few = first(trace.sample, _SEEN)
+    with products("fp32"), torch.autocast(tensors(few)[0].device.type, enabled=False):
+        return gains_pixelwise(model, partial(trace.call, model), few)
 
 
 class CachedRows:
@@ -123,12 +154,12 @@ class CachedRows:
         )
         return self._layout.value(list(gathered))
 
-    def put(self, value: Value, positions: Tensor, slots: Tensor) -> None:
-        """Keep a batch's examples at `slots` (n,) as the rows at `positions` (n,)."""
+    def put(self, value: Value, where: slice) -> None:
+        """Keep the first examples of a batch as the rows from `where.start` to `where.stop`."""
         rows = [own.rows if isinstance(own, MappedRows) else own for own in self._rows]
         parts = zip(self._layout.parts, rows, strict=True)
-        own = [to if part.given is None else None for part, to in parts]
-        self._layout.write(value, own, positions, slots)
+        own = [to[where] if part.given is None else None for part, to in parts]
+        self._layout.write(value, own)
         # Pages that were written to count as this process's memory until they are let go.
         for own_rows in self._rows:
             if isinstance(own_rows, MappedRows):
@@ -138,6 +169,10 @@ class CachedRows:
         """Return memory or a file for N examples of a part, (N, D)."""
         if scratch is not None:
             return MappedRows(scratch, self._n, part.width, part.stored)
+        if self._device.type == "cpu":
+            # From numpy, which asks for large pages: to touch new memory takes half the time.
+            bytes_ = np.empty(self._n * part.width * part.stored.itemsize, np.uint8)
+            return torch.from_numpy(bytes_).view(part.stored).view(self._n, part.width)
         return torch.empty((self._n, part.width), dtype=part.stored, device=self._device)
 
 
@@ -170,7 +205,7 @@ class RecomputedRows:
         # Whoever trains the tail in reduced precision gets the values that a cache would give.
         with torch.no_grad(), torch.autocast(device.type, enabled=False):
             for positions, slots, batch in self._inputs.batches(indices, self._size, self._own):
-                self._layout.write(self._prefix(batch), rows, positions, slots)
+                self._layout.write(self._prefix(batch), rows, (positions, slots))
         return self._layout.value(rows)
 
 
@@ -188,19 +223,18 @@ class LabeledRows:
 @torch.no_grad()
 def fill(
     caches: Mapping[str, CachedRows],
-    values: Callable[[Value], Mapping[str, Value]],
+    values: Callable[[Value], Iterable[tuple[str, Value]]],
     inputs: Inputs,
     batch_size: int,
 ) -> None:
     """Fill all caches in one pass over the inputs, each batch of the same size.
 
-    values: maps a batch (B, ...) to every cache's value, by the cache's name.
+    values: gives for a batch (B, ...) every cache's name with its value.
     """
-    if caches:
-        every = torch.arange(len(inputs), device=inputs.device)
-        for positions, slots, batch in inputs.batches(every, batch_size):
-            for name, value in values(batch).items():
-                caches[name].put(value, positions, slots)
+    for start in range(0, len(inputs) if caches else 0, batch_size):
+        where = slice(start, min(start + batch_size, len(inputs)))
+        for name, value in values(inputs.between(where, batch_size)):
+            caches[name].put(value, where)
 
 
 @torch.no_grad()

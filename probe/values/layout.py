@@ -53,12 +53,17 @@ class ValueLayout:
         return sum(part.width * part.stored.itemsize for part in self.parts if part.given is None)
 
     def write(
-        self, value: Value, rows: Sequence[Tensor | None], positions: Tensor, slots: Tensor
+        self,
+        value: Value,
+        rows: Sequence[Tensor | None],
+        at: tuple[Tensor, Tensor] | None = None,
     ) -> None:
-        """Copy a batch's examples at `slots` (n,) to the rows at `positions` (n,).
+        """Copy the first n examples of a batch to n rows.
 
-        value: each tensor (B, *shape); rows: (N, D) for each part, None = the part is left out.
-        Raises InputError if the value has another shape than this layout.
+        value: each tensor (B, *shape), B from n; rows: (n, D) for each part, None = the part is
+        left out; at: positions and slots, both (k,), if other examples are copied, those at the
+        slots to the rows at the positions. Raises InputError if the value has another shape than
+        this layout.
         """
         shapes = [tuple(tensor.shape[1:]) for tensor in tensors(value)]
         if shapes != [part.shape for part in self.parts]:
@@ -68,9 +73,13 @@ class ValueLayout:
                 f"does not depend on the data"
             )
         for part, tensor, to in zip(self.parts, tensors(value), rows, strict=True):
-            if to is not None:
-                chosen = tensor.index_select(0, slots).to(to.device, part.stored)
-                part.shaped(to).index_copy_(0, positions.to(to.device), chosen)
+            if to is None:
+                continue
+            if at is None:
+                part.shaped(to).copy_(tensor[: len(to)])
+            else:
+                chosen = tensor.index_select(0, at[1]).to(to.device, part.stored)
+                part.shaped(to).index_copy_(0, at[0].to(to.device), chosen)
 
     def value(self, rows: Sequence[Tensor]) -> Value:
         """Return the value, each tensor (N, *shape), that the parts' rows (N, D) stand for."""
@@ -103,6 +112,16 @@ class Inputs:
             self.form, [part.shaped(rows.index_select(0, indices)) for part, rows in pairs]
         )
         return channels_last(batch) if self._pixelwise else batch
+
+    def between(self, where: slice, size: int) -> Value:
+        """Return a batch of exactly `size` inputs that begins with those from start to stop.
+
+        What is left of it is filled up with example 0.
+        """
+        indices = torch.zeros(size, dtype=torch.int64, device=self.device)
+        some = torch.arange(where.start, where.stop, device=self.device)
+        indices[: len(some)] = some
+        return self[indices]
 
     def batches(
         self, indices: Tensor, size: int, own: bool = False

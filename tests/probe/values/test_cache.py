@@ -47,7 +47,7 @@ def everywhere(
     layout = layout_of(prefix, inputs, storage)
     folders = {"memory": None, "mapped": folder}
     stored = {name: CachedRows(layout, inputs, where) for name, where in folders.items()}
-    fill(stored, lambda batch: {name: prefix(batch.clone()) for name in stored}, inputs, SIZE)
+    fill(stored, lambda x: ((name, prefix(x.clone())) for name in stored), inputs, SIZE)
     return {**stored, "recomputed": RecomputedRows(layout, prefix, inputs, SIZE)}
 
 
@@ -243,9 +243,9 @@ def test_one_pass_fills_everything() -> None:
     caches = {name: CachedRows(layout, inputs, None) for name, layout in layouts.items()}
     calls = []
 
-    def values(batch: Tensor) -> dict[str, Value]:
-        calls.append(len(batch))
-        return {name: prefix(batch) for name, prefix in prefixes.items()}
+    def values(batch: Value) -> list[tuple[str, Value]]:
+        calls.append(len(tensors(batch)[0]))
+        return [(name, prefix(batch)) for name, prefix in prefixes.items()]
 
     fill(caches, values, inputs, SIZE)
     assert calls == [SIZE] * 3

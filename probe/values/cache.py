@@ -3,10 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
+from torch.utils.module_tracker import ModuleTracker
 
 from probe.cut.split import Split, values_of
 from probe.examples import Rows, Value, tensors
@@ -43,7 +45,9 @@ class ValueCache:
         needs = []
         for cut in cuts:
             # One batch is computed all the same, to see its layout: its work is counted.
-            with FlopCounterMode(display=False) as counter:
+            counter = FlopCounterMode(display=False)
+            counter.mod_tracker = _NoModules()
+            with counter:
                 layout = self._layout(cut, Inputs(sample))
             # Behind the model's output nothing is trained: no training example is needed there.
             size = layout.size * (sum(sizes) if cut.trainable else sizes[1])
@@ -75,6 +79,20 @@ class ValueCache:
 
     def _layout(self, cut: Split, inputs: Inputs) -> ValueLayout:
         return value_layout(cut.prefix, inputs, self._size, self._settings.storage)
+
+
+class _NoModules(ModuleTracker):
+    """Tells a counter of operations nothing of modules, which only a sum over all needs not.
+
+    torch's own puts hooks on tensors that ask for gradients, and fails at a view of a parameter
+    that was made without any.
+    """
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """There are no hooks to take off."""
 
 
 class CachedRows:

@@ -14,10 +14,12 @@ from probe.modules import copied, named_state
 from tests.laws.zoo.net import (
     CACHED,
     SLOW,
+    Inputs,
     Net,
     feature_value,
+    fed,
     seed,
-    seeded,
+    seeded_whole,
     train_mode,
     unwrapped,
 )
@@ -37,14 +39,14 @@ class Case:
     model: nn.Module
     feature: str
     cut: Split
-    x: Tensor
+    x: Inputs
     way: str
     state: dict[str, Tensor]
     frozen: set[str]
     own: dict[str, str]
 
-    def expected(self, x: Tensor) -> Tensor:
-        return self.net.logits(seeded(self.model, x.clone())).clone()
+    def expected(self, x: Inputs) -> Tensor:
+        return self.net.logits(seeded_whole(self.model, x)).clone()
 
     def in_tail(self) -> dict[str, Tensor]:
         state = named_state(self.cut.tail)
@@ -59,14 +61,14 @@ class Case:
     def both_sides(self) -> bool:
         """Whether something that has a mode stands on both sides: no mode is right for it."""
         before = _calls(self.model, self.feeding, lambda: self.value(self.x))
-        after = _calls(self.model, self.feeding, lambda: self.model(self.x.clone()))
+        after = _calls(self.model, self.feeding, lambda: fed(self.model, self.x))
         return self.net.both_sides or before != after
 
-    def value(self, x: Tensor) -> list[Tensor]:
+    def value(self, x: Inputs) -> list[Tensor]:
         return feature_value(self.model, self.feature, x)
 
 
-def case_of(net: Net, model: nn.Module, feature: str, cut: Split, x: Tensor) -> Case:
+def case_of(net: Net, model: nn.Module, feature: str, cut: Split, x: Inputs) -> Case:
     plain = unwrapped(copied(model)).requires_grad_(True).eval()
     everything = named_state(plain)
     first: dict[int, str] = {}
@@ -137,7 +139,7 @@ def _of(buffers: dict[str, Tensor], names: set[str]) -> list[Tensor]:
     return [buffers[name] for name in sorted(names & buffers.keys())]
 
 
-def _drawing(model: nn.Module, x: Tensor) -> set[str]:
+def _drawing(model: nn.Module, x: Inputs) -> set[str]:
     """Name the modules that draw random numbers in train mode, or have a child that does."""
     model, found, states = train_mode(model, set()), set(), []
 
@@ -149,7 +151,7 @@ def _drawing(model: nn.Module, x: Tensor) -> set[str]:
         if not isinstance(module, torch.jit.ScriptModule):
             module.register_forward_pre_hook(lambda *_: states.append(torch.get_rng_state()))
             module.register_forward_hook(lambda *_, name=name: note(name))
-    seeded(model, x.clone())
+    seeded_whole(model, x)
     return found
 
 

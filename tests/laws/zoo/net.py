@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_hook
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map
 
 from probe.modules import copied
 
@@ -18,6 +18,10 @@ CACHED, SLOW, REFUSED = "cached", "slow", "refused"
 RIGHT = (CACHED, SLOW)
 SAFE = (CACHED, SLOW, REFUSED)
 MOVES = r"not stay\s+fixed"  # why a feature is refused that training would move
+
+
+Inputs = Tensor | tuple[Tensor, ...] | Mapping[str, Tensor]
+"""What a model takes: a tensor, several in order, or several by their names; of equal length."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +37,7 @@ class Net:
     """
 
     build: Callable[[], nn.Module]
-    inputs: Callable[[int], Tensor]
+    inputs: Callable[[int], Inputs]
     features: Mapping[str, tuple[str, ...]]
     refuses: Mapping[str, str] = field(default_factory=dict)
     output: str | int | None = None
@@ -42,7 +46,7 @@ class Net:
     both_sides: bool = False
     live: bool | None = None
 
-    def made(self) -> tuple[nn.Module, Tensor, Tensor]:
+    def made(self) -> tuple[nn.Module, Inputs, Inputs]:
         """Return the model, inputs to cut with, and other ones to check with.
 
         All state is away from the values that a fresh module has, no two parameters are alike, and
@@ -64,6 +68,23 @@ class Net:
         return output[self.output]
 
 
+def taken(x: Inputs, at: Tensor | slice) -> Inputs:
+    """Return these examples, as they are given to the model."""
+    return tree_map(lambda tensor: tensor[at], x)
+
+
+def count(x: Inputs) -> int:
+    return len(tree_leaves(x)[0])
+
+
+def fed(model: nn.Module, x: Inputs) -> Any:
+    """Call a whole model on inputs that it may write into."""
+    x = tree_map(torch.clone, x)
+    if isinstance(x, Mapping):
+        return model(**x)
+    return model(*x) if isinstance(x, tuple) else model(x)
+
+
 def unwrapped(model: nn.Module) -> nn.Module:
     return model.module if isinstance(model, nn.DataParallel) else model
 
@@ -79,7 +100,7 @@ class _Enough(Exception):
     pass
 
 
-def feature_value(model: nn.Module, feature: str, x: Tensor) -> list[Tensor]:
+def feature_value(model: nn.Module, feature: str, x: Inputs) -> list[Tensor]:
     """Read the feature by a plain hook, copied before anything overwrites it, and stop there.
 
     "name#2" is the second call of the module.
@@ -97,7 +118,7 @@ def feature_value(model: nn.Module, feature: str, x: Tensor) -> list[Tensor]:
     register = register_module_forward_hook if scripted else target.register_forward_hook
     hook = register(keep)
     try:
-        model(x.clone())
+        fed(model, x)
     except _Enough:
         return seen[-1]
     finally:
@@ -122,9 +143,15 @@ def seed(number: int) -> Iterator[None]:
 
 
 def seeded(model: nn.Module, x: object, number: int = 0) -> Any:
-    """Run the model without gradients, its chance fixed by a seed."""
+    """Run a part of a cut without gradients, its chance fixed by a seed."""
     with seed(number), torch.no_grad():
         return model(x)
+
+
+def seeded_whole(model: nn.Module, x: Inputs, number: int = 0) -> Any:
+    """Run a whole model without gradients, its chance fixed by a seed."""
+    with seed(number), torch.no_grad():
+        return fed(model, x)
 
 
 @torch.no_grad()
@@ -134,13 +161,13 @@ def _shake(model: nn.Module) -> None:
         parameter.add_(torch.randn_like(parameter) * max(0.1 * spread, 0.1 if spread < 0.01 else 0))
 
 
-def _settle(model: nn.Module, sample: Tensor) -> None:
+def _settle(model: nn.Module, sample: Inputs) -> None:
     norms = [m for m in model.modules() if isinstance(m, nn.modules.batchnorm._NormBase)]
     momenta = [norm.momentum for norm in norms]
     for norm in norms:
         norm.momentum = 0.9
     with torch.no_grad():
-        model.train()(sample.clone())
+        fed(model.train(), sample)
     for norm, momentum in zip(norms, momenta, strict=True):
         norm.momentum = momentum
         if norm.running_mean is not None:  # norms of the same value have the same statistics

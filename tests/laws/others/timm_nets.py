@@ -70,22 +70,22 @@ _PATCHES = (
 _CONVOLUTIONS = {
     **_plain(
         32,
-        "mobileone_s1 gernet_s repvgg_a0 regnetz_b16 convnext_zepto_rms convnextv2_atto darknet17 "
-        "dpn48b mobilenetv2_035 mnasnet_small tinynet_e mixnet_s fbnetv3_b ghostnet_050 "
-        "hardcorenas_a hgnetv2_b0 hrnet_w18_small lcnetv2_small lcnet_035 mobilenetv3_small_050 "
+        "mobileone_s1 gernet_s repvgg_a0 regnetz_b16 convnext_zepto_rms convnextv2_atto "
+        "mobilenetv2_035 mnasnet_small tinynet_e mixnet_s fbnetv3_b ghostnet_050 "
+        "hardcorenas_a hrnet_w18_small lcnetv2_small lcnet_035 mobilenetv3_small_050 "
         "mobilenetv4_conv_small_035 nf_regnet_b0 regnetx_002 regnety_002 repghostnet_050 "
-        "repvit_m1 resnest14d resnet10t resnetblur18 seresnext26ts resnetv2_18 rexnet_100 "
-        "legacy_seresnet18 skresnet18 ese_vovnet19b_slim_dw",
+        "repvit_m1 resnest14d resnet10t seresnext26ts rexnet_100 "
+        "ese_vovnet19b_slim_dw",
     ),
     **_plain(
         64,
-        "test_byobnet lambda_resnet26t test_convnext2 cpubone_nano csatv2 cs3darknet_focus_s "
+        "test_byobnet test_convnext2 cpubone_nano cs3darknet_focus_s "
         "cspnext_tiny dla46x_c edgenext_xx_small test_efficientnet test_efficientnet_gn "
         "test_efficientnet_ln test_efficientnet_evos efficientvit_b0 fasternet_t0 fastvit_t8 "
         "inception_next_atto test_mambaout mobilevit_xxs mobilevitv2_050 test_nfnet test_resnet "
-        "selecsls42 starnet_s050 legacy_xception xception41p",
+        "starnet_s050 ",
     ),
-    **_plain(96, "ghostnetv2_100 inception_v3"),
+    **_plain(96, "ghostnetv2_100 "),
     **_smaller(
         32,
         densenet121={"block_config": (2, 2, 2, 2), "growth_rate": 8},
@@ -96,6 +96,11 @@ _CONVOLUTIONS = {
         resnetaa50d={"layers": _FOUR},
         resnetv2_50={"layers": _FOUR},
         skresnext50_32x4d={"layers": _FOUR},
+        resnetblur18={"layers": _FOUR},
+        legacy_seresnet18={"layers": _FOUR},
+        skresnet18={"layers": _FOUR},
+        resnetv2_18={"layers": _FOUR},
+        dpn48b={"k_sec": _FOUR, "k_r": 32, "groups": 8},
     ),
     **_smaller(64, tresnet_m={"layers": _FOUR, "width_factor": 0.5}),
     "convmixer": _net(ConvMixer, 32, dim=32, depth=4, patch_size=4),
@@ -104,7 +109,7 @@ _CONVOLUTIONS = {
 }
 
 _MIXERS = {
-    **_plain(64, "efficientvim_m1 iformer_t lowformer_b0 shvit_s1"),
+    **_plain(64, "efficientvim_m1 iformer_t shvit_s1"),
     **_smaller(64, mobilenetv5_base={"channel_multiplier": 0.125}),
     "focalnet": _net(FocalNet, 64, depths=_FOUR, embed_dim=16),
     "poolformer": _net(metaformer.MetaFormer, 64, depths=_FOUR, dims=_WIDTHS),
@@ -166,7 +171,7 @@ _TRANSFORMERS = {
     **_sized(64, "swin_s3_tiny_224", window_size=(4, 4, 4, 2), **_WINDOWS),
     **_sized(32, "swinv2_tiny_window8_256", window_size=2, **_WINDOWS),
     **_sized(64, "swinv2_cr_tiny_224", window_size=2, **_WINDOWS),
-    **_sized(64, "botnet26t_256 coat_lite_tiny efficientformerv2_s0 levit_128s levit_conv_128s"),
+    **_sized(64, "coat_lite_tiny efficientformerv2_s0 levit_128s levit_conv_128s"),
     **_sized(64, "test_coatnet test_maxvit"),
     **_sized(64, "samvit_base_patch16_224", embed_dim=48, depth=2, num_heads=3),
     **_sized(64, "vit_tiny_r_s16_p8_224", embed_dim=48, depth=2, num_heads=3),

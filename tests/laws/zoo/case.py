@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -62,7 +65,34 @@ class Case:
         """Whether something that has a mode stands on both sides: no mode is right for it."""
         before = _calls(self.model, self.feeding, lambda: self.value(self.x))
         after = _calls(self.model, self.feeding, lambda: fed(self.model, self.x))
-        return self.net.both_sides or before != after
+        return self.net.both_sides or before != after or any(map(self._acts_behind, self._running))
+
+    @property
+    def _running(self) -> list[str]:
+        """Those of the feeding modules in which the feature lies: they go on to run behind it."""
+        around = f"{self.feature.partition('#')[0]}."
+        return [name for name in sorted(self.feeding) if not name or around.startswith(f"{name}.")]
+
+    def _acts_behind(self, name: str) -> bool:
+        """Whether a module, alone in train mode, moves the output past the feature held fixed."""
+        alone = copied(self.model)
+        with _held(alone, self.feature):
+            runs = [self.net.logits(seeded_whole(alone, self.x))]
+            alone.get_submodule(name).training = True
+            runs += [self.net.logits(seeded_whole(alone, self.x, number)) for number in range(4)]
+        return not all(same([run], runs[:1]) for run in runs)
+
+    @cached_property
+    def unread(self) -> set[str]:
+        """The parameters that the output does not depend on, in eval mode."""
+        names = [name for name, tensor in self.state.items() if isinstance(tensor, nn.Parameter)]
+        with torch.enable_grad(), seed(0):
+            total = self.net.logits(fed(self.model, self.x)).sum()
+        if not total.requires_grad:
+            return set(names)
+        of = [self.state[name] for name in names]
+        found = torch.autograd.grad(total, of, allow_unused=True)
+        return {name for name, gradient in zip(names, found, strict=True) if gradient is None}
 
     def value(self, x: Inputs) -> list[Tensor]:
         return feature_value(self.model, self.feature, x)
@@ -91,6 +121,30 @@ def case_of(net: Net, model: nn.Module, feature: str, cut: Split, x: Inputs) -> 
         frozen={first[id(everything[name])] for name in cut.frozen} & state.keys(),
         own=own,
     )
+
+
+@contextmanager
+def _held(model: nn.Module, feature: str) -> Iterator[None]:
+    """Within the block, the feature is in every pass what it was in the first."""
+    name, _, number = feature.partition("#")
+    target, held, calls = model.get_submodule(name), [], Counter[str]()
+
+    def begin(module: nn.Module, inputs: object) -> None:
+        calls.clear()
+
+    def hand_out(module: nn.Module, inputs: object, output: object) -> object:
+        calls[name] += 1
+        if calls[name] != int(number or 1):
+            return output
+        held[:] = held or [copy.deepcopy(output)]
+        return copy.deepcopy(held[0])
+
+    hooks = [model.register_forward_pre_hook(begin), target.register_forward_hook(hand_out)]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def _feeding(case: Case) -> set[str]:
@@ -163,4 +217,4 @@ def same(a: list[Tensor], b: list[Tensor]) -> bool:
 
 
 def _content(tensor: Tensor) -> tuple[torch.Size, int]:
-    return tensor.shape, hash(tensor.detach().contiguous().numpy().tobytes())
+    return tensor.shape, hash(tensor.detach().flatten().view(torch.uint8).numpy().tobytes())

@@ -7,12 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_hook
 from torch.utils._pytree import tree_leaves, tree_map
 
 from probe.modules import copied
+from probe.seeding import python_generators
 
 CACHED, SLOW, REFUSED = "cached", "slow", "refused"
 RIGHT = (CACHED, SLOW)
@@ -136,9 +138,10 @@ def train_mode(model: nn.Module, off: set[str]) -> nn.Module:
 
 @contextmanager
 def seed(number: int) -> Iterator[None]:
-    """Within the block, torch's own generator starts from this seed."""
-    with torch.random.fork_rng(devices=()):
+    """Within the block, torch's own generator and numpy's start from this seed."""
+    with torch.random.fork_rng(devices=()), python_generators():
         torch.default_generator.manual_seed(number)  # `torch.manual_seed` takes milliseconds
+        np.random.seed(number)  # noqa: NPY002
         yield
 
 

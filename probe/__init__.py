@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from probe.cut.candidates import candidates
-    from probe.cut.split import split
+    from probe.cut.cuts import split
     from probe.examples import Examples
     from probe.metrics.counts import Counts
     from probe.metrics.matrix import AccuracyMatrix
@@ -38,7 +38,7 @@ _HOMES = {
     "cache_plan": "probe.retrain",
     "candidates": "probe.cut.candidates",
     "partial_retrain": "probe.retrain",
-    "split": "probe.cut.split",
+    "split": "probe.cut.cuts",
 }
 
 

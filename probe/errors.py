@@ -19,6 +19,14 @@ class NotMeasured(InputError):
     """A quantity needs a cell of the accuracy matrix (or another input) that was not measured."""
 
 
+class ModelRaised(InputError):
+    """The user's model raised an error on a batch; raised: that error."""
+
+    def __init__(self, message: str, raised: Exception) -> None:
+        super().__init__(message)
+        self.raised = raised
+
+
 class Failed(Exception):
     """A cut does not pass a check; the message, the end of a sentence, says which."""
 
@@ -33,3 +41,17 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
     near = get_close_matches(name, names, n=2, cutoff=0.5)
     hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
     return InputError(f"unknown {kind} {name!r}: {hint}(known: {', '.join(names) or 'none'})")
+
+
+def described(error: BaseException) -> str:
+    """Return an error's type and message, as far as it has one.
+
+    >>> described(KeyError("x")), described(ValueError())
+    ("KeyError: 'x'", 'ValueError')
+    """
+    # A class of the user's may fail at this, too.
+    try:
+        message = str(error)
+    except Exception:
+        message = ""
+    return f"{type(error).__name__}: {message}".removesuffix(": ")

@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Generic, Protocol, cast
 
 import torch
 from torch import Tensor
+from typing_extensions import TypeVar
 
+from probe.batch import Rows, Value, gather, kinds, mapped, tensors
 from probe.errors import InputError
 
-Value = Tensor | tuple[Tensor, ...]
-"""What a prefix gives for a batch of B examples, and a tail takes: every tensor (B, ...)."""
+X = TypeVar("X", bound=Value, covariant=True, default=Tensor)
 
-
-class Rows(Protocol):
-    """N rows, one for each example, asked for by index; a tensor (N, ...) is such rows."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, indices: Tensor, /) -> Value:
-        """Return the rows at `indices` (B,), int64 on the data's device, in memory of their own."""
-        ...
+_PIECE = 4096  # examples looked at together
 
 
 class Labeled(Protocol):
     """N examples to train or evaluate on: rows x and labels y (N,), int64 class numbers from 0."""
 
     @property
-    def x(self) -> Rows:
-        """What the network sees of each example, N rows."""
+    def x(self) -> Rows | Value:
+        """What the network sees of each example: rows by index, or tensors (N, ...)."""
         ...
 
     @property
@@ -41,64 +34,69 @@ class Labeled(Protocol):
     def __len__(self) -> int: ...
 
 
-def gather(rows: Rows, indices: Tensor) -> Value:
-    """Return the rows at `indices` (B,), int64 from 0, as a copy that may be written into.
-
-    >>> gather(torch.tensor([[1], [2], [3]]), torch.tensor([2, 0])).tolist()
-    [[3], [1]]
-    """
-    # Of a tensor, `index_select` copies whole rows: 2.4 times as fast as element by element.
-    return rows.index_select(0, indices) if isinstance(rows, Tensor) else rows[indices]
-
-
-def tensors(value: Value) -> tuple[Tensor, ...]:
-    """Return the tensors of a value, each (B, ...): one, or those of a tuple."""
-    return (value,) if isinstance(value, Tensor) else value
-
-
 @dataclass(frozen=True, eq=False)
-class Examples:
+class Examples(Generic[X]):
     """N examples and their labels.
 
-    x: (N, ...) inputs, batch first; y: (N,) int64 labels, class numbers from 0.
-    Raises InputError if the two do not fit together or y is not int64.
+    x: inputs, batch first: a tensor (N, ...), which a model is given as `model(x)`, a tuple of such
+    tensors, `model(*x)`, or a mapping of them by the names of arguments, `model(**x)`; y: (N,)
+    int64 labels, class numbers from 0. Raises InputError if they do not fit together or y is not
+    int64.
 
     >>> data = Examples(torch.zeros(3, 8), torch.tensor([0, 1, 0]))
     >>> len(data), len(data.of_classes([0]))
     (3, 2)
     """
 
-    x: Tensor
+    x: X
     y: Tensor
 
     def __post_init__(self) -> None:
-        kinds = type(self.x).__name__, type(self.y).__name__
-        if not (isinstance(self.x, Tensor) and isinstance(self.y, Tensor)):
-            raise InputError(f"x and y must be tensors, got {kinds}: use torch.as_tensor")
+        _check_kinds(self.x, self.y)
         if self.y.ndim != 1 or self.y.dtype != torch.int64:
             got = f"{self.y.dtype} of shape {tuple(self.y.shape)}"
             raise InputError(f"labels must be an int64 vector (N,), got {got}")
-        if self.x.ndim < 1 or len(self.x) != len(self.y):
+        if any(tensor.ndim < 1 or len(tensor) != len(self.y) for tensor in tensors(self.x)):
             raise InputError(
-                f"x and y must hold equally many examples, got x {tuple(self.x.shape)} "
+                f"x and y must hold equally many examples, got x {_shapes(self.x)} "
                 f"and y {tuple(self.y.shape)}"
             )
 
     def __len__(self) -> int:
         return len(self.y)
 
-    def take(self, indices: Tensor) -> Examples:
+    def take(self, indices: Tensor) -> Examples[X]:
         """Return the n examples at `indices` (n,), int64 from 0, in that order."""
-        return Examples(self.x.index_select(0, indices), self.y.index_select(0, indices))
+        return Examples(cast(X, gather(self.x, indices)), self.y.index_select(0, indices))
 
-    def of_classes(self, classes: Iterable[int]) -> Examples:
+    def of_classes(self, classes: Iterable[int]) -> Examples[X]:
         """Return the examples whose label is one of `classes`, in their present order."""
         wanted = torch.tensor(sorted(classes), dtype=torch.int64, device=self.y.device)
         return self.take(torch.isin(self.y, wanted).nonzero().squeeze(1))
 
-    def to(self, device: torch.device) -> Examples:
+    def to(self, device: torch.device) -> Examples[X]:
         """Return the same examples on `device`."""
-        return Examples(self.x.to(device), self.y.to(device))
+        return Examples(mapped(self.x, lambda tensor: tensor.to(device)), self.y.to(device))
+
+
+def _check_kinds(x: object, y: object) -> None:
+    """Raise InputError unless x is a tensor, or a tuple or mapping of some, and y a tensor."""
+    parts = x.values() if isinstance(x, Mapping) else x if isinstance(x, tuple) else (x,)
+    strange = [type(part).__name__ for part in (*parts, y) if not isinstance(part, Tensor)]
+    if strange or not parts:
+        got = f"{type(x).__name__}, {type(y).__name__}"
+        found = f"{got} with {strange[0]} in it" if strange and strange[0] not in got else got
+        raise InputError(
+            f"x must be a tensor, or a tuple or mapping of tensors, and y a tensor, got {found}: "
+            f"use torch.as_tensor, or Examples.of for a Dataset or DataLoader"
+        )
+    if isinstance(x, Mapping) and not all(isinstance(key, str) for key in x):
+        raise InputError("the keys of x must be the names of the model's arguments: use texts")
+
+
+def _shapes(x: Value) -> str:
+    shapes = [tuple(tensor.shape) for tensor in tensors(x)]
+    return str(shapes[0] if isinstance(x, Tensor) else shapes)
 
 
 def join(parts: Sequence[Examples]) -> Examples:
@@ -110,18 +108,19 @@ def join(parts: Sequence[Examples]) -> Examples:
     return Examples(torch.cat([part.x for part in parts]), torch.cat([part.y for part in parts]))
 
 
-def check_examples(examples: Examples, classes: Iterable[int], name: str) -> None:
+def check_examples(examples: Examples[Any], classes: Iterable[int], name: str) -> None:
     """Raise InputError unless there are examples, all finite, with labels among `classes` only.
 
     examples: x (N, ...), y (N,); name: what the message calls them.
     """
     if not len(examples):
         raise InputError(f"{name} holds no examples")
-    if examples.x.is_floating_point():
-        finite = torch.isfinite(examples.x).flatten(1).all(1)
+    for tensor in filter(Tensor.is_floating_point, tensors(examples.x)):
+        # Piece by piece: the data may be a file larger than the memory.
+        finite = torch.cat([torch.isfinite(p).flatten(1).all(1) for p in tensor.split(_PIECE)])
         if not finite.all():
-            first = int((~finite).nonzero()[0])
-            raise InputError(f"{name} has NaN or Inf in example {first}: clean the data first")
+            where = int((~finite).nonzero()[0])
+            raise InputError(f"{name} has NaN or Inf in example {where}: clean the data first")
     known = set(classes)
     strange = sorted(set(examples.y.unique().tolist()) - known)
     if strange:
@@ -145,3 +144,23 @@ def check_tasks(tasks: Sequence[Sequence[int]], classes: int) -> None:
     missing = sorted(set(range(classes)) - set(listed))
     if missing:
         raise InputError(f"classes {missing} are in no task: every class belongs to one")
+
+
+def alike(train: Examples[Any], test: Examples[Any]) -> tuple[Examples[Any], Examples[Any]]:
+    """Return both with the tensors of a mapping in the same order.
+
+    Raises InputError if an example of one does not look like an example of the other.
+    """
+    if isinstance(train.x, Mapping) and isinstance(test.x, Mapping):
+        if train.x.keys() != test.x.keys():
+            raise InputError(
+                f"train has x of {', '.join(train.x)}, test of {', '.join(test.x)}: give both the "
+                f"same names"
+            )
+        train = Examples({name: train.x[name] for name in test.x}, train.y)
+    one = [kinds(mapped(each.x, lambda tensor: tensor[0])) for each in (train, test)]
+    if one[0] != one[1]:
+        raise InputError(
+            f"an example of train is {one[0]}, of test {one[1]}: give both one shape and type"
+        )
+    return train, test

@@ -60,6 +60,41 @@ def named_state(model: nn.Module) -> dict[str, Tensor]:
     return {name: tensor for each in both for name, tensor in each(remove_duplicate=False)}
 
 
+def state_groups(model: nn.Module) -> list[tuple[str, ...]]:
+    """Return the names of all parameters and buffers, those that are one tensor together.
+
+    To freeze one name of a tied weight and to train the other would move the frozen value.
+
+    >>> tied = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2))
+    >>> tied[1].weight = tied[0].weight
+    >>> state_groups(tied)
+    [('0.weight', '1.weight'), ('1.bias',)]
+    """
+    groups: dict[tuple[int, int, int], list[str]] = {}
+    for name, tensor in named_state(model).items():
+        # Two parameters may be two objects on one piece of memory.
+        memory = (
+            int(tensor.untyped_storage()._cdata),
+            int(tensor.storage_offset()),
+            tensor.numel(),
+        )
+        groups.setdefault(memory, []).append(name)
+    return [tuple(group) for group in groups.values()]
+
+
+def frozen_in(model: nn.Module) -> Iterator[str]:
+    """Yield the names of the parameters that ask for no gradient, and of the buffers beside them.
+
+    Buffers count as frozen where that is true of all parameters of their module.
+    """
+    for name, module in model.named_modules(remove_duplicate=False):
+        prefix = f"{name}." if name else ""
+        own = dict(module.named_parameters(recurse=False, remove_duplicate=False))
+        yield from (prefix + each for each, p in own.items() if not p.requires_grad)
+        if own and not any(p.requires_grad for p in own.values()):
+            yield from (prefix + each for each, _ in module.named_buffers(recurse=False))
+
+
 # By their names: to import them is slow, and some builds of torch lack them.
 _WRAPPERS = dict.fromkeys(("DataParallel", "DistributedDataParallel", "AveragedModel"), "module")
 _WRAPPERS["OptimizedModule"] = "_orig_mod"

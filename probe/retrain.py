@@ -1,21 +1,23 @@
 """The protocol for one model: retrain what each feature does not need, and count what results."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import get_args
+from functools import partial
+from typing import Any, get_args
 
-import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from probe import notes
+from probe.batch import Rows, Value, first, tensors
+from probe.cut.cuts import Cuts, cut_found, find_each
 from probe.cut.feature import Feature
-from probe.cut.outputs import Output
-from probe.cut.split import Split, Trainable, find_each, split_each
-from probe.errors import InputError, unknown
-from probe.examples import Examples, check_examples, check_tasks
+from probe.cut.model_call import Call, ModelCall, Output
+from probe.cut.split import Cut, Trainable
+from probe.errors import InputError, described, unknown
+from probe.examples import Examples, alike, check_examples, check_tasks
 from probe.metrics.counts import Counts
-from probe.metrics.murata import pra, task_f1
 from probe.modules import mode, unwrapped
+from probe.retraining import PartialRetraining, Retrained
 from probe.seeding import stream
 from probe.training.chosen_outputs import ChosenOutputs, outputs_of
 from probe.training.evaluation import predict_each
@@ -25,34 +27,7 @@ from probe.training.recipe import Recipe
 from probe.values.allocation import Allocation, CacheSettings
 from probe.values.cache import LabeledRows, ValueCache
 
-SAMPLE = 64  # examples on which a cut is checked
-
-
-@dataclass(frozen=True, kw_only=True)
-class PartialRetraining:
-    """What partial retraining measured: the confusion counts of each partial retrained model M_i.
-
-    tasks: the classes of each of the T tasks, in executed order; counts: one (K, K) table per
-    feature, over all test examples.
-    """
-
-    tasks: tuple[tuple[int, ...], ...]
-    counts: Mapping[str, Counts]
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        """The L features, in the order in which they were asked for."""
-        return tuple(self.counts)
-
-    @property
-    def pra(self) -> dict[str, float]:
-        """Partial Retrain Accuracy of each feature, in [0, 1]; higher is better."""
-        return {feature: pra(counts) for feature, counts in self.counts.items()}
-
-    @property
-    def task_f1(self) -> NDArray[np.float64]:
-        """(L, T) micro-F1 of each feature's M_i on each task, in executed order; in [0, 1]."""
-        return np.array([task_f1(counts, self.tasks) for counts in self.counts.values()])
+SAMPLE = 8  # examples on which a cut is checked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +38,7 @@ class RetrainSettings:
     - cache: where the features' values live (`cache_plan` tells in advance); None = the defaults;
     - output: where in what the model returns the logits are, a key, attribute or position; None =
       it returns them alone;
+    - call: how the model is given a batch, `call(model, x)`, if not as `ModelCall` says;
     - fresh: where what is re-initialized gets its values: a function that makes a new model (called
       with torch's generator seeded, once for each feature), a model or state dict to rewind to, or
       a rule; None = the recipe's rule, by default each layer's own;
@@ -78,6 +54,7 @@ class RetrainSettings:
     seed: int = 0
     cache: CacheSettings | None = None
     output: Output = None
+    call: Call | None = None
     fresh: Fresh | None = None
     trainable: Trainable = "tail"
     outputs: Sequence[int] | None = None
@@ -94,9 +71,9 @@ class RetrainSettings:
 
 def partial_retrain(
     model: nn.Module,
-    features: Sequence[str],
-    train: Examples,
-    test: Examples,
+    features: Sequence[str] | Cuts,
+    train: Examples[Any],
+    test: Examples[Any],
     tasks: Sequence[Sequence[int]],
     recipe: Recipe | None = None,
     seed: int = 0,
@@ -105,6 +82,7 @@ def partial_retrain(
     fresh: Fresh | None = None,
     trainable: Trainable = "tail",
     classes: Sequence[int] | None = None,
+    call: Call | None = None,
 ) -> PartialRetraining:
     """Run the partial-retraining protocol of Murata 2020 (section 2, steps 2 and 3) on one model.
 
@@ -113,13 +91,16 @@ def partial_retrain(
     `test`. A feature behind which no parameter is left, such as the model's output, is evaluated
     as it is. The model itself is not changed.
 
-    model: any nn.Module that maps x (N, ...) to logits (N, O); features: dotted module names;
-    train, test: examples of all tasks, class labels 0..K-1; tasks: the classes of each task in
-    executed order, each class in exactly one; classes: which outputs stand for the classes, None =
-    O is K; all others as in `RetrainSettings`, where `classes` is called `outputs`.
+    model: any nn.Module that maps x, one or more tensors (N, ...), to logits (N, O); features:
+    dotted module names, or the cuts that `cut_each` made of a model of this architecture, which say
+    output, call and trainable; train, test: examples of all tasks, class labels 0..K-1; tasks: the
+    classes of each task in executed order, each class in exactly one; classes: which outputs stand
+    for the classes, None = O is K; all others as in `RetrainSettings`, where `classes` is called
+    `outputs`.
 
-    Raises InputError, before any cut is made, for an unknown feature, labels, tasks or classes that
-    do not fit, NaN or Inf, and parameters that no rule re-initializes.
+    Raises InputError, before anything is trained, for an unknown feature, labels, tasks or classes
+    that do not fit, NaN or Inf, inputs that the model does not take, and, before any cut is made,
+    parameters that no rule re-initializes.
 
     >>> import torch
     >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
@@ -137,66 +118,98 @@ def partial_retrain(
         seed=seed,
         cache=cache,
         output=output,
+        call=call,
         fresh=fresh,
         trainable=trainable,
         outputs=classes,
     )
-    each = retrain_each(model, features, train, test, known, how)
-    counts = {f: Counts.of(test.y.cpu(), labels.cpu(), known) for f, labels in each}
-    return PartialRetraining(tasks=executed, counts=counts)
+    each = list(retrain_each(model, features, train, test, known, how))
+    own = notes.by_feature({one.feature: one.notes for one in each})
+    return PartialRetraining(
+        tasks=executed,
+        counts={one.feature: Counts.of(test.y.cpu(), one.predicted.cpu(), known) for one in each},
+        notes=(*notes.of_classes(train.y, test.y, known), *own),
+    )
 
 
 def retrain_each(
     model: nn.Module,
-    features: Sequence[str],
-    train: Examples,
-    test: Examples,
+    features: Sequence[str] | Cuts,
+    train: Examples[Any],
+    test: Examples[Any],
     classes: int,
     how: RetrainSettings,
-) -> Iterator[tuple[str, Tensor]]:
-    """Yield each feature and what its partial retrained model predicts, as soon as it is done.
+) -> Iterator[Retrained]:
+    """Yield each feature with what its partial retrained model predicts, as soon as it is done.
 
     All cuts are made and checked before the first training; one pass over the data computes the
-    values of every feature that is kept. classes: K. The predictions are (N,), class numbers in the
-    order of the test data. See `partial_retrain`, which checks its inputs and counts.
+    values of every feature that is kept. classes: K. See `partial_retrain`, which checks its inputs
+    and counts.
     """
-    device = next((p.device for p in model.parameters()), train.x.device)
+    device = next((p.device for p in model.parameters()), train.y.device)
+    train, test = alike(train, test)
     train, test = train.to(device), test.to(device)
+    cuts, outputs = _cuts(model, features, first(test.x, SAMPLE), classes, how)
+    _refuse_batches_of_one(cuts, len(train), how.recipe.batch_size)
     values = ValueCache(how.cache, how.recipe.batch_size, device)
-    cuts, outputs = _cuts(model, features, test.x[:SAMPLE], classes, how)
-    plan = values.plan(cuts, test.x[:SAMPLE], (len(train), len(test)))
+    plan = values.plan(cuts, (len(train), len(test)))
     # Behind the output there is nothing to train: no values of training examples are needed.
-    learnt = [cut for cut in cuts if cut.trainable]
-    seen = values.rows(learnt, plan, train.x)
+    seen = values.rows([cut for cut in cuts if cut.trainable], plan, train.x)
     unseen = values.rows(cuts, plan, test.x)
+    chosen = None if outputs is None else outputs.to(device)
     for cut in cuts:
-        tail = cut.tail if outputs is None else ChosenOutputs(cut.tail, outputs.to(device))
-        if cut.trainable:
-            cut.reinitialize(how.source, stream(how.seed, "tail", cut.feature))
-            try:
-                # A feature's values are dropped once they have served.
-                data = LabeledRows(seen.pop(cut.feature), train.y)
-                fit(tail, data, how.recipe, stream(how.seed, "retrain", cut.feature))
-            except InputError as error:
-                raise InputError(f"retraining behind {cut.feature!r}: {error}") from None
-        with mode(tail, training=False):
-            data = LabeledRows(unseen.pop(cut.feature), test.y)
-            yield cut.feature, predict_each(tail, data, classes, {"": None})[""]
+        # A feature's values are dropped once they have served, and so is its copy of the model.
+        take = partial(_taken, seen, train, cut.name), partial(_taken, unseen, test, cut.name)
+        yield _retrained(cut, take, (classes, chosen), how)
+
+
+def _taken(values: dict[str, Rows], examples: Examples[Any], feature: str) -> LabeledRows:
+    return LabeledRows(values.pop(feature), examples.y)
+
+
+def _retrained(
+    cut: Cut,
+    take: tuple[Callable[[], LabeledRows], Callable[[], LabeledRows]],
+    classes: tuple[int, Tensor | None],
+    how: RetrainSettings,
+) -> Retrained:
+    """Retrain one tail on its values, unless there is nothing to train, and test it.
+
+    take: gives values to train and to test on, each once and only when they are needed; classes: K,
+    and which outputs stand for them, None = all.
+    """
+    known, chosen = classes
+    split, found = cut.split(), notes.of_cut(cut)
+    tail = split.tail if chosen is None else ChosenOutputs(split.tail, chosen)
+    if cut.trainable:
+        split.reinitialize(how.source, stream(how.seed, "tail", cut.name))
+        watch = notes.Watch(cut, split)
+        try:
+            fit(tail, take[0](), how.recipe, stream(how.seed, "retrain", cut.name))
+        except InputError as error:
+            raise InputError(f"retraining behind {cut.name!r}: {error}") from None
+        found += watch.notes()
+    with mode(tail, training=False):
+        test = take[1]()
+        predicted = predict_each(tail, test, known, {"": None})[""]
+    found += notes.of_predictions(predicted, test.y)
+    return Retrained(feature=cut.name, predicted=predicted, notes=tuple(found))
 
 
 def cache_plan(
     model: nn.Module,
     features: Sequence[str],
-    sample: Tensor,
+    sample: Value,
     sizes: tuple[int, int],
     recipe: Recipe | None = None,
     cache: CacheSettings | None = None,
     output: Output = None,
+    call: Call | None = None,
 ) -> tuple[Allocation, ...]:
     """Return where `partial_retrain` will keep each feature's values, before anything is trained.
 
-    sample: (B, ...) inputs; sizes: how many training and test examples there will be. Raises
-    InputError for an unknown feature, and for one at which the model cannot be cut.
+    sample: inputs, one or more tensors (B, ...); sizes: how many training and test examples there
+    will be. Raises InputError for an unknown feature, and for one at which the model cannot be cut.
 
     >>> import torch
     >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
@@ -204,33 +217,38 @@ def cache_plan(
     >>> print(*plan)
     1: 2.2 MB, in memory
     """
-    values = ValueCache(cache, (recipe or Recipe()).batch_size, sample.device)
-    return values.plan(split_each(_found(model, features, sample, output)), sample, sizes)
-
-
-def _found(
-    model: nn.Module, features: Sequence[str], sample: Tensor, output: Output
-) -> list[Feature]:
-    if not features:
-        raise InputError("no features to retrain behind: name at least one layer")
-    if len(set(features)) < len(features):
-        raise InputError(f"a feature is named twice in {list(features)}: name each once")
-    return find_each(model, features, sample, output)
+    device = tensors(sample)[0].device
+    values = ValueCache(cache, (recipe or Recipe()).batch_size, device)
+    found = find_each(model, features, sample, ModelCall(call=call, output=output))
+    return values.plan(cut_found(found).each, sizes)
 
 
 def _cuts(
-    model: nn.Module, features: Sequence[str], sample: Tensor, classes: int, how: RetrainSettings
-) -> tuple[list[Split], Tensor | None]:
+    model: nn.Module,
+    features: Sequence[str] | Cuts,
+    sample: Value,
+    classes: int,
+    how: RetrainSettings,
+) -> tuple[Sequence[Cut], Tensor | None]:
     """Cut the model at every feature; return the cuts, and which outputs are read, None = all.
 
     Raises InputError before the first cut for whatever can be known to be wrong by then.
     """
     check_fresh(how.source, unwrapped(model))
-    found = _found(model, features, sample, how.output)
+    if isinstance(features, Cuts):
+        if how.output is not None or how.call is not None or how.trainable != "tail":
+            raise InputError(
+                "the cuts say how the model is called and what is trained: give output, call and "
+                "trainable to cut_each"
+            )
+        found = [cut.feature for cut in features.each]
+    else:
+        found = find_each(model, features, sample, ModelCall(call=how.call, output=how.output))
     _refuse_what_no_rule_writes(found, how)
     followed = found[0].trace.large
     outputs = outputs_of(classes, followed.metadata[followed.logits].shape, how.outputs)
-    return split_each(found, how.trainable), outputs
+    made = features.of(model) if isinstance(features, Cuts) else cut_found(found, how.trainable)
+    return made.each, outputs
 
 
 def _refuse_what_no_rule_writes(features: Sequence[Feature], how: RetrainSettings) -> None:
@@ -245,3 +263,22 @@ def _refuse_what_no_rule_writes(features: Sequence[Feature], how: RetrainSetting
     left = [name for name in without_rule(trace.model, how.source) if name not in held]
     if refused := [name for name in left if name in trace.behind_logits]:
         raise no_rule_for(refused)
+
+
+def _refuse_batches_of_one(cuts: Sequence[Cut], n: int, batch_size: int) -> None:
+    """Raise InputError if batches of one example are to come and a tail cannot be trained on one.
+
+    n: how many examples are trained on.
+    """
+    if n > 1 and batch_size > 1:
+        return
+    for cut in (cut for cut in cuts if cut.trainable):
+        split = cut.split()
+        value = split.prefix(first(cut.feature.trace.sample, 1))
+        try:
+            split.tail(value)
+        except Exception as error:
+            raise InputError(
+                f"what is behind {cut.name!r} cannot be trained on a batch of one example "
+                f"({described(error)}): give more examples and a batch_size from 2"
+            ) from error

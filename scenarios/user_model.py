@@ -15,7 +15,7 @@ from importlib import import_module
 
 from torch import nn
 
-from probe.errors import InputError, unknown
+from probe.errors import InputError, described, unknown
 from probe.seeding import global_stream, stream
 
 _FEW = 12  # names that are all worth listing in an error
@@ -50,20 +50,6 @@ def current_folder() -> Iterator[None]:
         yield
     finally:
         sys.path.remove("")
-
-
-def described(error: BaseException) -> str:
-    """Return an error's type and message, as far as it has one.
-
-    >>> described(KeyError("x")), described(ValueError())
-    ("KeyError: 'x'", 'ValueError')
-    """
-    # A class of the user's may fail at this, too.
-    try:
-        message = str(error)
-    except Exception:
-        message = ""
-    return f"{type(error).__name__}: {message}".removesuffix(": ")
 
 
 def _imported(name: str) -> object:

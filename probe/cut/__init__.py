@@ -6,9 +6,9 @@
    call of a torch function is noted, and each value gets a name that says how it was computed, so
    that it is known again in any later run. What the feature's value was computed from is *frozen*:
    these parameters and buffers are the W_F of the protocol.
-2. **Plan** (`feature`, `eval_mode`, `plan`). The model runs again in training mode, the modules
-   that serve the feature in eval mode. Which values are frozen, which does the rest read, and which
-   have a row for each example, so that they can be cached (`batch_dimension`)?
+2. **Plan** (`feature`, `eval_mode`, `planning`, `plan`). The model runs again in training mode, the
+   modules that serve the feature in eval mode. Which values are frozen, which does the rest read,
+   and which have a row for each example, so that they can be cached (`batch_dimension`)?
 3. **Minimum cut** (`min_cut`). Of all sets of frozen values from which the rest can be computed,
    take the one with the fewest bytes. The values and what is computed from them form a graph; a set
    is enough exactly if every way to the rest from what cannot be computed again passes through it,
@@ -22,7 +22,8 @@
    or a kept value.
 
 If a check fails, nothing is cached: the model is run whole with what is frozen held fixed, or, if
-that does not stay fixed either, refused with the reason. `candidates` goes through all features at
-which a model can be cut and chooses a good set of them; `outputs` finds the logits in
+that does not stay fixed either, refused with the reason. `cuts` does all this for many features
+at once, and again for other weights; `candidates` goes through all features at which a model can be
+cut and chooses a good set of them; `model_call` says how a model is called and finds the logits in
 what a model returns.
 """

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
-from torch import Tensor, nn
+from torch import nn
 
+from probe.batch import Value
 from probe.cut.batch_dimension import BatchedShape
-from probe.cut.checks import plan_unmixed
-from probe.cut.eval_mode import PartlyEval
+from probe.cut.cuts import followed
 from probe.cut.feature import Feature
-from probe.cut.names import INPUT, Name
-from probe.cut.outputs import Output
+from probe.cut.model_call import Call, ModelCall, Output
+from probe.cut.names import INPUT, Name, of_input
 from probe.cut.plan import CutPlan
-from probe.cut.trace import Trace, trace
-from probe.errors import Failed
-from probe.modules import unwrapped
+from probe.cut.planning import Progress, plan_each
+from probe.cut.trace import Trace
 
 _ENOUGH = 4  # features, and no block of the model needs to be looked into
 _MOST = 20  # features of a good set
@@ -54,14 +52,16 @@ class Candidate:
 
 def candidates(
     model: nn.Module,
-    sample: Tensor,
+    sample: Value,
     output: Output = None,
-    progress: Callable[[Sequence[Feature]], Iterable[Feature]] = iter,
+    call: Call | None = None,
+    progress: Progress = iter,
 ) -> list[Candidate]:
     """Return every run of a module that can be a feature, in execution order.
 
-    sample: (B, ...) inputs, B from 3, of any values; output: where in what the model returns the
-    logits are, if it does not return them alone; progress: goes through the features, one by one,
+    sample: inputs, one or more tensors (B, ...), B from 3, of any values; output: where in what the
+    model returns the logits are, if it does not return them alone; call: how it is given a batch,
+    see `ModelCall`; progress: goes through the features, one by one,
     as `tqdm` does. What `split` checks on real examples is not checked here: it may still take the
     slow way, or refuse. Left out is what depends on no input or is random in eval mode. Raises
     InputError if the model cannot be followed.
@@ -71,31 +71,12 @@ def candidates(
     >>> [(c.feature, c.shape, c.bytes, c.frozen) for c in candidates(model, torch.randn(5, 4))]
     [('0', (3,), 12, 15), ('1', (3,), 12, 15), ('2', (2,), 8, 23)]
     """
-    seen = trace(unwrapped(model), sample, output)
+    seen = followed(model, sample, ModelCall(call=call, output=output))
     features = list(_features(seen))
-    model, mixed, own = copy.deepcopy(seen.model), set[Name](), set[Name]()
-    plans = [_plan(feature, model, mixed, own) for feature in progress(features)]
-    found = list(zip(features, plans, strict=True))
+    found = list(zip(features, plan_each(features, progress), strict=True))
     narrow = {f.name for f, plan in found if isinstance(plan, CutPlan) and len(plan.kept) == 1}
     chosen = suggested(seen, features, narrow)
     return [_candidate(feature, plan, feature.name in chosen) for feature, plan in found]
-
-
-def _plan(feature: Feature, model: nn.Module, mixed: set[Name], own: set[Name]) -> CutPlan | str:
-    """Return the plan of a cut at the feature, or why there is none; see `plan_unmixed`.
-
-    What is known of a value, whether it mixes examples, is known for all features.
-    """
-    calls = feature.eval_calls
-    if not all(map(all, calls.values())):
-        model = copy.deepcopy(model)  # switches between two calls of a module stay fastened to it
-    try:
-        training = PartlyEval(model, calls, feature.trace.output).train()
-        return plan_unmixed(feature, training.model, mixed, own)
-    except Failed as failure:
-        return str(failure)
-    except Exception as error:  # the user's code, in modes that it was not written for
-        return f"training behind it fails ({type(error).__name__}: {error})"
 
 
 def _features(seen: Trace) -> Iterator[Feature]:
@@ -119,7 +100,7 @@ def _candidate(feature: Feature, plan: CutPlan | str, chosen: bool) -> Candidate
         shape=_shape(feature),
         tensors=len(feature.visit.names),
         values=len(kept),
-        bytes=sum(kept[name].bytes // seen.sizes[0] for name in kept if name != INPUT),
+        bytes=sum(kept[name].bytes // seen.sizes[0] for name in kept if not of_input(name)),
         frozen=_parameters(seen, feature.frozen),
         left=_parameters(seen, seen.behind_logits - feature.frozen),
         slow=plan if isinstance(plan, str) else "",

@@ -1,11 +1,12 @@
 """A model of which a part stays in eval mode, whatever mode the rest is in."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Self
 
 from torch import Tensor, nn
 
-from probe.cut.outputs import Output, logits_of
+from probe.batch import Value
+from probe.cut.model_call import ModelCall
 
 EvalCalls = Mapping[str, Sequence[bool]]
 """By a module's dotted name, for each of its calls in a forward pass: is it in eval mode there?"""
@@ -18,15 +19,15 @@ class PartlyEval(nn.Module):
     statistics from moving nor turns off dropout: only eval mode does.
 
     >>> model = nn.Sequential(nn.Dropout(), nn.Dropout())
-    >>> whole = PartlyEval(model, {"0": [True]}, output=None).train()
+    >>> whole = PartlyEval(model, {"0": [True]}, ModelCall()).train()
     >>> [module.training for module in model]
     [False, True]
     """
 
-    def __init__(self, model: nn.Module, calls: EvalCalls, output: Output) -> None:
+    def __init__(self, model: nn.Module, calls: EvalCalls, ask: ModelCall) -> None:
         super().__init__()
         self.model = model
-        self.output = output
+        self.ask = ask
         self._off = [model.get_submodule(name) for name, off in calls.items() if all(off)]
         for name, off in calls.items():
             if not all(off):
@@ -41,9 +42,9 @@ class PartlyEval(nn.Module):
             module.training = False
         return self
 
-    def forward(self, x: Any) -> Tensor:
+    def forward(self, x: Value) -> Tensor:
         """Return the logits (B, K) of inputs x (B, ...)."""
-        return logits_of(self.model(x), self.output)
+        return self.ask(self.model, x)
 
 
 class _Switch:

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
-from probe.cut.names import FOREIGN, INPUT, Name, words
+from probe.cut.names import FOREIGN, INPUT, Name, of_input, words
 from probe.cut.trace import Pass
 
 
@@ -149,7 +149,8 @@ def _sources(
     tail's time would then hardly be less than the model's; nor is what is drawn at random, which
     would be another value, nor what a function of the names in `dear` gives.
     """
-    sources: dict[Name, tuple[Name, ...]] = {INPUT: ()}
+    given = filter(of_input, {name for step in seen.steps.values() for name in step.parents})
+    sources: dict[Name, tuple[Name, ...]] = dict.fromkeys(sorted({INPUT, *given}), ())
     for number, step in seen.steps.items():
         if number in varying:
             once = step.random or step.function in dear

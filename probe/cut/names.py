@@ -18,18 +18,24 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map_only
 
-from probe.modules import named_state, tensors_in
+from probe.batch import Value, tensors
+from probe.modules import tensors_in
 
 Name = tuple[int, int]
 """(call, index): output number `index` of a call, or its input number -1 - `index`, overwritten."""
 
-INPUT: Name = (-1, 0)
+INPUT: Name = (-1, 0)  # the first tensor of the input; (-1, i) is the one after i others
 FOREIGN: Name = (-2, 0)  # a constant that the model holds without registering it
 LIVE: Name = (-3, 0)  # what depends on something that is trained, or on chance
+
+
+def of_input(name: Name) -> bool:
+    """Return whether a name is that of a tensor of the input."""
+    return name[0] == INPUT[0]
 
 
 class Names:
@@ -181,6 +187,12 @@ class Naming(TorchFunctionMode):
         written = [] if base is None else self._known_tag(base).written
         attach(tensor, Tag(self, name, written))
 
+    def tag_input(self, x: Value) -> None:
+        """Give the tensors of the input, each (B, ...), their names."""
+        for at, tensor in enumerate(tensors(x)):
+            self.tag(tensor, (INPUT[0], at))
+            self.met((INPUT[0], at), tensor)
+
     def overwrite(self, call: Call, written: Sequence[int]) -> None:
         """Let the inputs that a call wrote into, and all that share their memory, know of it.
 
@@ -220,24 +232,6 @@ class Naming(TorchFunctionMode):
 def attach(tensor: Tensor, tag: Tag) -> None:
     """Fasten a tag to a tensor of any shape, in place of an earlier one."""
     tensor._probe_tag = tag  # type: ignore[attr-defined]
-
-
-def state_groups(model: nn.Module) -> list[tuple[str, ...]]:
-    """Return the names of all parameters and buffers, those that are one tensor together.
-
-    To freeze one name of a tied weight and to train the other would move the frozen value.
-
-    >>> tied = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2))
-    >>> tied[1].weight = tied[0].weight
-    >>> state_groups(tied)
-    [('0.weight', '1.weight'), ('1.bias',)]
-    """
-    groups: dict[tuple[int, int, int], list[str]] = {}
-    for name, tensor in named_state(model).items():
-        # Two parameters may be two objects on one piece of memory.
-        memory = (_address(tensor), int(tensor.storage_offset()), tensor.numel())
-        groups.setdefault(memory, []).append(name)
-    return [tuple(group) for group in groups.values()]
 
 
 def watched(call: Call) -> tuple[Any, list[int]]:

@@ -4,13 +4,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import torch
-from torch import nn
 
+from probe.batch import Value, first
 from probe.cut.batch_dimension import BatchedShape
 from probe.cut.feature import Feature
 from probe.cut.min_cut import Fate, minimum_cut
 from probe.cut.names import Name, Names, words
-from probe.cut.trace import Pass, State, Step, Trace, follow
+from probe.cut.trace import Pass, State, Step, Trace
 from probe.errors import Failed
 
 
@@ -23,6 +23,7 @@ class CutPlan:
     - fates: by its number, what the tail does with a call; steps: by its number, the call itself;
     - shapes: of each value, for any batch size;
     - frozen: the parameters and buffers that the feature depends on;
+    - form: of the input, its tensors with no examples;
     - writes: whether the tail writes in place, and so perhaps into what it is given.
     """
 
@@ -32,7 +33,16 @@ class CutPlan:
     steps: Mapping[int, Step]
     shapes: Mapping[Name, BatchedShape]
     frozen: State
+    form: Value
     writes: bool
+
+
+@dataclass(frozen=True)
+class TrainingPass:
+    """A forward pass in the modes of training; shapes: of each value in any mode, by its name."""
+
+    large: Pass
+    shapes: Mapping[Name, BatchedShape]
 
 
 # Functions that do the same in training as in eval mode, if they are called alike in both.
@@ -46,44 +56,28 @@ _SUMS = words("add add_ __add__ __iadd__ __radd__")
 _SIZED_BY_DATA = words("nonzero masked_select unique unique_consecutive repeat_interleave")
 
 
-def plan_cut(feature: Feature, model: nn.Module, barred: Collection[Name]) -> CutPlan:
-    """Plan how `model`, in the modes in which it is trained, runs behind the feature.
+def plan_cut(feature: Feature, seen: TrainingPass, barred: Collection[Name]) -> CutPlan:
+    """Plan how the model runs behind the feature in the modes in which it is trained.
 
-    feature: of a trace of the same model; model: a copy of it, see `PartlyEval`; barred: values
-    that must not be kept. Raises Failed if there are no others that would do, or if training would
-    move what is frozen.
+    seen: the model followed in these modes; barred: values that must not be kept. Raises Failed if
+    there are no others that would do, or if training would move what is frozen.
     """
-    trace = feature.trace
-    rows, fewer = (trace.sample[:n] for n in trace.sizes)
-    # Behind the logits nothing is trained: the modes of training do not matter.
-    large = trace.large
-    if feature.trainable:
-        large = follow(model, trace.names, trace.state, rows, trace.output)
+    trace, large = feature.trace, seen.large
     if any(name not in large.metadata for name in feature.visit.names):
         raise Failed("its value is computed in another way in training mode")
     written, state = _written_behind(feature, large), trace.state.keys()
     if written & feature.upstream & state:
         raise Failed("training what is behind it writes to a buffer that it depends on")
     _check_sizes(feature)
-    # A placeholder needs a shape also for values that only one of the two modes computes.
-    seen, others = {**trace.large.metadata, **large.metadata}, trace.small.metadata
-    if not large.metadata.keys() <= others.keys():
-        # What is only computed in training mode has not been seen for fewer examples.
-        small = follow(model, trace.names, trace.state, fewer, trace.output)
-        others = {**others, **small.metadata}
-    shapes = {
-        name: BatchedShape.of(metadata, others[name], trace.sizes)
-        for name, metadata in seen.items()
-        if name in others and len(metadata.shape) == len(others[name].shape)
-    }
-    costs = _costs(large, shapes, trace.sizes[0], barred)
+    costs = _costs(large, seen.shapes, trace.sizes[0], barred)
     cut = minimum_cut(large, feature.upstream, state, costs, _steady(trace, large))
     if cut is None:
         raise Failed("no values with one row per example stand between its two parts")
     steps = {**trace.large.steps, **large.steps}
+    form = first(trace.sample, 0)
     frozen = {call: trace.state[call] for call in feature.upstream & state}
     writes = not written <= state  # batch norm writes too, but into buffers
-    return CutPlan(trace.names, cut.kept, cut.fates, steps, shapes, frozen, writes)
+    return CutPlan(trace.names, cut.kept, cut.fates, steps, seen.shapes, frozen, form, writes)
 
 
 def _costs(

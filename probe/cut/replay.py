@@ -22,14 +22,26 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only, tree_unflatten
 
+from probe.batch import Value, like, mapped, tensors
 from probe.cut.eval_mode import EvalCalls, PartlyEval
 from probe.cut.min_cut import Fate
-from probe.cut.names import INPUT, LIVE, Call, Name, Names, Naming, Tag, alias, attach, watched
-from probe.cut.outputs import Output, logits_of
+from probe.cut.model_call import ModelCall
+from probe.cut.names import (
+    INPUT,
+    LIVE,
+    Call,
+    Name,
+    Names,
+    Naming,
+    Tag,
+    alias,
+    attach,
+    of_input,
+    watched,
+)
 from probe.cut.plan import CutPlan
 from probe.cut.trace import Trace, state_tags
 from probe.errors import InputError
-from probe.examples import Value
 from probe.modules import kept_buffers, named_state, tensors_in
 from probe.seeding import global_stream, stream
 
@@ -44,22 +56,22 @@ class NotKept(InputError):
 
 
 @torch.no_grad()
-def collect(trace: Trace, names: Collection[Name], x: Tensor) -> dict[Name, Tensor]:
+def collect(trace: Trace, names: Collection[Name], x: Value) -> dict[Name, Tensor]:
     """Run the traced model on `x` (B, ...) as far as needed and return copies of named values.
 
     The input, if it is among them, is handed out as it is; what is not computed is left out.
     """
-    given = {name: x.detach() for name in names if name == INPUT}
-    wanted = set(names) - {INPUT}
+    given = {name: tensors(x)[name[1]].detach() for name in names if of_input(name)}
+    wanted = set(names) - given.keys()
     if not wanted:
         return given
     run = _Collecting(trace.names, state_tags(trace.model, trace.state), wanted)
-    x = x.clone()  # a model may write into its input
-    run.tag(x, INPUT)
-    plain = torch.autocast(x.device.type, enabled=False)  # whatever the caller is under
+    x = mapped(x, torch.clone)  # a model may write into its input
+    run.tag_input(x)
+    plain = torch.autocast(tensors(x)[0].device.type, enabled=False)  # whatever the caller is under
     try:
         with plain, kept_buffers(trace.model), run, global_stream(stream(0, "collect")):
-            trace.model(x)
+            trace.call(trace.model, x)
     except _Done:
         pass
     return {**given, **run.found}
@@ -78,7 +90,7 @@ class Prefix(nn.Module):
         """Stay in eval mode."""
         return self
 
-    def forward(self, x: Tensor) -> Value:
+    def forward(self, x: Value) -> Value:
         """Return the kept values, each (B, ...), of inputs x (B, ...)."""
         return self.rows(collect(self.trace, self.plan.kept, x))
 
@@ -96,8 +108,8 @@ class Prefix(nn.Module):
 class Replay(PartlyEval):
     """A tail: the model's own forward, run on kept values without what computes them."""
 
-    def __init__(self, model: nn.Module, calls: EvalCalls, output: Output, plan: CutPlan) -> None:
-        super().__init__(model, calls, output)
+    def __init__(self, model: nn.Module, calls: EvalCalls, ask: ModelCall, plan: CutPlan) -> None:
+        super().__init__(model, calls, ask)
         self._plan = plan
         self._tags: dict[int, Tag] = {}
         self._tags_of = 0
@@ -107,7 +119,7 @@ class Replay(PartlyEval):
 
     def forward(self, x: Value) -> Tensor:
         """Return the logits (B, K) from the kept values, each (B, ...), of B examples."""
-        rows = (x,) if isinstance(x, Tensor) else x
+        rows = tensors(x)
         shapes = self._plan.shapes
         kept = zip(self._plan.kept, rows, strict=True)
         values = {name: shapes[name].from_rows(part) for name, part in kept}
@@ -115,9 +127,11 @@ class Replay(PartlyEval):
             values = {name: value.clone() for name, value in values.items()}
         # Each forward pass names its values anew: it may take another path than the last one.
         run = _Replaying(self._plan, self._state_tags(), values, self._shapes_for(len(rows[0])))
-        start = run.value_named(INPUT)
+        form = self._plan.form
+        given = (run.value_named((INPUT[0], at)) for at in range(len(tensors(form))))
+        start = like(form, given)
         with run:
-            return logits_of(self.model(start), self.output)
+            return self.ask(self.model, start)
 
     def _shapes_for(self, batch: int) -> _Shapes:
         """Return shapes and strides of all values; those of the last batch's size are kept."""

@@ -1,25 +1,19 @@
 """The first idea: cut a model into a prefix and a tail, so that tail(prefix(x)) == model(x)."""
 
-import copy
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from probe.cut import checks
 from probe.cut.eval_mode import PartlyEval
-from probe.cut.feature import Feature, find
-from probe.cut.outputs import Output
+from probe.cut.feature import Feature
+from probe.cut.model_call import ModelCall
 from probe.cut.plan import CutPlan
-from probe.cut.replay import Prefix, Replay, collect
-from probe.cut.trace import trace
-from probe.errors import Failed, InputError
-from probe.examples import Value
-from probe.modules import named_state, unwrapped
-from probe.seeding import python_generators
+from probe.cut.replay import Prefix, Replay
+from probe.modules import copied, named_state
 from probe.training.fresh_weights import Fresh, fresh_state, initialize
 
 Trainable = Literal["tail", "as given"]
@@ -30,7 +24,7 @@ Trainable = Literal["tail", "as given"]
 class Split:
     """A copy of a model, cut at a feature: tail(prefix(x)) is model(x), bit for bit.
 
-    - prefix: maps inputs x (B, ...) to what the tail needs, one tensor (B, ...) or a tuple of them;
+    - prefix: maps inputs x (B, ...) to what the tail needs, one tensor (B, ...) or several;
       always in eval mode and without gradients;
     - tail: maps that to the logits (B, K); it is what is re-initialized and trained;
     - frozen: names, in the model, of the parameters and buffers that the feature's value depends
@@ -56,6 +50,11 @@ class Split:
         """Whether the prefix computes what is frozen, so that its values can be kept."""
         return not self.slow
 
+    @property
+    def fresh_values(self) -> Mapping[str, Tensor]:
+        """What is re-initialized, of any shape, by its name in the model."""
+        return self._fresh
+
     @torch.no_grad()
     def reinitialize(self, fresh: Fresh, generator: torch.Generator) -> None:
         """Give everything in the tail that is not frozen a fresh value; see `Fresh`.
@@ -71,160 +70,88 @@ class Split:
             self._fresh[name].copy_(state[name])
 
 
-def split(model: nn.Module, feature: str, sample: Tensor, output: Output = None) -> Split:
-    """Cut a copy of `model` at the layer `feature` so that tail(prefix(x)) equals model(x).
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Cut:
+    """A cut that was planned and checked; `split` makes its two parts.
 
-    feature: dotted module name, `name#2` for the second time that the module runs; sample: (B, ...)
-    real inputs, B from 3, on which the cut is checked, bit for bit; output: where in what the model
-    returns the logits are, if it does not return them alone. The model itself is not changed.
-
-    Frozen is W_F of Murata 2020 (section 2), the parameters that the feature is computed with; it
-    is taken from what the computation depends on, not from the order of layers, and takes buffers
-    in. Where a check fails the model is run whole with the frozen part fixed, which is slower and
-    as right. Raises InputError for a feature that does not exist, does not run, or does not stay
-    fixed while the tail is trained.
-
-    >>> model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
-    >>> cut = split(model, "1", torch.randn(5, 4))
-    >>> cut.frozen, cut.cached
-    (('0.bias', '0.weight'), True)
+    - feature: with the trace of the model that is cut;
+    - plan: of prefix and tail, None if the model has to be run whole: slow says why;
+    - trained: which parameters are trained in the tail;
+    - chain: whether the tail is the model's last links themselves, see `chain_tail`.
     """
-    return split_each(find_each(model, [feature], sample, output))[0]
 
+    feature: Feature
+    trained: Trainable
+    plan: CutPlan | None = None
+    slow: str = ""
+    chain: bool = False
 
-def find_each(
-    model: nn.Module, features: Sequence[str], sample: Tensor, output: Output = None
-) -> list[Feature]:
-    """Find each of the features in a copy of `model`, followed once on `sample` (B, ...).
+    @property
+    def name(self) -> str:
+        """The feature's name."""
+        return self.feature.name
 
-    That says what each depends on, and costs two forward passes of a few examples. Raises
-    InputError for a model that cannot be followed and for an unknown feature; see `split`.
-    """
-    if not isinstance(sample, Tensor):
-        raise InputError(f"the sample must be a tensor (B, ...), got {type(sample).__name__}")
-    if torch.is_inference_mode_enabled():
-        raise InputError("a model cannot be cut under torch.inference_mode(): call it outside")
-    with _undisturbed(sample):
-        seen = trace(unwrapped(model), sample, output)
-        return [find(seen, feature) for feature in features]
+    @property
+    def trainable(self) -> bool:
+        """Whether the logits depend on any parameter that is trained in the tail."""
+        model = self.feature.trace.model
+        parameters = dict(model.named_parameters(remove_duplicate=False)).keys()
+        return bool((self.feature.trace.behind_logits - self.held) & parameters)
 
+    @property
+    def held(self) -> frozenset[str]:
+        """Names of what is neither trained nor re-initialized in the tail."""
+        given = self.feature.trace.given_frozen if self.trained == "as given" else frozenset[str]()
+        return self.feature.frozen | self.feature.eval_buffers | given
 
-def split_each(features: Sequence[Feature], trainable: Trainable = "tail") -> list[Split]:
-    """Cut the model at each of its features, found by one call of `find_each`; see `split`."""
-    if not features:
-        return []
-    with _undisturbed(features[0].trace.sample):
-        return [_cut(feature, trainable) for feature in features]
+    @cached_property
+    def prefix(self) -> nn.Module:
+        """What computes the kept values; hands on its input where there are none."""
+        return nn.Identity() if self.plan is None else Prefix(self.feature.trace, self.plan)
 
+    def whole(self) -> PartlyEval:
+        """Return a copy of the model in training mode, with what the feature needs held fixed.
 
-@contextmanager
-def _undisturbed(sample: Tensor) -> Iterator[None]:
-    """Run a model within the block in full precision, and give back what it draws."""
-    with torch.autocast(sample.device.type, enabled=False), python_generators():
-        yield
+        Where the model is cut, the copy asks for kept values in place of inputs.
+        """
+        trace = self.feature.trace
+        own = copied(trace.model)
+        calls = self.feature.eval_calls
+        if self.plan is None:
+            whole = PartlyEval(own, calls, trace.call)
+        else:
+            whole = Replay(own, calls, trace.call, self.plan)
+        # What is held asks for no gradient, and what is frozen stays in eval mode: `PartlyEval`.
+        held = {id(tensor) for name, tensor in named_state(own).items() if name in self.held}
+        for parameter in own.parameters():
+            parameter.requires_grad_(id(parameter) not in held)
+        return whole.train()
 
-
-def values_of(cuts: Sequence[Split], batch: Tensor) -> dict[str, Value]:
-    """Return what each prefix gives for a batch (B, ...), by feature; one pass for all of them.
-
-    The cuts must come from one call of `split_each`; those that are not cached hand on the batch.
-    Each value is a tensor (B, ...) or a tuple of them.
-
-    >>> model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
-    >>> cuts = split_each(find_each(model, ["0", "1"], torch.randn(5, 4)))
-    >>> {name: tuple(value.shape) for name, value in values_of(cuts, torch.randn(7, 4)).items()}
-    {'0': (7, 3), '1': (7, 3)}
-    """
-    prefixes = [cut.prefix for cut in cuts if isinstance(cut.prefix, Prefix)]
-    wanted = {name for prefix in prefixes for name in prefix.plan.kept}
-    found = collect(prefixes[0].trace, wanted, batch) if prefixes else {}
-    return {
-        cut.feature: cut.prefix.rows(found) if isinstance(cut.prefix, Prefix) else batch
-        for cut in cuts
-    }
-
-
-def _cut(feature: Feature, trainable: Trainable) -> Split:
-    """Serve what is frozen from a cache if that passes all checks; else hold it fixed.
-
-    Raises InputError if it can neither be served nor held fixed.
-    """
-    if feature.random:
-        raise InputError(
-            f"cannot cut at {feature.name!r}: its value is drawn at random in eval mode too, so "
-            f"that nothing can be held fixed"
+    def split(self) -> Split:
+        """Return prefix and tail, the tail with parameters of its own."""
+        whole = self.whole()
+        links = None
+        if self.chain and self.plan is not None:
+            links = chain_tail(self.feature, whole.model, self.plan)
+        tail: nn.Module = whole if links is None else links
+        in_model = named_state(whole.model)
+        # Of several names of a tensor the first.
+        own = {id(tensor): name for name, tensor in reversed(named_state(tail).items())}
+        fresh = {n: t for n, t in in_model.items() if n not in self.held and id(t) in own}
+        # What nothing reads needs no rule.
+        unread = {own[id(t)] for n, t in fresh.items() if n not in self.feature.trace.behind_logits}
+        return Split(
+            feature=self.feature.name,
+            prefix=self.prefix,
+            tail=tail,
+            frozen=tuple(sorted(self.feature.frozen)),
+            trainable=self.trainable,
+            slow=self.slow,
+            _fresh=fresh,
+            # A chain's tail holds nothing of what is frozen: nothing of it is to be left alone.
+            _kept=frozenset(own[id(in_model[n])] for n in self.held if id(in_model.get(n)) in own),
+            _unread=frozenset(unread),
         )
-    try:
-        return _replayed(feature, trainable)
-    except Failed as failure:
-        slow = str(failure)
-    except Exception as error:  # the user's code, run in a way that it was not written for
-        slow = f"replaying it fails ({type(error).__name__}: {error})"
-    whole = _whole(feature, trainable)
-    checks.stays_fixed(feature, whole, slow)
-    return _split(feature, trainable, (nn.Identity(), whole, whole), slow)
-
-
-def _replayed(feature: Feature, trainable: Trainable) -> Split:
-    """Return the model cut at the feature; raises Failed, saying which check it fails."""
-    whole = _whole(feature, trainable)
-    plan = checks.plan_unmixed(feature, whole.model, set(), set())
-    checks.unmoved_by_the_rest(feature, plan)
-    prefix = Prefix(feature.trace, plan)
-    tail: nn.Module = Replay(whole.model, feature.eval_calls, whole.output, plan)
-    checks.same_computation(feature, prefix, tail, whole)
-    links = chain_tail(feature, whole.model, plan) if whole.output is None else None
-    if links is not None and checks.is_same(prefix, links):
-        tail = links
-    return _split(feature, trainable, (prefix, tail, whole))
-
-
-def _held(feature: Feature, trainable: Trainable) -> frozenset[str]:
-    """Return the names of what is neither trained nor re-initialized in the tail."""
-    given = feature.trace.given_frozen if trainable == "as given" else frozenset[str]()
-    return feature.frozen | given
-
-
-def _whole(feature: Feature, trainable: Trainable) -> PartlyEval:
-    """Return a copy of the model in training mode, with what the feature needs held fixed."""
-    own, output = copy.deepcopy(feature.trace.model), feature.trace.output
-    # What is frozen asks for no gradient, and its modules stay in eval mode: see `PartlyEval`.
-    whole = PartlyEval(own, feature.eval_calls, output)
-    state, held = named_state(own).items(), _held(feature, trainable)
-    frozen = {id(tensor) for name, tensor in state if name in held}
-    for parameter in whole.parameters():
-        parameter.requires_grad_(id(parameter) not in frozen)
-    return whole.train()
-
-
-def _split(
-    feature: Feature,
-    trainable: Trainable,
-    parts: tuple[nn.Module, nn.Module, PartlyEval],
-    slow: str = "",
-) -> Split:
-    """Put a cut together; parts: prefix, tail, and the whole model that the tail is made of."""
-    prefix, tail, whole = parts
-    held = _held(feature, trainable) | feature.eval_buffers
-    # Of several names of a tensor the first.
-    own = {id(tensor): name for name, tensor in reversed(named_state(tail).items())}
-    in_model = named_state(whole.model)
-    fresh = {n: t for n, t in in_model.items() if n not in held and id(t) in own}
-    parameters = dict(whole.model.named_parameters(remove_duplicate=False)).keys()
-    # What nothing reads needs no rule.
-    unread = {own[id(t)] for n, t in fresh.items() if n not in feature.trace.behind_logits}
-    return Split(
-        feature=feature.name,
-        prefix=prefix,
-        tail=tail,
-        frozen=tuple(sorted(feature.frozen)),
-        trainable=bool((feature.trace.behind_logits - held) & fresh.keys() & parameters),
-        slow=slow,
-        _fresh=fresh,
-        # A chain's tail holds nothing of what is frozen, so nothing of it is to be left alone.
-        _kept=frozenset(own[id(in_model[n])] for n in held if id(in_model.get(n)) in own),
-        _unread=frozenset(unread),
-    )
 
 
 def chain_tail(feature: Feature, model: nn.Module, plan: CutPlan) -> nn.Sequential | None:
@@ -234,7 +161,7 @@ def chain_tail(feature: Feature, model: nn.Module, plan: CutPlan) -> nn.Sequenti
     trained. None if the model is no such chain, if its links give anything but a tensor with the
     examples first, or if a link behind uses again what is frozen.
     """
-    if len(plan.kept) != 1:
+    if len(plan.kept) != 1 or feature.trace.call != ModelCall():
         return None
     kept = plan.kept[0]
     shape = plan.shapes[kept]

@@ -17,16 +17,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_map_only
+from torch.utils.flop_counter import FlopCounterMode
 
-from probe.cut.names import FOREIGN, INPUT, Call, Name, Names, Naming, Tag, alias, state_groups
-from probe.cut.outputs import Output, logits_of, tensors_of
+from probe.batch import Value, first, mapped, tensors
+from probe.cut.model_call import ModelCall, explained, tensors_of
+from probe.cut.names import FOREIGN, Call, Name, Names, Naming, Tag, alias
 from probe.errors import InputError
-from probe.modules import copied, kept_buffers, named_state
+from probe.modules import copied, frozen_in, kept_buffers, named_state, state_groups
 from probe.seeding import global_states, global_stream, stream
 
 _LEAF = tree_flatten(None)[1]
 _LARGE, _SMALL = 4, 2  # examples: two batch sizes show which dimensions grow with the batch
-
 
 State = Mapping[int, tuple[str, ...]]
 """By the number of a "call" the names of the parameters and buffers that it stands for.
@@ -89,11 +90,15 @@ class Step:
 
 @dataclass(frozen=True)
 class Visit:
-    """One time that a module ran: the tensors in its output, in order, by name and description."""
+    """One time that a module ran: the tensors in its output, in order, by name and description.
+
+    work: floating-point operations of the pass so far, 0 where they were not counted.
+    """
 
     module: str
     names: tuple[Name, ...]
     metadata: tuple[TensorMetadata, ...]
+    work: int = 0
 
 
 @dataclass(frozen=True)
@@ -131,7 +136,7 @@ class Trace:
 
     - large, small: the same forward pass on a few and on fewer examples of `sample` (B, ...);
     - sizes: how many these are;
-    - output: where in what the model returns the logits are;
+    - call: how the model is asked for its logits;
     - given_frozen: names of the parameters that ask for no gradient in the user's own model, and of
       the buffers of modules of which that is true of all parameters.
     """
@@ -141,9 +146,9 @@ class Trace:
     state: State
     large: Pass
     small: Pass
-    sample: Tensor
+    sample: Value
     sizes: tuple[int, int]
-    output: Output
+    call: ModelCall
     given_frozen: frozenset[str]
 
     @cached_property
@@ -155,57 +160,55 @@ class Trace:
         """Return the names of the parameters and buffers among the calls."""
         return frozenset(name for call in calls & self.state.keys() for name in self.state[call])
 
+    def logits(self, x: Value) -> Tensor:
+        """Return the traced model's logits (B, K) for a batch (B, ...), and leave it as it was."""
+        with kept_buffers(self.model), global_stream(stream(0, "check")):
+            return self.call(self.model, mapped(x, torch.clone))
 
-def trace(model: nn.Module, sample: Tensor, output: Output) -> Trace:
+
+def trace(model: nn.Module, sample: Value, call: ModelCall) -> Trace:
     """Follow a copy of `model` in eval mode on the first rows of `sample` (B, ...), B from 3.
 
-    output: where in what it returns the logits are. Raises InputError if they are not there, and
-    for a model that computes with parameters that are not among its own, or with scripted modules.
+    Raises InputError if the call gives no logits or fails, and for a model that computes with
+    parameters that are not among its own.
     """
-    if len(sample) <= _SMALL:
-        raise InputError(f"the sample holds {len(sample)} examples, expected {_SMALL + 1} or more")
-    for name, module in model.named_modules():
-        if isinstance(module, torch.jit.ScriptModule):
-            raise InputError(
-                f"{name or 'the model'} is a scripted module, which can be neither followed nor "
-                f"copied: put the module that it was made from in its place"
-            )
+    if (n := len(tensors(sample)[0])) <= _SMALL:
+        raise InputError(f"the sample holds {n} examples, expected {_SMALL + 1} or more")
     own = copied(model).requires_grad_(True).eval()
     names = Names()
     # Of the user's model: in a copy, parameters that share memory no longer do.
     state = {names.call("state", group): group for group in state_groups(model)}
-    sizes = (min(_LARGE, len(sample)), _SMALL)
-    large, small = (follow(own, names, state, sample[:n], output) for n in sizes)
-    frozen = frozenset(_given_frozen(model))
-    return Trace(own, names, state, large, small, sample, sizes, output, frozen)
-
-
-def _given_frozen(model: nn.Module) -> Iterator[str]:
-    """Yield the names of what the user has frozen: see `Trace`."""
-    for name, module in model.named_modules(remove_duplicate=False):
-        prefix = f"{name}." if name else ""
-        own = dict(module.named_parameters(recurse=False, remove_duplicate=False))
-        yield from (prefix + each for each, p in own.items() if not p.requires_grad)
-        if own and not any(p.requires_grad for p in own.values()):
-            yield from (prefix + each for each, _ in module.named_buffers(recurse=False))
+    sizes = (min(_LARGE, n), _SMALL)
+    with explained(sample):
+        with FlopCounterMode(display=False) as counter:
+            large = follow(own, names, state, first(sample, sizes[0]), call, counter)
+        small = follow(own, names, state, first(sample, sizes[1]), call)
+    frozen = frozenset(frozen_in(model))
+    return Trace(own, names, state, large, small, sample, sizes, call, frozen)
 
 
 @torch.no_grad()
-def follow(model: nn.Module, names: Names, state: State, sample: Tensor, output: Output) -> Pass:
+def follow(
+    model: nn.Module,
+    names: Names,
+    state: State,
+    sample: Value,
+    call: ModelCall,
+    counter: FlopCounterMode | None = None,
+) -> Pass:
     """Run `model` on `sample` (B, ...) as it is, in its own modes; return what it computed.
 
     names: of the calls met before; state: which "calls" stand for the model's parameters and
-    buffers; output: where in what it returns the logits are. Buffers and generators are left as
-    they were.
+    buffers; call: how it is asked for its logits; counter: of its operations. Buffers and
+    generators are left as they were.
     """
-    run = _Tracing(names, state_tags(model, state))
-    sample = sample.clone()
-    run.tag(sample, INPUT)
-    run.met(INPUT, sample)
+    run = _Tracing(names, state_tags(model, state), counter)
+    # A copy: a model may write into its input.
+    sample = mapped(sample, torch.clone)
+    run.tag_input(sample)
     with kept_buffers(model), global_stream(stream(0, "trace")), run.visiting(model), run:
-        returned = model(sample)
-    logits = run.name_of(logits_of(returned, output))
-    return Pass(run.steps, tuple(run.visits), logits, run.metadata)
+        logits = call(model, sample)
+    return Pass(run.steps, tuple(run.visits), run.name_of(logits), run.metadata)
 
 
 def state_tags(model: nn.Module, state: State) -> dict[int, Tag]:
@@ -221,8 +224,11 @@ def state_tags(model: nn.Module, state: State) -> dict[int, Tag]:
 class _Tracing(Naming):
     """Runs everything and takes notes."""
 
-    def __init__(self, names: Names, state: Mapping[int, Tag]) -> None:
+    def __init__(
+        self, names: Names, state: Mapping[int, Tag], counter: FlopCounterMode | None
+    ) -> None:
         super().__init__(names, state)
+        self._counter = counter
         self.steps: dict[int, Step] = {}
         self.visits: list[Visit] = []
         self.metadata: dict[Name, TensorMetadata] = {}
@@ -281,7 +287,8 @@ class _Tracing(Naming):
     def _leaving(self, module: nn.Module, inputs: object, output: object) -> None:
         tensors = tensors_of(output)
         names, metadata = map(self.name_of, tensors), map(TensorMetadata.of, tensors)
-        self.visits.append(Visit(self._running.pop(), tuple(names), tuple(metadata)))
+        work = self._counter.get_total_flops() if self._counter else 0
+        self.visits.append(Visit(self._running.pop(), tuple(names), tuple(metadata), work))
 
 
 def _leaf(leaf: object, inputs: list[Tensor], indexes: Iterator[int]) -> tuple[Any, ...]:

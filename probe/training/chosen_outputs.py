@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from probe.batch import Value
 from probe.errors import InputError
-from probe.examples import Value
 
 
 class ChosenOutputs(nn.Module):

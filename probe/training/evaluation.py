@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor
 
+from probe.batch import gather
 from probe.errors import InputError
-from probe.examples import Labeled, gather
-from probe.training.memory_format import channels_last, same_in_both_layouts
+from probe.examples import Labeled
+from probe.training.memory_format import channels_last, same_in_both_layouts, some
 
 Logits = Callable[..., Tensor]
 """A network, or any function of a batch: (B, ...) -> (B, K)."""
@@ -48,7 +49,7 @@ def predict_each(
     predicted: dict[str, list[Tensor]] = {name: [] for name in barred}
     # Whoever calls may be under autocast.
     with torch.no_grad(), torch.autocast(device.type, enabled=False):
-        any_layout = same_in_both_layouts(logits, examples)
+        any_layout = same_in_both_layouts(logits, some(examples))
         every = torch.arange(len(examples), device=device)
         for indices in every.split(batch_size or batch_size_on(device)):
             # A copy: a model may write into its input.

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from probe.batch import gather
 from probe.errors import InputError
-from probe.examples import Labeled, gather
+from probe.examples import Labeled
 from probe.modules import mode
 from probe.seeding import global_stream
 from probe.training.costs import OpsMeter

@@ -9,36 +9,36 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from probe.examples import Labeled, Value, gather, tensors
+from probe.batch import AnyValue, Value, gather, mapped, tensors
+from probe.examples import Labeled
 from probe.modules import kept_buffers, mode
 from probe.seeding import global_states, global_stream, stream
 
 _FEW = 8  # examples on which a network is seen to give the same in both layouts
 
 
-def channels_last(x: Value) -> Value:
+def channels_last(x: AnyValue) -> AnyValue:
     """Return the same values with every tensor of images (B, C, H, W) pixel by pixel in memory.
 
-    x: a tensor (B, ...) or a tuple of them; shapes stay as they are, and so do tensors that are not
+    x: one or more tensors (B, ...); shapes stay as they are, and so do tensors that are not
     of four dimensions.
 
     >>> channels_last(torch.zeros(1, 3, 2, 2)).stride()
     (12, 1, 6, 3)
     """
-    return tuple(map(_pixelwise, x)) if isinstance(x, tuple) else _pixelwise(x)
+    return mapped(x, _pixelwise)
 
 
 @torch.no_grad()
-def same_in_both_layouts(function: Callable[..., Tensor], data: Labeled) -> bool:
-    """Whether a function of batches (B, ...) gives the same for some of the data in both layouts.
+def same_in_both_layouts(function: Callable[..., Tensor], few: Value) -> bool:
+    """Whether a function of batches (B, ...) gives the same for a few examples in both layouts.
 
-    data: N examples; False if they are no images, which have one layout only. A `view` that joins
-    channels and pixels fails on channels-last images, and `as_strided` would read something else.
-    Equal means up to rounding, which depends on the layout.
+    False if they are no images, which have one layout only. A `view` that joins channels and pixels
+    fails on channels-last images, and `as_strided` would read something else. Equal means up to
+    rounding, which depends on the layout.
     """
-    few = torch.arange(min(_FEW, len(data)), device=data.y.device)
-    # Gathered twice: the function may write into its input.
-    x, other = gather(data.x, few), channels_last(gather(data.x, few))
+    # Copies: the function may write into its input.
+    x, other = mapped(few, torch.clone), mapped(channels_last(few), torch.clone)
     if all(a.stride() == b.stride() for a, b in zip(tensors(x), tensors(other), strict=True)):
         return False
     try:
@@ -46,6 +46,11 @@ def same_in_both_layouts(function: Callable[..., Tensor], data: Labeled) -> bool
     except Exception:
         # What goes wrong here goes wrong again, and is reported, where it counts.
         return False
+
+
+def some(data: Labeled) -> Value:
+    """Return some of N examples, each tensor (n, ...): enough to tell two layouts apart."""
+    return gather(data.x, torch.arange(min(_FEW, len(data)), device=data.y.device))
 
 
 @contextmanager
@@ -62,7 +67,8 @@ def faster_layout(model: nn.Module, data: Labeled) -> Iterator[None]:
         return
     hook = model.register_forward_pre_hook(
         lambda module, inputs: tuple(
-            channels_last(value) if type(value) in (Tensor, tuple) else value for value in inputs
+            channels_last(value) if type(value) in (Tensor, tuple, dict) else value
+            for value in inputs
         )
     )
     try:
@@ -88,7 +94,7 @@ def _keeps_its_results(model: nn.Module, data: Labeled) -> bool:
     """Whether the model gives the same in both layouts, in eval mode, and trains in the other."""
     with kept_buffers(model), global_stream(stream(0, "layout")):
         with mode(model, training=False):
-            same = same_in_both_layouts(model, data)
+            same = same_in_both_layouts(model, some(data))
         return same and _trains_pixelwise(model, data)
 
 
@@ -97,11 +103,10 @@ def _trains_pixelwise(model: nn.Module, data: Labeled) -> bool:
 
     Random masks are drawn in the order of the memory: of another layout they would be others.
     """
-    few = torch.arange(min(_FEW, len(data)), device=data.y.device)
     before = global_states()
     try:
         with torch.enable_grad(), mode(model, training=True):
-            model(channels_last(gather(data.x, few))).sum().backward()
+            model(channels_last(some(data))).sum().backward()
     except Exception:
         return False  # a view of the channels, in training mode or backward
     finally:

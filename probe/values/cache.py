@@ -2,23 +2,26 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Self
 
 import torch
-from torch import Tensor
-from torch.utils.flop_counter import FlopCounterMode
-from torch.utils.module_tracker import ModuleTracker
+from torch import Tensor, nn
 
-from probe.cut.split import Split, values_of
-from probe.examples import Rows, Value, tensors
-from probe.values.allocation import Allocation, CacheSettings, Need, allocate
+from probe.batch import Rows, Value, first, mapped, tensors
+from probe.cut.cuts import values_of
+from probe.cut.names import of_input
+from probe.cut.split import Cut
+from probe.cut.trace import Trace
+from probe.training.memory_format import same_in_both_layouts
+from probe.values.allocation import Allocation, CacheSettings, Need, Storage, allocate
 from probe.values.layout import Inputs, PrefixCall, TensorLayout, ValueLayout, value_layout
 from probe.values.scratch import MappedRows
 
 _LEAST, _MOST = 32, 128  # examples of a batch that a prefix is given
 _SHIFTS = (1, 2, 3, 5)  # of a batch, to see whether a value depends on its slot
 _WATCHED = 16  # batches
+_SEEN = 4  # examples
 
 
 class ValueCache:
@@ -35,64 +38,65 @@ class ValueCache:
         self._settings = (settings or CacheSettings()).settled(device)
         self._size = min(max(batch_size, _LEAST), _MOST)
 
-    def plan(
-        self, cuts: Sequence[Split], sample: Tensor, sizes: tuple[int, int]
-    ) -> tuple[Allocation, ...]:
-        """Return where each cut's values are to live.
+    def plan(self, cuts: Sequence[Cut], sizes: tuple[int, int]) -> tuple[Allocation, ...]:
+        """Return where each cut's values are to live; nothing is computed for it.
 
-        sample: (B, ...) inputs; sizes: how many training and test examples there are.
+        sizes: how many training and test examples there are.
         """
         needs = []
         for cut in cuts:
-            # One batch is computed all the same, to see its layout: its work is counted.
-            counter = FlopCounterMode(display=False)
-            counter.mod_tracker = _NoModules()
-            with counter:
-                layout = self._layout(cut, Inputs(sample))
+            layout = _layout(cut, Inputs(cut.feature.trace.sample), self._settings.storage)
             # Behind the model's output nothing is trained: no training example is needed there.
             size = layout.size * (sum(sizes) if cut.trainable else sizes[1])
-            needs.append(Need(feature=cut.feature, size=size, work=counter.get_total_flops()))
+            work = cut.feature.visit.work
+            needs.append(Need(feature=cut.feature.name, size=size, work=work))
         return allocate(needs, self._settings)
 
-    def rows(self, cuts: Sequence[Split], plan: Sequence[Allocation], x: Tensor) -> dict[str, Rows]:
+    def rows(self, cuts: Sequence[Cut], plan: Sequence[Allocation], x: Value) -> dict[str, Rows]:
         """Return every cut's values for all inputs x (N, ...), by feature, living as planned.
 
         All that is kept is computed in one pass over the inputs.
         """
-        inputs = Inputs(x)
+        inputs = Inputs(x, pixelwise=bool(cuts) and _faster_pixelwise(cuts[0].feature.trace))
         locations = {each.feature: each.location for each in plan}
         rows: dict[str, Rows] = {}
         kept: dict[str, CachedRows] = {}
         for cut in cuts:
-            layout, location = self._layout(cut, inputs), locations[cut.feature]
+            name = cut.feature.name
+            layout, location = _layout(cut, inputs, self._settings.storage), locations[name]
             if location == "recomputed":
-                rows[cut.feature] = RecomputedRows(layout, cut.prefix, inputs, self._size)
+                rows[name] = RecomputedRows(layout, cut.prefix, inputs, self._size)
             else:
                 scratch = self._settings.scratch if location == "memory-mapped" else None
-                rows[cut.feature] = cached = CachedRows(layout, inputs, scratch)
+                rows[name] = cached = CachedRows(layout, inputs, scratch)
                 # A value that is the input itself needs no pass to be filled.
                 if layout.size:
-                    kept[cut.feature] = cached
-        filled = [cut for cut in cuts if cut.feature in kept]
+                    kept[name] = cached
+        filled = [cut for cut in cuts if cut.feature.name in kept]
         fill(kept, lambda batch: values_of(filled, batch), inputs, self._size)
         return rows
 
-    def _layout(self, cut: Split, inputs: Inputs) -> ValueLayout:
-        return value_layout(cut.prefix, inputs, self._size, self._settings.storage)
+
+def _layout(cut: Cut, inputs: Inputs, storage: Storage) -> ValueLayout:
+    """Return how the values of a cut's prefix lie in memory, as its plan says."""
+    if cut.plan is None:
+        return ValueLayout(tuple(inputs.layouts), inputs.form)
+    parts = []
+    for shape in (cut.plan.shapes[name] for name in cut.plan.kept):
+        seen = torch.empty_strided(*shape.at(2), dtype=shape.seen.dtype, device="meta")
+        parts.append(shape.to_rows(seen))
+    given = [inputs.layouts[name[1]] if of_input(name) else None for name in cut.plan.kept]
+    return value_layout(tuple(parts) if len(parts) > 1 else parts[0], given, storage)
 
 
-class _NoModules(ModuleTracker):
-    """Tells a counter of operations nothing of modules, which only a sum over all needs not.
+def _faster_pixelwise(trace: Trace) -> bool:
+    """Whether the traced model may be given its images pixel by pixel: convolutions take less time.
 
-    torch's own puts hooks on tensors that ask for gradients, and fails at a view of a parameter
-    that was made without any.
+    A few examples must give the same in both layouts.
     """
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        """There are no hooks to take off."""
+    if not any(isinstance(module, nn.Conv2d) for module in trace.model.modules()):
+        return False
+    return same_in_both_layouts(trace.logits, first(trace.sample, _SEEN))
 
 
 class CachedRows:
@@ -102,9 +106,10 @@ class CachedRows:
     """
 
     def __init__(self, layout: ValueLayout, inputs: Inputs, scratch: Path | None) -> None:
-        self._layout, self._n, self._device = layout, len(inputs), inputs.x.device
+        self._layout, self._n, self._device = layout, len(inputs), inputs.device
         self._rows = [
-            inputs.rows if part.given else self._empty(part, scratch) for part in layout.parts
+            self._empty(part, scratch) if part.given is None else inputs.rows[part.given]
+            for part in layout.parts
         ]
 
     def __len__(self) -> int:
@@ -122,12 +127,12 @@ class CachedRows:
         """Keep a batch's examples at `slots` (n,) as the rows at `positions` (n,)."""
         rows = [own.rows if isinstance(own, MappedRows) else own for own in self._rows]
         parts = zip(self._layout.parts, rows, strict=True)
-        own = [None if part.given else to for part, to in parts]
+        own = [to if part.given is None else None for part, to in parts]
         self._layout.write(value, own, positions, slots)
         # Pages that were written to count as this process's memory until they are let go.
-        for mapped in self._rows:
-            if isinstance(mapped, MappedRows):
-                mapped.let_go()
+        for own_rows in self._rows:
+            if isinstance(own_rows, MappedRows):
+                own_rows.let_go()
 
     def _empty(self, part: TensorLayout, scratch: Path | None) -> Tensor | MappedRows:
         """Return memory or a file for N examples of a part, (N, D)."""
@@ -157,7 +162,7 @@ class RecomputedRows:
 
     def __getitem__(self, indices: Tensor) -> Value:
         """Return the values of the examples at `indices` (B,), each tensor (B, ...)."""
-        device = self._inputs.x.device
+        device = self._inputs.device
         rows = [
             torch.empty((len(indices), part.width), dtype=part.stored, device=device)
             for part in self._layout.parts
@@ -183,7 +188,7 @@ class LabeledRows:
 @torch.no_grad()
 def fill(
     caches: Mapping[str, CachedRows],
-    values: Callable[[Tensor], Mapping[str, Value]],
+    values: Callable[[Value], Mapping[str, Value]],
     inputs: Inputs,
     batch_size: int,
 ) -> None:
@@ -192,7 +197,7 @@ def fill(
     values: maps a batch (B, ...) to every cache's value, by the cache's name.
     """
     if caches:
-        every = torch.arange(len(inputs), device=inputs.x.device)
+        every = torch.arange(len(inputs), device=inputs.device)
         for positions, slots, batch in inputs.batches(every, batch_size):
             for name, value in values(batch).items():
                 caches[name].put(value, positions, slots)
@@ -204,11 +209,11 @@ def _same_at_every_slot(prefix: PrefixCall, inputs: Inputs, batch_size: int) -> 
 
     One batch would not do: where little is summed up, the bits often agree by luck.
     """
-    some = torch.arange(min(_WATCHED * batch_size, len(inputs)), device=inputs.x.device)
+    some = torch.arange(min(_WATCHED * batch_size, len(inputs)), device=inputs.device)
     for _, _, batch in inputs.batches(some, batch_size):
-        before = [part.clone() for part in tensors(prefix(batch.clone()))]
+        before = [part.clone() for part in tensors(prefix(mapped(batch, torch.clone)))]
         for shift in _SHIFTS:
-            after = tensors(prefix(batch.roll(shift, 0)))
+            after = tensors(prefix(mapped(batch, partial(torch.roll, shifts=shift, dims=0))))
             if not all(map(torch.equal, after, (part.roll(shift, 0) for part in before))):
                 return False
     return True

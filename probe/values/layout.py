@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from probe.batch import Value, first, like, tensors
 from probe.errors import InputError
-from probe.examples import Value, tensors
+from probe.training.memory_format import channels_last
 from probe.values.allocation import Storage
 
-PrefixCall = Callable[[Tensor], Value]
+PrefixCall = Callable[[Value], Value]
 """A prefix, called: it maps a batch of inputs (B, ...) to their values, each tensor (B, ...)."""
 
 
@@ -19,14 +20,15 @@ class TensorLayout:
     """One tensor of an example's value.
 
     shape, strides: of one example, in elements, so that channels-last stays channels-last; dtype:
-    as handed out; stored: as kept; given: whether it is the model's input itself, unchanged.
+    as handed out; stored: as kept; given: the number of the tensor of the model's input that it
+    is, unchanged, None if it is none.
     """
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: torch.dtype
     stored: torch.dtype
-    given: bool = False
+    given: int | None = None
 
     @property
     def width(self) -> int:
@@ -40,15 +42,15 @@ class TensorLayout:
 
 @dataclass(frozen=True)
 class ValueLayout:
-    """All of an example's value: one tensor (single) or a tuple of them."""
+    """All of an example's value: its tensors, put together as those of `form` are."""
 
     parts: tuple[TensorLayout, ...]
-    single: bool
+    form: Value
 
     @property
     def size(self) -> int:
         """Bytes to keep per example; the input itself takes none."""
-        return sum(part.width * part.stored.itemsize for part in self.parts if not part.given)
+        return sum(part.width * part.stored.itemsize for part in self.parts if part.given is None)
 
     def write(
         self, value: Value, rows: Sequence[Tensor | None], positions: Tensor, slots: Tensor
@@ -72,36 +74,39 @@ class ValueLayout:
 
     def value(self, rows: Sequence[Tensor]) -> Value:
         """Return the value, each tensor (N, *shape), that the parts' rows (N, D) stand for."""
-        shaped = (
-            part.shaped(flat.to(part.dtype)) for part, flat in zip(self.parts, rows, strict=True)
-        )
-        return next(shaped) if self.single else tuple(shaped)
+        pairs = zip(self.parts, rows, strict=True)
+        return like(self.form, [part.shaped(flat.to(part.dtype)) for part, flat in pairs])
 
 
 class Inputs:
-    """A model's inputs x (N, ...) by number, each batch laid out in memory as they are.
+    """A model's inputs by number, one or more tensors (N, ...).
 
-    rows: the same memory as (N, D); x is copied if its examples do not lie in one piece.
+    Each batch is laid out in memory as they are, or its images pixel by pixel. rows: the memory of
+    each tensor as (N, D); a tensor is copied if its examples do not lie in one piece.
     """
 
-    def __init__(self, x: Tensor) -> None:
-        # A batch is gathered row by row: each example must be one run of memory.
-        if _strides(x) is None or x.stride(0) != x[:1].numel():
-            x = x.contiguous()
-        self.x = x
-        self.rows = x.as_strided((len(x), x[:1].numel()), (x[:1].numel(), 1))
-        self._layout = _tensor_layout(x, "fp32", given=True)
+    def __init__(self, x: Value, pixelwise: bool = False) -> None:
+        whole = [_in_one_piece(tensor) for tensor in tensors(x)]
+        self.form = first(x, 0)
+        self.device = whole[0].device
+        self.rows = [tensor.as_strided(*_as_rows(tensor)) for tensor in whole]
+        self.layouts = [tensor_layout(tensor, "fp32", given=at) for at, tensor in enumerate(whole)]
+        self._pixelwise = pixelwise
 
     def __len__(self) -> int:
-        return len(self.x)
+        return len(self.rows[0])
 
-    def __getitem__(self, indices: Tensor) -> Tensor:
+    def __getitem__(self, indices: Tensor) -> Value:
         """Return the inputs (B, ...) at `indices` (B,), in memory of their own."""
-        return self._layout.shaped(self.rows.index_select(0, indices))
+        pairs = zip(self.layouts, self.rows, strict=True)
+        batch = like(
+            self.form, [part.shaped(rows.index_select(0, indices)) for part, rows in pairs]
+        )
+        return channels_last(batch) if self._pixelwise else batch
 
     def batches(
         self, indices: Tensor, size: int, own: bool = False
-    ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    ) -> Iterator[tuple[Tensor, Tensor, Value]]:
         """Yield batches of exactly `size` inputs until all at `indices` (n,) have been there.
 
         With each batch (size, ...) come positions and slots, both (k,): the example at
@@ -118,30 +123,29 @@ class Inputs:
             yield positions, slots, self[padded]
 
 
-@torch.no_grad()
-def value_layout(prefix: PrefixCall, inputs: Inputs, size: int, storage: Storage) -> ValueLayout:
-    """Return how a prefix's values lie in memory, seen on one batch of `size` inputs.
+def value_layout(
+    value: Value, given: Sequence[TensorLayout | None], storage: Storage
+) -> ValueLayout:
+    """Return how values such as this batch's, each tensor (B, ...), lie in memory.
 
-    storage: the precision in which they are kept. A part that is the batch itself, unchanged, needs
-    not be kept: it is read from the inputs.
+    given: for each tensor its layout as one of the inputs, where it is one, unchanged: it needs not
+    be kept, it is read from the inputs; storage: the precision in which the others are kept. The
+    tensors may be on torch's `meta` device.
     """
-    few = torch.arange(min(size, len(inputs)), device=inputs.x.device)
-    _, _, batch = next(inputs.batches(few, size))
-    before, version = batch.clone(), batch._version
-    value = prefix(batch)
-    # An in-place operation may write equal values today and others tomorrow: the version counts.
-    untouched = batch._version == version and torch.equal(before, batch)
-    parts = (
-        _tensor_layout(part, storage, given=untouched and _is_memory_of(batch, part))
-        for part in tensors(value)
+    pairs = zip(tensors(value), given, strict=True)
+    return ValueLayout(
+        tuple(of_input or tensor_layout(part, storage) for part, of_input in pairs), value
     )
-    return ValueLayout(tuple(parts), isinstance(value, Tensor))
 
 
-def _tensor_layout(part: Tensor, storage: Storage, given: bool) -> TensorLayout:
-    """Return the layout of one tensor (B, ...) of a batch's value, contiguous if it has gaps."""
+def tensor_layout(part: Tensor, storage: Storage, given: int | None = None) -> TensorLayout:
+    """Return the layout of one tensor (B, ...) of a batch's value, contiguous if it has gaps.
+
+    storage: the precision in which it is kept; given: see `TensorLayout`. The tensor may be on
+    torch's `meta` device.
+    """
     shape = tuple(part.shape[1:])
-    narrow = storage == "bf16" and part.is_floating_point() and not given
+    narrow = storage == "bf16" and part.is_floating_point() and given is None
     return TensorLayout(
         shape=shape,
         strides=_strides(part) or torch.empty(shape, device="meta").stride(),
@@ -149,6 +153,15 @@ def _tensor_layout(part: Tensor, storage: Storage, given: bool) -> TensorLayout:
         stored=torch.bfloat16 if narrow else part.dtype,
         given=given,
     )
+
+
+def _in_one_piece(x: Tensor) -> Tensor:
+    # A batch is gathered row by row: each example must be one run of memory.
+    return x if _strides(x) is not None and x.stride(0) == x[:1].numel() else x.contiguous()
+
+
+def _as_rows(x: Tensor) -> tuple[tuple[int, int], tuple[int, int]]:
+    return (len(x), x[:1].numel()), (x[:1].numel(), 1)
 
 
 def _strides(rows: Tensor) -> tuple[int, ...] | None:
@@ -159,14 +172,6 @@ def _strides(rows: Tensor) -> tuple[int, ...] | None:
             return None
         expected *= size
     return rows.stride()[1:]
-
-
-def _is_memory_of(batch: Tensor, part: Tensor) -> bool:
-    """Whether a part of a value is a batch's memory, all of it, example by example."""
-    if _strides(part) is None or part.dtype != batch.dtype:
-        return False
-    where = part.data_ptr(), part.numel(), part.stride(0)
-    return where == (batch.data_ptr(), batch.numel(), batch.stride(0))
 
 
 def _rounds(slots: Tensor) -> Iterator[Tensor]:

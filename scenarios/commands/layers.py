@@ -23,11 +23,11 @@ from torch import Tensor, nn
 
 from probe.cut.candidates import Candidate, candidates
 from probe.cut.feature import Feature
-from probe.errors import InputError
+from probe.errors import InputError, ModelRaised, described
 from probe.seeding import stream
 from probe.values.byte_sizes import show_size
 from scenarios.networks import ARCHITECTURES, build_network
-from scenarios.user_model import current_folder, described, load_model
+from scenarios.user_model import current_folder, load_model
 
 _EXAMPLES, _CLASSES = 3, 10
 _LARGEST = 2**28  # values of the examples: 1 GiB
@@ -48,16 +48,15 @@ def show_layers(target: str, shape: str, output: str | None, integers: bool) -> 
         # A number is a position in a tuple; a key that is a number cannot be named.
         where = int(output) if output and re.fullmatch(r"-?\d+", output) else output
         try:
-            found = candidates(model, sample, where, _with_progress)
+            found = candidates(model, sample, where, progress=_with_progress)
+        except ModelRaised as error:
+            raise _refused(error.raised, sample) from error
         # They say what they mean already.
         except (InputError, KeyboardInterrupt):
             raise
         # The user's model runs in it, and may raise anything.
         except BaseException as error:
-            raise InputError(
-                f"the model raised {described(error)} on a batch of shape "
-                f"{_joined(sample.shape)}: check --input, and --integers where it reads words"
-            ) from error
+            raise _refused(error, sample) from error
     _print(found)
 
 
@@ -67,6 +66,13 @@ def _model(target: str, shape: Sequence[int]) -> nn.Module:
     if ":" in target or (target not in ARCHITECTURES and "." in target):
         return load_model(target)
     return build_network(target, shape, _CLASSES)
+
+
+def _refused(error: BaseException, sample: Tensor) -> InputError:
+    return InputError(
+        f"the model raised {described(error)} on a batch of shape {_joined(sample.shape)}: check "
+        f"--input, and --integers where it reads words"
+    )
 
 
 def _sample(shape: str, integers: bool) -> Tensor:

@@ -149,7 +149,7 @@ def _retrain(
     if not missing:
         return
     features = [part.removeprefix("feature-") for part in missing]
-    for feature, predicted in retrain_each(
+    for found in retrain_each(
         learner.model,
         features,
         scenario.merged.train,
@@ -157,8 +157,8 @@ def _retrain(
         scenario.classes,
         RetrainSettings(recipe=study.retraining_recipe, seed=job.seed, cache=cache),
     ):
-        part = f"feature-{feature}"
-        counts = {"single": count(scenario, predicted).tables}
+        part = f"feature-{found.feature}"
+        counts = {"single": count(scenario, found.predicted).tables}
         store.write(part, Measurement(counts=counts))
         yield part
 

@@ -53,6 +53,7 @@ MISTAKES = {
         OWN.format(name): f"mine:{name}() returned {kind}, expected a torch.nn.Module"
         for name, kind in (("nothing", "NoneType"), ("a_class", "type"), ("Odd", "Odd"))
     },
+    OWN.format("Lazy"): "'0.weight' has no shape yet, as its module is lazy: run the model on a",
     OWN.format("Nothing"): "the model returns NoneType, expected one tensor of logits: return a",
     **{
         OWN.format(name): RAISED.format(error)
@@ -60,8 +61,7 @@ MISTAKES = {
             ("Leaving", "SystemExit"),
             ("Raising", "ValueError"),
             ("Deep", ""),
-            ("Lazy", "ValueError"),
-            ("Stopping", "RuntimeError"),
+            ("Stopping", "StopIteration"),
             ("Asserting", "AssertionError"),
             ("Huge", "RuntimeError"),
             ("Generating", "GeneratorExit"),

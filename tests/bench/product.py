@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
-from probe.cut.split import split
+from probe.cut.cuts import split
 from probe.examples import Examples
 from probe.retrain import RetrainSettings, retrain_each
 from probe.seeding import stream
@@ -27,7 +27,7 @@ def sweep(
     each = retrain_each(
         model, features, train, test, classes, RetrainSettings(recipe=recipe, seed=seed)
     )
-    return {feature: float((predicted == test.y).float().mean()) for feature, predicted in each}
+    return {one.feature: float((one.predicted == test.y).float().mean()) for one in each}
 
 
 def losses(

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
-from probe.cut.split import Split, split
+from probe.cut.cuts import split
+from probe.cut.split import Split
 from probe.modules import mode
 from tests.laws.zoo.case import case_of
 from tests.laws.zoo.drawn import random_net

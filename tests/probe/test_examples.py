@@ -6,7 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from probe.examples import Examples, gather
+from probe.batch import gather
+from probe.examples import Examples
 from probe.seeding import stream
 from probe.training.loop import fit
 from probe.training.recipe import Recipe

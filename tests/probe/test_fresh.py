@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from probe import Examples, Recipe, partial_retrain
-from probe.cut.split import split
+from probe.cut.cuts import split
 from probe.errors import InputError
 from probe.modules import named_state
 from probe.seeding import global_states, stream
@@ -149,7 +149,7 @@ def test_what_no_rule_writes_is_refused_before_any_cut_and_all_of_it_named(
     model, data, monkeypatch
 ) -> None:
     """Not what every feature needs, nor what nothing reads."""
-    monkeypatch.setattr("probe.retrain.split_each", lambda *_: pytest.fail("a cut was made"))
+    monkeypatch.setattr("probe.retrain.cut_found", lambda *_: pytest.fail("a cut was made"))
     names = "'blocks.1.gamma', 'blocks.2.gamma'"
     with pytest.raises(InputError, match=rf"the parameters {names}: pass fresh=, a function"):
         partial_retrain(model, ["blocks.0", "blocks.1"], data, data, TASKS, QUICK)

@@ -14,7 +14,7 @@ from sklearn.metrics import f1_score
 from torch import nn
 
 from probe import Examples, Recipe, partial_retrain
-from probe.cut.split import split
+from probe.cut.cuts import split
 from probe.errors import InputError
 from probe.examples import join
 from probe.metrics.counts import Counts

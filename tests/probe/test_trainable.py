@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from probe import Examples, Recipe, partial_retrain
-from probe.cut.split import find_each, split_each
+from probe.cut.cuts import cut_each
 from probe.errors import InputError
 from probe.seeding import stream
 from probe.training.evaluation import predict_each
@@ -73,7 +73,7 @@ def test_what_was_frozen_stays_as_it_is(tails: dict[str, Tensor]) -> None:
 def test_its_statistics_are_no_part_of_a_re_initialization() -> None:
     model = lora()
     model[2].running_mean.add_(1)
-    [cut] = split_each(find_each(model, ["0"], DATA.x), "as given")
+    cut = cut_each(model, ["0"], DATA.x, trainable="as given").each[0].split()
     cut.reinitialize("torch", stream(0))
     means = [value for name, value in cut.tail.state_dict().items() if "running_mean" in name]
     assert [torch.equal(value, model[2].running_mean) for value in means] == [True]
@@ -150,7 +150,7 @@ BAD = {
 def test_outputs_that_cannot_be_are_refused_before_any_cut(
     bad: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("probe.retrain.split_each", lambda *_: pytest.fail("a cut was made"))
+    monkeypatch.setattr("probe.retrain.cut_found", lambda *_: pytest.fail("a cut was made"))
     classes, said = BAD[bad]
     with pytest.raises(InputError, match=said):
         partial_retrain(large_head(100), ["1"], DATA, DATA, TASKS, RECIPE, classes=classes)

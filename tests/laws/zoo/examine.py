@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from probe.cut.split import split
+from probe.cut.cuts import split
 from probe.errors import InputError
 from probe.modules import named_state
 from tests.laws.zoo.case import case_of

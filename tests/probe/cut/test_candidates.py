@@ -14,8 +14,8 @@ from torchvision.models.resnet import BasicBlock
 from torchvision.models.vgg import make_layers
 
 from probe.cut.candidates import Candidate, candidates
-from probe.cut.outputs import tensors_of
-from probe.cut.split import split
+from probe.cut.cuts import split
+from probe.cut.model_call import tensors_of
 from probe.errors import InputError
 from probe.seeding import global_stream, stream
 from scenarios.networks import ARCHITECTURES

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn import functional
 
+from probe.cut.cuts import split
 from probe.cut.min_cut import Fate, minimum_cut
 from probe.cut.names import INPUT, Name
-from probe.cut.split import split
 from probe.cut.trace import Pass, Step
 from probe.seeding import stream
 from tests.laws.zoo.written import written

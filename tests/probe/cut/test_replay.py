@@ -12,7 +12,8 @@ from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
 
 from probe.cut import split as splitting
-from probe.cut.split import Split, find_each, split, split_each, values_of
+from probe.cut.cuts import cut_each, split, values_of
+from probe.cut.split import Split
 from probe.errors import InputError
 from probe.seeding import stream
 from tests.laws.zoo.hostile import HOSTILE
@@ -119,14 +120,14 @@ def test_the_input_is_kept_as_it_is() -> None:
 def test_one_pass_gives_what_each_prefix_gives() -> None:
     model, x, _ = specimen("reduced_resnet18", 5)
     features = ["stem", "layer1.0.bn1", "layer2", "layer3.1.conv2", "output"]
-    cuts = split_each(find_each(model.eval(), features, x))
+    cuts = cut_each(model.eval(), features, x).each
     runs: list[int] = []
     inner = cuts[0].prefix.get_submodule("model")
     with inner.register_forward_pre_hook(lambda *_: runs.append(1)):
         together = values_of(cuts, x)
     assert len(runs) == 1
     for cut in cuts:
-        alone, same = cut.prefix(x), together[cut.feature]
+        alone, same = cut.prefix(x), together[cut.name]
         pairs = [(alone, same)] if isinstance(alone, Tensor) else zip(alone, same, strict=True)
         assert all(torch.equal(a, b) for a, b in pairs)
 

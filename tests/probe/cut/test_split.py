@@ -11,9 +11,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from probe.cut.split import Split, split
+from probe.batch import Value
+from probe.cut.cuts import split
+from probe.cut.split import Split
 from probe.errors import InputError
-from probe.examples import Examples, Value
+from probe.examples import Examples
 from probe.modules import mode
 from probe.retrain import partial_retrain
 from probe.seeding import stream
@@ -195,5 +197,5 @@ def test_what_cannot_be_cut_is_refused_with_the_reason(
 
 
 def test_arrays_are_not_taken_for_tensors() -> None:
-    with pytest.raises(InputError, match=r"must be tensors, got .*'ndarray'"):
+    with pytest.raises(InputError, match=r"must be a tensor, .* got Tensor, ndarray"):
         Examples(inputs(), examples(8).y.numpy())  # type: ignore[arg-type]

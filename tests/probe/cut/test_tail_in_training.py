@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from probe.cut.split import split
+from probe.cut.cuts import split
 from probe.seeding import stream
 from tests.laws.zoo.written import Written
 

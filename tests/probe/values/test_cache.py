@@ -10,13 +10,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from probe.cut.split import split
+from probe.batch import Rows, Value, tensors
+from probe.cut.cuts import split
 from probe.errors import InputError
-from probe.examples import Rows, Value, tensors
 from probe.modules import mode
+from probe.retrain import cache_plan
 from probe.values.allocation import Storage
 from probe.values.cache import CachedRows, RecomputedRows, fill
-from probe.values.layout import Inputs, PrefixCall, value_layout
+from probe.values.layout import Inputs, PrefixCall, ValueLayout, value_layout
 from tests.laws.zoo.specimens import SPECIMENS, specimen
 
 SIZE = 16
@@ -28,12 +29,22 @@ CUTS = [
 ]
 
 
+def layout_of(prefix: PrefixCall, inputs: Inputs, storage: Storage = "fp32") -> ValueLayout:
+    """The layout of a prefix's values; what is the batch itself is read from the inputs."""
+    batch = inputs[torch.arange(SIZE)]
+    with torch.no_grad():
+        parts = prefix(batch)
+    (x,) = tensors(batch)
+    same = [part.data_ptr() == x.data_ptr() and part.shape == x.shape for part in tensors(parts)]
+    return value_layout(parts, [inputs.layouts[0] if is_it else None for is_it in same], storage)
+
+
 def everywhere(
     prefix: PrefixCall, x: Tensor, folder: Path, storage: Storage = "fp32"
 ) -> dict[str, Rows]:
     """The values of a prefix for all inputs, in every place that there is."""
     inputs = Inputs(x)
-    layout = value_layout(prefix, inputs, SIZE, storage)
+    layout = layout_of(prefix, inputs, storage)
     folders = {"memory": None, "mapped": folder}
     stored = {name: CachedRows(layout, inputs, where) for name, where in folders.items()}
     fill(stored, lambda batch: {name: prefix(batch.clone()) for name in stored}, inputs, SIZE)
@@ -104,9 +115,7 @@ def test_the_input_is_not_copied(layout: torch.memory_format, tmp_path: Path) ->
     prefix, x = pair()
     x = x.contiguous(memory_format=layout)
     inputs = Inputs(x)
-    assert inputs.rows.data_ptr() == x.data_ptr()
-    parts = value_layout(prefix, inputs, SIZE, "bf16").parts
-    assert [part.given for part in parts] == [True, False, False, False, False]
+    assert inputs.rows[0].data_ptr() == x.data_ptr()
     rows = everywhere(prefix, x, tmp_path, "bf16")
     x[5] = 7.0  # seen through the rows: there is no copy
     for place in rows.values():
@@ -116,25 +125,22 @@ def test_the_input_is_not_copied(layout: torch.memory_format, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("prefix", "given"),
+    ("prefix", "size"),
     [
-        (nn.Identity(), True),
-        (nn.Flatten(), True),  # a view of the input, whole
-        (nn.ReLU(), False),
-        (nn.ReLU(inplace=True), False),  # the input's memory, but not the input
-        (nn.Unflatten(1, (2, 1)), True),
+        (nn.Identity(), 0),
+        (nn.Flatten(), 0),  # a view of the input, whole
+        (nn.ReLU(), 24),
+        (nn.ReLU(inplace=True), 24),  # the input's memory, but not the input
+        (nn.Unflatten(1, (2, 1)), 0),
+        (nn.MaxPool1d(3), 8),
     ],
 )
-def test_what_is_the_input(prefix: nn.Module, given: bool) -> None:
+def test_what_is_the_input_takes_no_bytes(prefix: nn.Module, size: int) -> None:
     x = torch.rand(40, 2, 3)  # nothing negative: a ReLU changes no value, and may elsewhere
-    layout = value_layout(prefix, Inputs(x), SIZE, "fp32")
-    assert [part.given for part in layout.parts] == [given]
-    assert layout.size == (0 if given else 24)
-
-
-def test_part_of_the_input_is_kept() -> None:
-    inputs = Inputs(torch.rand(40, 2))
-    assert value_layout(lambda x: x[:, :1], inputs, SIZE, "fp32").size == 4
+    model = nn.Sequential(prefix, nn.Flatten(), nn.LazyLinear(3))
+    model(x.clone())
+    (plan,) = cache_plan(model, ["0"], x, (30, 10))
+    assert plan.size == 40 * size
 
 
 @pytest.mark.parametrize(
@@ -171,8 +177,8 @@ def test_bf16_rounds_to_eight_bits(tmp_path: Path) -> None:
 def test_bf16_takes_half_the_bytes() -> None:
     prefix, x = pair()
     map_, turned = 5 * 4 * 4, 5 * 4 * 4
-    assert value_layout(prefix, Inputs(x), SIZE, "fp32").size == 4 * (map_ + 1 + turned) + 8
-    assert value_layout(prefix, Inputs(x), SIZE, "bf16").size == 2 * (map_ + 1 + turned) + 8
+    assert layout_of(prefix, Inputs(x)).size == 4 * (map_ + 1 + turned) + 8
+    assert layout_of(prefix, Inputs(x), "bf16").size == 2 * (map_ + 1 + turned) + 8
 
 
 def test_a_prefix_is_always_given_batches_of_one_size(tmp_path: Path) -> None:
@@ -225,7 +231,7 @@ def test_a_value_without_a_shape_of_its_own_is_refused() -> None:
         return x[:, : int(x.sum()) + 1]
 
     x = torch.zeros(40, 3)
-    layout = value_layout(shrinks, Inputs(x), SIZE, "fp32")
+    layout = layout_of(shrinks, Inputs(x))
     with pytest.raises(InputError, match=r"has shape .* for one batch and .* for another"):
         RecomputedRows(layout, shrinks, Inputs(x + 1), SIZE)[torch.arange(4)]
 
@@ -233,7 +239,7 @@ def test_a_value_without_a_shape_of_its_own_is_refused() -> None:
 def test_one_pass_fills_everything() -> None:
     prefixes = {name: nn.Sequential(nn.Flatten(), nn.Linear(4, 3)) for name in "abc"}
     inputs = Inputs(torch.rand(40, 2, 2))
-    layouts = {name: value_layout(one, inputs, SIZE, "fp32") for name, one in prefixes.items()}
+    layouts = {name: layout_of(one, inputs) for name, one in prefixes.items()}
     caches = {name: CachedRows(layout, inputs, None) for name, layout in layouts.items()}
     calls = []
 
@@ -246,4 +252,6 @@ def test_one_pass_fills_everything() -> None:
     for name, prefix in prefixes.items():
         got = caches[name][torch.arange(40)]
         assert isinstance(got, Tensor)
-        np.testing.assert_allclose(got, prefix(inputs.x).detach(), rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(
+            got, prefix(inputs[torch.arange(40)]).detach(), rtol=1e-6, atol=1e-7
+        )

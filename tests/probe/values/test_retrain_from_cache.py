@@ -63,7 +63,7 @@ def test_trained_tails_do_not_depend_on_it_to_the_last_bit(
 
         monkeypatch.setattr("probe.retrain.predict_each", keep)
         how = RetrainSettings(recipe=Recipe(epochs=1, batch_size=SIZE), cache=cache)
-        dict(retrain_each(model, ["layer2"], Examples(x, y), Examples(x, y), 3, how))
+        list(retrain_each(model, ["layer2"], Examples(x, y), Examples(x, y), 3, how))
         return trained
 
     memory = weights(CacheSettings(budget=10**9))
@@ -87,8 +87,8 @@ def test_values_are_dropped_once_they_have_served(monkeypatch: pytest.MonkeyPatc
     data, features = Examples(x, y), ["hidden1", "hidden2", "output"]
     each = retrain_each(model, features, data, data, 3, RetrainSettings(recipe=Recipe(epochs=1)))
     left = [len(alive) for _ in each]
-    # Of three features for the test and two for training; the one being counted is in use.
-    assert left == [4, 2, 1]
+    # Of three features for the test and two for training, those that are still to come.
+    assert left == [3, 1, 0]
 
 
 class Asking(nn.Module):

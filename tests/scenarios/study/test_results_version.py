@@ -58,8 +58,8 @@ def _retrained(name: str) -> Iterator[Table]:
     _, own = tiny_study("finetune")
     whole, features = scenario_of_digits().merged, ("hidden1", "hidden2")
     train, test, how = whole.train, whole.test, RetrainSettings(recipe=RETRAININGS[name])
-    for _, predicted in retrain_each(own.model, features, train, test, CLASSES, how):
-        yield Counts.of(test.y, predicted, CLASSES).table.tolist()
+    for found in retrain_each(own.model, features, train, test, CLASSES, how):
+        yield Counts.of(test.y, found.predicted, CLASSES).table.tolist()
 
 
 def fault(golden: dict[str, Any], here: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from torch import Tensor
 
-from probe.cut.split import find_each, split_each
+from probe.cut.cuts import cut_each
 from probe.errors import InputError
 from probe.examples import Examples, join
 from probe.retrain import partial_retrain
@@ -114,7 +114,7 @@ def test_it_learns() -> None:
 def test_it_can_be_cut_at_each_feature() -> None:
     own = learn(learner(), TASKS[:1])
     x = TASKS[1].train.x
-    cuts = split_each(find_each(own.model, FixedExpansion.own_features, x))
+    cuts = [cut.split() for cut in cut_each(own.model, FixedExpansion.own_features, x).each]
     assert [cut.cached for cut in cuts] == [True] * 3
     assert [cut.trainable for cut in cuts] == [True, True, False]
     assert "fel.weight" in cuts[1].frozen

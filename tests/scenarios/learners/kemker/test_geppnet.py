@@ -235,7 +235,7 @@ def test_partial_retraining_trains_the_read_out_on_the_map_s_activity() -> None:
     each = retrain_each(
         own.model, ["som", "output"], train, train, 10, RetrainSettings(recipe=recipe)
     )
-    predicted = dict(each)
+    predicted = {one.feature: one.predicted for one in each}
     with torch.no_grad():
         assert torch.equal(predicted["output"], own.model(train.x).argmax(1))
     assert not torch.equal(predicted["som"], predicted["output"])

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from probe.cut.split import find_each, split_each
+from probe.cut.cuts import cut_each
 from probe.examples import Examples
 from probe.retrain import partial_retrain
 from probe.seeding import stream
@@ -106,7 +106,7 @@ def test_initializing_leaves_paths_alone_and_draws_all_weights() -> None:
 
 def test_it_can_be_cut_at_each_feature_with_tasks_mixed() -> None:
     net, x = learned(), mixed()
-    cuts = split_each(find_each(net, FEATURES, x))
+    cuts = [cut.split() for cut in cut_each(net, FEATURES, x).each]
     assert [cut.slow for cut in cuts] == [""] * 3
     own = [{"layer1.dense.weight", "layer1.dense.bias", "layer1.gates"}]
     own += [own[0] | {name.replace("1", "2") for name in own[0]}]
@@ -119,7 +119,7 @@ def test_it_can_be_cut_at_each_feature_with_tasks_mixed() -> None:
 def test_retraining_keeps_the_paths() -> None:
     """A tail drawn anew still sends each example through its own task's modules."""
     net, x = learned(), mixed()
-    for cut in split_each(find_each(net, FEATURES[:2], x)):
+    for cut in (cut.split() for cut in cut_each(net, FEATURES[:2], x).each):
         cut.reinitialize("torch", stream(0, "tail"))
         state = {name.rpartition("model.")[2]: part for name, part in cut.tail.state_dict().items()}
         assert any(name.endswith("gates") for name in state)

@@ -1,0 +1,261 @@
+"""Cuts of one model at many features: followed, planned and checked together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import torch
+from torch import nn
+from torch.nn.parameter import is_lazy
+
+from probe.batch import Value, tensors
+from probe.cut.checks import Reference, stays_fixed, unmoved_by_the_rest
+from probe.cut.feature import Feature, find
+from probe.cut.model_call import Call, ModelCall, Output
+from probe.cut.plan import CutPlan
+from probe.cut.planning import plan_each
+from probe.cut.replay import Prefix, collect
+from probe.cut.split import Cut, Split, Trainable, chain_tail
+from probe.cut.trace import Trace, trace
+from probe.errors import Failed, InputError, described
+from probe.modules import copied, frozen_in, named_state, state_groups, unwrapped
+from probe.seeding import python_generators
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """The cuts of a model at several features, in the order in which they were asked for.
+
+    They hold a copy of the model; each `split` of a cut makes another, so that no more than two
+    need to live at a time.
+    """
+
+    each: tuple[Cut, ...]
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the features."""
+        return tuple(cut.feature.name for cut in self.each)
+
+    def of(self, model: nn.Module) -> Cuts:
+        """Return the same cuts of another model of this architecture: other weights, same code.
+
+        Only that the parts give the new model's output bit for bit is checked, on few examples;
+        where they do not, the model is cut anew. Raises InputError for another architecture.
+        """
+        with _undisturbed(self.each[0].feature.trace.sample):
+            seen = _retraced(self.each[0].feature.trace, unwrapped(model))
+            same = [replace(cut, feature=replace(cut.feature, trace=seen)) for cut in self.each]
+            if _all_same(same):
+                return Cuts(tuple(same))
+        first = self.each[0]
+        sample, call = seen.sample, seen.call
+        return cut_found(find_each(model, self.features, sample, call), first.trained)
+
+
+def split(
+    model: nn.Module,
+    feature: str,
+    sample: Value,
+    output: Output = None,
+    call: Call | None = None,
+) -> Split:
+    """Cut a copy of `model` at the layer `feature` so that tail(prefix(x)) equals model(x).
+
+    feature: dotted module name, `name#2` for the second time that the module runs; sample: real
+    inputs, one or more tensors (B, ...), B from 3, on which the cut is checked, bit for bit;
+    output: where in what the model returns the logits are, if it does not return them alone; call:
+    how the model is given a batch, see `ModelCall`. The model itself is not changed.
+
+    Frozen is W_F of Murata 2020 (section 2), the parameters that the feature is computed with; it
+    is taken from what the computation depends on, not from the order of layers, and takes buffers
+    in. Where a check fails the model is run whole with the frozen part fixed, which is slower and
+    as right. Raises InputError for a feature that does not exist, does not run, or does not stay
+    fixed while the tail is trained.
+
+    >>> model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
+    >>> cut = split(model, "1", torch.randn(5, 4))
+    >>> cut.frozen, cut.cached
+    (('0.bias', '0.weight'), True)
+    """
+    found = find_each(model, [feature], sample, ModelCall(call=call, output=output))
+    return cut_found(found).each[0].split()
+
+
+def find_each(
+    model: nn.Module, features: Sequence[str], sample: Value, call: ModelCall
+) -> list[Feature]:
+    """Find each of the features in a copy of `model`, followed once on `sample` (B, ...).
+
+    That says what each depends on, and costs two forward passes of a few examples. Raises
+    InputError for a model that cannot be followed and for an unknown feature; see `split`.
+    """
+    if not features:
+        raise InputError("no features to retrain behind: name at least one layer")
+    if len(set(features)) < len(features):
+        raise InputError(f"a feature is named twice in {list(features)}: name each once")
+    seen = followed(model, sample, call)
+    return [find(seen, feature) for feature in features]
+
+
+def followed(model: nn.Module, sample: Value, call: ModelCall) -> Trace:
+    """Return what a copy of `model` computes on `sample` (B, ...); see `trace`."""
+    if torch.is_inference_mode_enabled():
+        raise InputError("a model cannot be cut under torch.inference_mode(): call it outside")
+    model = unwrapped(model)
+    _refuse_odd_parts(model)
+    with _undisturbed(sample):
+        return trace(model, sample, call)
+
+
+def cut_each(
+    model: nn.Module,
+    features: Sequence[str],
+    sample: Value,
+    output: Output = None,
+    call: Call | None = None,
+    trainable: Trainable = "tail",
+) -> Cuts:
+    """Cut a copy of `model` at each of the features, to use the cuts again for other weights.
+
+    What depends on the architecture alone is done and checked once. See `split`; trainable: what is
+    trained behind each, see `probe.retrain.RetrainSettings`.
+
+    >>> build = lambda: nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
+    >>> cuts = cut_each(build(), ["0", "1"], torch.randn(5, 4))
+    >>> [cut.name for cut in cuts.of(build()).each]
+    ['0', '1']
+    """
+    found = find_each(model, features, sample, ModelCall(call=call, output=output))
+    return cut_found(found, trainable)
+
+
+def cut_found(features: Sequence[Feature], trained: Trainable = "tail") -> Cuts:
+    """Cut a model at features that one call of `find_each` found in it; see `cut_each`."""
+    for feature in features:
+        if feature.random:
+            raise InputError(
+                f"cannot cut at {feature.name!r}: its value is drawn at random in eval mode too, "
+                f"so that nothing can be held fixed"
+            )
+    with _undisturbed(features[0].trace.sample):
+        plans = plan_each(features)
+        reference = Reference(features[0].trace, plans)
+        pairs = zip(features, plans, strict=True)
+        return Cuts(tuple(_checked(feature, plan, trained, reference) for feature, plan in pairs))
+
+
+def values_of(cuts: Sequence[Cut], batch: Value) -> dict[str, Value]:
+    """Return what each prefix gives for a batch (B, ...), by feature; one pass for all of them.
+
+    The cuts are of one model; those that are not cached hand on the batch. Each value is one tensor
+    (B, ...) or several.
+
+    >>> model, x = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2)), torch.randn(5, 4)
+    >>> cuts = cut_each(model, ["0", "1"], x).each
+    >>> {name: tuple(value.shape) for name, value in values_of(cuts, torch.randn(7, 4)).items()}
+    {'0': (7, 3), '1': (7, 3)}
+    """
+    prefixes = {cut.feature.name: cut.prefix for cut in cuts}
+    cached = [prefix for prefix in prefixes.values() if isinstance(prefix, Prefix)]
+    wanted = {name for prefix in cached for name in prefix.plan.kept}
+    found = collect(cached[0].trace, wanted, batch) if cached else {}
+    return {
+        name: prefix.rows(found) if isinstance(prefix, Prefix) else batch
+        for name, prefix in prefixes.items()
+    }
+
+
+def _refuse_odd_parts(model: nn.Module) -> None:
+    """Raise InputError for what cannot be copied, followed or trained."""
+    for name, module in model.named_modules():
+        if isinstance(module, torch.jit.ScriptModule):
+            raise InputError(
+                f"{name or 'the model'} is a scripted module, which can be neither followed nor "
+                f"copied: put the module that it was made from in its place"
+            )
+    for name, parameter in model.named_parameters():
+        if is_lazy(parameter):
+            raise InputError(
+                f"{name!r} has no shape yet, as its module is lazy: run the model on a batch once"
+            )
+        if not (parameter.is_floating_point() or parameter.is_complex()):
+            raise InputError(
+                f"parameter {name!r} holds {parameter.dtype}, which cannot be trained: make it a "
+                f"buffer, with register_buffer"
+            )
+
+
+@contextmanager
+def _undisturbed(sample: Value) -> Iterator[None]:
+    """Run a model within the block in full precision, and give back what it draws."""
+    device = tensors(sample)[0].device.type
+    with torch.autocast(device, enabled=False), python_generators():
+        yield
+
+
+def _checked(
+    feature: Feature, plan: CutPlan | str, trained: Trainable, reference: Reference
+) -> Cut:
+    """Serve what is frozen from a cache if that passes all checks; else hold it fixed.
+
+    Raises InputError if it can neither be served nor held fixed.
+    """
+    try:
+        if isinstance(plan, str):
+            raise Failed(plan)
+        unmoved_by_the_rest(feature, plan)
+        return _compared(Cut(feature=feature, trained=trained, plan=plan), plan, reference)
+    except Failed as failure:
+        slow = str(failure)
+    except Exception as error:  # the user's code, run in a way that it was not written for
+        slow = f"replaying it fails ({described(error)})"
+    cut = Cut(feature=feature, trained=trained, slow=slow)
+    stays_fixed(feature, cut.whole(), slow)
+    return cut
+
+
+def _compared(cut: Cut, plan: CutPlan, reference: Reference) -> Cut:
+    """Return the cut with the simpler tail if that will do; raises Failed if neither does."""
+    tail = cut.whole()
+    if not reference.is_same(plan, tail):
+        raise Failed("its two parts together do not give the model's output")
+    reference.same_training(cut.feature, plan, tail)
+    links = chain_tail(cut.feature, tail.model, plan)
+    return replace(cut, chain=links is not None and reference.is_same(plan, links))
+
+
+def _all_same(cuts: Sequence[Cut]) -> bool:
+    """Whether the parts of all cuts that have two give the output of the model that they are of."""
+    plans = [cut.plan for cut in cuts if cut.plan is not None]
+    reference = Reference(cuts[0].feature.trace, plans)
+    try:
+        return all(reference.is_same(cut.plan, cut.split().tail) for cut in cuts if cut.plan)
+    except Exception:  # the user's code; what fails here is told by the full checks
+        return False
+
+
+def _retraced(seen: Trace, model: nn.Module) -> Trace:
+    """Return a trace for another model of the same architecture, which is not followed again.
+
+    Raises InputError if its modules, or the names, shapes or types of its state, are others.
+    """
+    before, now = _anatomy(seen.model), _anatomy(model)
+    if before != now or sorted(seen.state.values()) != sorted(state_groups(model)):
+        differ = sorted(n for n in before.keys() | now.keys() if before.get(n) != now.get(n))
+        where = differ[0] if differ else "its ties"
+        raise InputError(
+            f"the cuts are of another architecture, which differs at {where!r}: cut this model "
+            f"itself"
+        )
+    own = copied(model).requires_grad_(True).eval()
+    return replace(seen, model=own, given_frozen=frozenset(frozen_in(model)))
+
+
+def _anatomy(model: nn.Module) -> dict[str, object]:
+    """Return each module's class, and each tensor's shape and type, by name."""
+    found: dict[str, object] = {name: type(module) for name, module in model.named_modules()}
+    state = named_state(model).items()
+    return found | {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in state}

@@ -1,0 +1,113 @@
+"""How a model is called on a batch, and where in what it returns the logits are."""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from probe.batch import Value, kinds, tensors
+from probe.errors import InputError, ModelRaised, described
+from probe.modules import tensors_in
+
+Output = str | int | None
+"""Where in the model's output the logits are: a key or attribute, a position, None = it is they."""
+
+Call = Callable[[nn.Module, Any], object]
+"""How a model is given a batch (B, ...), if not as `ModelCall` says: returns its output."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ModelCall:
+    """How a model is asked for the logits of a batch.
+
+    call: gives the model a batch x and returns its output; None = `model(x)` for a tensor,
+    `model(*x)` for a tuple, `model(**x)` for a mapping; output: where in that the logits are.
+
+    >>> import torch
+    >>> ModelCall(call=lambda model, x: (model(x + 1), "more"), output=0)(nn.ReLU(), torch.zeros(1))
+    tensor([1.])
+    """
+
+    call: Call | None = None
+    output: Output = None
+
+    def __call__(self, model: nn.Module, x: Value) -> Tensor:
+        """Return the logits (B, K) of a batch x (B, ...)."""
+        if self.call is not None:
+            returned = self.call(model, x)
+        elif isinstance(x, Tensor):
+            returned = model(x)
+        else:
+            returned = model(**x) if isinstance(x, Mapping) else model(*x)
+        return logits_of(returned, self.output)
+
+
+def logits_of(output: object, where: Output) -> Tensor:
+    """Return the logits (B, K) in what a model returned.
+
+    A tensor is taken as it is: some models return more than the logits in training mode only.
+    Raises InputError, naming what there is, if no tensor is found there.
+
+    >>> import torch
+    >>> logits_of({"logits": torch.ones(2), "loss": None}, "logits")
+    tensor([1., 1.])
+    """
+    parts = _parts(output)
+    if where is None or isinstance(output, Tensor):
+        found = output
+    elif isinstance(output, (tuple, list)) and isinstance(where, int):
+        found = output[where] if -len(output) <= where < len(output) else None
+    else:
+        # By key or field; what has neither may still have an attribute of that name.
+        found = parts.get(where, getattr(output, str(where), None))
+    if isinstance(found, Tensor):
+        return found
+    kind = type(output).__name__
+    choices = ", ".join(repr(key) for key, part in parts.items() if isinstance(part, Tensor))
+    remedy = f"name the logits with output= one of {choices}" if choices else "return a tensor"
+    got = "" if where is None else f" and {where!r} in it is no tensor"
+    raise InputError(f"the model returns {kind}{got}, expected one tensor of logits: {remedy}")
+
+
+def tensors_of(output: object) -> list[Tensor]:
+    """Return the tensors, of any shape, in an output: in tuples, lists, dicts and dataclasses."""
+    if dataclasses.is_dataclass(output) and not isinstance(output, (dict, tuple, type)):
+        return tensors_in(_parts(output))
+    return tensors_in(output)
+
+
+def _parts(output: object) -> Mapping[str | int, object]:
+    """Return the parts of an output by the keys, attributes or positions that name them."""
+    if isinstance(output, dict):
+        return output
+    if dataclasses.is_dataclass(output):
+        return {field.name: getattr(output, field.name) for field in dataclasses.fields(output)}
+    return dict(enumerate(output)) if isinstance(output, (tuple, list)) else {}
+
+
+@contextmanager
+def explained(sample: Value) -> Iterator[None]:
+    """Turn whatever the user's model raises within the block into one sentence with a remedy."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        types = {tensor.dtype for tensor in tensors(sample)}
+        remedy = next((text for dtype, text in _REMEDIES.items() if dtype in types), _REMEDY)
+        message = f"the model raised {described(error)} on a batch x of {kinds(sample)}: {remedy}"
+        raise ModelRaised(message, error) from error
+
+
+_REMEDIES = {
+    torch.uint8: "if it expects floats, pass call=lambda model, x: model(x.float() / 255)",
+    torch.float64: "if its weights are float32, pass x.float()",
+    torch.float16: "if its weights are float32, pass x.float()",
+    torch.bfloat16: "if its weights are float32, pass x.float()",
+    torch.int64: "check that every number is one that it knows, or pass x.float()",
+    torch.int32: "if it expects int64, pass x.long()",
+}
+_REMEDY = "check the shapes, and say with call= how it is given x if it takes other arguments"

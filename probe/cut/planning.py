@@ -1,0 +1,160 @@
+"""Plan cuts at many features of one model: passes are shared, mixed examples avoided.
+
+Each feature is retrained with other modules in eval mode. But of most modules nothing depends on
+the mode, so that features that differ only by these share one pass in training mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
+
+import torch
+
+from probe.batch import close, first, flipped, tensors
+from probe.cut.batch_dimension import BatchedShape
+from probe.cut.eval_mode import EvalCalls, PartlyEval
+from probe.cut.feature import Feature
+from probe.cut.names import Name
+from probe.cut.plan import CutPlan, TrainingPass, plan_cut
+from probe.cut.replay import collect
+from probe.cut.trace import Pass, Trace, follow
+from probe.errors import Failed, described
+from probe.modules import copied
+
+_TRIES = 12  # at finding values that are each example's own
+_SOME = 8  # examples
+
+Progress = Callable[[Sequence[Feature]], Iterable[Feature]]
+
+
+def plan_each(features: Sequence[Feature], progress: Progress = iter) -> list[CutPlan | str]:
+    """Plan a cut at each feature of one trace such that each kept row belongs to one example.
+
+    Where there is no such plan, the reason is returned in its place, the end of a sentence.
+    progress: goes through the features, one by one, as `tqdm` does.
+    """
+    if not features:
+        return []
+    trace = features[0].trace
+    passes = _TrainingPasses(trace)
+    plans = [_plan(feature, passes, ()) for feature in progress(features)]
+    # Before a value that mixes examples, or behind it, there may be others that do not.
+    mixed, own = set[Name](), set[Name]()
+    for _ in range(_TRIES):
+        cuts = [plan for plan in plans if isinstance(plan, CutPlan)]
+        kept = {name: plan.shapes[name] for plan in cuts for name in plan.kept if name not in own}
+        try:
+            found = _mixed_rows(trace, kept)
+        except Exception as error:  # the user's code, on batches of other sizes
+            failed = f"running it on other batches fails ({described(error)})"
+            return [plan if isinstance(plan, str) else failed for plan in plans]
+        own |= kept.keys() - found
+        mixed |= found
+        again = [at for at, plan in enumerate(plans) if _keeps(plan, found)]
+        if not again:
+            return plans
+        for at in again:
+            plans[at] = _plan(features[at], passes, mixed)
+    depends = "the values of an example depend on the other examples of its batch"
+    return [depends if _keeps(plan, mixed) else plan for plan in plans]
+
+
+def _plan(feature: Feature, passes: _TrainingPasses, barred: Collection[Name]) -> CutPlan | str:
+    """Return a plan that keeps nothing of what is barred, or why there is none."""
+    try:
+        return plan_cut(feature, passes.of(feature), barred)
+    except Failed as failure:
+        return str(failure)
+    except Exception as error:  # the user's code, in modes that it was not written for
+        return f"training behind it fails ({described(error)})"
+
+
+def _keeps(plan: CutPlan | str, names: set[Name]) -> bool:
+    return isinstance(plan, CutPlan) and not names.isdisjoint(plan.kept)
+
+
+@torch.no_grad()
+def _mixed_rows(trace: Trace, shapes: Mapping[Name, BatchedShape]) -> set[Name]:
+    """Return the values that depend on the other examples of the batch, or on their number.
+
+    Seen on some examples, on the first half and on all of them turned around: the rows of an
+    example must be the same, up to rounding. shapes: of the values, by their names.
+    """
+    wanted, sample = set(shapes), first(trace.sample, _SOME)
+    half = first(sample, len(tensors(sample)[0]) // 2 or 1)
+    values, fewer, turned = (collect(trace, wanted, x) for x in (sample, half, flipped(sample)))
+    mixed = wanted - (values.keys() & fewer.keys() & turned.keys())
+    for name in wanted - mixed:
+        try:
+            rows, few, last = (shapes[name].to_rows(each[name]) for each in (values, fewer, turned))
+        except RuntimeError:  # its size depends on the data
+            mixed.add(name)
+            continue
+        if not (close(rows[: len(few)], few) and close(rows, last.flip(0))):
+            mixed.add(name)
+    return mixed
+
+
+class _TrainingPasses:
+    """Follows copies of a traced model in the modes in which features are retrained."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._known: dict[Hashable, TrainingPass] = {}
+
+    def of(self, feature: Feature) -> TrainingPass:
+        """Return the pass for a feature of the trace; whatever the model raises is raised."""
+        # Behind the logits nothing is trained: the modes of training do not matter.
+        calls = feature.eval_calls if feature.trainable else None
+        key: Hashable = None
+        if calls is not None:
+            key = frozenset((n, tuple(off)) for n, off in calls.items() if n in self._reacting)
+        if key not in self._known:
+            self._known[key] = self._followed(calls)
+        return self._known[key]
+
+    def _followed(self, calls: EvalCalls | None) -> TrainingPass:
+        trace = self._trace
+        large, others = trace.large, trace.small.metadata
+        if calls is not None:
+            large = self._pass(calls, trace.sizes[0])
+            if not large.metadata.keys() <= others.keys():
+                # What is only computed in training mode has not been seen for fewer examples.
+                others = {**others, **self._pass(calls, trace.sizes[1]).metadata}
+        # A placeholder needs a shape also for values that only one of the two modes computes.
+        seen = {**trace.large.metadata, **large.metadata}
+        shapes = {
+            name: BatchedShape.of(metadata, others[name], trace.sizes)
+            for name, metadata in seen.items()
+            if name in others and len(metadata.shape) == len(others[name].shape)
+        }
+        return TrainingPass(large, shapes)
+
+    def _pass(self, calls: EvalCalls, size: int) -> Pass:
+        trace = self._trace
+        # A copy: modes may be switched within, and modules may remember more than tensors.
+        training = PartlyEval(copied(trace.model), calls, trace.call).train()
+        sample = first(trace.sample, size)
+        return follow(training.model, trace.names, trace.state, sample, trace.call)
+
+    @cached_property
+    def _reacting(self) -> frozenset[str]:
+        """The modules whose own code does something else in training mode than in eval mode."""
+        try:
+            training = self._pass({}, self._trace.sizes[0])
+        # Fails with all of the model in training mode: any module may be the reason.
+        except Exception:
+            return frozenset(name for name, _ in self._trace.model.named_modules())
+        by_mode = [_by_owner(each) for each in (self._trace.large, training)]
+        owners = by_mode[0].keys() | by_mode[1].keys()
+        return frozenset(o for o in owners if by_mode[0].get(o) != by_mode[1].get(o))
+
+
+def _by_owner(seen: Pass) -> dict[str, list[Hashable]]:
+    """Return what each module's own code calls, in order, by the module's name."""
+    found: dict[str, list[Hashable]] = {}
+    for step in seen.steps.values():
+        call = step.function, step.settings, step.overwritten, step.random, len(step.names)
+        found.setdefault(step.owner, []).append(call)
+    return found

@@ -1,0 +1,97 @@
+"""Notes: what would make a measurement mean something else than it seems to."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from probe.cut.split import Cut, Split
+
+_FEW = 4  # names that a note lists
+
+
+def of_cut(cut: Cut) -> list[str]:
+    """Return what is to be known of a cut, whatever the data: nothing trained, chance."""
+    seen, notes = cut.feature.trace, []
+    if not cut.trainable and seen.large.logits not in cut.feature.visit.names:
+        notes.append(
+            "nothing behind it is trained although it is not the output: its scores are those of "
+            "the model as it is"
+        )
+    behind = seen.large.upstream([seen.large.logits]) - cut.feature.upstream
+    if any(step.random for number, step in seen.large.steps.items() if number in behind):
+        notes.append("what is behind it draws at random in eval mode: its scores change by chance")
+    return notes
+
+
+class Watch:
+    """Tells which of the parameters that are to be trained in a tail a training has not moved."""
+
+    def __init__(self, cut: Cut, tail: Split) -> None:
+        read = cut.feature.trace.behind_logits
+        self._watched = {
+            name: value
+            for name, value in tail.fresh_values.items()
+            if name in read and value.requires_grad
+        }
+        self._before = self._sums()
+
+    def notes(self) -> list[str]:
+        """Return a note if there are any, to be asked after the training."""
+        still = torch.eq(self._before, self._sums()).all(1).tolist()
+        names = [name for name, same in zip(self._watched, still, strict=True) if same]
+        if not names:
+            return []
+        return [
+            f"its training did not move {_listed(names)}, which {_are(names)} as re-initialized: "
+            f"no gradient comes there (no_grad, detach, or units that are never active)"
+        ]
+
+    @torch.no_grad()
+    def _sums(self) -> Tensor:
+        """Return two sums of each parameter, (P, 2), in place of a copy."""
+        wide = [value.detach().double() for value in self._watched.values()]
+        if not wide:
+            return torch.zeros(0, 2)
+        return torch.stack([torch.stack([v.sum(), v.square().sum()]) for v in wide])
+
+
+def of_predictions(predicted: Tensor, labels: Tensor) -> list[str]:
+    """Return a note if all N predictions (N,) are one class although the labels (N,) are not."""
+    if len(predicted) and bool((predicted == predicted[0]).all()) and len(labels.unique()) > 1:
+        return [f"it predicts class {int(predicted[0])} for every test example"]
+    return []
+
+
+def of_classes(train: Tensor, test: Tensor, classes: int) -> list[str]:
+    """Return notes on the classes 0..K-1 that labels (N,) to train and test on have none of."""
+    notes = []
+    for what, labels in (("training", train), ("test", test)):
+        lacking = sorted(set(range(classes)) - set(labels.unique().tolist()))
+        if lacking:
+            kind = "class" if len(lacking) == 1 else "classes"
+            notes.append(f"{kind} {_listed(lacking)}: no {what} examples")
+    return notes
+
+
+def by_feature(notes: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the notes of features as lines, each note once with all features that it holds for.
+
+    >>> by_feature({"conv1": ["a"], "conv2": ["a", "b"]})
+    ['conv1, conv2: a', 'conv2: b']
+    """
+    features: dict[str, list[str]] = {}
+    for feature, own in notes.items():
+        for note in own:
+            features.setdefault(note, []).append(feature)
+    return [f"{', '.join(names)}: {note}" for note, names in features.items()]
+
+
+def _listed(names: Iterable[object]) -> str:
+    texts = [str(name) for name in names]
+    more = f" and {len(texts) - _FEW} more" if len(texts) > _FEW else ""
+    return ", ".join(texts[:_FEW]) + more
+
+
+def _are(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from probe.cut.feature import Feature, find
+from probe.cut.model_call import ModelCall
 from probe.cut.names import INPUT
 from probe.cut.trace import Trace, trace
 from tests.laws.zoo.net import Net
@@ -17,7 +18,7 @@ def features_of(net: Net, number: int) -> list[str]:
     Counted are the runs of modules in which a new value comes out that depends on the input.
     """
     model, sample, _ = net.made()
-    names = list(_features(trace(model, sample, net.output)))
+    names = list(_features(trace(model, sample, ModelCall(output=net.output))))
     last, steps = len(names) - 1, max(1, number - 1)
     return list(dict.fromkeys(names[last * step // steps] for step in range(number)))
 
@@ -36,4 +37,4 @@ def _features(seen: Trace) -> Iterator[str]:
 
 
 def _can_be_held(feature: Feature) -> bool:
-    return INPUT[0] in feature.upstream and not feature.random
+    return bool(feature.upstream & {INPUT[0]}) and not feature.random

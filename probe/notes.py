@@ -11,8 +11,10 @@ _FEW = 4  # names that a note lists
 
 
 def of_cut(cut: Cut) -> list[str]:
-    """Return what is to be known of a cut, whatever the data: nothing trained, chance."""
+    """Return what is to be known of a cut, whatever the data."""
     seen, notes = cut.feature.trace, []
+    if cut.slow:
+        notes.append(f"the model is run whole, which takes longer: {cut.slow}")
     if not cut.trainable and seen.large.logits not in cut.feature.visit.names:
         notes.append(
             "nothing behind it is trained although it is not the output: its scores are those of "

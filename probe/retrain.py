@@ -1,23 +1,23 @@
 """The protocol for one model: retrain what each feature does not need, and count what results."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, get_args
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from torch import Tensor, nn
 
 from probe import notes
 from probe.batch import Rows, Value, first, tensors
-from probe.cut.cuts import Cuts, cut_found, find_each
+from probe.cut.cuts import Cuts, cut_found, find_each, run_whole
 from probe.cut.feature import Feature
 from probe.cut.model_call import Call, ModelCall, Output
+from probe.cut.replay import NotKept
 from probe.cut.split import Cut, Trainable
-from probe.errors import InputError, described, unknown
+from probe.errors import InputError, described
 from probe.examples import Examples, alike, check_examples, check_tasks
 from probe.metrics.counts import Counts
 from probe.modules import mode, unwrapped
-from probe.retraining import PartialRetraining, Retrained
+from probe.retraining import PartialRetraining, Retrained, RetrainSettings
 from probe.seeding import stream
 from probe.training.chosen_outputs import ChosenOutputs, outputs_of
 from probe.training.evaluation import predict_each
@@ -28,45 +28,6 @@ from probe.values.allocation import Allocation, CacheSettings
 from probe.values.cache import LabeledRows, ValueCache
 
 SAMPLE = 8  # examples on which a cut is checked
-
-
-@dataclass(frozen=True, kw_only=True)
-class RetrainSettings:
-    """How the tails of a model are retrained and read.
-
-    - recipe: of the training; seed: decides fresh weights and batches;
-    - cache: where the features' values live (`cache_plan` tells in advance); None = the defaults;
-    - output: where in what the model returns the logits are, a key, attribute or position; None =
-      it returns them alone;
-    - call: how the model is given a batch, `call(model, x)`, if not as `ModelCall` says;
-    - fresh: where what is re-initialized gets its values: a function that makes a new model (called
-      with torch's generator seeded, once for each feature), a model or state dict to rewind to, or
-      a rule; None = the recipe's rule, by default each layer's own;
-    - trainable: `tail` = all that the feature does not depend on; `as given` = of that only what
-      asks for gradients in the model as it is: parameters that were frozen (the base behind LoRA)
-      stay as they are, while running statistics go on to be updated, as in any training;
-    - outputs: which of the model's outputs stand for the classes 0..K-1, K different numbers, as
-      `range(6)` for a head of more outputs than classes were learned; the others do not compete.
-      None = the model has K outputs.
-    """
-
-    recipe: Recipe = field(default_factory=Recipe)
-    seed: int = 0
-    cache: CacheSettings | None = None
-    output: Output = None
-    call: Call | None = None
-    fresh: Fresh | None = None
-    trainable: Trainable = "tail"
-    outputs: Sequence[int] | None = None
-
-    def __post_init__(self) -> None:
-        if self.trainable not in get_args(Trainable):
-            raise unknown("choice of what is trainable", self.trainable, get_args(Trainable))
-
-    @property
-    def source(self) -> Fresh:
-        """Where fresh values come from."""
-        return self.recipe.init if self.fresh is None else self.fresh
 
 
 def partial_retrain(
@@ -151,49 +112,86 @@ def retrain_each(
     train, test = train.to(device), test.to(device)
     cuts, outputs = _cuts(model, features, first(test.x, SAMPLE), classes, how)
     _refuse_batches_of_one(cuts, len(train), how.recipe.batch_size)
-    values = ValueCache(how.cache, how.recipe.batch_size, device)
-    plan = values.plan(cuts, (len(train), len(test)))
-    # Behind the output there is nothing to train: no values of training examples are needed.
-    seen = values.rows([cut for cut in cuts if cut.trainable], plan, train.x)
-    unseen = values.rows(cuts, plan, test.x)
-    chosen = None if outputs is None else outputs.to(device)
-    for cut in cuts:
-        # A feature's values are dropped once they have served, and so is its copy of the model.
-        take = partial(_taken, seen, train, cut.name), partial(_taken, unseen, test, cut.name)
-        yield _retrained(cut, take, (classes, chosen), how)
+    protocol = _Protocol(
+        train=train,
+        test=test,
+        classes=classes,
+        outputs=None if outputs is None else outputs.to(device),
+        how=how,
+        values=ValueCache(how.cache, how.recipe.batch_size, device),
+    )
+    return protocol.each(cuts)
 
 
-def _taken(values: dict[str, Rows], examples: Examples[Any], feature: str) -> LabeledRows:
-    return LabeledRows(values.pop(feature), examples.y)
+_Kept = dict[str, Rows]  # values by feature
 
 
-def _retrained(
-    cut: Cut,
-    take: tuple[Callable[[], LabeledRows], Callable[[], LabeledRows]],
-    classes: tuple[int, Tensor | None],
-    how: RetrainSettings,
-) -> Retrained:
-    """Retrain one tail on its values, unless there is nothing to train, and test it.
+@dataclass(frozen=True, kw_only=True)
+class _Protocol:
+    """The retrainings of one model's tails: data on its device, K classes, outputs that are read.
 
-    take: gives values to train and to test on, each once and only when they are needed; classes: K,
-    and which outputs stand for them, None = all.
+    outputs: which stand for the classes, None = all.
     """
-    known, chosen = classes
-    split, found = cut.split(), notes.of_cut(cut)
-    tail = split.tail if chosen is None else ChosenOutputs(split.tail, chosen)
-    if cut.trainable:
-        split.reinitialize(how.source, stream(how.seed, "tail", cut.name))
-        watch = notes.Watch(cut, split)
+
+    train: Examples[Any]
+    test: Examples[Any]
+    classes: int
+    outputs: Tensor | None
+    how: RetrainSettings
+    values: ValueCache
+
+    def each(self, cuts: Sequence[Cut]) -> Iterator[Retrained]:
+        """Retrain and test each tail; where some batch takes another path, the model is run whole.
+
+        A model may skip a mask that masks nothing: then other values are there than when it was
+        cut.
+        """
         try:
-            fit(tail, take[0](), how.recipe, stream(how.seed, "retrain", cut.name))
-        except InputError as error:
-            raise InputError(f"retraining behind {cut.name!r}: {error}") from None
-        found += watch.notes()
-    with mode(tail, training=False):
-        test = take[1]()
-        predicted = predict_each(tail, test, known, {"": None})[""]
-    found += notes.of_predictions(predicted, test.y)
-    return Retrained(feature=cut.name, predicted=predicted, notes=tuple(found))
+            kept = self._fill(cuts)
+        except NotKept as error:
+            cuts = [run_whole(cut, str(error)) for cut in cuts]
+            kept = self._fill(cuts)
+        for cut in cuts:
+            try:
+                found = self._one(cut, kept)
+            except NotKept as error:
+                whole = run_whole(cut, str(error))
+                found = self._one(whole, self._fill([whole]))
+            yield found
+
+    def _fill(self, cuts: Sequence[Cut]) -> tuple[_Kept, _Kept]:
+        """Return the values to train on and those to test on."""
+        plan = self.values.plan(cuts, (len(self.train), len(self.test)))
+        # Behind the output there is nothing to train: no values of training examples are needed.
+        learnt = [cut for cut in cuts if cut.trainable]
+        seen = self.values.rows(learnt, plan, self.train.x)
+        return seen, self.values.rows(cuts, plan, self.test.x)
+
+    def _one(self, cut: Cut, kept: tuple[_Kept, _Kept]) -> Retrained:
+        """Retrain one tail, unless there is nothing to train, and test it.
+
+        Its values are dropped once they have served, and so is its copy of the model.
+        """
+        how, split, found = self.how, cut.split(), notes.of_cut(cut)
+        chosen = self.outputs
+        tail = split.tail if chosen is None else ChosenOutputs(split.tail, chosen)
+        if cut.trainable:
+            split.reinitialize(how.source, stream(how.seed, "tail", cut.name))
+            watch = notes.Watch(cut, split)
+            data = LabeledRows(kept[0].pop(cut.name), self.train.y)
+            try:
+                fit(tail, data, how.recipe, stream(how.seed, "retrain", cut.name))
+            except NotKept:
+                raise
+            except InputError as error:
+                raise InputError(f"retraining behind {cut.name!r}: {error}") from None
+            del data
+            found += watch.notes()
+        test = LabeledRows(kept[1].pop(cut.name), self.test.y)
+        with mode(tail, training=False):
+            predicted = predict_each(tail, test, self.classes, {"": None})[""]
+        found += notes.of_predictions(predicted, test.y)
+        return Retrained(feature=cut.name, predicted=predicted, notes=tuple(found))
 
 
 def cache_plan(

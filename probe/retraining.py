@@ -1,14 +1,60 @@
-"""What partial retraining measured, as tables and as text."""
+"""What partial retraining is asked for, and what it measured."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from probe.cut.model_call import Call, Output
+from probe.cut.split import Trainable
+from probe.errors import unknown
 from probe.metrics.counts import Counts
 from probe.metrics.murata import pra, task_f1
+from probe.training.fresh_weights import Fresh
+from probe.training.recipe import Recipe
+from probe.values.allocation import CacheSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetrainSettings:
+    """How the tails of a model are retrained and read.
+
+    - recipe: of the training; seed: decides fresh weights and batches;
+    - cache: where the features' values live (`cache_plan` tells in advance); None = the defaults;
+    - output: where in what the model returns the logits are, a key, attribute or position; None =
+      it returns them alone;
+    - call: how the model is given a batch, `call(model, x)`, if not as `ModelCall` says;
+    - fresh: where what is re-initialized gets its values: a function that makes a new model (called
+      with torch's generator seeded, once for each feature), a model or state dict to rewind to, or
+      a rule; None = the recipe's rule, by default each layer's own;
+    - trainable: `tail` = all that the feature does not depend on; `as given` = of that only what
+      asks for gradients in the model as it is: parameters that were frozen (the base behind LoRA)
+      stay as they are, while running statistics go on to be updated, as in any training;
+    - outputs: which of the model's outputs stand for the classes 0..K-1, K different numbers, as
+      `range(6)` for a head of more outputs than classes were learned; the others do not compete.
+      None = the model has K outputs.
+    """
+
+    recipe: Recipe = field(default_factory=Recipe)
+    seed: int = 0
+    cache: CacheSettings | None = None
+    output: Output = None
+    call: Call | None = None
+    fresh: Fresh | None = None
+    trainable: Trainable = "tail"
+    outputs: Sequence[int] | None = None
+
+    def __post_init__(self) -> None:
+        if self.trainable not in get_args(Trainable):
+            raise unknown("choice of what is trainable", self.trainable, get_args(Trainable))
+
+    @property
+    def source(self) -> Fresh:
+        """Where fresh values come from."""
+        return self.recipe.init if self.fresh is None else self.fresh
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -74,9 +74,15 @@ def candidates(
     seen = followed(model, sample, ModelCall(call=call, output=output))
     features = list(_features(seen))
     found = list(zip(features, plan_each(features, progress), strict=True))
-    narrow = {f.name for f, plan in found if isinstance(plan, CutPlan) and len(plan.kept) == 1}
+    narrow = {f.name for f, plan in found if isinstance(plan, CutPlan) and _is_narrow(seen, plan)}
     chosen = suggested(seen, features, narrow)
     return [_candidate(feature, plan, feature.name in chosen) for feature, plan in found]
+
+
+def _is_narrow(seen: Trace, plan: CutPlan) -> bool:
+    """Whether a single one of the kept values was computed with weights; masks do not count."""
+    weighted = [name for name in plan.kept if seen.large.upstream([name]) & seen.state.keys()]
+    return len(weighted) == 1
 
 
 def _features(seen: Trace) -> Iterator[Feature]:

@@ -212,9 +212,18 @@ def _checked(
         slow = str(failure)
     except Exception as error:  # the user's code, run in a way that it was not written for
         slow = f"replaying it fails ({described(error)})"
-    cut = Cut(feature=feature, trained=trained, slow=slow)
-    stays_fixed(feature, cut.whole(), slow)
-    return cut
+    return run_whole(Cut(feature=feature, trained=trained), slow)
+
+
+def run_whole(cut: Cut, slow: str) -> Cut:
+    """Return the cut with nothing cached: the model is run whole, what is frozen held fixed.
+
+    slow: why, the end of a sentence. Raises InputError if it does not stay fixed.
+    """
+    with _undisturbed(cut.feature.trace.sample):
+        whole = Cut(feature=cut.feature, trained=cut.trained, slow=slow)
+        stays_fixed(cut.feature, whole.whole(), slow)
+    return whole
 
 
 def _compared(cut: Cut, plan: CutPlan, reference: Reference) -> Cut:

@@ -24,7 +24,8 @@ import torch
 from torch import nn
 
 from probe.errors import InputError, NotWritten
-from probe.retrain import RetrainSettings, retrain_each
+from probe.retrain import retrain_each
+from probe.retraining import RetrainSettings
 from probe.seeding import global_stream, stream
 from probe.training.fresh_weights import initialize
 from probe.values.allocation import CacheSettings

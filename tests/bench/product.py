@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from probe.cut.cuts import split
 from probe.examples import Examples
-from probe.retrain import RetrainSettings, retrain_each
+from probe.retrain import retrain_each
+from probe.retraining import RetrainSettings
 from probe.seeding import stream
 from probe.training.loop import Objective, Recipe, fit
 from probe.values.cache import LabeledRows

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from probe import Examples, Recipe, partial_retrain
-from probe.retrain import RetrainSettings, cache_plan, retrain_each
+from probe.retrain import cache_plan, retrain_each
+from probe.retraining import RetrainSettings
 from probe.training.evaluation import predict_each
 from probe.values.allocation import CacheSettings, Storage
 from probe.values.cache import CachedRows

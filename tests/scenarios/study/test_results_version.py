@@ -20,7 +20,8 @@ import pytest
 import torch
 
 from probe.metrics.counts import Counts
-from probe.retrain import RetrainSettings, retrain_each
+from probe.retrain import retrain_each
+from probe.retraining import RetrainSettings
 from scenarios.learners.catalog import LEARNERS
 from scenarios.study.fingerprint import RESULTS_VERSION
 from tests.scenarios.learners.tiny_study import (

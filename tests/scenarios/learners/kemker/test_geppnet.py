@@ -14,7 +14,8 @@ from torch import Tensor
 from probe.errors import InputError
 from probe.examples import Examples, join
 from probe.modules import mode
-from probe.retrain import RetrainSettings, retrain_each
+from probe.retrain import retrain_each
+from probe.retraining import RetrainSettings
 from probe.seeding import stream
 from probe.training.costs import OpsMeter
 from probe.training.fresh_weights import initialize

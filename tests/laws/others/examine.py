@@ -30,10 +30,10 @@ class Report:
     wrong: tuple[str, ...] = field(default=())
 
 
-def examine_other(net: Net, only: Iterable[str] | None = None) -> Report:
-    """Cut a network at `only` these features, or at a few of its own choice."""
+def examine_other(net: Net, only: Iterable[str] | None = None, number: int = NUMBER) -> Report:
+    """Cut a network at `only` these features, or at a number of them, spread evenly."""
     try:
-        features = list(only or features_of(net, NUMBER))
+        features = list(only or features_of(net, number))
         model, sample, others = net.made()
     except Exception:
         return Report(crashed=f"before any cut: {_last_line()}")

@@ -39,7 +39,7 @@ def built(case: Case) -> None:
         found = [state[name] for state in builds]
         if found[0].shape != tensor.shape:  # worked out for the size of the inputs
             found = [case.state[name]] * _BUILDS
-        _assert_distributed(name, tensor.detach(), found)
+        assert_distributed(name, tensor.detach(), found)
     _assert_moved(case, fresh, "re-initialized")
     if case.cut.trainable:
         labels = torch.arange(count(case.x)) % CLASSES
@@ -87,7 +87,7 @@ def _assert_moved(case: Case, fresh: dict[str, Tensor], how: str) -> None:
             assert not same([tensor], [case.state[name]]), f"{how}, {name} is the trained one's"
 
 
-def _assert_distributed(name: str, tensor: Tensor, builds: list[Tensor]) -> None:
+def assert_distributed(name: str, tensor: Tensor, builds: list[Tensor]) -> None:
     """Compare mean and spread; what is the same in every new model must be that."""
     if all(same([other], [builds[0]]) for other in builds):
         assert same([tensor], [builds[0]]), f"fresh {name} is not what every new model has"

@@ -26,12 +26,13 @@ from tests.laws.others.laws import CLASSES
 from tests.laws.zoo.net import Net
 
 
-def _net(build: Callable[..., nn.Module], size: int, **smaller: Any) -> Net:
-    """A network of images of `size` pixels a side."""
+def _net(build: Callable[..., nn.Module], size: int, hidden: str = "", **smaller: Any) -> Net:
+    """A network of images of `size` pixels a side; hidden: see `Net.shows_not`."""
     return Net(
         build=partial(build, num_classes=CLASSES, **smaller),
         inputs=lambda n: torch.randn(n, 3, size, size),
         features={},
+        shows_not=frozenset(hidden.split()),
     )
 
 
@@ -240,6 +241,7 @@ _TRANSFORMERS = {
     "volo": _net(
         VOLO,
         64,
+        hidden="cls_token post_network.",  # what the auxiliary head reads is only beside them
         img_size=64,
         layers=list(_FOUR),
         embed_dims=[24, 48, 48, 48],

@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from probe.cut.split import Split
 from probe.modules import copied, named_state
@@ -94,6 +96,10 @@ class Case:
         found = torch.autograd.grad(total, of, allow_unused=True)
         return {name for name, gradient in zip(names, found, strict=True) if gradient is None}
 
+    def same_path(self, x: Inputs) -> bool:
+        """Whether the plain model calls for these inputs what it calls for all of them."""
+        return _path(self.model, x) == _path(self.model, self.x)
+
     def value(self, x: Inputs) -> list[Tensor]:
         return feature_value(self.model, self.feature, x)
 
@@ -121,6 +127,26 @@ def case_of(net: Net, model: nn.Module, feature: str, cut: Split, x: Inputs) -> 
         frozen={first[id(everything[name])] for name in cut.frozen} & state.keys(),
         own=own,
     )
+
+
+class _Path(TorchFunctionMode):
+    """Notes which of torch's functions are called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.functions: list[str] = []
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        self.functions.append(getattr(function, "__name__", ""))
+        return function(*args, **(kwargs or {}))
+
+
+def _path(model: nn.Module, x: Inputs) -> list[str]:
+    with _Path() as path:
+        seeded_whole(model, x)
+    return path.functions
 
 
 @contextmanager

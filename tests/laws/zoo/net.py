@@ -33,9 +33,10 @@ class Net:
     features: for each feature the ways in which it may be cut; refuses: for each feature that must
     be refused a regular expression that the reason matches; output: key, attribute or index of the
     logits in what the model returns; rows: examples to cut with; shows_not: frozen state that the
-    feature's value depends on but that no change of it can show; both_sides: something that acts
-    otherwise in training mode stands on both sides of the cut, so that no setting of the modules'
-    modes says what training does: then it is said here whether chance is live behind the cut.
+    feature's value depends on but that no change of it can show, by the beginnings of its names;
+    both_sides: something that acts otherwise in training mode stands on both sides of the cut, so
+    that no setting of the modules' modes says what training does: then it is said here whether
+    chance is live behind the cut.
     """
 
     build: Callable[[], nn.Module]

@@ -42,7 +42,7 @@ def built(case: Case) -> None:
         assert_distributed(name, tensor.detach(), found)
     _assert_moved(case, fresh, "re-initialized")
     if case.cut.trainable:
-        labels = torch.arange(count(case.x)) % CLASSES
+        labels = torch.arange(count(case.x)) % case.expected(case.x).shape[1]
         data = LabeledRows(_Rows(case.cut.prefix(tree_map(torch.clone, case.x))), labels)
         fit(case.cut.tail, data, _RECIPE, stream(0, "fit"))
         _assert_moved(case, fresh, "retrained")
@@ -93,7 +93,7 @@ def assert_distributed(name: str, tensor: Tensor, builds: list[Tensor]) -> None:
         assert same([tensor], [builds[0]]), f"fresh {name} is not what every new model has"
         return
     assert tensor.isfinite().all(), f"fresh {name} is not finite"
-    pooled = torch.stack(builds).double()
+    pooled = torch.stack(builds).detach().double()
     tensor = tensor.double()
     mean, spread, n = tensor.mean(), float(pooled.std()), tensor.numel()
     off = abs(float(mean - pooled.mean()))

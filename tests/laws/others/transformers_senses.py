@@ -95,9 +95,19 @@ _SOUNDS = {
 _PICTURE = "ForImageClassification"
 
 
-def _vision(family: str, size: int = 32, **more: Any) -> Net:
+# What shifts all keys alike, attention does not see.
+_KEYS = " ".join(
+    f"cvt.encoder.stages.{stage}.layers.{layer}.attention.attention.convolution_projection_key."
+    f"convolution_projection.normalization.{each}"
+    for stage in range(3)
+    for layer in range(3)
+    for each in ("running_mean", "bias")
+)
+
+
+def _vision(family: str, size: int = 32, hidden: str = "", **more: Any) -> Net:
     settings = {"image_size": size, "num_labels": CLASSES, **more}
-    return tiny(family, partial(_image, size), _PICTURE, settings)
+    return tiny(family, partial(_image, size), _PICTURE, settings, frozenset(hidden.split()))
 
 
 _IMAGES = {
@@ -164,7 +174,9 @@ _IMAGES = {
         depths=[1, 1, 1, 1],
         num_attention_heads=[1, 1, 2, 2],
     ),
-    "cvt": _vision("Cvt", 64, embed_dim=[8, 8, 16], num_heads=[1, 1, 2], depth=[1, 2, 3]),
+    "cvt": _vision(
+        "Cvt", 64, hidden=_KEYS, embed_dim=[8, 8, 16], num_heads=[1, 1, 2], depth=[1, 2, 3]
+    ),
     "levit": _vision(
         "Levit",
         64,

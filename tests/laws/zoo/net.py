@@ -82,10 +82,22 @@ def count(x: Inputs) -> int:
 
 def fed(model: nn.Module, x: Inputs) -> Any:
     """Call a whole model on inputs that it may write into."""
+    _forget(model)
     x = tree_map(torch.clone, x)
     if isinstance(x, Mapping):
         return model(**x)
     return model(*x) if isinstance(x, tuple) else model(x)
+
+
+def _forget(model: nn.Module) -> None:
+    """Let go of what a module in eval mode keeps of its parameters until it is trained again."""
+    for module in model.modules():
+        if not module.training and type(module).train is not nn.Module.train:
+            modes = [(each, each.training) for each in module.modules()]
+            module.train()
+            module.eval()
+            for each, training in modes:
+                each.training = training
 
 
 def unwrapped(model: nn.Module) -> nn.Module:

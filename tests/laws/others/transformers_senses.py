@@ -95,8 +95,9 @@ _SOUNDS = {
 _PICTURE = "ForImageClassification"
 
 
-# What shifts all keys alike, attention does not see.
-_KEYS = " ".join(
+# What shifts all keys alike, attention does not see; of the last layer one token is read.
+_KEYS = "cvt.encoder.stages.2.layers.2.attention.attention.convolution_projection_query "
+_KEYS += " ".join(
     f"cvt.encoder.stages.{stage}.layers.{layer}.attention.attention.convolution_projection_key."
     f"convolution_projection.normalization.{each}"
     for stage in range(3)

@@ -82,7 +82,7 @@ def gradients(case: Case) -> None:
     full = dict(zip(parameters, _grads((plain * weights).sum(), parameters.values()), strict=True))
     # Where a gradient is 0 but for rounding, as that of a bias before a softmax, that may differ.
     least = 0.01 * max((float(g.abs().max()) for g in full.values() if g is not None), default=0)
-    tail = case.cut.tail.eval()
+    tail = case.cut.tail.train().eval()
     mine = {n: t for n, t in case.in_tail().items() if t.requires_grad}
     tail.zero_grad()
     value = _prefix(case, case.x)

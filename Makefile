@@ -23,7 +23,8 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 test: $(VENV)/installed-dev
 	$(PYTEST) -m "not slow"
 
-# And what is marked slow: kills, full disks, Ray, large zoos.
+# And what is marked slow: kills, full disks, Ray, large zoos. Ten networks each of timm and
+# transformers are among them where `make zoo` has installed these; elsewhere they are skipped.
 test-all: $(VENV)/installed-dev
 	$(PYTEST)
 
@@ -50,9 +51,11 @@ lowest: $(LOWEST)/installed
 soak: $(VENV)/installed-dev
 	$(BIN)/python -m tests.soak
 
-# Every network at every feature, with the count of cuts; a quarter of an hour.
-zoo: $(VENV)/installed-dev
+# Every network at every feature, with the count of cuts, a quarter of an hour; then networks of
+# timm and transformers (extra `zoo`) at four features each, half an hour.
+zoo: $(VENV)/installed-zoo
 	$(BIN)/python -m tests.laws.zoo
+	$(BIN)/python -m tests.laws.others
 
 # DATA=DIR, a folder with MNIST, adds the comparison of scores.
 bench: $(VENV)/installed-dev
@@ -82,6 +85,10 @@ $(VENV)/installed: pyproject.toml constraints.txt | $(VENV)/created
 $(VENV)/installed-dev: pyproject.toml constraints.txt | $(VENV)/created
 	$(call install,$(VENV)) --constraint constraints.txt --editable '.[dev]'
 	touch $(VENV)/installed $@
+
+$(VENV)/installed-zoo: pyproject.toml constraints.txt | $(VENV)/created
+	$(call install,$(VENV)) --constraint constraints.txt --editable '.[dev,zoo]'
+	touch $(VENV)/installed $(VENV)/installed-dev $@
 
 # Of the dependencies the lower bounds, of pytest and hypothesis what is usual.
 $(LOWEST)/installed: pyproject.toml constraints.txt

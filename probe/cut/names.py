@@ -16,8 +16,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
+import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map_only
@@ -150,8 +151,10 @@ class Naming(TorchFunctionMode):
         """
 
         def apart(tensor: Tensor) -> Tensor:
-            given = any(tensor is other for other in inputs)
-            return tensor.view_as(tensor) if given and self.name_of(tensor)[0] != number else tensor
+            if self.name_of(tensor)[0] == number or all(tensor is not other for other in inputs):
+                return tensor
+            # Not a view, which gives dimensions of size 1 other strides: kernels go by these.
+            return cast(Tensor, torch.ops.aten.alias(tensor))
 
         result = tree_map_only(Tensor, apart, result)
         for index, tensor in enumerate(tensors_in(result)):

@@ -10,7 +10,7 @@ from probe.cut.batch_dimension import BatchedShape
 from probe.cut.feature import Feature
 from probe.cut.min_cut import Fate, minimum_cut
 from probe.cut.names import Name, Names, words
-from probe.cut.trace import Pass, State, Step, Trace
+from probe.cut.trace import Pass, State, Step, TensorMetadata, Trace
 from probe.errors import Failed
 
 
@@ -53,7 +53,7 @@ _FIXED = words(
 ) | {"seen through a view"}
 # So do these, between tensors; with a number, it may be one that changes with mode or time.
 _SUMS = words("add add_ __add__ __iadd__ __radd__")
-_SIZED_BY_DATA = words("nonzero masked_select unique unique_consecutive repeat_interleave")
+_SIZED_BY_DATA = words("nonzero masked_select unique unique_consecutive")
 
 
 def plan_cut(feature: Feature, seen: TrainingPass, barred: Collection[Name]) -> CutPlan:
@@ -126,11 +126,18 @@ def _check_sizes(feature: Feature) -> None:
     The replay tells the model's code the size of values that it does not compute: it must know it.
     """
     steps, metadata = feature.trace.large.steps, feature.trace.large.metadata
-    for step in (steps[number] for number in feature.upstream & steps.keys()):
-        masked = step.function == "__getitem__" and any(
-            name in metadata and metadata[name].dtype in (torch.bool, torch.uint8)
-            for name in step.parents[1:]
-        )
-        one_argument = step.function == "where" and len(step.parents) == 1
-        if masked or one_argument or step.function in _SIZED_BY_DATA:
-            raise Failed("the size of a value on the way to it depends on the data")
+    if any(_sized_by_data(steps[n], metadata) for n in feature.upstream & steps.keys()):
+        raise Failed("the size of a value on the way to it depends on the data")
+
+
+def _sized_by_data(step: Step, metadata: Mapping[Name, TensorMetadata]) -> bool:
+    """Whether the size of what a call gives depends on the values that it is given."""
+    masked = step.function == "__getitem__" and any(
+        name in metadata and metadata[name].dtype in (torch.bool, torch.uint8)
+        for name in step.parents[1:]
+    )
+    alone = len(step.parents) == 1
+    if step.function == "repeat_interleave":
+        # Each value as often as a number says, not a tensor.
+        return not (alone and any(sign.isdigit() for sign in step.settings))
+    return masked or (step.function == "where" and alone) or step.function in _SIZED_BY_DATA

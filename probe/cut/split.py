@@ -67,7 +67,10 @@ class Split:
             return
         state = fresh_state(fresh, generator)
         for name in self._fresh.keys() & state.keys():
-            self._fresh[name].copy_(state[name])
+            own = self._fresh[name]
+            # A buffer of another shape holds what the model has worked out for its inputs' size.
+            if own.shape == state[name].shape or isinstance(own, nn.Parameter):
+                own.copy_(state[name])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

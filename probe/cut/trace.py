@@ -17,7 +17,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_map_only
-from torch.utils.flop_counter import FlopCounterMode
 
 from probe.batch import Value, first, mapped, tensors
 from probe.cut.model_call import ModelCall, explained, tensors_of
@@ -25,6 +24,7 @@ from probe.cut.names import FOREIGN, Call, Name, Names, Naming, Tag, alias
 from probe.errors import InputError
 from probe.modules import copied, frozen_in, kept_buffers, named_state, state_groups
 from probe.seeding import global_states, global_stream, stream
+from probe.training.costs import OpsCounter
 
 _LEAF = tree_flatten(None)[1]
 _LARGE, _SMALL = 4, 2  # examples: two batch sizes show which dimensions grow with the batch
@@ -180,7 +180,7 @@ def trace(model: nn.Module, sample: Value, call: ModelCall) -> Trace:
     state = {names.call("state", group): group for group in state_groups(model)}
     sizes = (min(_LARGE, n), _SMALL)
     with explained(sample):
-        with FlopCounterMode(display=False) as counter:
+        with OpsCounter() as counter:
             large = follow(own, names, state, first(sample, sizes[0]), call, counter)
         small = follow(own, names, state, first(sample, sizes[1]), call)
     frozen = frozenset(frozen_in(model))
@@ -194,7 +194,7 @@ def follow(
     state: State,
     sample: Value,
     call: ModelCall,
-    counter: FlopCounterMode | None = None,
+    counter: OpsCounter | None = None,
 ) -> Pass:
     """Run `model` on `sample` (B, ...) as it is, in its own modes; return what it computed.
 
@@ -224,9 +224,7 @@ def state_tags(model: nn.Module, state: State) -> dict[int, Tag]:
 class _Tracing(Naming):
     """Runs everything and takes notes."""
 
-    def __init__(
-        self, names: Names, state: Mapping[int, Tag], counter: FlopCounterMode | None
-    ) -> None:
+    def __init__(self, names: Names, state: Mapping[int, Tag], counter: OpsCounter | None) -> None:
         super().__init__(names, state)
         self._counter = counter
         self.steps: dict[int, Step] = {}

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode, conv_flop_count
+from torch.utils.module_tracker import ModuleTracker
 
 from probe.examples import Examples
 from probe.modules import copied
@@ -51,6 +52,33 @@ class Cost:
     def of_tensor(cls, numbers: Tensor) -> Cost:
         """Return the cost of which `to_tensor` gave these numbers, (7,) int64."""
         return cls(**dict(zip(cls.__dataclass_fields__, map(int, numbers.tolist()), strict=True)))
+
+
+class _NoModules(ModuleTracker):
+    """Follows no module: torch's own tracker has hooks on whatever asks for gradients.
+
+    It fails at a view of a parameter that was made without any.
+    """
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """There are no hooks to take off."""
+
+
+class OpsCounter(FlopCounterMode):
+    """Torch's counter of floating-point operations, for their sum over all modules.
+
+    >>> with torch.no_grad(), OpsCounter() as counter:
+    ...     _ = nn.Linear(3, 5)(torch.zeros(2, 3))
+    >>> counter.get_total_flops()
+    60
+    """
+
+    def __init__(self, custom_mapping: dict[Any, Any] | None = None) -> None:
+        super().__init__(display=False, custom_mapping=custom_mapping)
+        self.mod_tracker = _NoModules()
 
 
 class OpsMeter:
@@ -110,7 +138,7 @@ def _convolution_backward(*inputs: Any, out_shape: object) -> int:
 
 # In place of one of torch's formulas; all others stay torch's.
 _FORMULAS = {torch.ops.aten.convolution_backward: _convolution_backward}
-_counting = partial(FlopCounterMode, display=False, custom_mapping=_FORMULAS)
+_counting = partial(OpsCounter, custom_mapping=_FORMULAS)
 
 
 def one_pass_ops(model: nn.Module, examples: Examples, batch_size: int) -> int:

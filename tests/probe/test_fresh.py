@@ -118,6 +118,29 @@ def test_a_checkpoint_is_rewound_to_bit_for_bit(
         assert torch.equal(after[name], named_state(checkpoint)[name])
 
 
+class Placed(nn.Module):
+    """Works out, at its first pass, where each of its inputs is, and keeps that."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(8, 8), nn.Linear(8, 4)
+        self.register_buffer("places", torch.zeros(1, 1), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.places.shape[1] != x.shape[1]:
+            self.places = torch.arange(x.shape[1])[None] / x.shape[1]
+        return self.last(self.first(x) + self.places)
+
+
+def test_what_a_model_has_worked_out_for_its_inputs_size_stays() -> None:
+    x, model = torch.randn(6, 8), Placed()
+    model(x)
+    cut = split(model, "first", x)
+    cut.reinitialize(Placed, stream(0, "fresh"))
+    assert torch.equal(named_state(cut.tail)["model.places"], model.places)
+    assert not torch.equal(named_state(cut.tail)["model.last.weight"], model.last.weight)
+
+
 def test_the_seed_decides_and_global_generators_are_left_alone(model, data) -> None:
     def build() -> Tokens:
         random.random()

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from probe.cut.split import Split
 from probe.modules import copied, named_state
 from tests.laws.zoo.net import (
     CACHED,
     SLOW,
+    Inputs,
     Net,
     feature_value,
+    fed,
     seed,
-    seeded,
+    seeded_whole,
     train_mode,
     unwrapped,
 )
@@ -37,14 +44,14 @@ class Case:
     model: nn.Module
     feature: str
     cut: Split
-    x: Tensor
+    x: Inputs
     way: str
     state: dict[str, Tensor]
     frozen: set[str]
     own: dict[str, str]
 
-    def expected(self, x: Tensor) -> Tensor:
-        return self.net.logits(seeded(self.model, x.clone())).clone()
+    def expected(self, x: Inputs) -> Tensor:
+        return self.net.logits(seeded_whole(self.model, x)).clone()
 
     def in_tail(self) -> dict[str, Tensor]:
         state = named_state(self.cut.tail)
@@ -59,14 +66,45 @@ class Case:
     def both_sides(self) -> bool:
         """Whether something that has a mode stands on both sides: no mode is right for it."""
         before = _calls(self.model, self.feeding, lambda: self.value(self.x))
-        after = _calls(self.model, self.feeding, lambda: self.model(self.x.clone()))
-        return self.net.both_sides or before != after
+        after = _calls(self.model, self.feeding, lambda: fed(self.model, self.x))
+        return self.net.both_sides or before != after or any(map(self._acts_behind, self._running))
 
-    def value(self, x: Tensor) -> list[Tensor]:
+    @property
+    def _running(self) -> list[str]:
+        """Those of the feeding modules in which the feature lies: they go on to run behind it."""
+        around = f"{self.feature.partition('#')[0]}."
+        return [name for name in sorted(self.feeding) if not name or around.startswith(f"{name}.")]
+
+    def _acts_behind(self, name: str) -> bool:
+        """Whether a module, alone in train mode, moves the output past the feature held fixed."""
+        alone = copied(self.model)
+        with _held(alone, self.feature):
+            runs = [self.net.logits(seeded_whole(alone, self.x))]
+            alone.get_submodule(name).training = True
+            runs += [self.net.logits(seeded_whole(alone, self.x, number)) for number in range(4)]
+        return not all(same([run], runs[:1]) for run in runs)
+
+    @cached_property
+    def unread(self) -> set[str]:
+        """The parameters that the output does not depend on, in eval mode."""
+        names = [name for name, tensor in self.state.items() if isinstance(tensor, nn.Parameter)]
+        with torch.enable_grad(), seed(0):
+            total = self.net.logits(fed(self.model, self.x)).sum()
+        if not total.requires_grad:
+            return set(names)
+        of = [self.state[name] for name in names]
+        found = torch.autograd.grad(total, of, allow_unused=True)
+        return {name for name, gradient in zip(names, found, strict=True) if gradient is None}
+
+    def same_path(self, x: Inputs) -> bool:
+        """Whether the plain model calls for these inputs what it calls for all of them."""
+        return _path(self.model, x) == _path(self.model, self.x)
+
+    def value(self, x: Inputs) -> list[Tensor]:
         return feature_value(self.model, self.feature, x)
 
 
-def case_of(net: Net, model: nn.Module, feature: str, cut: Split, x: Tensor) -> Case:
+def case_of(net: Net, model: nn.Module, feature: str, cut: Split, x: Inputs) -> Case:
     plain = unwrapped(copied(model)).requires_grad_(True).eval()
     everything = named_state(plain)
     first: dict[int, str] = {}
@@ -89,6 +127,50 @@ def case_of(net: Net, model: nn.Module, feature: str, cut: Split, x: Tensor) -> 
         frozen={first[id(everything[name])] for name in cut.frozen} & state.keys(),
         own=own,
     )
+
+
+class _Path(TorchFunctionMode):
+    """Notes which of torch's functions are called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.functions: list[str] = []
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        self.functions.append(getattr(function, "__name__", ""))
+        return function(*args, **(kwargs or {}))
+
+
+def _path(model: nn.Module, x: Inputs) -> list[str]:
+    with _Path() as path:
+        seeded_whole(model, x)
+    return path.functions
+
+
+@contextmanager
+def _held(model: nn.Module, feature: str) -> Iterator[None]:
+    """Within the block, the feature is in every pass what it was in the first."""
+    name, _, number = feature.partition("#")
+    target, held, calls = model.get_submodule(name), [], Counter[str]()
+
+    def begin(module: nn.Module, inputs: object) -> None:
+        calls.clear()
+
+    def hand_out(module: nn.Module, inputs: object, output: object) -> object:
+        calls[name] += 1
+        if calls[name] != int(number or 1):
+            return output
+        held[:] = held or [copy.deepcopy(output)]
+        return copy.deepcopy(held[0])
+
+    hooks = [model.register_forward_pre_hook(begin), target.register_forward_hook(hand_out)]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def _feeding(case: Case) -> set[str]:
@@ -137,7 +219,7 @@ def _of(buffers: dict[str, Tensor], names: set[str]) -> list[Tensor]:
     return [buffers[name] for name in sorted(names & buffers.keys())]
 
 
-def _drawing(model: nn.Module, x: Tensor) -> set[str]:
+def _drawing(model: nn.Module, x: Inputs) -> set[str]:
     """Name the modules that draw random numbers in train mode, or have a child that does."""
     model, found, states = train_mode(model, set()), set(), []
 
@@ -149,7 +231,7 @@ def _drawing(model: nn.Module, x: Tensor) -> set[str]:
         if not isinstance(module, torch.jit.ScriptModule):
             module.register_forward_pre_hook(lambda *_: states.append(torch.get_rng_state()))
             module.register_forward_hook(lambda *_, name=name: note(name))
-    seeded(model, x.clone())
+    seeded_whole(model, x)
     return found
 
 
@@ -161,4 +243,4 @@ def same(a: list[Tensor], b: list[Tensor]) -> bool:
 
 
 def _content(tensor: Tensor) -> tuple[torch.Size, int]:
-    return tensor.shape, hash(tensor.detach().contiguous().numpy().tobytes())
+    return tensor.shape, hash(tensor.detach().flatten().view(torch.uint8).numpy().tobytes())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import traceback
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -14,8 +15,8 @@ from probe.cut.cuts import split
 from probe.errors import InputError
 from probe.modules import named_state
 from tests.laws.zoo.case import case_of
-from tests.laws.zoo.laws import LAWS
-from tests.laws.zoo.net import CACHED, REFUSED, SLOW, Net
+from tests.laws.zoo.laws import LAWS, Law
+from tests.laws.zoo.net import CACHED, REFUSED, SLOW, Inputs, Net
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,15 @@ def examine_all(net: Net, features: set[str] | None = None) -> list[Verdict]:
     return [examine(net, model, feature, sample, others) for feature in wanted]
 
 
-def examine(net: Net, model: nn.Module, feature: str, sample: Tensor, others: Tensor) -> Verdict:
-    """Cut at `feature` with `sample`, and check the laws on `others`.
+def examine(
+    net: Net,
+    model: nn.Module,
+    feature: str,
+    sample: Inputs,
+    others: Inputs,
+    laws: Mapping[str, Law] = LAWS,
+) -> Verdict:
+    """Cut at `feature` with `sample`, and check the laws on `others`, in their order.
 
     The fused attention that torch takes in inference only rounds otherwise: bit for bit is asked
     without it.
@@ -44,12 +52,19 @@ def examine(net: Net, model: nn.Module, feature: str, sample: Tensor, others: Te
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
-        return _examine(net, model, feature, sample, others)
+        return _examine(net, model, feature, sample, others, laws)
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
 
 
-def _examine(net: Net, model: nn.Module, feature: str, sample: Tensor, others: Tensor) -> Verdict:
+def _examine(
+    net: Net,
+    model: nn.Module,
+    feature: str,
+    sample: Inputs,
+    others: Inputs,
+    laws: Mapping[str, Law],
+) -> Verdict:
     before = copy.deepcopy(model.state_dict()), [m.training for m in model.modules()]
     random = torch.get_rng_state()
     try:
@@ -61,12 +76,12 @@ def _examine(net: Net, model: nn.Module, feature: str, sample: Tensor, others: T
     if feature in net.refuses:
         return Verdict(feature, "accepted", ("way: it must be refused",))
     broken = [] if torch.equal(random, torch.get_rng_state()) else ["untouched: torch's generator"]
-    broken += [f"untouched: {what}" for what in _touched(model, *before)]
+    broken += [f"untouched: {what}" for what in touched(model, *before)]
     try:
         case = case_of(net, model, feature, cut, others)
     except Exception as error:
         return Verdict(feature, CACHED if cut.cached else SLOW, (f"case: {_where(error)}",))
-    for name, law in LAWS.items():
+    for name, law in laws.items():
         try:
             law(case)
         except Exception as error:
@@ -86,7 +101,7 @@ def _wrongly_refused(net: Net, feature: str, refusal: InputError) -> tuple[str, 
     return (f"way: refused as it must be, but the reason has no {expected!r}: {refusal}",)
 
 
-def _touched(model: nn.Module, state: dict[str, Tensor], modes: list[bool]) -> list[str]:
+def touched(model: nn.Module, state: dict[str, Tensor], modes: list[bool]) -> list[str]:
     now = model.state_dict()
     touched = [name for name, old in state.items() if not torch.equal(old, now[name])]
     if [m.training for m in model.modules()] != modes:

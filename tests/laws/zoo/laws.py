@@ -5,18 +5,32 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils._pytree import tree_map
 
-from probe.cut.split import Split
+from probe.cut.replay import NotKept
 from probe.errors import InputError
-from probe.modules import copied, named_state
+from probe.modules import named_state, unwrapped
 from tests.laws.zoo.case import Case, same
-from tests.laws.zoo.net import SLOW, feature_value, seed, seeded, tensors, train_mode
+from tests.laws.zoo.net import (
+    SLOW,
+    Inputs,
+    count,
+    feature_value,
+    fed,
+    seed,
+    seeded,
+    seeded_whole,
+    taken,
+    tensors,
+    train_mode,
+)
+
+Law = Callable[[Case], None]
 
 _TRIED = 12  # of the frozen tensors that no gradient speaks for, perturbed one by one
 
@@ -27,43 +41,51 @@ def identity(case: Case) -> None:
     Up to rounding where the plain model is not itself bit for bit once no parameter asks for
     gradients: attention then runs another kernel, also under `no_grad`.
     """
-    tail, prefix = case.cut.tail.eval(), case.cut.prefix
+    tail = case.cut.tail.eval()
     still = copy.deepcopy(case.model).requires_grad_(False)
-    for x in (case.x, case.x[:1], case.x[1:]):
-        got, expected = seeded(tail, prefix(x.clone())), case.expected(x)
-        _assert_close(got, expected, f"for {len(x)} rows the tail")
-        if same([case.net.logits(seeded(still, x.clone()))], [expected]):
-            assert same([got], [expected]), f"differs for {len(x)} rows"
-    parts = [prefix(case.x[:2].clone()), prefix(case.x[2:].clone())]
+    for x in (case.x, taken(case.x, slice(1)), taken(case.x, slice(1, None))):
+        value = _part(case, x)
+        if value is None:
+            continue
+        got, expected = seeded(tail, value), case.expected(x)
+        _assert_close(got, expected, f"for {count(x)} rows the tail")
+        if same([case.net.logits(seeded_whole(still, x))], [expected]):
+            assert same([got], [expected]), f"differs for {count(x)} rows"
+    parts = [_part(case, taken(case.x, at)) for at in (slice(2), slice(2, None))]
+    if any(part is None for part in parts):
+        return
     cache = tree_map(lambda *rows: torch.cat(rows), *parts)
-    order = torch.arange(len(case.x)).flip(0)
+    order = torch.arange(count(case.x)).flip(0)
     logits = seeded(tail, tree_map(lambda rows: rows[order], cache))
-    _assert_close(logits, case.expected(case.x[order]), "from gathered rows the tail")
+    _assert_close(logits, case.expected(taken(case.x, order)), "from gathered rows the tail")
 
 
 def rows(case: Case) -> None:
     """A cached row belongs to its example, whatever else is in the batch."""
-    order = torch.arange(len(case.x)).roll(1)
-    whole = tensors(case.cut.prefix(case.x.clone()))
+    order = torch.arange(count(case.x)).roll(1)
+    whole = tensors(_prefix(case, case.x))
     assert whole, "the prefix gives no tensor"
-    assert all(len(value) == len(case.x) for value in whole), "a value is not batch-first"
+    assert all(len(value) == count(case.x) for value in whole), "a value is not batch-first"
     assert not any(value.requires_grad for value in whole), "the prefix gives gradients"
     for indices in (order, *order.split(1)):
-        for value, part in zip(whole, tensors(case.cut.prefix(case.x[indices])), strict=True):
+        found = _part(case, taken(case.x, indices))
+        for value, part in zip(whole, tensors(found), strict=True) if found is not None else ():
             _assert_close(part, value[indices], f"rows {indices.tolist()} of the prefix")
 
 
 def gradients(case: Case) -> None:
     """Every parameter of the tail gets the full model's gradient, no frozen one gets any."""
     with seed(0):
-        plain = case.net.logits(case.model(case.x.clone()))
+        plain = case.net.logits(fed(case.model, case.x))
     weights = torch.linspace(-1, 2, plain.numel()).view_as(plain)
     parameters = {n: t for n, t in case.state.items() if isinstance(t, nn.Parameter)}
     full = dict(zip(parameters, _grads((plain * weights).sum(), parameters.values()), strict=True))
-    tail = case.cut.tail.eval()
+    # Where a gradient is 0 but for rounding, as that of a bias before a softmax, that may differ.
+    least = 0.01 * max((float(g.abs().max()) for g in full.values() if g is not None), default=0)
+    tail = case.cut.tail.train().eval()
     mine = {n: t for n, t in case.in_tail().items() if t.requires_grad}
     tail.zero_grad()
-    value = case.cut.prefix(case.x.clone())
+    value = _prefix(case, case.x)
     with seed(0):
         output = tail(value)
     if output.requires_grad:
@@ -76,7 +98,7 @@ def gradients(case: Case) -> None:
             assert got is None or not got.any(), f"a gradient for {name}, which has none"
         else:
             assert got is not None, f"no gradient for {name}"
-            _assert_close(got, expected, f"the gradient of {name}", 1e-4)
+            _assert_close(got, expected, f"the gradient of {name}", least=least)
     left = any(g is not None and n not in case.frozen for n, g in full.items())
     assert case.cut.trainable == left, f"trainable is {case.cut.trainable}"
 
@@ -91,11 +113,15 @@ def frozen(case: Case) -> None:
         if not still:
             guilty = [name for name, t in free.items() if _moves(case, t, before)]
             raise AssertionError(f"not frozen, but the feature moves with {guilty}")
-    doubtful = sorted(case.frozen - _by_gradient(case) - case.net.shows_not)
+    endless = {name for name in case.frozen if not case.state[name].isfinite().all()}
+    hidden = {name for name in case.frozen if name.startswith(tuple(case.net.shows_not))}
+    doubtful = sorted(case.frozen - _by_gradient(case) - hidden - endless)
     step = max(1, len(doubtful) // _TRIED)
     for name in doubtful[::step]:
         with torch.no_grad():
-            assert _moves(case, case.state[name], before), f"{name} is frozen for nothing"
+            # A bias that a softmax all but undoes shows in the rounding, if it is large.
+            moves = any(_moves(case, case.state[name], before, times) for times in (1, 100))
+            assert moves, f"{name} is frozen for nothing"
 
 
 def train(case: Case) -> None:
@@ -106,10 +132,8 @@ def train(case: Case) -> None:
     if case.both_sides:
         return
     whole, tail = train_mode(case.model, case.feeding), case.cut.tail.train()
-    expected = case.net.logits(seeded(whole, case.x.clone(), 1))
-    _assert_close(
-        seeded(tail, case.cut.prefix(case.x.clone()), 1), expected, "in train mode the tail"
-    )
+    expected = case.net.logits(seeded_whole(whole, case.x, 1))
+    _assert_close(seeded(tail, _prefix(case, case.x), 1), expected, "in train mode the tail")
     after = named_state(whole)
     for name, tensor in case.in_tail().items():
         if name not in case.frozen and not isinstance(tensor, nn.Parameter):
@@ -119,7 +143,7 @@ def train(case: Case) -> None:
 def live(case: Case) -> None:
     """The tail's randomness is on in train mode, the prefix's is off."""
     tail = case.cut.tail.train()
-    value = case.cut.prefix(case.x.clone())
+    value = _prefix(case, case.x)
     runs = [seeded(tail, tree_map(torch.clone, value), seed) for seed in range(4)]
     varies = not all(same([run], [runs[0]]) for run in runs)
     expected = case.net.live
@@ -127,21 +151,21 @@ def live(case: Case) -> None:
         return
     if expected is None:
         whole = train_mode(case.model, case.feeding)
-        plain = [case.net.logits(seeded(whole, case.x.clone(), seed)) for seed in range(4)]
+        plain = [case.net.logits(seeded_whole(whole, case.x, seed)) for seed in range(4)]
         expected = not all(same([run], [plain[0]]) for run in plain)
     assert varies == expected, f"chance is {'live' if varies else 'off'} in the tail"
 
 
 def unchanged(case: Case) -> None:
     """Training the tail, however far it jumps, moves neither the prefix's value nor the feature."""
-    cut, x = case.cut, case.x
-    before = [value.clone() for value in tensors(cut.prefix(x.clone()))]
+    cut = case.cut
+    before = [value.clone() for value in tensors(_prefix(case, case.x))]
     held = {n: t.clone() for n, t in case.in_tail().items() if n in case.frozen}
     value = _held_value(case) if case.way == SLOW else []
     weights = [p for p in cut.tail.parameters() if p.requires_grad]
     if cut.trainable:
-        _train(cut, x, torch.optim.SGD(weights, lr=1.0))
-    assert same(tensors(cut.prefix(x.clone())), before), "the prefix's value moved"
+        _train(case, torch.optim.SGD(weights, lr=1.0))
+    assert same(tensors(_prefix(case, case.x)), before), "the prefix's value moved"
     for name, tensor in held.items():
         assert same([case.in_tail()[name]], [tensor]), f"frozen {name} moved"
     if case.way == SLOW:
@@ -150,19 +174,49 @@ def unchanged(case: Case) -> None:
 
 def fresh(case: Case) -> None:
     """Reinitializing gives the tail new values, all but those of what is frozen."""
-    cut = replace(case.cut, tail=copied(case.cut.tail))
+    before = {name: tensor.clone() for name, tensor in named_state(case.cut.tail).items()}
     try:
-        cut.reinitialize("murata", torch.Generator().manual_seed(0))
+        case.cut.reinitialize("murata", torch.Generator().manual_seed(0))
+        _assert_fresh(case)
     except InputError:  # a parameter that its module has no rule for
         return
-    for name, tensor in replace(case, cut=cut).in_tail().items():
+    finally:  # the next laws want it as it was; a copy of a tail cannot always be had
+        with torch.no_grad():
+            for name, tensor in named_state(case.cut.tail).items():
+                tensor.copy_(before[name])
+
+
+def _assert_fresh(case: Case) -> None:
+    new = named_state(unwrapped(case.net.build()))
+    for name, tensor in case.in_tail().items():
+        constant = not isinstance(tensor, nn.Parameter) and same([new[name]], [case.state[name]])
+        if constant or name in case.unread:
+            continue
         old = same([tensor], [case.state[name]])
         assert old == (name in case.frozen), f"{name} has {'no' if old else 'a'} fresh value"
 
 
-LAWS: dict[str, Callable[[Case], None]] = {
+LAWS: dict[str, Law] = {
     law.__name__: law for law in (identity, rows, gradients, frozen, train, live, fresh, unchanged)
 }
+
+
+def _prefix(case: Case, x: Inputs) -> Any:
+    return case.cut.prefix(tree_map(torch.clone, x))
+
+
+def _part(case: Case, x: Inputs) -> Any:
+    """Return what the prefix gives for some of the inputs; None if the model takes another path.
+
+    A mask that masks nothing may be left out: then there are other values than when it was cut, and
+    a prefix says so.
+    """
+    try:
+        return _prefix(case, x)
+    except NotKept:
+        if case.same_path(x):
+            raise
+        return None
 
 
 def _held_value(case: Case) -> list[Tensor]:
@@ -172,12 +226,12 @@ def _held_value(case: Case) -> list[Tensor]:
         return feature_value(whole, case.feature, case.x)
 
 
-def _train(cut: Split, x: Tensor, optimizer: torch.optim.Optimizer) -> None:
-    labels = torch.arange(len(x)) % 3
+def _train(case: Case, optimizer: torch.optim.Optimizer) -> None:
+    labels = torch.arange(count(case.x)) % 3
     with seed(0):
         for _ in range(3):
             optimizer.zero_grad()
-            output = cut.tail.train()(cut.prefix(x.clone()))
+            output = case.cut.tail.train()(_prefix(case, case.x))
             if output.requires_grad:  # a layer that is dropped leaves none
                 functional.cross_entropy(output, labels).backward()
             optimizer.step()
@@ -201,30 +255,32 @@ def _grads(total: Tensor, parameters: Iterable[Tensor]) -> tuple[Tensor | None, 
     return torch.autograd.grad(total, list(parameters), allow_unused=True)
 
 
-def _moves(case: Case, tensor: Tensor, before: list[Tensor]) -> bool:
-    with _moved([tensor]):
+def _moves(case: Case, tensor: Tensor, before: list[Tensor], times: float = 1) -> bool:
+    with _moved([tensor], times):
         return not same(case.value(case.x), before)
 
 
 @contextmanager
-def _moved(tensors: Iterable[Tensor]) -> Iterator[None]:
-    """Move tensors by about their own size; upwards, so that a variance stays one."""
+def _moved(tensors: Iterable[Tensor], times: float = 1) -> Iterator[None]:
+    """Move tensors by about their own size, or as often; upwards, so that a variance stays one."""
     draws, saved = torch.Generator().manual_seed(0), [(t, t.detach().clone()) for t in tensors]
     try:
         for tensor, old in saved:
             size = old.abs().mean().clamp(min=0.01)
-            tensor.add_((torch.rand(old.shape, generator=draws) + 0.5) * size)
+            tensor.add_((torch.rand(old.shape, generator=draws) + 0.5) * (times * size))
         yield
     finally:
         for tensor, old in saved:
             tensor.copy_(old)
 
 
-def _assert_close(got: Tensor, expected: Tensor, what: str, tolerance: float = 1e-4) -> None:
-    """To `tolerance` of the largest entry: sums in another order differ by no more."""
+def _assert_close(got: Tensor, expected: Tensor, what: str, least: float = 0.0) -> None:
+    """To a 10^4th of the largest entry: sums in another order differ by no more."""
     assert got.shape == expected.shape, f"{what} has shape {got.shape}, not {expected.shape}"
     if not expected.is_floating_point() and not expected.is_complex():
         assert torch.equal(got, expected), f"{what} differs"
         return
-    off = float((got - expected).abs().max()) / max(float(expected.abs().max()), 1e-12)
-    assert off <= tolerance, f"{what} is off by {off:.1g} of the largest entry"
+    if torch.equal(got, expected):  # also where they are infinite
+        return
+    off = float((got - expected).abs().max()) / max(float(expected.abs().max()), least, 1e-12)
+    assert off <= 1e-4, f"{what} is off by {off:.1g} of the largest entry"

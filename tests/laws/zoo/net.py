@@ -7,17 +7,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_hook
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map
 
 from probe.modules import copied
+from probe.seeding import python_generators
 
 CACHED, SLOW, REFUSED = "cached", "slow", "refused"
 RIGHT = (CACHED, SLOW)
 SAFE = (CACHED, SLOW, REFUSED)
 MOVES = r"not stay\s+fixed"  # why a feature is refused that training would move
+
+
+Inputs = Tensor | tuple[Tensor, ...] | Mapping[str, Tensor]
+"""What a model takes: a tensor, several in order, or several by their names; of equal length."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,13 +33,14 @@ class Net:
     features: for each feature the ways in which it may be cut; refuses: for each feature that must
     be refused a regular expression that the reason matches; output: key, attribute or index of the
     logits in what the model returns; rows: examples to cut with; shows_not: frozen state that the
-    feature's value depends on but that no change of it can show; both_sides: something that acts
-    otherwise in training mode stands on both sides of the cut, so that no setting of the modules'
-    modes says what training does: then it is said here whether chance is live behind the cut.
+    feature's value depends on but that no change of it can show, by the beginnings of its names;
+    both_sides: something that acts otherwise in training mode stands on both sides of the cut, so
+    that no setting of the modules' modes says what training does: then it is said here whether
+    chance is live behind the cut.
     """
 
     build: Callable[[], nn.Module]
-    inputs: Callable[[int], Tensor]
+    inputs: Callable[[int], Inputs]
     features: Mapping[str, tuple[str, ...]]
     refuses: Mapping[str, str] = field(default_factory=dict)
     output: str | int | None = None
@@ -42,7 +49,7 @@ class Net:
     both_sides: bool = False
     live: bool | None = None
 
-    def made(self) -> tuple[nn.Module, Tensor, Tensor]:
+    def made(self) -> tuple[nn.Module, Inputs, Inputs]:
         """Return the model, inputs to cut with, and other ones to check with.
 
         All state is away from the values that a fresh module has, no two parameters are alike, and
@@ -64,6 +71,35 @@ class Net:
         return output[self.output]
 
 
+def taken(x: Inputs, at: Tensor | slice) -> Inputs:
+    """Return these examples, as they are given to the model."""
+    return tree_map(lambda tensor: tensor[at], x)
+
+
+def count(x: Inputs) -> int:
+    return len(tree_leaves(x)[0])
+
+
+def fed(model: nn.Module, x: Inputs) -> Any:
+    """Call a whole model on inputs that it may write into."""
+    _forget(model)
+    x = tree_map(torch.clone, x)
+    if isinstance(x, Mapping):
+        return model(**x)
+    return model(*x) if isinstance(x, tuple) else model(x)
+
+
+def _forget(model: nn.Module) -> None:
+    """Let go of what a module in eval mode keeps of its parameters until it is trained again."""
+    for module in model.modules():
+        if not module.training and type(module).train is not nn.Module.train:
+            modes = [(each, each.training) for each in module.modules()]
+            module.train()
+            module.eval()
+            for each, training in modes:
+                each.training = training
+
+
 def unwrapped(model: nn.Module) -> nn.Module:
     return model.module if isinstance(model, nn.DataParallel) else model
 
@@ -79,7 +115,7 @@ class _Enough(Exception):
     pass
 
 
-def feature_value(model: nn.Module, feature: str, x: Tensor) -> list[Tensor]:
+def feature_value(model: nn.Module, feature: str, x: Inputs) -> list[Tensor]:
     """Read the feature by a plain hook, copied before anything overwrites it, and stop there.
 
     "name#2" is the second call of the module.
@@ -97,7 +133,7 @@ def feature_value(model: nn.Module, feature: str, x: Tensor) -> list[Tensor]:
     register = register_module_forward_hook if scripted else target.register_forward_hook
     hook = register(keep)
     try:
-        model(x.clone())
+        fed(model, x)
     except _Enough:
         return seen[-1]
     finally:
@@ -115,16 +151,23 @@ def train_mode(model: nn.Module, off: set[str]) -> nn.Module:
 
 @contextmanager
 def seed(number: int) -> Iterator[None]:
-    """Within the block, torch's own generator starts from this seed."""
-    with torch.random.fork_rng(devices=()):
+    """Within the block, torch's own generator and numpy's start from this seed."""
+    with torch.random.fork_rng(devices=()), python_generators():
         torch.default_generator.manual_seed(number)  # `torch.manual_seed` takes milliseconds
+        np.random.seed(number)  # noqa: NPY002
         yield
 
 
 def seeded(model: nn.Module, x: object, number: int = 0) -> Any:
-    """Run the model without gradients, its chance fixed by a seed."""
+    """Run a part of a cut without gradients, its chance fixed by a seed."""
     with seed(number), torch.no_grad():
         return model(x)
+
+
+def seeded_whole(model: nn.Module, x: Inputs, number: int = 0) -> Any:
+    """Run a whole model without gradients, its chance fixed by a seed."""
+    with seed(number), torch.no_grad():
+        return fed(model, x)
 
 
 @torch.no_grad()
@@ -134,13 +177,13 @@ def _shake(model: nn.Module) -> None:
         parameter.add_(torch.randn_like(parameter) * max(0.1 * spread, 0.1 if spread < 0.01 else 0))
 
 
-def _settle(model: nn.Module, sample: Tensor) -> None:
+def _settle(model: nn.Module, sample: Inputs) -> None:
     norms = [m for m in model.modules() if isinstance(m, nn.modules.batchnorm._NormBase)]
     momenta = [norm.momentum for norm in norms]
     for norm in norms:
         norm.momentum = 0.9
     with torch.no_grad():
-        model.train()(sample.clone())
+        fed(model.train(), sample)
     for norm, momentum in zip(norms, momenta, strict=True):
         norm.momentum = momentum
         if norm.running_mean is not None:  # norms of the same value have the same statistics

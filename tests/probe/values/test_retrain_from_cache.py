@@ -90,3 +90,23 @@ def test_values_are_dropped_once_they_have_served(monkeypatch: pytest.MonkeyPatc
     left = [len(alive) for _ in each]
     # Of three features for the test and two for training, those that are still to come.
     assert left == [3, 1, 0]
+
+
+class Asking(nn.Module):
+    """Gives a layer a view of a parameter, as attention that pools does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.query = nn.Parameter(torch.randn(1, 6))
+        self.first, self.second, self.last = nn.Linear(6, 6), nn.Linear(6, 6), nn.Linear(6, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        asked = self.first(self.query.expand(len(x), -1))
+        return self.last(torch.relu(self.second(x * asked)))
+
+
+def test_work_is_counted_where_a_layer_is_given_a_view_of_a_parameter() -> None:
+    (need,) = cache_plan(Asking(), ["second"], torch.randn(8, 6), (24, 8))
+    data = Examples(torch.randn(8, 6), torch.arange(8) % 3)
+    result = partial_retrain(Asking(), ["second"], data, data, [[0, 1, 2]], Recipe(epochs=1))
+    assert (need.feature, *result.features) == ("second", "second")

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from tests.laws.zoo.net import CACHED, MOVES, REFUSED, RIGHT, SAFE
+from tests.laws.zoo.net import CACHED, MOVES, REFUSED, RIGHT, SAFE, SLOW
 from tests.laws.zoo.written import written
 
 
@@ -282,3 +282,22 @@ def _hooked() -> nn.Module:
 @written(also={"b": _hooked})
 def hooks_of_its_own(m: Any, x: Tensor) -> Tensor:
     return m.c(torch.tanh(m.b(torch.tanh(m.a(x)))))
+
+
+@written("a b")
+def repeats_by_a_number(m: Any, x: Tensor) -> Tensor:
+    h = torch.repeat_interleave(m.a(x), 2, 1)[:, ::2]
+    return m.c(torch.tanh(m.b(torch.tanh(h))))
+
+
+@written({"a": (CACHED,), "b": (SLOW,)})
+def repeats_by_the_data(m: Any, x: Tensor) -> Tensor:
+    """As many columns as the input says, which happen to be six."""
+    h = torch.repeat_interleave(m.a(x), (x[0] * 0 + 1).long(), 1)
+    return m.c(torch.tanh(m.b(torch.tanh(h))))
+
+
+@written("b", also={"query": lambda: nn.Parameter(torch.randn(1, 6))})
+def a_layer_of_a_view_of_a_parameter(m: Any, x: Tensor) -> Tensor:
+    h = x * m.a(m.query.expand(len(x), -1))
+    return m.c(torch.tanh(m.b(h)))

@@ -131,3 +131,20 @@ def functional_dropout_before(m: Any, x: Tensor) -> Tensor:
 def functional_dropout_on_both_sides(m: Any, x: Tensor) -> Tensor:
     h = F.dropout(torch.relu(m.b(F.dropout(m.a(x), training=m.training))), training=m.training)
     return m.c(h)
+
+
+@written(
+    "drop mix b",
+    {
+        "a": lambda: nn.Conv2d(3, 32, 3, padding=1),
+        "drop": nn.Dropout,
+        "mix": lambda: nn.Conv2d(32, 16, 1),
+        "b": lambda: nn.Conv2d(16, 8, 1),
+        "c": (8, 3),
+    },
+    shape=(3, 6, 6),
+)
+def pixel_by_pixel(m: Any, x: Tensor) -> Tensor:
+    """Of a single image a look at the values must not lose how they lie in memory."""
+    h = m.a(x).permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)
+    return m.c(m.b(m.mix(m.drop(h))).mean((2, 3)))

@@ -20,6 +20,11 @@ def of_cut(cut: Cut) -> list[str]:
             "nothing behind it is trained although it is not the output: its scores are those of "
             "the model as it is"
         )
+    if cut.feature.around:
+        notes.append(
+            "the code of the modules around it stays in eval mode while what is behind is trained: "
+            "in training mode it changes the feature"
+        )
     behind = seen.large.upstream([seen.large.logits]) - cut.feature.upstream
     if any(step.random for number, step in seen.large.steps.items() if number in behind):
         notes.append("what is behind it draws at random in eval mode: its scores change by chance")

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from probe import notes
 from probe.batch import Rows, Value, first, tensors
-from probe.cut.cuts import Cuts, cut_found, find_each, run_whole
+from probe.cut.cuts import Cuts, cut_anew, cut_found, find_each, run_whole
 from probe.cut.feature import Feature
 from probe.cut.model_call import Call, ModelCall, Output
 from probe.cut.replay import NotKept
@@ -152,12 +152,15 @@ class _Protocol:
             cuts = [run_whole(cut, str(error)) for cut in cuts]
             kept = self._fill(cuts)
         for cut in cuts:
-            try:
-                found = self._one(cut, kept)
-            except NotKept as error:
-                whole = run_whole(cut, str(error))
-                found = self._one(whole, self._fill([whole]))
-            yield found
+            yield self._any_way(cut, kept)
+
+    def _any_way(self, cut: Cut, kept: tuple[_Kept, _Kept] | None = None) -> Retrained:
+        """Retrain one tail; where a batch takes another path than it knows, cut anew and again."""
+        try:
+            return self._one(cut, kept or self._fill([cut]))
+        except NotKept as error:
+            other = cut_anew(cut, str(error))
+        return self._any_way(other)
 
     def _fill(self, cuts: Sequence[Cut]) -> tuple[_Kept, _Kept]:
         """Return the values to train on and those to test on."""

@@ -73,7 +73,7 @@ def candidates(
     """
     seen = followed(model, sample, ModelCall(call=call, output=output))
     features = list(_features(seen))
-    found = list(zip(features, plan_each(features, progress), strict=True))
+    found = plan_each(features, progress)
     narrow = {f.name for f, plan in found if isinstance(plan, CutPlan) and _is_narrow(seen, plan)}
     chosen = suggested(seen, features, narrow)
     return [_candidate(feature, plan, feature.name in chosen) for feature, plan in found]

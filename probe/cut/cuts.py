@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
-from probe.batch import Value, mapped, tensors
+from probe.batch import Value, tensors
 from probe.cut.checks import Reference, stays_fixed
 from probe.cut.feature import Feature, find
 from probe.cut.model_call import Call, ModelCall, Output
 from probe.cut.plan import CutPlan
 from probe.cut.planning import plan_each
-from probe.cut.replay import Prefix, collect
 from probe.cut.split import Cut, Split, Trainable, chain_end, links_of
 from probe.cut.trace import Trace, trace
 from probe.errors import Failed, InputError, described
-from probe.modules import copied, frozen_in, kept_buffers, named_state, state_groups, unwrapped
-from probe.seeding import global_stream, python_generators, stream
+from probe.modules import copied, frozen_in, named_state, state_groups, unwrapped
+from probe.seeding import python_generators
 from probe.training.precision import products
 
 
@@ -143,56 +141,9 @@ def cut_found(features: Sequence[Feature], trained: Trainable = "tail") -> Cuts:
                 f"so that nothing can be held fixed"
             )
     with _undisturbed(features[0].trace.sample):
-        plans = plan_each(features)
-        reference = Reference(features[0].trace, features, plans)
-        pairs = zip(features, plans, strict=True)
+        pairs = plan_each(features)
+        reference = Reference(features[0].trace, features, [plan for _, plan in pairs])
         return Cuts(tuple(_checked(feature, plan, trained, reference) for feature, plan in pairs))
-
-
-def values_of(cuts: Sequence[Cut], batch: Value) -> dict[str, Value]:
-    """Return what each prefix gives for a batch (B, ...), by feature; one pass for all of them.
-
-    The cuts are of one model; those that are not cached hand on the batch. Each value is one tensor
-    (B, ...) or several.
-
-    >>> model, x = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2)), torch.randn(5, 4)
-    >>> cuts = cut_each(model, ["0", "1"], x).each
-    >>> {name: tuple(value.shape) for name, value in values_of(cuts, torch.randn(7, 4)).items()}
-    {'0': (7, 3), '1': (7, 3)}
-    """
-    return {name: mapped(value, torch.clone) for name, value in passing_values(cuts, batch)}
-
-
-@torch.no_grad()
-def passing_values(cuts: Sequence[Cut], batch: Value) -> Iterator[tuple[str, Value]]:
-    """Yield each feature with what its prefix gives for a batch, which the next step may overwrite.
-
-    See `values_of`, which copies them.
-    """
-    if cuts and all(cut.chain is not None for cut in cuts):
-        yield from _along_the_links(cuts, batch)
-        return
-    prefixes = {cut.name: cut.prefix for cut in cuts}
-    cached = [prefix for prefix in prefixes.values() if isinstance(prefix, Prefix)]
-    wanted = {name for prefix in cached for name in prefix.plan.kept}
-    found = collect(cached[0].trace, wanted, batch) if cached else {}
-    for name, prefix in prefixes.items():
-        yield name, prefix.rows(found) if isinstance(prefix, Prefix) else batch
-
-
-def _along_the_links(cuts: Sequence[Cut], batch: Value) -> Iterator[tuple[str, Value]]:
-    """Yield what the links of a chain give, without names: that of a link is its prefix's."""
-    trace = cuts[0].feature.trace
-    value: Any = mapped(batch, torch.clone)  # a model may write into its input
-    last = max(cut.chain or 0 for cut in cuts)
-    whole = torch.autocast(tensors(batch)[0].device.type, enabled=False)
-    own = global_stream(stream(0, "collect"))
-    with whole, products("fp32"), kept_buffers(trace.model), own:
-        for at, link in enumerate(links_of(trace.model)[:last], 1):
-            value = link(value)
-            for cut in cuts:
-                if cut.chain == at:
-                    yield cut.name, value
 
 
 def _refuse_odd_parts(model: nn.Module) -> None:
@@ -238,7 +189,29 @@ def _checked(
         slow = str(failure)
     except Exception as error:  # the user's code, run in a way that it was not written for
         slow = f"replaying it fails ({described(error)})"
-    return run_whole(Cut(feature=feature, trained=trained), slow)
+    try:
+        return run_whole(Cut(feature=feature, trained=trained), slow)
+    except InputError:
+        # The code around it may be what moves it in training mode.
+        calmer = Cut(feature=replace(feature, around=True), trained=trained)
+        with suppress(InputError):
+            return run_whole(calmer, slow)
+        raise
+
+
+def cut_anew(cut: Cut, reason: str) -> Cut:
+    """Return another cut at the feature, where some batch took another way than when it was made.
+
+    First with the code around the feature in eval mode, as chance may choose the way in training
+    mode; then with nothing cached. reason: the end of a sentence.
+    """
+    feature = cut.feature
+    if feature.around:
+        return run_whole(cut, reason)
+    with _undisturbed(feature.trace.sample):
+        [(calmer, plan)] = plan_each([replace(feature, around=True)])
+        reference = Reference(feature.trace, [calmer], [plan])
+        return _checked(calmer, plan, cut.trained, reference)
 
 
 def run_whole(cut: Cut, slow: str) -> Cut:

@@ -1,5 +1,7 @@
 """A model of which a part stays in eval mode, whatever mode the rest is in."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Self
 
@@ -31,7 +33,7 @@ class PartlyEval(nn.Module):
         self._off = [model.get_submodule(name) for name, off in calls.items() if all(off)]
         for name, off in calls.items():
             if not all(off):
-                switch = _Switch(model, off)
+                switch = _Switch(self, off)
                 for module in (model, model.get_submodule(name)):
                     module.register_forward_pre_hook(switch, prepend=True)
 
@@ -54,12 +56,12 @@ class _Switch:
     calls than were seen when the model was followed have the model's mode.
     """
 
-    def __init__(self, model: nn.Module, off: Sequence[bool]) -> None:
-        self._model, self._off, self._calls = model, off, 0
+    def __init__(self, whole: PartlyEval, off: Sequence[bool]) -> None:
+        self._whole, self._off, self._calls = whole, off, 0
 
     def __call__(self, module: nn.Module, inputs: object) -> None:
-        if module is self._model:
+        if module is self._whole.model:
             self._calls = 0
         else:
-            module.training = self._model.training and not any(self._off[self._calls :][:1])
+            module.training = self._whole.training and not any(self._off[self._calls :][:1])
             self._calls += 1

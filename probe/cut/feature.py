@@ -1,5 +1,6 @@
 """A feature: one run of one module, what its value depends on, and what must stay in eval mode."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,13 +20,16 @@ class Feature:
     - name: as the user gave it, a module's dotted name; `name#2` is the second time that it runs;
     - trace: of the model;
     - at: the visit's number among all visits, from 0;
-    - call: its number among the module's own, from 0.
+    - call: its number among the module's own, from 0;
+    - around: whether the code of the modules around it stays in eval mode, too: where that code
+      does something else in training mode on the way to the feature.
     """
 
     name: str
     trace: Trace
     at: int
     call: int
+    around: bool = False
 
     @property
     def visit(self) -> Visit:
@@ -63,9 +67,11 @@ class Feature:
             # A batch norm on both sides of the cut has one set of statistics, which must stay.
             keeps = visit.module in workers and _is_stateful_leaf(self.trace.model, visit.module)
             # What has served nothing but the feature is never run again when the tail is trained.
-            early = at <= self.at and self._feeds(visit)
-            calls.setdefault(visit.module, []).append(keeps or early)
-        calls.pop("", None)  # the model itself is over only when nothing is left to train
+            early = at <= self.at and self._feeds(visit, any if self.around else all)
+            outer = self.around and self._surrounds(visit.module)
+            calls.setdefault(visit.module, []).append(keeps or early or outer)
+        if not self.around:
+            calls.pop("", None)  # the model itself is over only when nothing is left to train
         return {name: off for name, off in calls.items() if any(off)}
 
     @cached_property
@@ -94,10 +100,13 @@ class Feature:
         steps = self.trace.large.steps
         return any(steps[number].random for number in self.upstream & steps.keys())
 
-    def _feeds(self, visit: Visit) -> bool:
-        """Whether all that a visit gives goes into the feature and has been computed for it."""
+    def _surrounds(self, module: str) -> bool:
+        return not module or self.module.startswith(f"{module}.")
+
+    def _feeds(self, visit: Visit, enough: Callable[[Iterable[bool]], bool]) -> bool:
+        """Whether all, or any, that a visit gives goes into the feature, computed for it."""
         calls = self.upstream | {INPUT[0]}
-        return bool(visit.names) and all(name[0] in calls for name in visit.names)
+        return bool(visit.names) and enough(name[0] in calls for name in visit.names)
 
 
 def find(trace: Trace, name: str) -> Feature:

@@ -7,6 +7,7 @@ the mode, so that features that differ only by these share one pass in training 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import torch
@@ -29,17 +30,21 @@ _SOME = 8  # examples
 Progress = Callable[[Sequence[Feature]], Iterable[Feature]]
 
 
-def plan_each(features: Sequence[Feature], progress: Progress = iter) -> list[CutPlan | str]:
+def plan_each(
+    features: Sequence[Feature], progress: Progress = iter
+) -> list[tuple[Feature, CutPlan | str]]:
     """Plan a cut at each feature of one trace such that each kept row belongs to one example.
 
-    Where there is no such plan, the reason is returned in its place, the end of a sentence.
-    progress: goes through the features, one by one, as `tqdm` does.
+    Where there is no such plan, the reason is returned in its place, the end of a sentence; a
+    feature comes back with the code around it in eval mode if it can only be cut so. progress: goes
+    through the features, one by one, as `tqdm` does.
     """
     if not features:
         return []
     trace = features[0].trace
     passes = _TrainingPasses(trace)
-    plans = [_plan(feature, passes, ()) for feature in progress(features)]
+    pairs = [_first_plan(feature, passes) for feature in progress(features)]
+    features, plans = [feature for feature, _ in pairs], [plan for _, plan in pairs]
     # Before a value that mixes examples, or behind it, there may be others that do not.
     mixed, own = set[Name](), set[Name]()
     for _ in range(_TRIES):
@@ -49,16 +54,29 @@ def plan_each(features: Sequence[Feature], progress: Progress = iter) -> list[Cu
             found = _mixed_rows(trace, kept)
         except Exception as error:  # the user's code, on batches of other sizes
             failed = f"running it on other batches fails ({described(error)})"
-            return [plan if isinstance(plan, str) else failed for plan in plans]
+            plans = [plan if isinstance(plan, str) else failed for plan in plans]
+            break
         own |= kept.keys() - found
         mixed |= found
         again = [at for at, plan in enumerate(plans) if _keeps(plan, found)]
         if not again:
-            return plans
+            break
         for at in again:
             plans[at] = _plan(features[at], passes, mixed)
     depends = "the values of an example depend on the other examples of its batch"
-    return [depends if _keeps(plan, mixed) else plan for plan in plans]
+    plans = [depends if _keeps(plan, mixed) else plan for plan in plans]
+    return list(zip(features, plans, strict=True))
+
+
+def _first_plan(feature: Feature, passes: _TrainingPasses) -> tuple[Feature, CutPlan | str]:
+    """Return a plan that may keep anything, the code around the feature in eval mode if need be."""
+    plan = _plan(feature, passes, ())
+    if isinstance(plan, str):
+        calmer = replace(feature, around=True)
+        other = _plan(calmer, passes, ())
+        if isinstance(other, CutPlan):
+            return calmer, other
+    return feature, plan
 
 
 def _plan(feature: Feature, passes: _TrainingPasses, barred: Collection[Name]) -> CutPlan | str:
@@ -144,9 +162,15 @@ class _TrainingPasses:
         # Fails with all of the model in training mode: any module may be the reason.
         except Exception:
             return frozenset(name for name, _ in self._trace.model.named_modules())
-        by_mode = [_by_owner(each) for each in (self._trace.large, training)]
-        owners = by_mode[0].keys() | by_mode[1].keys()
-        return frozenset(o for o in owners if by_mode[0].get(o) != by_mode[1].get(o))
+        passes = self._trace.large, training
+        names = [name for name, _ in self._trace.model.named_modules()]
+        own = [_by_owner(each) for each in passes]
+        within = [_within(each, names) for each in passes]
+        return frozenset(
+            name
+            for name in names
+            if own[0].get(name) != own[1].get(name) or within[0][name] != within[1][name]
+        )
 
 
 def _by_owner(seen: Pass) -> dict[str, list[Hashable]]:
@@ -156,3 +180,9 @@ def _by_owner(seen: Pass) -> dict[str, list[Hashable]]:
         call = step.function, step.settings, step.overwritten, step.random, len(step.names)
         found.setdefault(step.owner, []).append(call)
     return found
+
+
+def _within(seen: Pass, names: Sequence[str]) -> dict[str, list[str]]:
+    """Return which modules run within each, in order: its code chooses among them."""
+    runs = [visit.module for visit in seen.visits]
+    return {name: [r for r in runs if not name or r.startswith(f"{name}.")] for name in names}

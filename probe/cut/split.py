@@ -1,20 +1,23 @@
 """The first idea: cut a model into a prefix and a tail, so that tail(prefix(x)) == model(x)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
+from probe.batch import Value, mapped, tensors
 from probe.cut.eval_mode import PartlyEval
 from probe.cut.feature import Feature
 from probe.cut.model_call import ModelCall
 from probe.cut.plan import CutPlan
-from probe.cut.replay import Prefix, Replay
-from probe.modules import copied, named_state
+from probe.cut.replay import Prefix, Replay, collect
+from probe.modules import copied, kept_buffers, named_state
+from probe.seeding import global_stream, stream
 from probe.training.fresh_weights import Fresh, fresh_state, initialize
+from probe.training.precision import products
 
 Trainable = Literal["tail", "as given"]
 """What is trained behind a feature: all of the tail, or of it what the user has not frozen."""
@@ -32,7 +35,9 @@ class Split:
     - trainable: whether the output depends on any parameter that is trained in the tail; behind
       the model's own output there is none;
     - slow: why the model could not be cut, empty if it was. If it was not, the prefix hands its
-      input on, and the tail is the whole model with what is frozen held fixed.
+      input on, and the tail is the whole model with what is frozen held fixed;
+    - around: whether the code of the modules around the feature stays in eval mode, too, as it
+      would change the feature in training mode.
     """
 
     feature: str
@@ -41,6 +46,7 @@ class Split:
     frozen: tuple[str, ...]
     trainable: bool
     slow: str = ""
+    around: bool = False
     _fresh: Mapping[str, Tensor] = field(default_factory=dict, repr=False)
     _kept: frozenset[str] = field(default=frozenset(), repr=False)
     _unread: frozenset[str] = field(default=frozenset(), repr=False)
@@ -149,11 +155,59 @@ class Cut:
             frozen=tuple(sorted(self.feature.frozen)),
             trainable=self.trainable,
             slow=self.slow,
+            around=self.feature.around,
             _fresh=fresh,
             # A chain's tail holds nothing of what is frozen: nothing of it is to be left alone.
             _kept=frozenset(own[id(in_model[n])] for n in self.held if id(in_model.get(n)) in own),
             _unread=frozenset(unread),
         )
+
+
+def values_of(cuts: Sequence[Cut], batch: Value) -> dict[str, Value]:
+    """Return what each prefix gives for a batch (B, ...), by feature; one pass for all of them.
+
+    The cuts are of one model; those that are not cached hand on the batch. Each value is one tensor
+    (B, ...) or several.
+
+    >>> model, x = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2)), torch.randn(5, 4)
+    >>> from probe.cut.cuts import cut_each
+    >>> cuts = cut_each(model, ["0", "1"], x).each
+    >>> {name: tuple(value.shape) for name, value in values_of(cuts, torch.randn(7, 4)).items()}
+    {'0': (7, 3), '1': (7, 3)}
+    """
+    return {name: mapped(value, torch.clone) for name, value in passing_values(cuts, batch)}
+
+
+@torch.no_grad()
+def passing_values(cuts: Sequence[Cut], batch: Value) -> Iterator[tuple[str, Value]]:
+    """Yield each feature with what its prefix gives for a batch, which the next step may overwrite.
+
+    See `values_of`, which copies them.
+    """
+    if cuts and all(cut.chain is not None for cut in cuts):
+        yield from _along_the_links(cuts, batch)
+        return
+    prefixes = {cut.name: cut.prefix for cut in cuts}
+    cached = [prefix for prefix in prefixes.values() if isinstance(prefix, Prefix)]
+    wanted = {name for prefix in cached for name in prefix.plan.kept}
+    found = collect(cached[0].trace, wanted, batch) if cached else {}
+    for name, prefix in prefixes.items():
+        yield name, prefix.rows(found) if isinstance(prefix, Prefix) else batch
+
+
+def _along_the_links(cuts: Sequence[Cut], batch: Value) -> Iterator[tuple[str, Value]]:
+    """Yield what the links of a chain give, without names: that of a link is its prefix's."""
+    trace = cuts[0].feature.trace
+    value: Any = mapped(batch, torch.clone)  # a model may write into its input
+    last = max(cut.chain or 0 for cut in cuts)
+    whole = torch.autocast(tensors(batch)[0].device.type, enabled=False)
+    own = global_stream(stream(0, "collect"))
+    with whole, products("fp32"), kept_buffers(trace.model), own:
+        for at, link in enumerate(links_of(trace.model)[:last], 1):
+            value = link(value)
+            for cut in cuts:
+                if cut.chain == at:
+                    yield cut.name, value
 
 
 def chain_end(feature: Feature, plan: CutPlan) -> int | None:

@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 
 from probe.batch import Rows, Value, first, mapped, tensors
-from probe.cut.cuts import passing_values, values_of
 from probe.cut.names import of_input
-from probe.cut.split import Cut
+from probe.cut.split import Cut, passing_values, values_of
 from probe.cut.trace import Trace
 from probe.modules import copied
 from probe.training.memory_format import gains_pixelwise

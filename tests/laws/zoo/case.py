@@ -60,7 +60,9 @@ class Case:
     @cached_property
     def feeding(self) -> set[str]:
         """The modules that act on the feature, which are in eval mode while the tail is trained."""
-        return _feeding(self)
+        name = self.feature.partition("#")[0]
+        outer = {own for own, _ in self.model.named_modules() if f"{name}.".startswith(f"{own}.")}
+        return _feeding(self) | ({"", *outer} - {name} if self.cut.around else set())
 
     @cached_property
     def both_sides(self) -> bool:

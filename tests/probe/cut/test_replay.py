@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
 
-from probe.cut import split as splitting
-from probe.cut.cuts import cut_each, split, values_of
-from probe.cut.split import Split
+from probe.cut import cuts as cutting
+from probe.cut.cuts import cut_each, split
+from probe.cut.split import Split, values_of
 from probe.errors import InputError
 from probe.seeding import stream
 from tests.laws.zoo.hostile import HOSTILE
@@ -43,7 +43,7 @@ def test_the_tail_computes_what_is_behind_and_no_more(
     feature: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Mul-adds of the prefix and of the tail sum to those of the model, for a replayed tail too."""
-    monkeypatch.setattr(splitting, "chain_tail", lambda *a: None)
+    monkeypatch.setattr(cutting, "chain_end", lambda *a: None)
     model, x, _ = specimen("reduced_resnet18", 4)
     cut = split(model.eval(), feature, x)
     behind = flops(cut.tail.eval(), cut.prefix(x))
@@ -67,7 +67,7 @@ def test_a_replayed_tail_trains_as_the_links_of_a_chain(monkeypatch: pytest.Monk
     losses = []
     for plain in (True, False):
         if not plain:
-            monkeypatch.setattr(splitting, "chain_tail", lambda *a: None)
+            monkeypatch.setattr(cutting, "chain_end", lambda *a: None)
         cut = split(model, "conv1", x)
         assert isinstance(cut.tail, nn.Sequential) == plain
         optimizer = torch.optim.SGD([p for p in cut.tail.parameters() if p.requires_grad], lr=0.1)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from tests.laws.zoo.net import CACHED, MOVES, REFUSED, RIGHT, SAFE, SLOW
+from tests.laws.zoo.net import CACHED, RIGHT, SAFE, SLOW
 from tests.laws.zoo.written import written
 
 
@@ -80,7 +80,7 @@ def drops_a_layer_behind(m: Any, x: Tensor) -> Tensor:
 
 
 @written(
-    {"mark": (CACHED, REFUSED)},
+    {"mark": SAFE},
     also={"d": (6, 6)},
     both_sides=True,
     live=False,
@@ -116,13 +116,13 @@ def divides_by_the_batch_size(m: Any, x: Tensor) -> Tensor:
     return m.c(torch.tanh(m.b(m.a(x) / len(x))))
 
 
-@written({}, refuses={"a": MOVES})
+@written("a")
 def branches_on_the_mode(m: Any, x: Tensor) -> Tensor:
-    """The feature does not run in training mode."""
+    """The feature does not run in training mode, unless the code around it stays in eval mode."""
     return m.c(torch.relu(m.b(x) if m.training else m.a(x)))
 
 
-@written({}, refuses={"a": MOVES})
+@written("a")
 def blanks_its_input_at_random(m: Any, x: Tensor) -> Tensor:
     x = torch.zeros_like(x) if m.training and torch.rand(()) < 0.3 else x
     return m.c(torch.relu(m.b(torch.relu(m.a(x)))))
@@ -201,7 +201,7 @@ def buffers_written_behind(m: Any, x: Tensor) -> Tensor:
     return m.c(torch.tanh(h - m.mean))
 
 
-@written({}, also={"mean": lambda: torch.zeros(6)}, refuses={"a": MOVES, "b": MOVES})
+@written("a b", also={"mean": lambda: torch.zeros(6)})
 def buffers_written_before(m: Any, x: Tensor) -> Tensor:
     h = m.c(torch.tanh(m.b(torch.tanh(m.a(x - m.mean)))))
     if m.training:

@@ -45,6 +45,8 @@ _SPEECH: dict[str, Any] = {
     "num_conv_pos_embedding_groups": 2,
     "classifier_proj_size": 8,
     "num_labels": CLASSES,
+    # A layer left out at random in training mode is one of the hostile networks of the other zoo.
+    "layerdrop": 0.0,
 }
 
 

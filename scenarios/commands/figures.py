@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from figures.build import build
+from scenarios.commands.results import note_lines
 from scenarios.commands.terminal import printable
 from scenarios.study.run_directory import older_tables, read_setup, remarks, survey
 
@@ -22,6 +23,8 @@ def draw_figures(directory: Path) -> None:
     """
     for path in build(directory):
         print(printable(str(path)))
+    for line in note_lines(directory):
+        print(line)
     # Tables may have been copied without it.
     if (directory / "study.json").is_file():
         states = survey(read_setup(directory), directory)

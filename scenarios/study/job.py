@@ -23,6 +23,7 @@ from functools import partial
 import torch
 from torch import nn
 
+from probe import notes
 from probe.errors import InputError, NotWritten
 from probe.retrain import retrain_each
 from probe.retraining import RetrainSettings
@@ -150,17 +151,19 @@ def _retrain(
     if not missing:
         return
     features = [part.removeprefix("feature-") for part in missing]
+    train, test = scenario.merged.train, scenario.merged.test
+    of_classes = notes.of_classes(train.y, test.y, scenario.classes)
     for found in retrain_each(
         learner.model,
         features,
-        scenario.merged.train,
-        scenario.merged.test,
+        train,
+        test,
         scenario.classes,
         RetrainSettings(recipe=study.retraining_recipe, seed=job.seed, cache=cache),
     ):
         part = f"feature-{found.feature}"
         counts = {"single": count(scenario, found.predicted).tables}
-        store.write(part, Measurement(counts=counts))
+        store.write(part, Measurement(counts=counts, notes=(*of_classes, *found.notes)))
         yield part
 
 

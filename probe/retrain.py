@@ -286,6 +286,7 @@ def _refuse_untrainable(cut: Cut, size: int) -> None:
         ) from error
     if not logits.requires_grad:
         raise InputError(
-            f"what is behind {cut.name!r} cannot be trained, as its code runs under no_grad or "
-            f"detaches: let it give gradients, or leave this feature out"
+            f"what is behind {cut.name!r} cannot be trained, as no gradient comes out of it "
+            f"(no_grad, detach, or a checkpoint with use_reentrant=True): let it give gradients, "
+            f"or leave this feature out"
         )

@@ -23,6 +23,7 @@ features = ["hidden1"]
 [training]
 epochs = 1
 batch_size = 8
+learning_rate = 0.01
 [learners.finetune]
 [learners.offline]
 """

@@ -23,8 +23,8 @@ from functools import partial
 import torch
 from torch import nn
 
-from probe import notes
 from probe.errors import InputError, NotWritten
+from probe.notes import of_classes
 from probe.retrain import retrain_each
 from probe.retraining import RetrainSettings
 from probe.seeding import global_stream, stream
@@ -152,7 +152,7 @@ def _retrain(
         return
     features = [part.removeprefix("feature-") for part in missing]
     train, test = scenario.merged.train, scenario.merged.test
-    of_classes = notes.of_classes(train.y, test.y, scenario.classes)
+    known = of_classes(train.y, test.y, scenario.classes)
     for found in retrain_each(
         learner.model,
         features,
@@ -163,7 +163,7 @@ def _retrain(
     ):
         part = f"feature-{found.feature}"
         counts = {"single": count(scenario, found.predicted).tables}
-        store.write(part, Measurement(counts=counts, notes=(*of_classes, *found.notes)))
+        store.write(part, Measurement(counts=counts, notes=(*known, *found.notes)))
         yield part
 
 

@@ -129,14 +129,18 @@ def result_of(
         pra={feature: pra(model.total) for feature, model in probed.items()},
         f1={feature: model.f1() for feature, model in probed.items()},
         test_sizes=tuple(final.test_sizes().tolist()) if final else (),
-        notes={
-            feature: measured.notes
-            for feature in features[:-1]
-            if (measured := parts.get(f"feature-{feature}")) and measured.notes
-        },
+        notes=_notes(parts, features),
         costs={step: each.cost for step, each in spent.items() if step and each},
         seconds={step: each.seconds for step, each in spent.items() if step and each},
     )
+
+
+def _notes(
+    parts: Mapping[str, Measurement], features: tuple[str, ...]
+) -> dict[str, tuple[str, ...]]:
+    """Return the notes on retrained models, by feature, of those that have any."""
+    found = {feature: parts.get(f"feature-{feature}") for feature in features}
+    return {feature: own.notes for feature, own in found.items() if own and own.notes}
 
 
 def _counts(

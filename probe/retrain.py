@@ -19,11 +19,12 @@ from probe.examples import Examples, alike, check_examples, check_tasks
 from probe.metrics.counts import Counts
 from probe.modules import mode, unwrapped
 from probe.retraining import PartialRetraining, Retrained, RetrainSettings
-from probe.seeding import global_stream, stream
+from probe.seeding import global_stream, python_generators, stream
 from probe.training.chosen_outputs import ChosenOutputs, outputs_of
 from probe.training.evaluation import predict_each
 from probe.training.fresh_weights import Fresh, check_fresh, no_rule_for, without_rule
 from probe.training.loop import fit
+from probe.training.precision import products
 from probe.training.recipe import Recipe
 from probe.values.allocation import Allocation, CacheSettings
 from probe.values.cache import LabeledRows, ValueCache
@@ -273,8 +274,9 @@ def _refuse_untrainable(cut: Cut, size: int) -> None:
     """
     split = cut.split()
     few = first(cut.feature.trace.sample, min(size, _PAIR))
+    chance = global_stream(stream(0, "check"))
     try:
-        with torch.enable_grad(), global_stream(stream(0, "check")):
+        with torch.enable_grad(), products("fp32"), chance, python_generators():
             # A copy: where the model is run whole these are the user's own data.
             logits = split.tail(mapped(split.prefix(few), torch.clone))
     except Exception as error:

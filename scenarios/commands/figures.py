@@ -15,15 +15,15 @@ from scenarios.study.run_directory import older_tables, read_setup, remarks, sur
 
 
 def draw_figures(directory: Path) -> None:
-    """Draw every figure and print its path, and what a reader must know of the results.
+    """Draw every figure and print its path, the notes, and what a reader must know of the results.
 
     directory: of a run, or a folder of tables alone, without its study, which is drawn as well:
     nothing more is known of it. Raises InputError without tables, and for tables that cannot be
     read.
     """
-    for path in build(directory):
-        print(printable(str(path)))
-    for line in note_lines(directory):
+    # Before anything is drawn, as what is wrong with a table is said before.
+    notes = note_lines(directory)
+    for line in (*(printable(str(path)) for path in build(directory)), *notes):
         print(line)
     # Tables may have been copied without it.
     if (directory / "study.json").is_file():

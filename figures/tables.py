@@ -13,8 +13,8 @@ from pathlib import Path
 from figures.appearance import distinct
 from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
+from probe.tables.cells import MOST
 from probe.tables.rows import (
-    MOST,
     AnyRow,
     Cells,
     LearnerRow,

@@ -1,6 +1,7 @@
 """Notes: what would make a measurement mean something else than it seems to."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import shorten
 
 import torch
 from torch import Tensor
@@ -8,17 +9,20 @@ from torch import Tensor
 from probe.cut.split import Cut, Split
 
 _FEW = 4  # names that a note lists
+_LENGTH = 300  # characters of a reason, which may quote an error of the user's code
 
 
 def of_cut(cut: Cut) -> list[str]:
     """Return what is to be known of a cut, whatever the data."""
     seen, notes = cut.feature.trace, []
     if cut.slow:
-        notes.append(f"the model is run whole, which takes longer: {cut.slow}")
+        # In one line, and nothing that no table could hold.
+        why = shorten(cut.slow.encode(errors="backslashreplace").decode(), _LENGTH)
+        notes.append(f"the whole model is run for it, which is slower and as exact: {why}")
     if not cut.trainable and seen.large.logits not in cut.feature.visit.names:
         notes.append(
-            "nothing behind it is trained although it is not the output: its scores are those of "
-            "the model as it is"
+            "nothing behind it is trained although it is not the output: its score is that of the "
+            "model as it is, not of a retrained one"
         )
     if cut.feature.around:
         notes.append(
@@ -27,7 +31,9 @@ def of_cut(cut: Cut) -> list[str]:
         )
     behind = seen.large.upstream([seen.large.logits]) - cut.feature.upstream
     if any(step.random for number, step in seen.large.steps.items() if number in behind):
-        notes.append("what is behind it draws at random in eval mode: its scores change by chance")
+        notes.append(
+            "what is behind it draws at random in eval mode too: its score is that of one draw"
+        )
     return notes
 
 
@@ -46,12 +52,13 @@ class Watch:
     def notes(self) -> list[str]:
         """Return a note if there are any, to be asked after the training."""
         still = torch.eq(self._before, self._sums()).all(1).tolist()
-        names = [name for name, same in zip(self._watched, still, strict=True) if same]
+        watched = zip(self._watched.items(), still, strict=True)
+        names = [name for (name, value), same in watched if same and _no_gradient(value)]
         if not names:
             return []
         return [
-            f"its training did not move {_listed(names)}, which {_are(names)} as re-initialized: "
-            f"no gradient comes there (no_grad, detach, or units that are never active)"
+            f"its training left {listed(names)} as re-initialized: no gradient comes there "
+            f"(no_grad, detach, or units that are never active)"
         ]
 
     @torch.no_grad()
@@ -61,6 +68,14 @@ class Watch:
         if not wide:
             return torch.zeros(0, 2)
         return torch.stack([torch.stack([v.sum(), v.square().sum()]) for v in wide])
+
+
+def _no_gradient(value: Tensor) -> bool:
+    """Whether the last step had no gradient, or zeros, for a parameter of any shape.
+
+    A bias before batch norm has one too small to move it, and is as good as trained.
+    """
+    return value.grad is None or not bool(value.grad.any())
 
 
 def of_predictions(predicted: Tensor, labels: Tensor) -> list[str]:
@@ -73,11 +88,12 @@ def of_predictions(predicted: Tensor, labels: Tensor) -> list[str]:
 def of_classes(train: Tensor, test: Tensor, classes: int) -> list[str]:
     """Return notes on the classes 0..K-1 that labels (N,) to train and test on have none of."""
     notes = []
-    for what, labels in (("training", train), ("test", test)):
+    never = ", and cannot be learned behind any feature"
+    for what, labels, so in (("training", train, never), ("test", test, ", and no score")):
         lacking = sorted(set(range(classes)) - set(labels.unique().tolist()))
         if lacking:
-            kind = "class" if len(lacking) == 1 else "classes"
-            notes.append(f"{kind} {_listed(lacking)}: no {what} examples")
+            has = "class {} has" if len(lacking) == 1 else "classes {} have"
+            notes.append(f"{has.format(listed(lacking))} no {what} examples{so}")
     return notes
 
 
@@ -94,11 +110,12 @@ def by_feature(notes: Mapping[str, Sequence[str]]) -> list[str]:
     return [f"{', '.join(names)}: {note}" for note, names in features.items()]
 
 
-def _listed(names: Iterable[object]) -> str:
+def listed(names: Iterable[object]) -> str:
+    """Return names with commas between them, the first few of many.
+
+    >>> listed("abcdef")
+    'a, b, c, d and 2 more'
+    """
     texts = [str(name) for name in names]
     more = f" and {len(texts) - _FEW} more" if len(texts) > _FEW else ""
     return ", ".join(texts[:_FEW]) + more
-
-
-def _are(names: Sequence[str]) -> str:
-    return "is" if len(names) == 1 else "are"

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from probe import notes
-from probe.batch import Rows, Value, first, tensors
+from probe.batch import Rows, Value, first, mapped, tensors
 from probe.cut.cuts import Cuts, cut_anew, cut_found, find_each, run_whole
 from probe.cut.feature import Feature
 from probe.cut.model_call import Call, ModelCall, Output
@@ -18,16 +19,18 @@ from probe.examples import Examples, alike, check_examples, check_tasks
 from probe.metrics.counts import Counts
 from probe.modules import mode, unwrapped
 from probe.retraining import PartialRetraining, Retrained, RetrainSettings
-from probe.seeding import stream
+from probe.seeding import global_stream, python_generators, stream
 from probe.training.chosen_outputs import ChosenOutputs, outputs_of
 from probe.training.evaluation import predict_each
 from probe.training.fresh_weights import Fresh, check_fresh, no_rule_for, without_rule
 from probe.training.loop import fit
+from probe.training.precision import products
 from probe.training.recipe import Recipe
 from probe.values.allocation import Allocation, CacheSettings
 from probe.values.cache import LabeledRows, ValueCache
 
 SAMPLE = 8  # examples on which a cut is checked
+_PAIR = 2  # examples that batch norm can be trained on
 
 
 def partial_retrain(
@@ -60,8 +63,8 @@ def partial_retrain(
     `outputs`.
 
     Raises InputError, before anything is trained, for an unknown feature, labels, tasks or classes
-    that do not fit, NaN or Inf, inputs that the model does not take, and, before any cut is made,
-    parameters that no rule re-initializes.
+    that do not fit, NaN or Inf, inputs that the model does not take, a tail that gives no gradient,
+    and, before any cut is made, parameters that no rule re-initializes.
 
     >>> import torch
     >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
@@ -111,7 +114,8 @@ def retrain_each(
     train, test = alike(train, test)
     train, test = train.to(device), test.to(device)
     cuts, outputs = _cuts(model, features, first(test.x, SAMPLE), classes, how)
-    _refuse_batches_of_one(cuts, len(train), how.recipe.batch_size)
+    for cut in (cut for cut in cuts if cut.trainable):
+        _refuse_untrainable(cut, min(len(train), how.recipe.batch_size))
     protocol = _Protocol(
         train=train,
         test=test,
@@ -266,20 +270,28 @@ def _refuse_what_no_rule_writes(features: Sequence[Feature], how: RetrainSetting
         raise no_rule_for(refused)
 
 
-def _refuse_batches_of_one(cuts: Sequence[Cut], n: int, batch_size: int) -> None:
-    """Raise InputError if batches of one example are to come and a tail cannot be trained on one.
+def _refuse_untrainable(cut: Cut, size: int) -> None:
+    """Raise InputError if a tail gives no gradient, or cannot take the one example of a batch.
 
-    n: how many examples are trained on.
+    size: examples in a batch.
     """
-    if n > 1 and batch_size > 1:
-        return
-    for cut in (cut for cut in cuts if cut.trainable):
-        split = cut.split()
-        value = split.prefix(first(cut.feature.trace.sample, 1))
-        try:
-            split.tail(value)
-        except Exception as error:
-            raise InputError(
-                f"what is behind {cut.name!r} cannot be trained on a batch of one example "
-                f"({described(error)}): give more examples and a batch_size from 2"
-            ) from error
+    split = cut.split()
+    few = first(cut.feature.trace.sample, min(size, _PAIR))
+    chance = global_stream(stream(0, "check"))
+    try:
+        with torch.enable_grad(), products("fp32"), chance, python_generators():
+            # A copy: where the model is run whole these are the user's own data.
+            logits = split.tail(mapped(split.prefix(few), torch.clone))
+    except Exception as error:
+        if size > 1:
+            return  # what stops a usual batch is told by the training
+        raise InputError(
+            f"what is behind {cut.name!r} cannot be trained on a batch of one example "
+            f"({described(error)}): give more examples and a batch_size from 2"
+        ) from error
+    if not logits.requires_grad:
+        raise InputError(
+            f"what is behind {cut.name!r} cannot be trained, as no gradient comes out of it "
+            f"(no_grad, detach, or a checkpoint with use_reentrant=True): let it give gradients, "
+            f"or leave this feature out"
+        )

@@ -7,58 +7,33 @@ against them when a table is written and again when it is read.
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter, getitem
 from pathlib import Path
 from types import GenericAlias
-from typing import Annotated, Any, Literal, TextIO, TypeVar, get_type_hints
+from typing import Any, TextIO, TypeVar, get_type_hints
 
 import numpy as np
-from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, WrapValidator
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from probe.errors import InputError
+from probe.tables.cells import (
+    Amount,
+    AmountOrNone,
+    From0,
+    From0OrNone,
+    From1,
+    From1OrNone,
+    Measure,
+    Number,
+    Positive,
+    Text,
+)
 from probe.validation import expected, problems, shown
 
-MOST = 100_000
-"""The largest step, place, depth or seed, and the most seeds: in a file, more is damage."""
-
-LARGEST = 1e15
-"""The largest number that is not whole, either way: beyond it figures have no axis."""
-
-Measure = Literal["accuracy", "pra", "f1"]
-"""What a row can be a measurement of."""
-
-
-def _plain(value: object) -> object:
-    """Return the Python number that a NumPy scalar is."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _or_none(cell: object) -> object:
-    """Return None for an empty cell of a file."""
-    return None if cell == "" else cell
-
-
-def _or_nan(cell: Any, bounded: Callable[[Any], float]) -> float:
-    """Return NaN for an empty cell and for NaN itself, which lies within no bounds."""
-    # NaN alone differs from itself.
-    return math.nan if cell == "" or cell != cell else bounded(cell)
-
-
 _MOST_KNOWN = 100_000  # texts; where more differ, remembering them costs more than it saves
-
-_Text = Annotated[str, Field(max_length=csv.field_size_limit())]
-_From0 = Annotated[int, Field(ge=0, le=MOST)]
-_From1 = Annotated[int, Field(ge=1, le=MOST)]
-_Amount = Annotated[int, Field(ge=0, lt=2**63)]
-_Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST), WrapValidator(_or_nan)]
-_Positive = Annotated[float, Field(ge=0, le=LARGEST), WrapValidator(_or_nan)]
-_From0OrNone = Annotated[_From0 | None, BeforeValidator(_or_none)]
-_From1OrNone = Annotated[_From1 | None, BeforeValidator(_or_none)]
-_AmountOrNone = Annotated[_Amount | None, BeforeValidator(_or_none)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,15 +51,15 @@ class Row:
     network: str
     learner: str
     order: str
-    seed: _From0
-    step: _From0OrNone = None
+    seed: From0
+    step: From0OrNone = None
     head: str = ""
     feature: str = ""
-    depth: _From1OrNone = None
+    depth: From1OrNone = None
     measure: Measure
-    place: _From1OrNone = None
+    place: From1OrNone = None
     task: str = ""
-    value: _Number
+    value: Number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,12 +71,12 @@ class SummaryRow:
 
     learner: str
     feature: str
-    depth: _From1
+    depth: From1
     measure: Measure
-    place: _From1OrNone
-    mean: _Number
-    std: _Positive
-    seeds: _From1
+    place: From1OrNone
+    mean: Number
+    std: Positive
+    seeds: From1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,9 +90,9 @@ class MetricRow:
     paper: str
     metric: str
     head: str
-    mean: _Number
-    std: _Positive
-    seeds: _From1
+    mean: Number
+    std: Positive
+    seeds: From1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,8 +105,8 @@ class LearnerRow:
 
     learner: str
     kind: str
-    per_class: _AmountOrNone
-    total: _AmountOrNone
+    per_class: AmountOrNone
+    total: AmountOrNone
     sampling: str
 
 
@@ -145,15 +120,15 @@ class CostRow:
 
     learner: str
     order: str
-    seed: _From0
-    step: _From0
-    parameter_bytes: _Amount
-    carried_bytes: _Amount
-    stored_bytes: _Amount
-    train_bytes: _Amount
-    ops_one_pass: _Amount
-    ops: _Amount
-    kept_bytes: _Amount
+    seed: From0
+    step: From0
+    parameter_bytes: Amount
+    carried_bytes: Amount
+    stored_bytes: Amount
+    train_bytes: Amount
+    ops_one_pass: Amount
+    ops: Amount
+    kept_bytes: Amount
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,12 +141,23 @@ class TimeRow:
 
     learner: str
     order: str
-    seed: _From0
-    step: _From0
-    seconds: _Positive
+    seed: From0
+    step: From0
+    seconds: Positive
 
 
-AnyRow = TypeVar("AnyRow", Row, SummaryRow, MetricRow, LearnerRow, CostRow, TimeRow)
+@dataclass(frozen=True, kw_only=True)
+class NoteRow:
+    """What has to be known to read what one run measured behind a feature, a sentence."""
+
+    learner: str
+    order: str
+    seed: From0
+    feature: str
+    note: str
+
+
+AnyRow = TypeVar("AnyRow", Row, SummaryRow, MetricRow, LearnerRow, CostRow, TimeRow, NoteRow)
 
 Cells = Mapping[str, Any]
 """A line of a table: what its cells hold, by column."""
@@ -269,10 +255,15 @@ class _Known(dict[str, Any]):
         return value
 
 
+def _plain(value: object) -> object:
+    """Return the Python number that a NumPy scalar is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _types(kind: type) -> dict[str, Any]:
     """Return the type of the cells of each column, as `TypeAdapter` takes it."""
     types = get_type_hints(kind, include_extras=True)
-    return {column: _Text if of is str else of for column, of in types.items()}
+    return {column: Text if of is str else of for column, of in types.items()}
 
 
 def _problem(column: str, detail: ErrorDetails) -> str:

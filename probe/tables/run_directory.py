@@ -5,3 +5,6 @@ TABLES = ("rows.csv", "summary.csv", "metrics.csv", "learners.csv", "costs.csv")
 
 TIMES = "times.csv"
 """A further one: how long each task took, which no two runs have the same."""
+
+NOTES = "notes.csv"
+"""What has to be known to read them; it is there only if there is anything."""

@@ -11,7 +11,8 @@ import numpy as np
 from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.mean_over_seeds import mean_over_seeds
-from probe.tables.rows import Measure, Row, SummaryRow, TimeRow
+from probe.tables.cells import Measure
+from probe.tables.rows import Row, SummaryRow, TimeRow
 
 MEASURES: tuple[Measure, ...] = ("pra", "f1")
 """The measures that `summarize` keeps, in the order in which it lists them."""

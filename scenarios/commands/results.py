@@ -8,6 +8,7 @@ their own. A dash is what was not measured.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -16,23 +17,29 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from probe.tables.rows import MetricRow, SummaryRow, TimeRow, read_table
+from probe.notes import listed
+from probe.tables.rows import MetricRow, NoteRow, Row, SummaryRow, TimeRow, read_table
+from probe.tables.run_directory import NOTES
 from probe.tables.summary import training_seconds
 from scenarios.commands.terminal import printable
 
 _Value = tuple[float, float]  # mean and standard deviation
+_Jobs = defaultdict[tuple[str, str], set[tuple[str, str, int]]]  # by learner and feature
+_MOST_NOTES = 8
 
 
 def show_outcome(console: Console, root: Path, omegas: bool, files: Iterable[str]) -> None:
-    """Print the results in the tables of a run directory, then the paths of files there.
+    """Print the results in the tables of a run directory with the notes on them, then paths.
 
     root: the run directory; omegas: whether to print Kemker's metrics too; files: by name within
-    the run directory. Raises InputError for tables that cannot be read.
+    the run directory, whose paths are printed. Raises InputError for tables that cannot be read.
     """
     metrics = read_table(root / "metrics.csv", MetricRow)
     show_results(console, read_table(root / "summary.csv", SummaryRow), metrics)
     if omegas:
         show_omegas(console, metrics, read_table(root / "times.csv", TimeRow))
+    for line in note_lines(root):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
     for name in files:
         console.print(printable(str(root / name)), markup=False, soft_wrap=True)
 
@@ -94,6 +101,41 @@ def show_omegas(console: Console, metrics: Sequence[MetricRow], times: Sequence[
                 _cell(None if spent is None else (spent, math.nan), scale=1),
             )
         console.print(table)
+
+
+def note_lines(root: Path) -> list[str]:
+    """Return a line for each note on the results of a run directory, those of most jobs first.
+
+    A line says for which learners the note holds, behind which of their features, and for how many
+    of the jobs that were measured there. Of many lines the last says only how many more there are.
+    Raises InputError for tables that cannot be read.
+    """
+    if not (root / NOTES).is_file():
+        return []
+    notes = defaultdict[str, list[NoteRow]](list)
+    for noted in read_table(root / NOTES, NoteRow):
+        notes[noted.note].append(noted)
+    measured = _Jobs(set)
+    for row in read_table(root / "rows.csv", Row, lambda cells: cells["measure"] == "pra"):
+        measured[row.learner, row.feature].add(_job(row))
+    most_first = sorted(notes.values(), key=lambda own: -len(set(map(_job, own))))
+    lines = [_note_line(own, measured) for own in most_first[:_MOST_NOTES]]
+    more = len(most_first) - len(lines)
+    return [*lines, f"and {more} more in {NOTES}"] if more else lines
+
+
+def _note_line(own: Sequence[NoteRow], measured: _Jobs) -> str:
+    """Return the line of one note; own: its rows; measured: the jobs measured there."""
+    learners = listed(dict.fromkeys(row.learner for row in own))
+    features = listed(dict.fromkeys(row.feature for row in own))
+    there = {job for row in own for job in measured[row.learner, row.feature]}
+    jobs = f"{len(set(map(_job, own)))} of {len(there)} {'job' if len(there) == 1 else 'jobs'}"
+    return printable(f"note: {learners}, behind {features} ({jobs}): {own[0].note}")
+
+
+def _job(row: Row | NoteRow) -> tuple[str, str, int]:
+    """Return which job a row is of: learner, order and seed."""
+    return row.learner, row.order, row.seed
 
 
 def _by_features(summary: Sequence[SummaryRow]) -> dict[tuple[str, ...], list[str]]:

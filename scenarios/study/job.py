@@ -24,6 +24,7 @@ import torch
 from torch import nn
 
 from probe.errors import InputError, NotWritten
+from probe.notes import of_classes
 from probe.retrain import retrain_each
 from probe.retraining import RetrainSettings
 from probe.seeding import global_stream, stream
@@ -150,17 +151,19 @@ def _retrain(
     if not missing:
         return
     features = [part.removeprefix("feature-") for part in missing]
+    train, test = scenario.merged.train, scenario.merged.test
+    known = of_classes(train.y, test.y, scenario.classes)
     for found in retrain_each(
         learner.model,
         features,
-        scenario.merged.train,
-        scenario.merged.test,
+        train,
+        test,
         scenario.classes,
         RetrainSettings(recipe=study.retraining_recipe, seed=job.seed, cache=cache),
     ):
         part = f"feature-{found.feature}"
         counts = {"single": count(scenario, found.predicted).tables}
-        store.write(part, Measurement(counts=counts))
+        store.write(part, Measurement(counts=counts, notes=(*known, *found.notes)))
         yield part
 
 

@@ -1,10 +1,11 @@
 """What is measured for one part of a job: confusion counts by head, and what learning cost.
 
 Only counts are kept, never a score: PRA, F1, rows of R and every other metric are functions of
-the counts, so a new metric needs no new run. This module turns a measurement into JSON and back
-and refuses what cannot have been measured; where the files lie and how they are checked is in
-`scenarios.study.store`. Confusion matrices are packed in base64, at the smallest width of their
-cells, as a study of many classes has thousands of them.
+the counts, so a new metric needs no new run. With them go notes, which say what else has to be
+known to read them. This module turns a measurement into JSON and back and refuses what cannot have
+been measured; where the files lie and how they are checked is in `scenarios.study.store`. Confusion
+matrices are packed in base64, at the smallest width of their cells, as a study of many classes has
+thousands of them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from probe.metrics.counts import Counts
 from probe.training.costs import Cost
 
 _HEADS = ({"single", "multi", "all"}, {"multi"})  # of a step; the latter if told the task
+_LONGEST = 10_000  # characters of a note: in a file, more is damage
 _KINDS = ("<u1", "<u2", "<u4", "<i8")  # of cells: the first that has room for all of them
 
 
@@ -47,23 +49,26 @@ class Spent:
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """One finished part: confusion counts by head, and what was spent on it.
+    """One finished part: confusion counts by head, what was spent on it, and notes.
 
     counts: by head, the T tables (K, K) of a `TaskCounts`, true class x predicted class. A
     retrained model knows all classes: it has the head `single` alone; a learner that must be told
     the task has `multi` alone, any other all three heads. spent: None where no task was learned for
-    the part.
+    the part; notes: what else has to be known to read the counts, sentences.
     """
 
     counts: Mapping[str, tuple[Counts, ...]]
     spent: Spent | None = None
+    notes: tuple[str, ...] = ()
 
     def to_record(self) -> dict[str, Any]:
         """Return it as values that JSON has; `of_record` is the inverse."""
-        return {
+        record: dict[str, Any] = {
             "counts": {head: _packed(tables) for head, tables in self.counts.items()},
             "spent": None if self.spent is None else asdict(self.spent),
         }
+        # Only if there are any: other files are those of versions that knew no notes.
+        return {**record, "notes": list(self.notes)} if self.notes else record
 
     @classmethod
     def of_record(cls, part: str, record: Mapping[str, Any]) -> Measurement:
@@ -80,12 +85,24 @@ class Measurement:
         return cls(
             counts={head: _unpacked(tables) for head, tables in counts.items()},
             spent=None if spent is None else _spent(spent),
+            notes=_notes(record["notes"]) if "notes" in record else (),
         )
 
 
 def _spent(record: Mapping[str, Any]) -> Spent:
     """Return what was spent, from its JSON; raises what `Spent` and a missing key raise."""
     return Spent(cost=Cost(**record["cost"]), seconds=record["seconds"])
+
+
+def _notes(record: object) -> tuple[str, ...]:
+    """Return notes, from their JSON; raises ValueError for what `to_record` cannot have given."""
+    if not isinstance(record, list) or not record:
+        raise ValueError("expected a list of notes")
+    for note in record:
+        if not isinstance(note, str) or not 0 < len(note) <= _LONGEST:
+            raise ValueError("expected notes of some length")
+        note.encode()  # half a surrogate pair could not be written into a table
+    return tuple(record)
 
 
 def _packed(tables: Sequence[Counts]) -> dict[str, Any]:

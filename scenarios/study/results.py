@@ -43,6 +43,7 @@ class Result:
     - pra, f1: by feature, those of its partial retrained model; at the output those of the model
       itself under its own head; f1 is (T,), and all are fractions;
     - test_sizes: the numbers of test examples, (T,), empty if that evaluation is not finished;
+    - notes: by feature, what has to be known to read its PRA and F1, where there is anything;
     - costs, seconds: what each task cost and how long it took to learn, by its position in the
       executed order, from 1.
     """
@@ -56,6 +57,7 @@ class Result:
     pra: Mapping[str, float]
     f1: Mapping[str, NDArray[np.float64]]
     test_sizes: tuple[int, ...]
+    notes: Mapping[str, tuple[str, ...]]
     costs: Mapping[int, Cost]
     seconds: Mapping[int, float]
 
@@ -127,9 +129,18 @@ def result_of(
         pra={feature: pra(model.total) for feature, model in probed.items()},
         f1={feature: model.f1() for feature, model in probed.items()},
         test_sizes=tuple(final.test_sizes().tolist()) if final else (),
+        notes=_notes(parts, features),
         costs={step: each.cost for step, each in spent.items() if step and each},
         seconds={step: each.seconds for step, each in spent.items() if step and each},
     )
+
+
+def _notes(
+    parts: Mapping[str, Measurement], features: tuple[str, ...]
+) -> dict[str, tuple[str, ...]]:
+    """Return the notes on retrained models, by feature, of those that have any."""
+    found = {feature: parts.get(f"feature-{feature}") for feature in features}
+    return {feature: own.notes for feature, own in found.items() if own and own.notes}
 
 
 def _counts(

@@ -3,7 +3,8 @@
 The columns of each table are in `probe.tables.rows`. All tables are made anew from the stored
 counts each time, never added to: so they hold what is finished now, and nothing of settings that
 the study no longer has. The same results give the same bytes; only `times.csv` differs from run to
-run, as it is measured in seconds. `probe run` writes them; figures are drawn from them alone.
+run, as it is measured in seconds, and `notes.csv` is there only if there are notes. `probe run`
+writes them; figures are drawn from them alone.
 """
 
 from __future__ import annotations
@@ -18,18 +19,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe.errors import InputError
-from probe.files import replacing
+from probe.files import discard, replacing
 from probe.tables.rows import (
     AnyRow,
     CostRow,
     LearnerRow,
     MetricRow,
+    NoteRow,
     Row,
     SummaryRow,
     TimeRow,
     write_table,
 )
-from probe.tables.run_directory import TIMES
+from probe.tables.run_directory import NOTES, TIMES
 from probe.tables.summary import Group, summarize_groups
 from scenarios.learners.base import Settings
 from scenarios.study.fingerprint import Setup
@@ -64,7 +66,7 @@ def read_results(setup: Setup, root: Path) -> Iterator[Result]:
 
 
 def write_tables(setup: Setup, root: Path) -> None:
-    """Write the tables of TABLES, and that of times.
+    """Write the tables of TABLES, that of times, and that of notes if there are any.
 
     They are made of what is finished so far. The same results give the same bytes, but for the
     times. Raises what `read_results` does, and NotWritten if a table cannot be written.
@@ -78,6 +80,11 @@ def write_tables(setup: Setup, root: Path) -> None:
     _replace(root / "learners.csv", LearnerRow, learners)
     _replace(root / "costs.csv", CostRow, (c for result in results for c in _costs(result)))
     _replace(root / TIMES, TimeRow, (t for result in results for t in _times(result)))
+    # Without any, none may be left of results that are no longer shown.
+    if notes := [note for result in results for note in _notes(result)]:
+        _replace(root / NOTES, NoteRow, notes)
+    else:
+        discard(root / NOTES)
     _replace(root / "rows.csv", Row, measured_rows(study, results))
 
 
@@ -155,6 +162,13 @@ def _times(result: Result) -> Iterator[TimeRow]:
         yield TimeRow(
             learner=job.learner, order=job.order, seed=job.seed, step=step, seconds=seconds
         )
+
+
+def _notes(result: Result) -> Iterator[NoteRow]:
+    """Yield a row for each note on what a job measured behind a feature, in order of depth."""
+    run = partial(NoteRow, learner=result.job.learner, order=result.job.order, seed=result.job.seed)
+    for feature, notes in result.notes.items():
+        yield from (run(feature=feature, note=note) for note in notes)
 
 
 def _replace(path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> None:

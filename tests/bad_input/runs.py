@@ -51,6 +51,7 @@ CHANGES = {
     "minus-std": {"summary.csv": SUMMARY.replace("0.5,,1", "0.5,-0.5,2")},
     "measure": {"rows.csv": ROWS.replace("accuracy", "acuracy")},
     "escape": {"summary.csv": SUMMARY.replace("pra", "\x1b[2J\u202e")},
+    "notes": {"notes.csv": "learner,order,seed,feature,note\nfinetune,0,x,output,so\n"},
     "no-place": {"rows.csv": ROWS.replace("accuracy,1", "accuracy,")},
     **{
         f"last-{last}": {"metrics.csv": MORE.format("chaudhry", f"average_accuracy[{last}]")}
@@ -77,6 +78,7 @@ CELLS = {
     "inf-mean": "metrics.csv, line 2: 'inf' cannot be the value of mean, expected 1e+15 or less",
     "minus-std": "summary.csv, line 2: '-0.5' cannot be the value of std, expected",
     "measure": "rows.csv, line 2: 'acuracy' cannot be the value of measure, expected",
+    "notes": "notes.csv, line 2: 'x' cannot be the value of seed, expected a whole number",
     "escape": r"summary.csv, line 2: '\x1b[2J\u202e' cannot be the value of measure",
 }
 MISTAKES = {

@@ -23,6 +23,7 @@ features = ["hidden1"]
 [training]
 epochs = 1
 batch_size = 8
+learning_rate = 0.01
 [learners.finetune]
 [learners.offline]
 """
@@ -30,7 +31,10 @@ batch_size = 8
 
 @dataclass(frozen=True)
 class Tiny:
-    """A study's file and its run directory, `run`, in one folder."""
+    """A study's file and its run directory, `run`, in one folder.
+
+    It learns fast enough to predict more than one class, which would have to be noted.
+    """
 
     folder: Path
 

@@ -15,6 +15,7 @@ from probe.tables.rows import (
     CostRow,
     LearnerRow,
     MetricRow,
+    NoteRow,
     Row,
     SummaryRow,
     TimeRow,
@@ -47,6 +48,7 @@ COLUMNS = {
     LearnerRow: "learner,kind,per_class,total,sampling",
     CostRow: f"learner,order,seed,step,{','.join(COSTS)}",
     TimeRow: "learner,order,seed,step,seconds",
+    NoteRow: "learner,order,seed,feature,note",
 }
 MAY_BE_NONE = {Row: ("step", "depth", "place"), SummaryRow: "place", LearnerRow: "per_class,total"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -139,3 +139,41 @@ def test_a_part_has_the_heads_that_it_was_measured_under(store, part, heads, who
     store.write(part, Measurement(counts=dict.fromkeys(heads, COUNTS["single"])))
     assert (part in store.contents().finished) == whole
     assert (store.read(part) is not None) == whole
+
+
+FEATURE = Measurement(counts={"single": COUNTS["single"]})
+
+
+def test_notes_read_back(store):
+    noted = replace(FEATURE, notes=("it predicts class 3 for every test example", "ä\n"))
+    store.write("feature-conv1", noted)
+    assert store.read("feature-conv1") == noted
+
+
+def test_without_notes_a_record_is_that_of_versions_that_knew_none(store):
+    assert list(FEATURE.to_record()) == list(MEASURED.to_record()) == ["counts", "spent"]
+    store.write("feature-conv1", FEATURE)
+    assert b"notes" not in next(store.folder.glob("feature-*")).read_bytes()
+    assert store.read("feature-conv1").notes == ()
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        None,
+        "a note",
+        3,
+        {},
+        {"a": "b"},
+        [],
+        [3],
+        ["a", None],
+        [["a"]],
+        [""],
+        ["\ud800"],
+        ["x" * 10_001],
+    ],
+)
+def test_what_are_no_notes_is_set_aside(store, notes):
+    assert read_back(store, notes=["x" * 10_000]).notes == ("x" * 10_000,)
+    assert read_back(store, notes=notes) is None

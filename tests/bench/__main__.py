@@ -13,12 +13,25 @@ os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # read when torch is loaded
 
 import torch
 
-from tests.bench import agreement, executors, limit, memory, scale, som, speed
+from tests.bench import agreement, cutting, executors, limit, memory, scale, som, speed
 from tests.bench.section import Section
 from tests.bench.subjects import SUBJECTS
 from tests.bench.timing import machine
 
-PARTS = ("speed", "losses", "limit", "memory", "som", "tables", "executors", "scores")
+PARTS = (
+    "speed",
+    "cutting",
+    "looks",
+    "filling",
+    "copies",
+    "losses",
+    "limit",
+    "memory",
+    "som",
+    "tables",
+    "executors",
+    "scores",
+)
 
 
 def main() -> None:
@@ -48,6 +61,10 @@ def _sections(asked: argparse.Namespace) -> dict[str, Callable[[], Section]]:
     subjects = [one for one in SUBJECTS if asked.network in (None, one.network)]
     sections: dict[str, Callable[[], Section]] = {
         "speed": partial(speed.section, subjects, asked.repeats),
+        "cutting": partial(cutting.section, asked.repeats),
+        "looks": partial(cutting.looks, asked.repeats),
+        "filling": partial(cutting.filling, subjects, asked.repeats),
+        "copies": cutting.copies,
         "losses": partial(agreement.losses, subjects),
         "limit": partial(limit.section, subjects, asked.repeats),
         "memory": memory.section,

@@ -13,10 +13,10 @@ from probe.cut.cuts import values_of
 from probe.cut.names import of_input
 from probe.cut.split import Cut
 from probe.cut.trace import Trace
+from probe.memory.scratch import MappedRows
 from probe.training.memory_format import same_in_both_layouts
 from probe.values.allocation import Allocation, CacheSettings, Need, Storage, allocate
 from probe.values.layout import Inputs, PrefixCall, TensorLayout, ValueLayout, value_layout
-from probe.values.scratch import MappedRows
 
 _LEAST, _MOST = 32, 128  # examples of a batch that a prefix is given
 _SHIFTS = (1, 2, 3, 5)  # of a batch, to see whether a value depends on its slot

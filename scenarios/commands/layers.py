@@ -24,8 +24,8 @@ from torch import Tensor, nn
 from probe.cut.candidates import Candidate, candidates
 from probe.cut.feature import Feature
 from probe.errors import InputError, ModelRaised, described
+from probe.memory.byte_sizes import show_size
 from probe.seeding import stream
-from probe.values.byte_sizes import show_size
 from scenarios.networks import ARCHITECTURES, build_network
 from scenarios.user_model import current_folder, load_model
 

@@ -12,14 +12,14 @@ import pytest
 import torch
 
 from probe.errors import InputError
-from probe.values.scratch import MappedRows
+from probe.memory.scratch import MappedRows
 
 # A process that maps 8 MB, says so, and stays until it is killed.
 STAYS = """
 import sys
 from pathlib import Path
 import torch
-from probe.values.scratch import MappedRows
+from probe.memory.scratch import MappedRows
 file = MappedRows(Path(sys.argv[1]), 1000, 2000, torch.float32)
 file.rows.fill_(1.0)
 print("mapped", flush=True)

@@ -13,7 +13,7 @@ Value = Tensor | tuple[Tensor, ...] | Mapping[str, Tensor]
 
 AnyValue = TypeVar("AnyValue", bound=Value)
 
-_PIECE = 2**26  # bytes of a tensor looked at together
+_PIECE = 2**24  # bytes of a tensor looked at together
 
 
 class Rows(Protocol):
@@ -72,11 +72,11 @@ def flipped(value: AnyValue) -> AnyValue:
 
 
 def pieces(tensor: Tensor) -> tuple[Tensor, ...]:
-    """Return a tensor (N, ...) cut into views of 64 MB or less, or of one row.
+    """Return a tensor (N, ...) cut into views of 16 MB or less, or of one row.
 
     It may be a file larger than the memory: what is done to it is done piece by piece.
 
-    >>> [len(piece) for piece in pieces(torch.zeros(3, 2**23))]
+    >>> [len(piece) for piece in pieces(torch.zeros(3, 2**21))]
     [2, 1]
     """
     rows = max(1, _PIECE // max(1, tensor[:1].nbytes))

@@ -23,7 +23,7 @@ from probe.reading.sources import Source, each_item, has_tasks, source_of
 class ReadSettings:
     """How much is read of which parts, and where it is kept; see `Examples.of`.
 
-    Raises InputError for a limit and a budget that cannot be.
+    Raises InputError for a limit, a budget and a scratch folder that cannot be.
     """
 
     limit: int | None = None
@@ -38,6 +38,8 @@ class ReadSettings:
             raise InputError(f"limit must be a number of examples from 1, got {self.limit!r}")
         if self.budget is not None and not (isinstance(self.budget, int) and self.budget >= 0):
             raise InputError(f"budget must be a number of bytes, got {self.budget!r}")
+        if not isinstance(self.scratch, str | PathLike | None):
+            raise InputError(f"scratch must be the path of a folder, got {self.scratch!r}")
 
     @property
     def room(self) -> Room:

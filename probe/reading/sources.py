@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torch.utils.data import BatchSampler, DataLoader, IterableDataset
+from torch.utils.data import BatchSampler, DataLoader, IterableDataset, Subset
 
 from probe.errors import InputError, described
 
@@ -59,11 +59,9 @@ def _examples_of(loader: DataLoader[Any]) -> int | None:
 
 def has_tasks(data: object) -> bool:
     """Whether task labels follow each x and y, as in Avalanche; also of what a loader reads."""
-    while data is not None:
-        if hasattr(data, "targets_task_labels"):
-            return True
-        data = getattr(data, "dataset", None)
-    return False
+    while isinstance(data, DataLoader | Subset):
+        data = data.dataset
+    return hasattr(data, "targets_task_labels")
 
 
 def each_item(items: Iterable[object]) -> Iterator[object]:

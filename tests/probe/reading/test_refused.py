@@ -205,6 +205,7 @@ CASES: dict[str, tuple[Any, dict[str, Any], str]] = {
         "limit must be a number of examples from 1, got 1.5",
     ),
     "budget": ([(X[0], 0)], {"budget": -1}, "budget must be a number of bytes, got -1"),
+    "no folder": ([(X[0], 0)], {"scratch": 5}, "scratch must be the path of a folder, got 5"),
     "a size": ([(X[0], 0)], {"budget": "1GB"}, "budget must be a number of bytes, got '1GB'"),
 }
 

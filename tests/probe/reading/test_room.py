@@ -88,6 +88,19 @@ def test_a_budget_serves_to_its_last_byte(source: Callable[[], Any], tmp_path: P
             Examples.of(source(), limit, budget=budget)
 
 
+@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+def test_no_memory_is_held_but_the_examples(source: Callable[[], Any]) -> None:
+    for n in (N, 100):
+        got = Examples.of(source(), n)
+        held = sum(tensor.untyped_storage().nbytes() for tensor in (*tensors(got.x), got.y))
+        assert held == n * EACH
+
+
+def test_what_a_loader_drops_needs_no_room() -> None:
+    loader = DataLoader(Known(), batch_size=350, drop_last=True)
+    assert_read(Examples.of(loader, budget=350 * EACH), 350)
+
+
 def test_the_sizes_are_named() -> None:
     with pytest.raises(InputError, match=f"600 examples of {EACH} B do not fit into the 1.0 KB of"):
         Examples.of(Known(), budget=1000)

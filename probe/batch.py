@@ -13,6 +13,8 @@ Value = Tensor | tuple[Tensor, ...] | Mapping[str, Tensor]
 
 AnyValue = TypeVar("AnyValue", bound=Value)
 
+_PIECE = 2**24  # bytes of a tensor looked at together
+
 
 class Rows(Protocol):
     """N rows, one for each example, asked for by index."""
@@ -67,6 +69,18 @@ def first(value: AnyValue, n: int) -> AnyValue:
 def flipped(value: AnyValue) -> AnyValue:
     """Return the examples of a value in reverse order."""
     return mapped(value, lambda tensor: tensor.flip(0))
+
+
+def pieces(tensor: Tensor) -> tuple[Tensor, ...]:
+    """Return a tensor (N, ...) cut into views of 16 MB or less, or of one row.
+
+    It may be a file larger than the memory: what is done to it is done piece by piece.
+
+    >>> [len(piece) for piece in pieces(torch.zeros(3, 2**21))]
+    [2, 1]
+    """
+    rows = max(1, _PIECE // max(1, tensor[:1].nbytes))
+    return tuple(tensor[at : at + rows] for at in range(0, len(tensor), rows))
 
 
 def like(form: AnyValue, parts: Iterable[Tensor]) -> AnyValue:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any, Generic, Protocol, cast
 
 import torch
 from torch import Tensor
 from typing_extensions import TypeVar
 
-from probe.batch import Rows, Value, gather, kinds, mapped, tensors
+from probe.batch import Rows, Value, gather, kinds, mapped, pieces, tensors
 from probe.errors import InputError
+from probe.reading.reading import ReadSettings, read
 
 X = TypeVar("X", bound=Value, covariant=True, default=Tensor)
-
-_PIECE = 4096  # examples looked at together
 
 
 class Labeled(Protocol):
@@ -61,6 +61,53 @@ class Examples(Generic[X]):
                 f"x and y must hold equally many examples, got x {_shapes(self.x)} "
                 f"and y {tuple(self.y.shape)}"
             )
+
+    @classmethod
+    def of(
+        cls,
+        data: object,
+        limit: int | None = None,
+        *,
+        label: str | None = None,
+        columns: str | Sequence[str] | None = None,
+        budget: int | None = None,
+        scratch: str | PathLike[str] | None = None,
+        progress: bool = True,
+    ) -> Examples[Any]:
+        """Read examples from a torch Dataset or DataLoader, or one of Avalanche or Hugging Face.
+
+        Each item is a pair (x, y) of one example, or, from a DataLoader, of a batch, x as in
+        `Examples` (arrays of numpy become tensors), y a whole number; or a mapping with a label, as
+        of a Hugging Face data set after `set_format("torch")`. Data are read once, in their order.
+        Every tensor keeps its type, uint8 too.
+
+        - limit: read the first examples only, from 1;
+        - label: the label's name in a mapping; None = `label` or `labels`;
+        - columns: the names of what x consists of, where it is a mapping, None = all but the label;
+          a single name as a text: x is that column, not a mapping of it;
+        - budget: bytes of memory for the examples; None = half of what is free. Data of unknown
+          length take up to twice their bytes while they are read;
+        - scratch: a folder for memory-mapped files, where examples go that do not fit; they vanish
+          with the process;
+        - progress: whether to show a bar, if this is a terminal.
+
+        Raises InputError for data that raise, hold no examples, or are not as above, for examples
+        of different shapes or types, for labels that are no class numbers, and for more examples
+        than fit; NotWritten if the disk is full.
+
+        >>> pairs = [(torch.zeros(8), 0), (torch.ones(8), 1)]
+        >>> Examples.of(pairs).x.shape, Examples.of(pairs, limit=1).y
+        (torch.Size([2, 8]), tensor([0]))
+        """
+        how = ReadSettings(
+            limit=limit,
+            label=label,
+            columns=columns,
+            budget=budget,
+            scratch=scratch,
+            progress=progress,
+        )
+        return Examples(*read(data, how))
 
     def __len__(self) -> int:
         return len(self.y)
@@ -117,7 +164,7 @@ def check_examples(examples: Examples[Any], classes: Iterable[int], name: str) -
         raise InputError(f"{name} holds no examples")
     for tensor in filter(Tensor.is_floating_point, tensors(examples.x)):
         # Piece by piece: the data may be a file larger than the memory.
-        finite = torch.cat([torch.isfinite(p).flatten(1).all(1) for p in tensor.split(_PIECE)])
+        finite = torch.cat([torch.isfinite(p).view(len(p), -1).all(1) for p in pieces(tensor)])
         if not finite.all():
             where = int((~finite).nonzero()[0])
             raise InputError(f"{name} has NaN or Inf in example {where}: clean the data first")

@@ -13,6 +13,7 @@ from probe.batch import Rows, Value, first, mapped, tensors
 from probe.cut.names import of_input
 from probe.cut.split import Cut, passing_values, values_of
 from probe.cut.trace import Trace
+from probe.memory.scratch import MappedRows
 from probe.modules import copied
 from probe.training.memory_format import gains_pixelwise
 from probe.training.precision import products
@@ -25,7 +26,6 @@ from probe.values.layout import (
     tensor_layout,
     value_layout,
 )
-from probe.values.scratch import MappedRows
 
 _LEAST, _MOST = 32, 128  # examples of a batch that a prefix is given
 _SHIFTS = (1, 2, 3, 5)  # of a batch, to see whether a value depends on its slot

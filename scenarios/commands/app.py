@@ -100,23 +100,31 @@ def metrics(
 @app.command()
 def layers(
     model: Annotated[str, typer.Argument(metavar="MODULE:FACTORY|NETWORK")],
-    shape: Annotated[str, typer.Option("--input", help="Shape of one input, as 3x32x32.")],
+    inputs: Annotated[
+        list[str],
+        typer.Option(
+            "--input",
+            metavar="[NAME=]SHAPE[:int]",
+            help="Shape of one input, as 3x32x32; :int makes it whole numbers. Of several, each "
+            "with its own --input, the model takes those with names by name, others in order.",
+        ),
+    ],
     output: Annotated[
         str | None, typer.Option(help="Where the logits are in what the model returns.")
     ] = None,
     integers: Annotated[
-        bool, typer.Option("--integers", help="Inputs are whole numbers, as of words.")
+        bool, typer.Option("--integers", help="All inputs are whole numbers, as of words.")
     ] = False,
 ) -> None:
     """List the modules of a model that can be features, with a suggestion of a good set.
 
     FACTORY, in a MODULE that can be imported from here, gives the model when called without
-    arguments, or is it. The model sees random inputs: normal values, or the numbers 0 and 1.
-    Frozen and left are numbers of parameters.
+    arguments, or is it. The model sees random inputs: normal values, or the numbers 0 and 1 (a mask
+    of them may leave nothing to see). Frozen and left are numbers of parameters.
     """
     from scenarios.commands.layers import show_layers
 
-    show_layers(model, shape, output, integers)
+    show_layers(model, inputs, output, integers)
 
 
 @app.command()

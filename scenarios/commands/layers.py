@@ -10,10 +10,8 @@ each example, and how many parameters are frozen and left. What makes a good set
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from math import prod
+from collections.abc import Iterable, Mapping, Sequence
 
-import torch
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.markup import escape
@@ -21,30 +19,30 @@ from rich.progress import track
 from rich.table import Table
 from torch import Tensor, nn
 
+from probe.batch import Value, tensors
 from probe.cut.candidates import Candidate, candidates
 from probe.cut.feature import Feature
 from probe.errors import InputError, ModelRaised, described
-from probe.seeding import stream
-from probe.values.byte_sizes import show_size
+from probe.memory.byte_sizes import show_size
+from scenarios.commands.sample_inputs import sample_inputs
 from scenarios.networks import ARCHITECTURES, build_network
 from scenarios.user_model import current_folder, load_model
 
-_EXAMPLES, _CLASSES = 3, 10
-_LARGEST = 2**28  # values of the examples: 1 GiB
+_CLASSES = 10
 _WIDE = 200  # columns: what goes into a file or a pipe is not cut off
 
 
-def show_layers(target: str, shape: str, output: str | None, integers: bool) -> None:
+def show_layers(target: str, inputs: Sequence[str], output: str | None, integers: bool) -> None:
     """Print every module of a model that can be a feature, and a good set of them.
 
-    target: MODULE:FACTORY, or the name of a network of this package; shape: of one input, as
-    3x32x32; output: key, attribute or position of the logits in what the model returns; integers:
-    whether inputs are whole numbers, as of words. Raises InputError for whatever of it cannot be
-    used, also for a model that fails on such inputs.
+    target: MODULE:FACTORY, or the name of a network of this package; inputs: their shapes, see
+    `sample_inputs`; output: key, attribute or position of the logits in what the model returns;
+    integers: whether inputs are whole numbers, as of words. Raises InputError for whatever of it
+    cannot be used, also for a model that fails on such inputs.
     """
-    sample = _sample(shape, integers)
+    sample = sample_inputs(inputs, integers)
     with current_folder():
-        model = _model(target, sample.shape[1:])
+        model = _model(target, sample)
         # A number is a position in a tuple; a key that is a number cannot be named.
         where = int(output) if output and re.fullmatch(r"-?\d+", output) else output
         try:
@@ -60,36 +58,24 @@ def show_layers(target: str, shape: str, output: str | None, integers: bool) -> 
     _print(found)
 
 
-def _model(target: str, shape: Sequence[int]) -> nn.Module:
+def _model(target: str, sample: Value) -> nn.Module:
     """Return the model of that name, a network of this package or the user's own."""
     # A dotted name is no network of ours: it lacks its factory, which is for `load_model` to say.
     if ":" in target or (target not in ARCHITECTURES and "." in target):
         return load_model(target)
-    return build_network(target, shape, _CLASSES)
+    if target in ARCHITECTURES and not isinstance(sample, Tensor):
+        raise InputError(f"{target} takes one input without a name: give --input once, as 3x32x32")
+    return build_network(target, tensors(sample)[0].shape[1:], _CLASSES)
 
 
-def _refused(error: BaseException, sample: Tensor) -> InputError:
+def _refused(error: BaseException, sample: Value) -> InputError:
+    names = sample if isinstance(sample, Mapping) else [""] * len(tensors(sample))
+    each = zip(names, tensors(sample), strict=True)
+    shapes = ", ".join(f"{name} {_joined(tensor.shape)}".strip() for name, tensor in each)
     return InputError(
-        f"the model raised {described(error)} on a batch of shape {_joined(sample.shape)}: check "
-        f"--input, and --integers where it reads words"
+        f"the model raised {described(error)} on a batch of shape {shapes}: check --input, and "
+        f"--integers where it reads words"
     )
-
-
-def _sample(shape: str, integers: bool) -> Tensor:
-    """Return (3, *shape) inputs: normal values, or the numbers 0 and 1, which any table holds.
-
-    They are the same every time. Raises InputError for a text that is no shape, and for inputs that
-    would not fit into memory.
-    """
-    if not re.fullmatch(r"[1-9]\d{0,9}(x[1-9]\d{0,9})*", shape):
-        raise InputError(f"--input expects the shape of one input as 3x32x32, got {shape!r}")
-    sizes = (_EXAMPLES, *map(int, shape.split("x")))
-    if prod(sizes) > _LARGEST:
-        raise InputError(
-            f"--input expects a shape of at most {_LARGEST // _EXAMPLES:,} values, got {shape!r}"
-        )
-    own = stream(0, "sample")
-    return torch.randint(2, sizes, generator=own) if integers else torch.randn(sizes, generator=own)
 
 
 def _with_progress(features: Sequence[Feature]) -> Iterable[Feature]:

@@ -9,6 +9,7 @@ import torch
 
 from probe.cut.candidates import candidates
 from probe.seeding import stream
+from scenarios.commands.sample_inputs import sample_inputs
 from scenarios.networks import ARCHITECTURES, build_network
 from scenarios.user_model import current_folder, load_model
 
@@ -31,6 +32,25 @@ class Mixing(nn.Sequential):
     def forward(self, x):
         y = self[0](x)
         return self[1](y - y.mean(0))
+
+class Masked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.out = nn.Embedding(2, 8), nn.Linear(8, 3)
+
+    def forward(self, input_ids, attention_mask):
+        assert input_ids.shape == attention_mask.shape == (len(input_ids), 5)
+        read = self.words(input_ids) * attention_mask[..., None]
+        return self.out(read.sum(1))
+
+class Two(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.left, self.right = nn.Linear(12, 4), nn.Linear(6, 4)
+        self.out = nn.Linear(4, 2)
+
+    def forward(self, left, right):
+        return self.out(self.left(left.flatten(1)) + self.right(right.flatten(1)))
 
 def mixing():
     return Mixing(nn.Linear(4, 6), nn.Linear(6, 2))
@@ -81,6 +101,73 @@ def test_words_and_named_logits(layers):
     assert rows(out)["words"] == ["words", "Embedding", "7x8", "224 B", "40", "405"]
     assert rows(out)["reads"][2] == "7x6, 1 of 3"
     assert out.endswith('* features = ["words", "reads", "out"]\n')
+
+
+def suggested(out):
+    return json.loads(out.splitlines()[-1].partition(" = ")[2])
+
+
+NAMED = "--input attention_mask=5{} --input input_ids=5{}"
+
+
+@pytest.mark.parametrize(
+    "flags", [NAMED.format(":int", ":int"), NAMED.format("", ":int"), NAMED + " --integers"]
+)
+def test_inputs_by_name(layers, flags):
+    code, out, err = layers(f"mine:Masked {flags.replace('{}', '')}")
+    assert (code, err) == (0, "")
+    assert rows(out)["words"][2:] == ["5x8", "160 B", "16", "27"]
+    assert suggested(out)[-1] == "out"
+
+
+def test_inputs_in_order(layers):
+    code, out, err = layers("mine:Two --input 3x2x2 --input 6")
+    assert (code, err) == (0, "")
+    assert rows(out)["right"][4:] == ["28", "62"]
+    assert rows(out)["out"][4:] == ["90", "0"]
+    code, out, err = layers("mine:Two --input right=6 --input left=3x2x2")
+    assert (code, err) == (0, "")
+    assert rows(out)["right"][4:] == ["28", "62"]
+
+
+def test_one_input_by_name_is_given_by_name(layers):
+    code, out, err = layers("mine:Words --input x=7:int --output logits")
+    assert (code, err) == (0, "")
+    assert suggested(out) == ["words", "reads", "out"]
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("mine:Two --input 6 --input 3x2x2", "on a batch of shape 3x6, 3x3x2x2: check --input"),
+        ("mine:Two --input 3x2x2", "missing 1 required positional argument: 'right'"),
+        (
+            "mine:Masked --input input_ids=5 --input attention_mask=5:int",
+            "on a batch of shape input_ids 3x5, attention_mask 3x5: check --input, and --integers",
+        ),
+        ("mine:Masked --input ids=5:int --input attention_mask=5:int", "keyword argument 'ids'"),
+    ],
+)
+def test_inputs_that_the_model_does_not_take(layers, line, says):
+    code, out, err = layers(line)
+    assert (code, out) == (2, "")
+    assert says in err
+    assert err.count("\n") == 1
+
+
+def test_a_sample_is_what_its_texts_say():
+    alone = sample_inputs(["3x4"], False)
+    assert torch.equal(alone, torch.randn(3, 3, 4, generator=stream(0, "sample")))
+    words = sample_inputs(["50"], True)
+    assert torch.equal(words, torch.randint(2, (3, 50), generator=stream(0, "sample")))
+    one, two = sample_inputs(["3x4", "50:int"], False)
+    assert torch.equal(one, alone)
+    assert (two.dtype, set(two.flatten().tolist())) == (torch.int64, {0, 1})
+    named = sample_inputs(["b=4", "a=2x3"], True)
+    assert list(named) == ["b", "a"]
+    assert [tensor.shape for tensor in named.values()] == [(3, 4), (3, 2, 3)]
+    assert {tensor.dtype for tensor in named.values()} == {torch.int64}
+    assert list(sample_inputs(["x=3"], False)) == ["x"]
 
 
 def test_what_cannot_be_cached_comes_with_the_reason(layers):

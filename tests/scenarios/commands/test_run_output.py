@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from torch import nn
 
-from probe.values.byte_sizes import show_size
+from probe.memory.byte_sizes import show_size
 from scenarios.commands.run import run_study
 from scenarios.options import RunOptions
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probe.errors import InputError
-from probe.values.byte_sizes import parse_size, show_size
+from probe.memory.byte_sizes import parse_size, show_size
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def _mapped(folder: Path, size: int) -> Any:
     except OSError as error:
         raise NotWritten(
             f"cannot keep values in {folder} ({error.strerror}): make room there, choose another "
-            f"folder, or allow more memory for the cache"
+            f"folder, or allow more memory"
         ) from None
 
 

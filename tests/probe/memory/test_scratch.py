@@ -12,14 +12,15 @@ import pytest
 import torch
 
 from probe.errors import InputError
-from probe.values.scratch import MappedRows
+from probe.memory.scratch import MappedRows
+from tests.probe.memory.resident import resident
 
 # A process that maps 8 MB, says so, and stays until it is killed.
 STAYS = """
 import sys
 from pathlib import Path
 import torch
-from probe.values.scratch import MappedRows
+from probe.memory.scratch import MappedRows
 file = MappedRows(Path(sys.argv[1]), 1000, 2000, torch.float32)
 file.rows.fill_(1.0)
 print("mapped", flush=True)
@@ -53,12 +54,6 @@ def test_the_disk_is_given_back_when_the_rows_are_dropped(tmp_path: Path) -> Non
     assert len(file.rows) == size
     del file
     assert taken() - before < size / 2
-
-
-def resident(kind: str) -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    (line,) = (line for line in lines if line.startswith(f"{kind}:"))
-    return int(line.split()[1]) * 1024
 
 
 @pytest.mark.skipif(

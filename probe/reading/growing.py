@@ -1,0 +1,108 @@
+"""Rows that are written batch after batch, in memory or, where that ends, in mapped files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from probe.batch import pieces
+from probe.errors import InputError
+from probe.memory.byte_sizes import show_size
+from probe.memory.scratch import MappedRows
+
+_START = 256  # rows to begin with, where nobody knows how many there will be
+_ENOUGH = 2**24  # bytes of a file that count as this process's memory before they are let go
+
+
+@dataclass(frozen=True, kw_only=True)
+class Room:
+    """Where rows may lie: `budget` bytes of memory, or files in a folder, None = there is none."""
+
+    budget: int
+    scratch: Path | None
+
+
+class GrowingRows:
+    """N examples' tensors, each (N, ...), to which batches are added; N grows.
+
+    sample: a batch, each tensor (n, ...), of the shapes and types to come; expected: how many
+    examples will come, None = nobody knows: then the rows double as needed, and take up to twice
+    their bytes while they do. Raises InputError once they fit nowhere, NotWritten if the disk is
+    full.
+    """
+
+    def __init__(self, sample: Sequence[Tensor], expected: int | None, room: Room) -> None:
+        self._kinds = [(tensor.shape[1:], tensor.dtype) for tensor in sample]
+        self._bytes = sum(shape.numel() * dtype.itemsize for shape, dtype in self._kinds)
+        self._expected, self._room = expected, room
+        self._n = self._capacity = self._touched = 0
+        self._rows: list[Tensor] = []
+        self._files: list[MappedRows] = []
+
+    def add(self, batch: Sequence[Tensor]) -> None:
+        """Write a batch, each tensor (n, ...), behind what is there."""
+        end = self._n + len(batch[0])
+        if end > self._capacity:
+            self._grow(end)
+        for rows, tensor in zip(self._rows, batch, strict=True):
+            rows[self._n : end] = tensor
+        self._n = end
+        self._touched += len(batch[0]) * self._bytes
+        # Not for each example: it takes longer than to write it.
+        if self._touched > _ENOUGH:
+            self._touched = 0
+            _let_go(self._files)
+
+    def tensors(self) -> list[Tensor]:
+        """Return what was written, each tensor (N, ...), over memory or a mapped file."""
+        _let_go(self._files)
+        if self._files or self._n == self._capacity:
+            return [rows[: self._n] for rows in self._rows]
+        # The memory that is left over is given back.
+        return [rows[: self._n].clone() for rows in self._rows]
+
+    def _grow(self, needed: int) -> None:
+        """Make room for `needed` rows or more, and take along those that are there."""
+        before, files = self._rows, self._files
+        self._capacity = self._next(needed)
+        self._rows, self._files = self._made(self._capacity)
+        for old, new in zip(before, self._rows, strict=False):
+            at = 0
+            for piece in pieces(old[: self._n]):
+                new[at : at + len(piece)] = piece
+                at += len(piece)
+                _let_go(files + self._files)
+
+    def _next(self, needed: int) -> int:
+        """Return for how many rows to make room, `needed` or more."""
+        if not self._capacity and self._expected is not None:
+            return max(needed, self._expected)
+        doubled = max(needed, _START, 2 * self._capacity)
+        most = self._room.budget // max(1, self._bytes)
+        # What fits into the budget is never refused for what doubling would take.
+        return most if needed <= most < doubled else doubled
+
+    def _made(self, n: int) -> tuple[list[Tensor], list[MappedRows]]:
+        """Return n rows of each tensor, in memory if they fit, else in files, and the files."""
+        size, room = n * self._bytes, self._room
+        if size <= room.budget:
+            return [torch.empty((n, *shape), dtype=dtype) for shape, dtype in self._kinds], []
+        if room.scratch is None:
+            many = f"more than {self._n:,}" if self._expected is None else f"{n:,}"
+            raise InputError(
+                f"{many} examples of {show_size(self._bytes)} do not fit into the "
+                f"{show_size(room.budget)} of memory that they may take: give a folder on a disk "
+                f"with room as scratch=, a larger budget=, or a limit="
+            )
+        files = [MappedRows(room.scratch, n, s.numel(), dtype) for s, dtype in self._kinds]
+        shapes = [shape for shape, _ in self._kinds]
+        return [f.rows.view(n, *shape) for f, shape in zip(files, shapes, strict=True)], files
+
+
+def _let_go(files: Sequence[MappedRows]) -> None:
+    for file in files:
+        file.let_go()

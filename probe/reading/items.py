@@ -1,0 +1,178 @@
+"""What a dataset or a loader gives, an example or a batch, as inputs and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from probe.batch import Value, kinds, mapped, tensors
+from probe.errors import InputError, unknown
+
+Batch = tuple[Value, Tensor]
+"""Inputs of n examples, each tensor (n, ...), and their labels (n,), int64."""
+
+_LABELS = ("label", "labels")
+_NUMBERS = "biufc"  # numpy's kinds of types that torch has too
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemForm:
+    """What the items of some data look like.
+
+    - batched: whether an item is a batch; None = its labels tell;
+    - tasks: whether task labels follow x and y, as in Avalanche: they are left out;
+    - label: the name of the labels where an item is a mapping; None = `label` or `labels`;
+    - columns: the names of what makes up x where x is a mapping, a single one as a text, which then
+      is x itself; None = all but the label.
+    """
+
+    batched: bool | None
+    tasks: bool
+    label: str | None
+    columns: str | Sequence[str] | None
+
+    def batch(self, item: object) -> Batch:
+        """Return an item as a batch; raises InputError if it is none."""
+        given, labels = self._pair(item)
+        x, y = _value(self._chosen(given)), _labels(labels, self.batched)
+        if y.ndim == 0:
+            return mapped(x, lambda tensor: tensor[None]), y[None]
+        if wrong := [tuple(t.shape) for t in tensors(x) if t.ndim < 1 or len(t) != len(y)]:
+            raise InputError(
+                f"a batch has {len(y)} labels, but x of shape {wrong[0]}: give as many"
+            )
+        return x, y
+
+    def _pair(self, item: object) -> tuple[object, object]:
+        """Return x and y of an item, as they are."""
+        if isinstance(item, Mapping):
+            name = self._label_in(item)
+            return {key: part for key, part in item.items() if key != name}, item[name]
+        if self.label is not None:
+            raise InputError(f"it has no names, so that none is {self.label!r}: leave out label=")
+        if isinstance(item, tuple | list) and (len(item) == 2 or (self.tasks and len(item) > 2)):
+            return item[0], item[1]
+        many = f" of {len(item)}" if isinstance(item, tuple | list) else ""
+        raise InputError(
+            f"a {type(item).__name__}{many} is neither a pair (x, y) nor a mapping with a label: "
+            f"wrap the data so that they give pairs, several inputs as ((a, b), y)"
+        )
+
+    def _label_in(self, item: Mapping[Any, object]) -> str:
+        """Return the name of a mapping's labels."""
+        if self.label is not None:
+            if self.label not in item:
+                raise unknown("column", self.label, map(str, item))
+            return self.label
+        found = [name for name in _LABELS if name in item]
+        if len(found) != 1:
+            names = ", ".join(map(str, item))
+            raise InputError(
+                f"which of {names} is the label is not clear: name it with label="
+                if names
+                else "a mapping of nothing: give x and a label"
+            )
+        return found[0]
+
+    def _chosen(self, x: object) -> object:
+        """Return what `columns` names of x."""
+        if self.columns is None:
+            return x
+        if not isinstance(x, Mapping):
+            raise InputError(f"x is a {type(x).__name__} without columns: leave out columns=")
+        names = [self.columns] if isinstance(self.columns, str) else self.columns
+        for name in names:
+            if name not in x:
+                raise unknown("column", name, map(str, x))
+        return x[self.columns] if isinstance(self.columns, str) else {n: x[n] for n in names}
+
+
+def same_form(x: Value, first: Value) -> Value:
+    """Return a batch x with its tensors in the order of the first batch's.
+
+    Raises InputError if an example of it has other names, shapes or types.
+    """
+    if isinstance(x, Mapping) and isinstance(first, Mapping) and x.keys() == first.keys():
+        x = {name: x[name] for name in first}
+    if _signature(x) != _signature(first):
+        one, other = (kinds(mapped(each, _example)) for each in (first, x))
+        raise InputError(
+            f"x is {other}, and {one} in those before: pad or crop all examples to one shape, and "
+            f"give them one type"
+        )
+    return x
+
+
+def _example(tensor: Tensor) -> Tensor:
+    """Return a tensor of an example's shape and type; there may be no example."""
+    return tensor.new_empty(tensor.shape[1:])
+
+
+def _signature(x: Value) -> tuple[object, ...]:
+    names = tuple(x) if isinstance(x, Mapping) else isinstance(x, Tensor)
+    return names, *((tensor.dtype, tensor.shape[1:]) for tensor in tensors(x))
+
+
+def _value(x: object) -> Value:
+    """Return x as tensors; raises InputError for whatever else is in it."""
+    if isinstance(x, Mapping):
+        if strange := [
+            f"{name!r} ({type(part).__name__})" for name, part in x.items() if not _is_array(part)
+        ]:
+            raise InputError(
+                f"columns of x hold no tensors, {', '.join(strange)}: choose others with columns=, "
+                f"or let the data give tensors, as dataset.set_format('torch') does"
+            )
+        value: Value = {name: _tensor(part) for name, part in x.items()}
+    elif isinstance(x, tuple | list):
+        value = tuple(map(_tensor, x))
+    else:
+        return _tensor(x)
+    if not value:
+        raise InputError("x is empty: give a tensor, or several")
+    return value
+
+
+def _is_array(part: object) -> bool:
+    numbers = isinstance(part, np.ndarray | np.generic) and part.dtype.kind in _NUMBERS
+    return numbers or isinstance(part, Tensor)
+
+
+def _tensor(part: Any) -> Tensor:
+    """Return a tensor or an array as a dense tensor without a gradient, as it is otherwise."""
+    if not _is_array(part):
+        raise InputError(
+            f"x is of type {type(part).__name__}, or has it within, expected tensors: give the "
+            f"data a transform that makes them, as ToTensor of torchvision does"
+        )
+    if not isinstance(part, Tensor):
+        # A copy: the array may be read-only, or its bytes in an order that torch does not know.
+        return torch.from_numpy(np.array(part, dtype=part.dtype.newbyteorder("=")))
+    if part.layout != torch.strided or part.is_nested:
+        raise InputError("x is a sparse or nested tensor: pad it, or give x.to_dense()")
+    return part.detach()
+
+
+def _labels(y: object, batched: bool | None) -> Tensor:
+    """Return labels as int64: () of an example, (n,) of a batch."""
+    # A number of Python's counts as an array of numpy's.
+    array = np.asarray(y) if isinstance(y, int) else y
+    if not _is_array(array):
+        kind = type(y).__name__
+        raise InputError(f"a label is of type {kind}, expected a whole number: number the classes")
+    labels = _tensor(array)
+    expected = (0, 1) if batched is None else (int(batched),)
+    if labels.ndim not in expected:
+        what = "one number for each example" if batched else "one number"
+        remedy = "y.squeeze(-1)" if labels.shape[-1:] == (1,) else "y.argmax(-1) of one-hot vectors"
+        raise InputError(f"labels are {kinds(labels)}, expected {what}: give {remedy}")
+    if labels.is_floating_point() or labels.is_complex():
+        raise InputError(
+            f"labels are {kinds(labels)}, expected whole numbers: give class numbers, as y.long()"
+        )
+    return labels.long()

@@ -1,0 +1,293 @@
+"""`Examples.of`: what datasets and loaders give is what plain stacking gives."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    SequentialSampler,
+    Subset,
+    TensorDataset,
+)
+
+from probe.batch import tensors
+from probe.errors import InputError
+from probe.examples import Examples
+from probe.seeding import stream
+
+N = 23
+X = torch.randn(N, 2, 3, generator=stream(0, "x"))
+IDS = torch.randint(9, (N, 4), generator=stream(0, "ids"))
+Y = torch.randint(3, (N,), generator=stream(0, "y"))
+
+
+class Pairs(Dataset[Any]):
+    """Map-style: n items, made by a function of their number; counts those asked for."""
+
+    def __init__(self, item: Any, n: int = N) -> None:
+        self.item, self.n, self.asked = item, n, 0
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, at: int) -> Any:
+        self.asked += 1
+        return self.item(at)
+
+
+class Flow(IterableDataset[Any]):
+    def __init__(self, item: Any) -> None:
+        self.item = item
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self.item, range(N))
+
+
+ITEMS = {
+    "a tensor": (lambda i: (X[i], int(Y[i])), X),
+    "labels of no dimension": (lambda i: (X[i], Y[i]), X),
+    "labels of numpy": (lambda i: [X[i], np.uint8(Y[i])], X),
+    "arrays": (lambda i: (X[i].numpy(), int(Y[i])), X),
+    "a tuple": (lambda i: ((X[i], IDS[i]), int(Y[i])), (X, IDS)),
+    "a list": (lambda i: ([IDS[i], X[i]], int(Y[i])), (IDS, X)),
+    "a mapping": (lambda i: ({"a": X[i], "b": IDS[i]}, int(Y[i])), {"a": X, "b": IDS}),
+    "numbers": (lambda i: ({"a": IDS[i, 0]}, int(Y[i])), {"a": IDS[:, 0]}),
+    "a label among columns": (
+        lambda i: {"b": IDS[i], "label": Y[i], "a": X[i]},
+        {"b": IDS, "a": X},
+    ),
+    "labels among columns": (lambda i: {"b": IDS[i], "labels": int(Y[i])}, {"b": IDS}),
+}
+
+
+def assert_same(got: Examples[Any], x: Any, y: Tensor) -> None:
+    assert type(got.x) is type(x) if not isinstance(x, Tensor) else isinstance(got.x, Tensor)
+    if isinstance(x, dict):
+        assert list(got.x) == list(x)
+    for one, other in zip(tensors(got.x), tensors(x), strict=True):
+        assert one.dtype == other.dtype
+        assert torch.equal(one, other)
+    assert got.y.dtype == torch.int64
+    assert torch.equal(got.y, y)
+
+
+@pytest.mark.parametrize(("item", "x"), ITEMS.values(), ids=ITEMS)
+def test_any_source_gives_what_plain_stacking_gives(item: Any, x: Any) -> None:
+    sources = {
+        "dataset": Pairs(item),
+        "list": [item(i) for i in range(N)],
+        "iterable dataset": Flow(item),
+        "generator": map(item, range(N)),
+        "loader": DataLoader(Pairs(item), batch_size=5),
+        "loader of an iterable dataset": DataLoader(Flow(item), batch_size=5),
+        "loader without batches": DataLoader(Pairs(item), batch_size=None),
+        "loader with batches of its own": DataLoader(
+            Pairs(item), batch_sampler=BatchSampler(SequentialSampler(range(N)), 4, False)
+        ),
+    }
+    for source in sources.values():
+        assert_same(Examples.of(source), x, Y)
+    backwards = Subset(Pairs(item), list(reversed(range(N))))
+    assert torch.equal(Examples.of(backwards).y, Y.flip(0))
+
+
+@given(
+    st.integers(1, 30),
+    st.integers(1, 9),
+    st.booleans(),
+    st.none() | st.integers(1, 40),
+    st.booleans(),
+)
+def test_every_batch_size_and_limit(
+    n: int, size: int, drop: bool, limit: int | None, mapped: bool
+) -> None:
+    x, y = torch.randn(n, 2), torch.arange(n)
+    loader = DataLoader(TensorDataset(x, y), batch_size=size, drop_last=drop)
+    there = n // size * size if drop else n
+    expected = min(there, limit or n)
+    if not expected:
+        with pytest.raises(InputError, match="the data hold no examples"):
+            Examples.of(loader, limit)
+        return
+    got = Examples.of(loader, limit)
+    assert_same(got, x[:expected], y[:expected])
+    # Nothing is held but the examples themselves.
+    assert got.x.untyped_storage().nbytes() == expected * 8
+
+
+def test_a_shuffling_loader_is_read_once_in_its_order() -> None:
+    draw = torch.Generator().manual_seed(3)
+    pairs = Pairs(lambda i: (torch.full((2,), float(i)), i))
+    got = Examples.of(DataLoader(pairs, batch_size=4, shuffle=True, generator=draw))
+    assert pairs.asked == N
+    assert torch.equal(got.x[:, 0].long(), got.y)
+    assert torch.equal(got.y.sort().values, torch.arange(N))
+    assert not torch.equal(got.y, torch.arange(N))
+
+
+def test_workers_give_the_same() -> None:
+    loader = DataLoader(TensorDataset(X, Y), batch_size=5, num_workers=1)
+    assert_same(Examples.of(loader), X, Y)
+
+
+def test_no_more_is_asked_for_than_the_limit() -> None:
+    item = ITEMS["a tensor"][0]
+    pairs = Pairs(item)
+    assert_same(Examples.of(pairs, limit=5), X[:5], Y[:5])
+    assert pairs.asked == 5
+    assert_same(Examples.of(DataLoader(pairs, batch_size=4), limit=6), X[:6], Y[:6])
+    assert pairs.asked == 5 + 8
+    left = map(item, range(N))
+    assert_same(Examples.of(left, limit=5), X[:5], Y[:5])
+    assert len(list(left)) == N - 5
+    assert_same(Examples.of(pairs, limit=10**9), X, Y)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.float64, torch.int32, torch.bool])
+def test_a_tensor_keeps_its_type_and_labels_become_int64(dtype: torch.dtype) -> None:
+    x = (X > 0).to(dtype)
+    assert_same(Examples.of(TensorDataset(x, Y.to(torch.uint8))), x, Y)
+    array = x.numpy()
+    assert_same(Examples.of([(array[i], np.int16(Y[i])) for i in range(N)]), x, Y)
+
+
+def test_arrays_that_torch_would_warn_of_or_refuse() -> None:
+    swapped, locked = X.numpy().astype(">f4"), X.numpy().copy()
+    locked.flags.writeable = False
+    for arrays in (swapped, locked):
+        assert_same(Examples.of([(arrays[i], Y[i]) for i in range(N)]), X, Y)
+
+
+def test_what_is_read_is_a_copy_without_gradients() -> None:
+    weights = X.clone().requires_grad_()
+    got = Examples.of(TensorDataset(weights, Y))
+    assert not got.x.requires_grad
+    got.x.zero_()
+    assert torch.equal(weights, X)
+
+
+def test_columns_are_chosen_by_name() -> None:
+    items = [{"a": X[i], "b": IDS[i], "text": "words", "kind": Y[i]} for i in range(N)]
+    chosen = Examples.of(items, label="kind", columns=["b", "a"])
+    assert_same(chosen, {"b": IDS, "a": X}, Y)
+    assert_same(Examples.of(items, label="kind", columns="a"), X, Y)
+    pairs = [({"a": X[i], "text": "words"}, Y[i]) for i in range(N)]
+    assert_same(Examples.of(pairs, columns="a"), X, Y)
+
+
+def test_names_may_come_in_another_order() -> None:
+    items = [{"a": X[0], "b": IDS[0], "label": 0}, {"label": 1, "b": IDS[1], "a": X[1]}]
+    assert_same(Examples.of(items), {"a": X[:2], "b": IDS[:2]}, torch.tensor([0, 1]))
+
+
+# Of other libraries: stand-ins always, the real ones where they are installed.
+
+
+class OfAvalanche(Pairs):
+    """Items (x, y, task label), as a task-aware dataset of Avalanche gives them."""
+
+    targets = Y.tolist()
+    targets_task_labels = [7] * N
+
+    def __init__(self) -> None:
+        super().__init__(lambda i: (X[i], int(Y[i]), 7))
+
+
+def test_task_labels_are_left_out() -> None:
+    for data in (OfAvalanche(), Subset(OfAvalanche(), range(N)), DataLoader(OfAvalanche())):
+        assert_same(Examples.of(data), X, Y)
+    with pytest.raises(InputError, match="a tuple of 3 is neither a pair"):
+        Examples.of(Pairs(OfAvalanche().item))
+
+
+def test_a_dataset_of_avalanche() -> None:
+    benchmarks = pytest.importorskip("avalanche.benchmarks", reason="avalanche-lib is not there")
+    whole = TensorDataset(X, Y)
+    whole.targets = Y.tolist()
+    stream_of = benchmarks.nc_benchmark(
+        whole, whole, n_experiences=3, task_labels=True, fixed_class_order=[0, 1, 2], shuffle=False
+    ).train_stream
+    for label, experience in enumerate(stream_of):
+        data = experience.dataset
+        assert len(data[0]) == 3
+        for each in (data, DataLoader(data, batch_size=4)):
+            assert_same(Examples.of(each), X[label == Y], Y[label == Y])
+
+
+class OfHuggingFace:
+    """No Dataset of torch: columns by name, lists until a format is set."""
+
+    def __init__(self, columns: dict[str, Any]) -> None:
+        self.columns, self.formatted = columns, False
+
+    def set_format(self, kind: str) -> None:
+        self.formatted = kind == "torch"
+
+    def __len__(self) -> int:
+        return N
+
+    def __getitem__(self, at: int) -> dict[str, Any]:
+        one = {name: column[at] for name, column in self.columns.items()}
+        return {
+            name: torch.tensor(part) if self.formatted and not isinstance(part, str) else part
+            for name, part in one.items()
+        }
+
+
+COLUMNS = {"input_ids": IDS.tolist(), "text": ["words"] * N, "label": Y.tolist()}
+
+
+def read_columns(data: Any) -> None:
+    for unformatted in ("'input_ids' \\((list|Column)\\)", "'text' \\(str\\)"):
+        with pytest.raises(InputError, match=f"columns of x hold no tensors.*{unformatted}"):
+            Examples.of(data)
+    data.set_format("torch")
+    with pytest.raises(InputError, match="columns of x hold no tensors, 'text' \\(str\\): choose"):
+        Examples.of(data)
+    assert_same(Examples.of(data, columns=["input_ids"]), {"input_ids": IDS}, Y)
+    assert_same(Examples.of(DataLoader(data, batch_size=4), columns="input_ids"), IDS, Y)
+
+
+def test_columns_of_tensors() -> None:
+    read_columns(OfHuggingFace(COLUMNS))
+
+
+def test_a_dataset_of_hugging_face() -> None:
+    datasets = pytest.importorskip("datasets", reason="datasets is not there")
+    whole = datasets.Dataset.from_dict(COLUMNS)
+    read_columns(whole)
+    flow = whole.select_columns(["input_ids", "label"]).to_iterable_dataset()
+    assert_same(Examples.of(flow.with_format("torch")), {"input_ids": IDS}, Y)
+    with pytest.raises(InputError, match="a mapping of 'train': give one of them"):
+        Examples.of(datasets.DatasetDict({"train": whole}))
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("data", [TensorDataset(X, Y), Flow(ITEMS["a tensor"][0])])
+def test_a_bar_is_shown_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch, data: Any) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    for file, progress, shown in (
+        (Terminal(), True, True),
+        (Terminal(), False, False),
+        (io.StringIO(), True, False),
+    ):
+        monkeypatch.setattr(sys, "stderr", file)
+        Examples.of(data, progress=progress)
+        assert ("reading" in file.getvalue()) == shown

@@ -116,7 +116,8 @@ class Reference:
         model: a copy of the traced model, which is not what it was afterwards.
         """
         # A weight that is read by way of numpy or of a Python number is no part of a value's name.
-        trace = replace(self._trace, model=model.eval())
+        # All of it asks for gradients, as the traced model does: torch picks kernels by that.
+        trace = replace(self._trace, model=model.eval().requires_grad_(True))
         names, before = {*plan.kept, *feature.visit.names}, self._found[1]
         for draw in range(_DRAWS):
             _perturb(model, feature.frozen, draw)
@@ -209,7 +210,8 @@ def _perturb(model: nn.Module, kept: frozenset[str], draw: int) -> None:
             if tensor.is_floating_point():
                 # By columns: other numbers for each element would take most of the time.
                 noise = torch.randn(2, *tensor.shape[-1:], generator=stream(draw, "perturb", name))
-                tensor.mul_((1.5 + noise[0]).to(tensor)).add_((0.5 + noise[1]).to(tensor))
+                factor, shift = (1.5 + noise[0]).to(tensor), (0.5 + noise[1]).to(tensor)
+                torch.addcmul(shift, tensor, factor, out=tensor)
             elif tensor.dtype == torch.bool:
                 tensor.logical_not_()
 

@@ -131,9 +131,43 @@ class _TrainingPasses:
         if calls is not None:
             key = frozenset((n, tuple(off)) for n, off in calls.items() if n in self._reacting)
         if key not in self._known:
-            large = self._trace.large if calls is None else self._pass(calls)
+            large = self._trace.large
+            if calls is not None:
+                large = self._composed(calls) or self._pass(calls)
             self._known[key] = TrainingPass(large, self._shapes)
         return self._known[key]
+
+    def _composed(self, calls: EvalCalls) -> Pass | None:
+        """Return the pass with these modules in eval mode, put together from two that are known.
+
+        The one takes each module's calls in eval mode, the other those in training mode. None where
+        the modes change more than what a module does by itself: the way, or what comes of it.
+        """
+        large, training = self._trace.large, self._training
+        if training is None or not all(map(all, calls.values())):
+            return None
+        same = [number for number in training.steps if number in large.steps]
+        runs = [[(v.module, v.names) for v in each.visits] for each in (large, training)]
+        if same != list(large.steps) or runs[0] != runs[1] or training.logits != large.logits:
+            return None
+        steps = {
+            number: large.steps.get(number, step) if step.owner in calls else step
+            for number, step in training.steps.items()
+            if step.owner not in calls or number in large.steps
+        }
+        made = {name for step in steps.values() for name in step.names}
+        read = {name for step in steps.values() for name in step.parents}
+        if any(name not in made and name[0] in training.steps for name in read):
+            return None
+        return Pass(steps, training.visits, training.logits, training.metadata | large.metadata)
+
+    @cached_property
+    def _training(self) -> Pass | None:
+        """The pass with all of the model in training mode, None if that fails."""
+        try:
+            return self._pass({})
+        except Exception:  # the user's code
+            return None
 
     def _pass(self, calls: EvalCalls) -> Pass:
         trace, model = self._trace, self._model or copied(self._trace.model)
@@ -157,10 +191,9 @@ class _TrainingPasses:
     @cached_property
     def _reacting(self) -> frozenset[str]:
         """The modules whose own code does something else in training mode than in eval mode."""
-        try:
-            training = self._pass({})
+        training = self._training
         # Fails with all of the model in training mode: any module may be the reason.
-        except Exception:
+        if training is None:
             return frozenset(name for name, _ in self._trace.model.named_modules())
         passes = self._trace.large, training
         names = [name for name, _ in self._trace.model.named_modules()]

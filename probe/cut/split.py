@@ -217,7 +217,8 @@ def chain_end(feature: Feature, plan: CutPlan) -> int | None:
     without its cost in every call. None if the model is no such chain, if its links give anything
     but a tensor with the examples first, or if a link behind uses again what is frozen.
     """
-    if len(plan.kept) != 1 or feature.trace.call != ModelCall():
+    plain = feature.trace.call == ModelCall() and isinstance(plan.form, Tensor)
+    if len(plan.kept) != 1 or not plain:
         return None
     kept = plan.kept[0]
     shape = plan.shapes[kept]

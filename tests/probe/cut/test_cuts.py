@@ -1,0 +1,156 @@
+"""Cuts are made once for an architecture, and used again for its other weights."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import weakref
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from probe.cut.cuts import Cuts, cut_each
+from probe.cut.planning import plan_each
+from probe.cut.trace import Trace
+from probe.errors import InputError
+from probe.examples import Examples
+from probe.retrain import partial_retrain
+from probe.seeding import stream
+from probe.training.recipe import Recipe
+from scenarios.networks import reduced_resnet18
+
+FEATURES = ["stem", "layer1", "layer2.0.conv1", "layer3", "output"]
+TASKS = [[0, 1], [2]]
+
+
+def network(seed: int, classes: int = 3) -> nn.Module:
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = reduced_resnet18((3, 25, 25), classes, base=4)
+        with torch.no_grad():
+            model(torch.randn(32, 3, 25, 25))  # statistics of its own
+    return model
+
+
+def images(n: int = 24) -> Examples:
+    y = torch.arange(n) % 3
+    x = torch.randn(n, 3, 25, 25, generator=stream(0, "x")) + y[:, None, None, None]
+    return Examples(x, y)
+
+
+def test_cuts_used_again_are_those_made_anew() -> None:
+    data, recipe = images(48), Recipe(epochs=2, batch_size=8)
+    cuts = cut_each(network(0), FEATURES, data.x[:8])
+    for seed in (0, 1):
+        model = network(seed)
+        before = copy.deepcopy(model.state_dict())
+        again = partial_retrain(model, cuts, data, data, TASKS, recipe)
+        anew = partial_retrain(model, FEATURES, data, data, TASKS, recipe)
+        assert [c.table.tolist() for c in again.counts.values()] == [
+            c.table.tolist() for c in anew.counts.values()
+        ]
+        assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    others = [partial_retrain(m, cuts, data, data, TASKS, recipe).pra for m in map(network, (0, 1))]
+    assert others[0] != others[1]
+
+
+def test_they_are_neither_followed_nor_planned_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    cuts = cut_each(network(0), FEATURES, images().x[:8])
+    monkeypatch.setattr("probe.cut.cuts.trace", lambda *_: pytest.fail("followed again"))
+    monkeypatch.setattr("probe.cut.cuts.plan_each", lambda *_: pytest.fail("planned again"))
+    model = network(1)
+    again = cuts.of(model)
+    assert again.features == cuts.features
+    weights = dict(again.each[0].feature.trace.model.named_parameters())
+    assert all(torch.equal(weights[n], p) for n, p in model.named_parameters())
+
+
+class Hidden(nn.Module):
+    """What it does hangs on a number that no state holds."""
+
+    def __init__(self, sign: float) -> None:
+        super().__init__()
+        self.a, self.b, self.sign = nn.Linear(4, 4), nn.Linear(4, 3), sign
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.a(x)
+        out: Tensor = self.b(torch.relu(h) if self.sign > 0 else -h)
+        return out
+
+
+def test_where_the_parts_do_not_give_the_output_the_model_is_cut_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    x = torch.randn(8, 4, generator=stream(0))
+    cuts = cut_each(Hidden(1), ["a"], x)
+    planned: list[int] = []
+
+    def counted(features: Any) -> Any:
+        planned.append(len(features))
+        return plan_each(features)
+
+    monkeypatch.setattr("probe.cut.cuts.plan_each", counted)
+    for model, times in ((Hidden(1), 0), (Hidden(-1), 1)):
+        planned.clear()
+        split = cuts.of(model).each[0].split()
+        assert len(planned) == times
+        with torch.no_grad():
+            assert torch.equal(split.tail.eval()(split.prefix(x)), model.eval()(x))
+
+
+OTHERS = {
+    "another head": lambda: network(0, classes=4),
+    "another class": lambda: nn.Sequential(nn.Flatten(), nn.Linear(192, 3)),
+    "another type": lambda: network(0).double(),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_another_architecture_is_refused(other: str) -> None:
+    cuts = cut_each(network(0), FEATURES, images().x[:8])
+    with pytest.raises(InputError, match="the cuts are of another architecture, which differs at"):
+        cuts.of(OTHERS[other]())
+
+
+def test_cuts_say_how_the_model_is_called() -> None:
+    data = images()
+    cuts = cut_each(network(0), ["layer1"], data.x[:8], trainable="as given")
+    assert isinstance(cuts, Cuts)
+    with pytest.raises(InputError, match="give output, call and trainable to cut_each"):
+        partial_retrain(network(0), cuts, data, data, TASKS, trainable="as given")
+
+
+def test_two_copies_of_the_model_live_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many features there are: one that was followed, and one that is trained."""
+    alive: weakref.WeakSet[nn.Module] = weakref.WeakSet()
+    most: list[int] = []
+
+    def watched(model: nn.Module) -> nn.Module:
+        gc.collect()
+        made = copied(model)
+        alive.add(made)
+        most.append(len(alive))
+        return made
+
+    from probe.modules import copied
+
+    for room in ("trace", "cuts", "split", "planning", "checks"):
+        module = f"probe.cut.{room}.copied"
+        monkeypatch.setattr(module, watched, raising=False)
+    monkeypatch.setattr("probe.values.cache.copied", watched)
+    data = images()
+    partial_retrain(network(0), FEATURES, data, data, TASKS, Recipe(epochs=1))
+    assert max(most) == 2
+    assert len(most) > len(FEATURES)
+
+
+def test_planning_a_cut_is_the_work_of_one_trace() -> None:
+    """What each feature's recomputation takes was counted when the model was followed."""
+    cuts = cut_each(network(0), FEATURES, images().x[:8])
+    work = [cut.feature.visit.work for cut in cuts.each]
+    assert work == sorted(work)
+    assert work[0] > 0
+    traces: set[Trace] = {cut.feature.trace for cut in cuts.each}
+    assert len(traces) == 1

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from probe.cut.candidates import candidates
-    from probe.cut.cuts import split
+    from probe.cut.cuts import cut_each, split
     from probe.examples import Examples
     from probe.metrics.counts import Counts
     from probe.metrics.matrix import AccuracyMatrix
@@ -25,6 +25,7 @@ __all__ = [
     "Recipe",
     "cache_plan",
     "candidates",
+    "cut_each",
     "partial_retrain",
     "split",
 ]
@@ -37,6 +38,7 @@ _HOMES = {
     "Recipe": "probe.training.recipe",
     "cache_plan": "probe.retrain",
     "candidates": "probe.cut.candidates",
+    "cut_each": "probe.cut.cuts",
     "partial_retrain": "probe.retrain",
     "split": "probe.cut.cuts",
 }

@@ -55,6 +55,19 @@ def python_generators() -> Iterator[None]:
         np.random.set_state(numpys)  # noqa: NPY002
 
 
+@contextmanager
+def every_global_stream(generator: torch.Generator) -> Iterator[None]:
+    """Lend the generators of `random` and numpy, too: a model may draw its masks from these.
+
+    See `global_stream`; torch's draw the same here and there.
+    """
+    with python_generators(), global_stream(generator):
+        seed = torch.initial_seed()
+        random.seed(seed)
+        np.random.seed(seed % 2**32)  # noqa: NPY002
+        yield
+
+
 def global_states() -> list[torch.Tensor]:
     """Return the states of torch's global generators, uint8 vectors, of the CPU and every GPU.
 

@@ -45,7 +45,7 @@ class Cuts:
         Only that the parts give the new model's output bit for bit is checked, on few examples;
         where they do not, the model is cut anew. Raises InputError for another architecture.
         """
-        with _undisturbed(self.each[0].feature.trace.sample):
+        with undisturbed(self.each[0].feature.trace.sample):
             seen = _retraced(self.each[0].feature.trace, unwrapped(model))
             same = [replace(cut, feature=replace(cut.feature, trace=seen)) for cut in self.each]
             if _all_same(same):
@@ -106,7 +106,7 @@ def followed(model: nn.Module, sample: Value, call: ModelCall) -> Trace:
         raise InputError("a model cannot be cut under torch.inference_mode(): call it outside")
     model = unwrapped(model)
     _refuse_odd_parts(model)
-    with _undisturbed(sample):
+    with undisturbed(sample):
         return trace(model, sample, call)
 
 
@@ -140,7 +140,7 @@ def cut_found(features: Sequence[Feature], trained: Trainable = "tail") -> Cuts:
                 f"cannot cut at {feature.name!r}: its value is drawn at random in eval mode too, "
                 f"so that nothing can be held fixed"
             )
-    with _undisturbed(features[0].trace.sample):
+    with undisturbed(features[0].trace.sample):
         pairs = plan_each(features)
         reference = Reference(features[0].trace, features, [plan for _, plan in pairs])
         return Cuts(tuple(_checked(feature, plan, trained, reference) for feature, plan in pairs))
@@ -167,7 +167,7 @@ def _refuse_odd_parts(model: nn.Module) -> None:
 
 
 @contextmanager
-def _undisturbed(sample: Value) -> Iterator[None]:
+def undisturbed(sample: Value) -> Iterator[None]:
     """Run a model within the block in full precision, and give back what it draws."""
     whole = torch.autocast(tensors(sample)[0].device.type, enabled=False)
     with whole, products("fp32"), python_generators():
@@ -208,7 +208,7 @@ def cut_anew(cut: Cut, reason: str) -> Cut:
     feature = cut.feature
     if feature.around:
         return run_whole(cut, reason)
-    with _undisturbed(feature.trace.sample):
+    with undisturbed(feature.trace.sample):
         [(calmer, plan)] = plan_each([replace(feature, around=True)])
         reference = Reference(feature.trace, [calmer], [plan])
         return _checked(calmer, plan, cut.trained, reference)
@@ -219,7 +219,7 @@ def run_whole(cut: Cut, slow: str) -> Cut:
 
     slow: why, the end of a sentence. Raises InputError if it does not stay fixed.
     """
-    with _undisturbed(cut.feature.trace.sample):
+    with undisturbed(cut.feature.trace.sample):
         whole = Cut(feature=cut.feature, trained=cut.trained, slow=slow)
         stays_fixed(cut.feature, whole.whole(), slow)
     return whole

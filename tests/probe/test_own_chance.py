@@ -1,0 +1,95 @@
+"""Models that draw by themselves, from any global generator: same seed, same predictions."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from probe.examples import Examples
+from probe.retrain import retrain_each
+from probe.retraining import RetrainSettings
+from probe.seeding import every_global_stream, global_stream, stream
+from probe.training.recipe import Recipe
+from tests.laws.zoo.written import Layer, Written
+
+WIDE: dict[str, Layer] = {"a": (6, 16), "b": (16, 16), "c": (16, 4)}
+Y = torch.arange(96) % 4
+DATA = Examples(functional.one_hot(Y, 6) + torch.randn(96, 6, generator=stream(0)), Y)
+
+
+def by_python(m: Any, x: Tensor) -> Tensor:
+    h = m.a(x).relu()
+    if not (m.training and random.random() < 0.5):  # layer drop, as some write it
+        h = h + m.b(h).relu()
+    return m.c(h)
+
+
+def by_numpy(m: Any, x: Tensor) -> Tensor:
+    h = m.b(m.a(x).relu()).relu()
+    if m.training:
+        h = h * torch.tensor(np.random.rand(16)).float()  # noqa: NPY002
+    return m.c(h)
+
+
+def in_eval_mode(m: Any, x: Tensor) -> Tensor:
+    return m.c(functional.dropout(m.b(m.a(x).relu()).relu(), 0.5, training=True))
+
+
+def states() -> list[object]:
+    numpys = np.random.get_state()  # noqa: NPY002
+    return [torch.get_rng_state().tolist(), random.getstate(), numpys[1].tolist(), numpys[2:]]
+
+
+@pytest.mark.parametrize("run", [by_python, by_numpy, in_eval_mode])
+def test_the_same_call_twice_predicts_the_same_and_draws_nothing(
+    run: Callable[[Any, Tensor], Tensor],
+) -> None:
+    with global_stream(stream(0)):
+        model = Written(run, WIDE)
+    how = RetrainSettings(recipe=Recipe(epochs=2, batch_size=16))
+    found = []
+    for draw in range(2):
+        random.seed(draw)
+        np.random.seed(draw)  # noqa: NPY002
+        torch.manual_seed(draw)
+        before = states()
+        [one] = retrain_each(model, ["a"], DATA, DATA, 4, how)
+        assert states() == before
+        found.append(one.predicted)
+    assert torch.equal(*found)
+
+
+class Drawn(nn.Module):
+    """A model whose weights come from numpy."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = nn.Linear(6, 4)
+        self.scale = nn.Parameter(torch.tensor(np.random.rand(4)).float())  # noqa: NPY002
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.a(x) * self.scale
+
+
+def test_fresh_weights_that_numpy_draws_follow_the_seed() -> None:
+    model, how = Drawn(), RetrainSettings(recipe=Recipe(epochs=1), fresh=Drawn)
+    found = []
+    for draw in range(2):
+        np.random.seed(draw)  # noqa: NPY002
+        found += retrain_each(model, ["a"], DATA, DATA, 4, how)
+    assert torch.equal(found[0].predicted, found[1].predicted)
+
+
+def test_torch_draws_the_same_whether_the_others_are_lent_or_not() -> None:
+    drawn = []
+    for lend in (global_stream, every_global_stream):
+        with lend(stream(3, "dropout")):
+            drawn.append(torch.rand(5))
+    assert torch.equal(*drawn)

@@ -11,6 +11,7 @@ from probe.cut.cuts import Cuts, undisturbed
 from probe.cut.feature import Feature
 from probe.cut.model_call import explained
 from probe.cut.split import Cut
+from probe.cut.trace import Trace
 from probe.errors import InputError, described
 from probe.retraining import RetrainSettings
 from probe.seeding import global_stream, python_generators, stream
@@ -32,6 +33,16 @@ def refuse_what_no_rule_writes(features: Sequence[Feature], how: RetrainSettings
     left = [name for name in without_rule(trace.model, how.source) if name not in held]
     if refused := [name for name in left if name in trace.behind_logits]:
         raise no_rule_for(refused)
+
+
+def refuse_other_rows(trace: Trace) -> None:
+    """Raise InputError unless the model's output has one row for each example."""
+    shape = trace.large.metadata[trace.large.logits].shape
+    if shape[:1] != trace.sizes[:1]:
+        raise InputError(
+            f"the model's output for {trace.sizes[0]} examples has shape {shape}, expected (B, K), "
+            f"one row for each example: say with call= how it is to be called"
+        )
 
 
 def refuse_what_it_does_not_take(cuts: Cuts, batch: Value) -> None:

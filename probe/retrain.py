@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from probe import notes
 from probe.batch import Rows, Value, first, tensors
 from probe.beforehand import (
+    refuse_other_rows,
     refuse_untrainable,
     refuse_what_it_does_not_take,
     refuse_what_no_rule_writes,
@@ -18,9 +19,9 @@ from probe.cut.model_call import Call, ModelCall, Output, explained
 from probe.cut.replay import NotKept
 from probe.cut.split import Cut, Trainable
 from probe.errors import InputError
-from probe.examples import Examples, alike, check_examples, check_tasks
+from probe.examples import Examples, alike, as_tasks, check_examples, check_labeled, check_tasks
 from probe.metrics.counts import Counts
-from probe.modules import mode, unwrapped
+from probe.modules import check_model, mode, unwrapped
 from probe.retraining import PartialRetraining, Retrained, RetrainSettings
 from probe.seeding import every_global_stream, stream
 from probe.training.chosen_outputs import ChosenOutputs, outputs_of
@@ -74,9 +75,11 @@ def partial_retrain(
     >>> result.features, result.task_f1.shape
     (('1', '2'), (2, 2))
     """
-    executed = tuple(tuple(int(c) for c in task) for task in tasks)
+    check_model(model)
+    executed = as_tasks(tasks)
     check_tasks(executed, known := sum(map(len, executed)))
     for name, examples in (("train", train), ("test", test)):
+        check_labeled(examples, name)
         check_examples(examples, range(known), name)
     how = RetrainSettings(
         recipe=recipe or Recipe(),
@@ -261,6 +264,7 @@ def _cuts(
     else:
         found = find_each(model, features, sample, ModelCall(call=how.call, output=how.output))
     refuse_what_no_rule_writes(found, how)
+    refuse_other_rows(found[0].trace)
     followed = found[0].trace.large
     outputs = outputs_of(classes, followed.metadata[followed.logits].shape, how.outputs)
     if not isinstance(features, Cuts):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from typing import get_args
 
 import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
-from probe.batch import Value, tensors
+from probe.batch import Value, check_value, tensors
 from probe.cut.checks import Reference, stays_fixed
 from probe.cut.feature import Feature, find
 from probe.cut.model_call import Call, ModelCall, Output
@@ -18,8 +19,8 @@ from probe.cut.plan import CutPlan
 from probe.cut.planning import plan_each
 from probe.cut.split import Cut, Split, Trainable, chain_end, links_of
 from probe.cut.trace import Trace, trace
-from probe.errors import Failed, InputError, described
-from probe.modules import copied, frozen_in, named_state, state_groups, unwrapped
+from probe.errors import Failed, InputError, described, unknown
+from probe.modules import check_model, copied, frozen_in, named_state, state_groups, unwrapped
 from probe.seeding import python_generators
 from probe.training.precision import products
 
@@ -92,8 +93,17 @@ def find_each(
     That says what each depends on, and costs two forward passes of a few examples. Raises
     InputError for a model that cannot be followed and for an unknown feature; see `split`.
     """
+    if isinstance(features, str) or not isinstance(features, Iterable | None):
+        got = repr(features) if isinstance(features, str) else type(features).__name__
+        raise InputError(f"features must be a list of names of layers, got {got}")
+    features = list(features or ())
     if not features:
         raise InputError("no features to retrain behind: name at least one layer")
+    if strange := [each for each in features if not isinstance(each, str)]:
+        raise InputError(
+            f"features must be names of layers, or what cut_each returned, got "
+            f"{type(strange[0]).__name__} among them"
+        )
     if len(set(features)) < len(features):
         raise InputError(f"a feature is named twice in {list(features)}: name each once")
     seen = followed(model, sample, call)
@@ -104,6 +114,8 @@ def followed(model: nn.Module, sample: Value, call: ModelCall) -> Trace:
     """Return what a copy of `model` computes on `sample` (B, ...); see `trace`."""
     if torch.is_inference_mode_enabled():
         raise InputError("a model cannot be cut under torch.inference_mode(): call it outside")
+    check_model(model)
+    check_value(sample, "the sample")
     model = unwrapped(model)
     _refuse_odd_parts(model)
     with undisturbed(sample):
@@ -128,6 +140,8 @@ def cut_each(
     >>> [cut.name for cut in cuts.of(build()).each]
     ['0', '1']
     """
+    if trainable not in get_args(Trainable):
+        raise unknown("choice of what is trainable", trainable, get_args(Trainable))
     found = find_each(model, features, sample, ModelCall(call=call, output=output))
     return cut_found(found, trainable)
 

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from probe.errors import InputError, unknown
+from probe.errors import InputError, described, unknown
 from probe.modules import named_state, unwrapped
 from probe.seeding import every_global_stream, stream
 
@@ -145,8 +145,16 @@ def fresh_state(
                 f"fresh must be a function that makes a model, a model, a state dict or one of "
                 f"{', '.join(get_args(Rule))}, got {type(fresh).__name__}"
             )
-        with every_global_stream(generator):
-            built = fresh()
+        try:
+            with every_global_stream(generator):
+                built = fresh()
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(
+                f"fresh() raised {described(error)}: give a function that makes a new model and "
+                f"needs no arguments"
+            ) from error
         if not isinstance(built, nn.Module):
             raise InputError(f"fresh() must return a model, got {type(built).__name__}")
         fresh = built

@@ -114,6 +114,27 @@ def like(form: AnyValue, parts: Iterable[Tensor]) -> AnyValue:
     return mapped(form, lambda _: next(left))
 
 
+def arranged(value: Value, form: Value) -> Value:
+    """Return a value with its tensors in the order of those of `form`.
+
+    Raises InputError if it is put together otherwise: from more or fewer, or by other names.
+
+    >>> x = {"a": torch.ones(1), "b": torch.zeros(1)}
+    >>> list(arranged(x, {"b": torch.ones(1), "a": torch.ones(1)}))
+    ['b', 'a']
+    """
+    if isinstance(value, Mapping) and isinstance(form, Mapping) and value.keys() == form.keys():
+        return {name: value[name] for name in form}
+    named = isinstance(value, Mapping) or isinstance(form, Mapping)
+    alone = isinstance(value, Tensor) != isinstance(form, Tensor)
+    if named or alone or len(tensors(value)) != len(tensors(form)):
+        raise InputError(
+            f"the model was cut with x of {kinds(form)} and is given {kinds(value)}: cut it with "
+            f"inputs of the same kind"
+        )
+    return value
+
+
 def kinds(value: Value) -> str:
     """Return the types and shapes of a value's tensors, for messages.
 

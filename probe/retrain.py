@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from probe import notes
-from probe.batch import Rows, Value, first, tensors
+from probe.batch import Rows, Value, arranged, first, tensors
 from probe.beforehand import (
     refuse_other_rows,
     refuse_untrainable,
@@ -116,6 +116,10 @@ def retrain_each(
     """
     device = next((p.device for p in model.parameters()), train.y.device)
     train, test = alike(train, test)
+    if isinstance(features, Cuts):
+        # Values are known by the place of what they are computed from.
+        form = features.each[0].feature.trace.sample
+        train, test = (Examples(arranged(each.x, form), each.y) for each in (train, test))
     train, test = train.to(device), test.to(device)
     cuts, outputs = _cuts(model, features, first(test.x, SAMPLE), classes, how)
     for cut in (cut for cut in cuts if cut.trainable):

@@ -219,6 +219,8 @@ def chain_end(feature: Feature, plan: CutPlan) -> int | None:
     """
     if len(plan.kept) != 1 or feature.trace.call != ModelCall():
         return None
+    if not isinstance(feature.trace.sample, Tensor):
+        return None
     kept = plan.kept[0]
     shape = plan.shapes[kept]
     visits = {visit.module: visit.names for visit in feature.trace.large.visits}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -93,3 +95,16 @@ def test_torch_draws_the_same_whether_the_others_are_lent_or_not() -> None:
         with lend(stream(3, "dropout")):
             drawn.append(torch.rand(5))
     assert torch.equal(*drawn)
+
+
+def test_reading_examples_draws_nothing_either() -> None:
+    """In a process of its own, as only the first time something is imported."""
+    code = (
+        "import random\n"
+        "from probe import Examples\n"
+        "import torch\n"
+        "before = random.getstate()\n"
+        "Examples.of([(torch.zeros(2), 0)])\n"
+        "assert random.getstate() == before\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

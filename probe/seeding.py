@@ -6,7 +6,7 @@ were, so that a run continued from a checkpoint draws what it would have drawn w
 
 import hashlib
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -66,6 +66,16 @@ def every_global_stream(generator: torch.Generator) -> Iterator[None]:
         random.seed(seed)
         np.random.seed(seed % 2**32)  # noqa: NPY002
         yield
+
+
+def python_draws() -> Callable[[], bool]:
+    """Return what tells whether `random` or numpy have been drawn from since."""
+
+    def states() -> object:
+        return random.getstate(), repr(np.random.get_state(legacy=False))  # noqa: NPY002
+
+    before = states()
+    return lambda: states() != before
 
 
 def global_states() -> list[torch.Tensor]:

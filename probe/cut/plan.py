@@ -103,7 +103,9 @@ def _steady(trace: Trace, seen: Pass) -> frozenset[int]:
     What may hang on a number that changes with mode, time or chance is left out: only functions
     without such a number count, if they are called alike in both modes.
     """
-    calls = set()
+    calls = set[int]()
+    if seen.drawn:
+        return frozenset()  # the code may have chosen its way by what it drew
     for number, step in seen.steps.items():
         # A call has the same number in both modes, as only its tensors count, but not its settings.
         other = trace.large.steps.get(number)

@@ -68,6 +68,42 @@ def test_the_same_call_twice_predicts_the_same_and_draws_nothing(
     assert torch.equal(*found)
 
 
+class TwoWays(nn.Module):
+    """Skips one of its two ways at random in training; pool: what each way begins with."""
+
+    def __init__(self, pool: Callable[[Tensor, int], Tensor]) -> None:
+        super().__init__()
+        self.pool = pool
+        self.stem, self.left, self.right = nn.Conv2d(3, 8, 1), nn.Linear(32, 4), nn.Linear(32, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.stem(x)
+        skipped = self.training and random.random() > 0.8
+        left = 0 if skipped else self.left(self.pool(h, 2).flatten(1))
+        return left + self.right(self.pool(h, 3).flatten(1))
+
+
+def pooled(h: Tensor, dim: int) -> Tensor:
+    return functional.max_pool2d(h, (4, 1) if dim == 2 else (1, 4))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_way_that_python_chooses_takes_its_own_values(seed: int) -> None:
+    """Of two calls of a function, the second is not served the first's value where that is skipped.
+
+    `amax` gives the same, and is never kept.
+    """
+    images = Examples(torch.randn(96, 3, 4, 4, generator=stream(1)), Y)
+    how = RetrainSettings(recipe=Recipe(epochs=4, batch_size=16, learning_rate=0.01))
+    found = []
+    for pool in (pooled, torch.amax):
+        with global_stream(stream(0)):
+            model = TwoWays(pool)
+        random.seed(seed)
+        found += retrain_each(model, ["stem"], images, images, 4, how)
+    assert torch.equal(found[0].predicted, found[1].predicted)
+
+
 class Drawn(nn.Module):
     """A model whose weights come from numpy."""
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from probe.cut.cuts import split
 from probe.examples import Examples
 from probe.retrain import retrain_each
 from probe.retraining import RetrainSettings
@@ -102,6 +103,27 @@ def test_a_way_that_python_chooses_takes_its_own_values(seed: int) -> None:
         random.seed(seed)
         found += retrain_each(model, ["stem"], images, images, 4, how)
     assert torch.equal(found[0].predicted, found[1].predicted)
+
+
+class Chooser(TwoWays):
+    """Skips by a state of its own, which nothing can see from outside."""
+
+    skips = False
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.stem(x)
+        left = 0 if self.skips else self.left(self.pool(h, 2).flatten(1))
+        return left + self.right(self.pool(h, 3).flatten(1))
+
+
+def test_a_way_that_the_model_itself_chooses_takes_its_own_values() -> None:
+    images = torch.randn(8, 3, 4, 4, generator=stream(1))
+    model = Chooser(pooled)
+    parts = split(model, "stem", images)
+    kept = parts.prefix(images)
+    for module in (model, *parts.tail.modules()):
+        module.skips = True
+    assert torch.equal(parts.tail(kept), model(images))
 
 
 class Drawn(nn.Module):

@@ -8,6 +8,8 @@ from typing import Protocol, TypeVar, cast
 import torch
 from torch import Tensor
 
+from probe.errors import InputError
+
 Value = Tensor | tuple[Tensor, ...] | Mapping[str, Tensor]
 """What goes into a network or a part of it for B examples: one or more tensors, each (B, ...)."""
 
@@ -43,6 +45,25 @@ def tensors(value: Value) -> tuple[Tensor, ...]:
     if isinstance(value, Tensor):
         return (value,)
     return tuple(value.values()) if isinstance(value, Mapping) else value
+
+
+def check_value(value: object, name: str) -> None:
+    """Raise InputError unless a value is a tensor, or a tuple or mapping of some of one length.
+
+    name: what the message calls it.
+    """
+    parts = value.values() if isinstance(value, Mapping) else value
+    several = (
+        tuple(cast(Iterable[object], parts)) if isinstance(value, Mapping | tuple) else (value,)
+    )
+    if not several or not all(isinstance(part, Tensor) and part.ndim for part in several):
+        raise InputError(
+            f"{name} must be a tensor with the examples first, or a tuple or mapping of such "
+            f"tensors, got {type(value).__name__}: use torch.as_tensor"
+        )
+    if len({len(cast(Tensor, part)) for part in several}) > 1:
+        got = kinds(cast(Value, value))
+        raise InputError(f"{name} must have as many examples in each tensor, got {got}")
 
 
 def mapped(value: AnyValue, change: Callable[[Tensor], Tensor]) -> AnyValue:
@@ -91,6 +112,27 @@ def like(form: AnyValue, parts: Iterable[Tensor]) -> AnyValue:
     """
     left = iter(parts)
     return mapped(form, lambda _: next(left))
+
+
+def arranged(value: Value, form: Value) -> Value:
+    """Return a value with its tensors in the order of those of `form`.
+
+    Raises InputError if it is put together otherwise: from more or fewer, or by other names.
+
+    >>> x = {"a": torch.ones(1), "b": torch.zeros(1)}
+    >>> list(arranged(x, {"b": torch.ones(1), "a": torch.ones(1)}))
+    ['b', 'a']
+    """
+    if isinstance(value, Mapping) and isinstance(form, Mapping) and value.keys() == form.keys():
+        return {name: value[name] for name in form}
+    named = isinstance(value, Mapping) or isinstance(form, Mapping)
+    alone = isinstance(value, Tensor) != isinstance(form, Tensor)
+    if named or alone or len(tensors(value)) != len(tensors(form)):
+        raise InputError(
+            f"the model was cut with x of {kinds(form)} and is given {kinds(value)}: cut it with "
+            f"inputs of the same kind"
+        )
+    return value
 
 
 def kinds(value: Value) -> str:

@@ -2,6 +2,9 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from textwrap import shorten
+
+_LENGTH = 400  # characters of another's message
 
 
 class InputError(ValueError):
@@ -44,7 +47,7 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
 
 
 def described(error: BaseException) -> str:
-    """Return an error's type and message, as far as it has one.
+    """Return an error's type and message, as far as it has one, in one line.
 
     >>> described(KeyError("x")), described(ValueError())
     ("KeyError: 'x'", 'ValueError')
@@ -54,4 +57,6 @@ def described(error: BaseException) -> str:
         message = str(error)
     except Exception:
         message = ""
-    return f"{type(error).__name__}: {message}".removesuffix(": ")
+    # Torch's own messages may run over pages.
+    line = shorten(message, _LENGTH, placeholder=" ...")
+    return f"{type(error).__name__}: {line}".removesuffix(": ")

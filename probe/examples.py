@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import index
 from os import PathLike
+from textwrap import shorten
 from typing import Any, Generic, Protocol, cast
 
 import torch
@@ -14,6 +16,8 @@ from typing_extensions import TypeVar
 from probe.batch import Rows, Value, gather, kinds, mapped, pieces, tensors
 from probe.errors import InputError
 from probe.reading.reading import ReadSettings, read
+
+_LENGTH = 80  # characters of what a message quotes
 
 X = TypeVar("X", bound=Value, covariant=True, default=Tensor)
 
@@ -122,8 +126,9 @@ class Examples(Generic[X]):
         return self.take(torch.isin(self.y, wanted).nonzero().squeeze(1))
 
     def to(self, device: torch.device) -> Examples[X]:
-        """Return the same examples on `device`."""
-        return Examples(mapped(self.x, lambda tensor: tensor.to(device)), self.y.to(device))
+        """Return the same examples on `device`, as data that ask for no gradients."""
+        x = mapped(self.x, lambda tensor: tensor.detach().to(device))
+        return Examples(x, self.y.to(device))
 
 
 def _check_kinds(x: object, y: object) -> None:
@@ -137,8 +142,19 @@ def _check_kinds(x: object, y: object) -> None:
             f"x must be a tensor, or a tuple or mapping of tensors, and y a tensor, got {found}: "
             f"use torch.as_tensor, or Examples.of for a Dataset or DataLoader"
         )
+    if any(part.layout != torch.strided or part.is_nested for part in (*parts, y)):
+        raise InputError("x and y must be plain tensors, got a sparse or nested one: make it dense")
     if isinstance(x, Mapping) and not all(isinstance(key, str) for key in x):
         raise InputError("the keys of x must be the names of the model's arguments: use texts")
+
+
+def check_labeled(examples: object, name: str) -> None:
+    """Raise InputError for what are no examples at all; name: what the message calls them."""
+    if not isinstance(examples, Examples):
+        raise InputError(
+            f"{name} must be Examples, got {type(examples).__name__}: use Examples(x, y), or "
+            f"Examples.of for a Dataset or DataLoader"
+        )
 
 
 def _shapes(x: Value) -> str:
@@ -176,11 +192,30 @@ def check_examples(examples: Examples[Any], classes: Iterable[int], name: str) -
         )
 
 
+def as_tasks(tasks: object) -> tuple[tuple[int, ...], ...]:
+    """Return the classes of each task; raises InputError for what is no list of lists of numbers.
+
+    >>> as_tasks([range(2), [2]])
+    ((0, 1), (2,))
+    """
+    try:
+        return tuple(tuple(map(index, task)) for task in cast(Any, tasks))
+    except TypeError:
+        raise InputError(
+            f"tasks must be a list with the class numbers of each task, as [[0, 1], [2, 3]], got "
+            f"{shorten(repr(tasks), _LENGTH)}"
+        ) from None
+
+
 def check_tasks(tasks: Sequence[Sequence[int]], classes: int) -> None:
     """Raise InputError unless every class of 0..K-1 is in exactly one task, K = classes.
 
     tasks: the classes of each of the T tasks.
     """
+    if not all(map(len, tasks)) or not tasks:
+        empty = [at + 1 for at, task in enumerate(tasks) if not len(task)]
+        what = f"tasks {empty} of {len(tasks)} have no classes" if tasks else "there are no tasks"
+        raise InputError(f"{what}: give each task its classes, as [[0, 1], [2, 3]]")
     listed = [c for task in tasks for c in task]
     outside = sorted({c for c in listed if not 0 <= c < classes})
     if outside:

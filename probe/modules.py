@@ -7,7 +7,14 @@ from contextlib import ExitStack, contextmanager
 import torch
 from torch import Tensor, nn
 
-from probe.errors import unknown
+from probe.errors import InputError, unknown
+
+
+def check_model(model: object) -> None:
+    """Raise InputError for what is no model."""
+    if not isinstance(model, nn.Module):
+        got = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
+        raise InputError(f"the model must be an instance of torch.nn.Module, got {got}: make one")
 
 
 def layer(model: nn.Module, name: str) -> nn.Module:

@@ -4,33 +4,35 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from probe import notes
-from probe.batch import Rows, Value, first, mapped, tensors
+from probe.batch import Rows, Value, arranged, first, tensors
+from probe.beforehand import (
+    refuse_other_rows,
+    refuse_untrainable,
+    refuse_what_it_does_not_take,
+    refuse_what_no_rule_writes,
+)
 from probe.cut.cuts import Cuts, cut_anew, cut_found, find_each, run_whole
-from probe.cut.feature import Feature
-from probe.cut.model_call import Call, ModelCall, Output
+from probe.cut.model_call import Call, ModelCall, Output, explained
 from probe.cut.replay import NotKept
 from probe.cut.split import Cut, Trainable
-from probe.errors import InputError, described
-from probe.examples import Examples, alike, check_examples, check_tasks
+from probe.errors import InputError
+from probe.examples import Examples, alike, as_tasks, check_examples, check_labeled, check_tasks
 from probe.metrics.counts import Counts
-from probe.modules import mode, unwrapped
+from probe.modules import check_model, mode, unwrapped
 from probe.retraining import PartialRetraining, Retrained, RetrainSettings
-from probe.seeding import global_stream, python_generators, stream
+from probe.seeding import every_global_stream, stream
 from probe.training.chosen_outputs import ChosenOutputs, outputs_of
 from probe.training.evaluation import predict_each
-from probe.training.fresh_weights import Fresh, check_fresh, no_rule_for, without_rule
+from probe.training.fresh_weights import Fresh, check_fresh
 from probe.training.loop import fit
-from probe.training.precision import products
 from probe.training.recipe import Recipe
 from probe.values.allocation import Allocation, CacheSettings
 from probe.values.cache import LabeledRows, ValueCache
 
 SAMPLE = 8  # examples on which a cut is checked
-_PAIR = 2  # examples that batch norm can be trained on
 
 
 def partial_retrain(
@@ -73,9 +75,11 @@ def partial_retrain(
     >>> result.features, result.task_f1.shape
     (('1', '2'), (2, 2))
     """
-    executed = tuple(tuple(int(c) for c in task) for task in tasks)
+    check_model(model)
+    executed = as_tasks(tasks)
     check_tasks(executed, known := sum(map(len, executed)))
     for name, examples in (("train", train), ("test", test)):
+        check_labeled(examples, name)
         check_examples(examples, range(known), name)
     how = RetrainSettings(
         recipe=recipe or Recipe(),
@@ -112,10 +116,14 @@ def retrain_each(
     """
     device = next((p.device for p in model.parameters()), train.y.device)
     train, test = alike(train, test)
+    if isinstance(features, Cuts):
+        # Values are known by the place of what they are computed from.
+        form = features.each[0].feature.trace.sample
+        train, test = (Examples(arranged(each.x, form), each.y) for each in (train, test))
     train, test = train.to(device), test.to(device)
     cuts, outputs = _cuts(model, features, first(test.x, SAMPLE), classes, how)
     for cut in (cut for cut in cuts if cut.trainable):
-        _refuse_untrainable(cut, min(len(train), how.recipe.batch_size))
+        refuse_untrainable(cut, min(len(train), how.recipe.batch_size))
     protocol = _Protocol(
         train=train,
         test=test,
@@ -171,8 +179,10 @@ class _Protocol:
         plan = self.values.plan(cuts, (len(self.train), len(self.test)))
         # Behind the output there is nothing to train: no values of training examples are needed.
         learnt = [cut for cut in cuts if cut.trainable]
-        seen = self.values.rows(learnt, plan, self.train.x)
-        return seen, self.values.rows(cuts, plan, self.test.x)
+        with explained(self.train.x):
+            seen = self.values.rows(learnt, plan, self.train.x)
+        with explained(self.test.x):
+            return seen, self.values.rows(cuts, plan, self.test.x)
 
     def _one(self, cut: Cut, kept: tuple[_Kept, _Kept]) -> Retrained:
         """Retrain one tail, unless there is nothing to train, and test it.
@@ -186,19 +196,27 @@ class _Protocol:
             split.reinitialize(how.source, stream(how.seed, "tail", cut.name))
             watch = notes.Watch(cut, split)
             data = LabeledRows(kept[0].pop(cut.name), self.train.y)
-            try:
-                fit(tail, data, how.recipe, stream(how.seed, "retrain", cut.name))
-            except NotKept:
-                raise
-            except InputError as error:
-                raise InputError(f"retraining behind {cut.name!r}: {error}") from None
+            self._fit(tail, data, cut.name)
             del data
             found += watch.notes()
         test = LabeledRows(kept[1].pop(cut.name), self.test.y)
-        with mode(tail, training=False):
+        # It may draw at random, in eval mode too.
+        chance = every_global_stream(stream(how.seed, "test", cut.name))
+        with mode(tail, training=False), chance, explained(self.test.x):
             predicted = predict_each(tail, test, self.classes, {"": None})[""]
         found += notes.of_predictions(predicted, test.y)
         return Retrained(feature=cut.name, predicted=predicted, notes=tuple(found))
+
+    def _fit(self, tail: nn.Module, data: LabeledRows, name: str) -> None:
+        """Train a tail in place; name: of the feature that it is behind."""
+        how = self.how
+        try:
+            with explained(self.train.x):
+                fit(tail, data, how.recipe, stream(how.seed, "retrain", name))
+        except NotKept:
+            raise
+        except InputError as error:
+            raise InputError(f"retraining behind {name!r}: {error}") from error.__cause__
 
 
 def cache_plan(
@@ -249,49 +267,12 @@ def _cuts(
         found = [cut.feature for cut in features.each]
     else:
         found = find_each(model, features, sample, ModelCall(call=how.call, output=how.output))
-    _refuse_what_no_rule_writes(found, how)
+    refuse_what_no_rule_writes(found, how)
+    refuse_other_rows(found[0].trace)
     followed = found[0].trace.large
     outputs = outputs_of(classes, followed.metadata[followed.logits].shape, how.outputs)
-    made = features.of(model) if isinstance(features, Cuts) else cut_found(found, how.trainable)
+    if not isinstance(features, Cuts):
+        return cut_found(found, how.trainable).each, outputs
+    made = features.of(model)
+    refuse_what_it_does_not_take(made, sample)
     return made.each, outputs
-
-
-def _refuse_what_no_rule_writes(features: Sequence[Feature], how: RetrainSettings) -> None:
-    """Raise InputError if a rule cannot give fresh values to what is read behind a feature."""
-    if not isinstance(how.source, str):
-        return
-    trace = features[0].trace
-    # What all features need stays as it is, and what nothing reads may.
-    held = frozenset.intersection(*(feature.frozen for feature in features))
-    if how.trainable == "as given":
-        held |= trace.given_frozen
-    left = [name for name in without_rule(trace.model, how.source) if name not in held]
-    if refused := [name for name in left if name in trace.behind_logits]:
-        raise no_rule_for(refused)
-
-
-def _refuse_untrainable(cut: Cut, size: int) -> None:
-    """Raise InputError if a tail gives no gradient, or cannot take the one example of a batch.
-
-    size: examples in a batch.
-    """
-    split = cut.split()
-    few = first(cut.feature.trace.sample, min(size, _PAIR))
-    chance = global_stream(stream(0, "check"))
-    try:
-        with torch.enable_grad(), products("fp32"), chance, python_generators():
-            # A copy: where the model is run whole these are the user's own data.
-            logits = split.tail(mapped(split.prefix(few), torch.clone))
-    except Exception as error:
-        if size > 1:
-            return  # what stops a usual batch is told by the training
-        raise InputError(
-            f"what is behind {cut.name!r} cannot be trained on a batch of one example "
-            f"({described(error)}): give more examples and a batch_size from 2"
-        ) from error
-    if not logits.requires_grad:
-        raise InputError(
-            f"what is behind {cut.name!r} cannot be trained, as no gradient comes out of it "
-            f"(no_grad, detach, or a checkpoint with use_reentrant=True): let it give gradients, "
-            f"or leave this feature out"
-        )

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from probe.cut.model_call import Call, Output
 from probe.cut.split import Trainable
-from probe.errors import unknown
+from probe.errors import InputError, unknown
 from probe.metrics.counts import Counts
 from probe.metrics.murata import pra, task_f1
 from probe.training.fresh_weights import Fresh
@@ -48,6 +48,10 @@ class RetrainSettings:
     outputs: Sequence[int] | None = None
 
     def __post_init__(self) -> None:
+        for name, kind in (("recipe", Recipe), ("cache", CacheSettings | None)):
+            if not isinstance(given := getattr(self, name), kind):
+                what = getattr(kind, "__name__", "CacheSettings")
+                raise InputError(f"{name} must be {what}(...), got {type(given).__name__}")
         if self.trainable not in get_args(Trainable):
             raise unknown("choice of what is trainable", self.trainable, get_args(Trainable))
 

@@ -6,7 +6,7 @@ were, so that a run continued from a checkpoint draws what it would have drawn w
 
 import hashlib
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -53,6 +53,29 @@ def python_generators() -> Iterator[None]:
     finally:
         random.setstate(ours)
         np.random.set_state(numpys)  # noqa: NPY002
+
+
+@contextmanager
+def every_global_stream(generator: torch.Generator) -> Iterator[None]:
+    """Lend the generators of `random` and numpy, too: a model may draw its masks from these.
+
+    See `global_stream`; torch's draw the same here and there.
+    """
+    with python_generators(), global_stream(generator):
+        seed = torch.initial_seed()
+        random.seed(seed)
+        np.random.seed(seed % 2**32)  # noqa: NPY002
+        yield
+
+
+def python_draws() -> Callable[[], bool]:
+    """Return what tells whether `random` or numpy have been drawn from since."""
+
+    def states() -> object:
+        return random.getstate(), repr(np.random.get_state(legacy=False))  # noqa: NPY002
+
+    before = states()
+    return lambda: states() != before
 
 
 def global_states() -> list[torch.Tensor]:

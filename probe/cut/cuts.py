@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from typing import get_args
 
 import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
-from probe.batch import Value, tensors
+from probe.batch import Value, check_value, tensors
 from probe.cut.checks import Reference, stays_fixed
 from probe.cut.feature import Feature, find
 from probe.cut.model_call import Call, ModelCall, Output
@@ -18,8 +19,8 @@ from probe.cut.plan import CutPlan
 from probe.cut.planning import plan_each
 from probe.cut.split import Cut, Split, Trainable, chain_end, links_of
 from probe.cut.trace import Trace, trace
-from probe.errors import Failed, InputError, described
-from probe.modules import copied, frozen_in, named_state, state_groups, unwrapped
+from probe.errors import Failed, InputError, described, unknown
+from probe.modules import check_model, copied, frozen_in, named_state, state_groups, unwrapped
 from probe.seeding import python_generators
 from probe.training.precision import products
 
@@ -45,7 +46,7 @@ class Cuts:
         Only that the parts give the new model's output bit for bit is checked, on few examples;
         where they do not, the model is cut anew. Raises InputError for another architecture.
         """
-        with _undisturbed(self.each[0].feature.trace.sample):
+        with undisturbed(self.each[0].feature.trace.sample):
             seen = _retraced(self.each[0].feature.trace, unwrapped(model))
             same = [replace(cut, feature=replace(cut.feature, trace=seen)) for cut in self.each]
             if _all_same(same):
@@ -92,8 +93,17 @@ def find_each(
     That says what each depends on, and costs two forward passes of a few examples. Raises
     InputError for a model that cannot be followed and for an unknown feature; see `split`.
     """
+    if isinstance(features, str) or not isinstance(features, Iterable | None):
+        got = repr(features) if isinstance(features, str) else type(features).__name__
+        raise InputError(f"features must be a list of names of layers, got {got}")
+    features = list(features or ())
     if not features:
         raise InputError("no features to retrain behind: name at least one layer")
+    if strange := [each for each in features if not isinstance(each, str)]:
+        raise InputError(
+            f"features must be names of layers, or what cut_each returned, got "
+            f"{type(strange[0]).__name__} among them"
+        )
     if len(set(features)) < len(features):
         raise InputError(f"a feature is named twice in {list(features)}: name each once")
     seen = followed(model, sample, call)
@@ -104,9 +114,11 @@ def followed(model: nn.Module, sample: Value, call: ModelCall) -> Trace:
     """Return what a copy of `model` computes on `sample` (B, ...); see `trace`."""
     if torch.is_inference_mode_enabled():
         raise InputError("a model cannot be cut under torch.inference_mode(): call it outside")
+    check_model(model)
+    check_value(sample, "the sample")
     model = unwrapped(model)
     _refuse_odd_parts(model)
-    with _undisturbed(sample):
+    with undisturbed(sample):
         return trace(model, sample, call)
 
 
@@ -128,6 +140,8 @@ def cut_each(
     >>> [cut.name for cut in cuts.of(build()).each]
     ['0', '1']
     """
+    if trainable not in get_args(Trainable):
+        raise unknown("choice of what is trainable", trainable, get_args(Trainable))
     found = find_each(model, features, sample, ModelCall(call=call, output=output))
     return cut_found(found, trainable)
 
@@ -140,7 +154,7 @@ def cut_found(features: Sequence[Feature], trained: Trainable = "tail") -> Cuts:
                 f"cannot cut at {feature.name!r}: its value is drawn at random in eval mode too, "
                 f"so that nothing can be held fixed"
             )
-    with _undisturbed(features[0].trace.sample):
+    with undisturbed(features[0].trace.sample):
         pairs = plan_each(features)
         reference = Reference(features[0].trace, features, [plan for _, plan in pairs])
         return Cuts(tuple(_checked(feature, plan, trained, reference) for feature, plan in pairs))
@@ -167,7 +181,7 @@ def _refuse_odd_parts(model: nn.Module) -> None:
 
 
 @contextmanager
-def _undisturbed(sample: Value) -> Iterator[None]:
+def undisturbed(sample: Value) -> Iterator[None]:
     """Run a model within the block in full precision, and give back what it draws."""
     whole = torch.autocast(tensors(sample)[0].device.type, enabled=False)
     with whole, products("fp32"), python_generators():
@@ -208,7 +222,7 @@ def cut_anew(cut: Cut, reason: str) -> Cut:
     feature = cut.feature
     if feature.around:
         return run_whole(cut, reason)
-    with _undisturbed(feature.trace.sample):
+    with undisturbed(feature.trace.sample):
         [(calmer, plan)] = plan_each([replace(feature, around=True)])
         reference = Reference(feature.trace, [calmer], [plan])
         return _checked(calmer, plan, cut.trained, reference)
@@ -219,7 +233,7 @@ def run_whole(cut: Cut, slow: str) -> Cut:
 
     slow: why, the end of a sentence. Raises InputError if it does not stay fixed.
     """
-    with _undisturbed(cut.feature.trace.sample):
+    with undisturbed(cut.feature.trace.sample):
         whole = Cut(feature=cut.feature, trained=cut.trained, slow=slow)
         stays_fixed(cut.feature, whole.whole(), slow)
     return whole

@@ -34,6 +34,14 @@ class ModelCall:
     call: Call | None = None
     output: Output = None
 
+    def __post_init__(self) -> None:
+        if self.call is not None and not callable(self.call):
+            got = type(self.call).__name__
+            raise InputError(f"call= must be a function of the model and a batch x, got {got}")
+        if not isinstance(self.output, str | int | None):
+            got = type(self.output).__name__
+            raise InputError(f"output= must be a name or a position in the output, got {got}")
+
     def __call__(self, model: nn.Module, x: Value) -> Tensor:
         """Return the logits (B, K) of a batch x (B, ...)."""
         if self.call is not None:

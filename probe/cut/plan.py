@@ -103,11 +103,19 @@ def _steady(trace: Trace, seen: Pass) -> frozenset[int]:
     What may hang on a number that changes with mode, time or chance is left out: only functions
     without such a number count, if they are called alike in both modes.
     """
-    calls = set()
+    calls = set[int]()
+    if seen.drawn:
+        return frozenset()  # the code may have chosen its way by what it drew
+    # Calls of one function on the same values are told apart by their count alone, which is another
+    # where the code leaves one out.
+    ways: dict[object, set[str]] = {}
+    for step in seen.steps.values():
+        ways.setdefault((step.function, step.parents), set()).add(step.settings)
     for number, step in seen.steps.items():
         # A call has the same number in both modes, as only its tensors count, but not its settings.
         other = trace.large.steps.get(number)
         alike = other is not None and other.settings == step.settings
+        alike &= len(ways[step.function, step.parents]) == 1
         tensors_alone = not any(sign.isdigit() for sign in step.settings)
         if alike and (step.function in _FIXED or (step.function in _SUMS and tensors_alone)):
             calls.add(number)

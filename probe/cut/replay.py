@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only, tree_unflatten
 
-from probe.batch import Value, like, mapped, tensors
+from probe.batch import Value, arranged, like, mapped, tensors
 from probe.cut.eval_mode import EvalCalls, PartlyEval
 from probe.cut.min_cut import Fate
 from probe.cut.model_call import ModelCall
@@ -62,6 +62,7 @@ def collect(trace: Trace, names: Collection[Name], x: Value) -> dict[Name, Tenso
 
     The input, if it is among them, is handed out as it is; what is not computed is left out.
     """
+    x = arranged(x, trace.sample)
     given = {name: tensors(x)[name[1]].detach() for name in names if of_input(name)}
     wanted = set(names) - given.keys()
     if not wanted:

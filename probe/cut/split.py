@@ -220,6 +220,8 @@ def chain_end(feature: Feature, plan: CutPlan) -> int | None:
     plain = feature.trace.call == ModelCall() and isinstance(plan.form, Tensor)
     if len(plan.kept) != 1 or not plain:
         return None
+    if not isinstance(feature.trace.sample, Tensor):
+        return None
     kept = plan.kept[0]
     shape = plan.shapes[kept]
     visits = {visit.module: visit.names for visit in feature.trace.large.visits}

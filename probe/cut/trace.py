@@ -23,7 +23,7 @@ from probe.cut.model_call import ModelCall, explained, tensors_of
 from probe.cut.names import FOREIGN, Call, Name, Names, Naming, Tag, alias
 from probe.errors import InputError
 from probe.modules import copied, frozen_in, kept_buffers, named_state, state_groups
-from probe.seeding import global_states, global_stream, stream
+from probe.seeding import every_global_stream, global_states, global_stream, python_draws, stream
 from probe.training.costs import OpsCounter
 
 _LEAF = tree_flatten(None)[1]
@@ -106,13 +106,14 @@ class Pass:
     """One forward pass, followed.
 
     steps: by the calls' numbers, in order of execution; visits: of modules, in order of finishing;
-    logits: the name of the model's output; metadata: of every value, by its name.
+    logits: the name of the output; metadata: of each value; drawn: whether `random` or numpy was.
     """
 
     steps: dict[int, Step]
     visits: tuple[Visit, ...]
     logits: Name
     metadata: dict[Name, TensorMetadata]
+    drawn: bool = False
 
     def upstream(self, names: Iterable[Name]) -> frozenset[int]:
         """Return the numbers of all calls that the named values depend on.
@@ -206,9 +207,10 @@ def follow(
     # A copy: a model may write into its input.
     sample = mapped(sample, torch.clone)
     run.tag_input(sample)
-    with kept_buffers(model), global_stream(stream(0, "trace")), run.visiting(model), run:
+    with kept_buffers(model), every_global_stream(stream(0, "trace")), run.visiting(model), run:
+        drawn = python_draws()
         logits = call(model, sample)
-    return Pass(run.steps, tuple(run.visits), run.name_of(logits), run.metadata)
+        return Pass(run.steps, tuple(run.visits), run.name_of(logits), run.metadata, drawn())
 
 
 def state_tags(model: nn.Module, state: State) -> dict[int, Tag]:

@@ -17,6 +17,7 @@ from probe.memory.free import free_memory
 from probe.reading.growing import GrowingRows, Room
 from probe.reading.items import Batch, ItemForm, same_form
 from probe.reading.sources import Source, each_item, has_tasks, source_of
+from probe.seeding import python_generators
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,8 +107,9 @@ class _Bar(Protocol):
 @contextmanager
 def _bar(expected: int | None, wanted: bool) -> Iterator[_Bar]:
     """Show on a terminal how many examples were read, and how long the rest will take."""
-    from rich.console import Console
-    from rich.progress import Progress
+    with python_generators():  # to import it draws a number from `random`
+        from rich.console import Console
+        from rich.progress import Progress
 
     console = Console(stderr=True)
     hidden = not (wanted and console.is_terminal)

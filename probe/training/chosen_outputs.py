@@ -1,6 +1,7 @@
 """A network of which only some outputs are read: those of the classes that tasks have."""
 
 from collections.abc import Sequence
+from operator import index
 
 import torch
 from torch import Tensor, nn
@@ -47,7 +48,13 @@ def outputs_of(classes: int, shape: Sequence[int], chosen: Sequence[int] | None)
                 f"classes= which outputs stand for these"
             )
         return None
-    listed = [int(output) for output in chosen]
+    try:
+        listed = [index(output) for output in chosen]
+    except TypeError:
+        raise InputError(
+            f"classes= must be a list of the numbers of outputs, as range({classes}), got "
+            f"{chosen!r:.40}"
+        ) from None
     if len(listed) != classes or len(set(listed)) != classes:
         raise InputError(
             f"classes= names {len(set(listed))} outputs, expected a different one for each of the "

@@ -6,9 +6,9 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from probe.errors import InputError, unknown
+from probe.errors import InputError, described, unknown
 from probe.modules import named_state, unwrapped
-from probe.seeding import global_stream, python_generators, stream
+from probe.seeding import every_global_stream, stream
 
 Rule = Literal["torch", "murata"]
 """The rules by name, see `initialize`."""
@@ -127,9 +127,9 @@ def fresh_state(
 ) -> Mapping[str, Tensor]:
     """Return fresh values of parameters and buffers, of any shape, by name.
 
-    A function is called with torch's global generator seeded from `generator`, and those of Python
-    and numpy given back afterwards. Raises InputError if it returns no model, or for anything that
-    cannot give a state.
+    A function is called with the global generators of torch, Python and numpy seeded from
+    `generator`; they are given back afterwards. Raises InputError if it returns no model, or for
+    anything that cannot give a state.
 
     >>> sorted(fresh_state(lambda: nn.Linear(2, 1), torch.Generator()))
     ['bias', 'weight']
@@ -145,8 +145,16 @@ def fresh_state(
                 f"fresh must be a function that makes a model, a model, a state dict or one of "
                 f"{', '.join(get_args(Rule))}, got {type(fresh).__name__}"
             )
-        with global_stream(generator), python_generators():
-            built = fresh()
+        try:
+            with every_global_stream(generator):
+                built = fresh()
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(
+                f"fresh() raised {described(error)}: give a function that makes a new model and "
+                f"needs no arguments"
+            ) from error
         if not isinstance(built, nn.Module):
             raise InputError(f"fresh() must return a model, got {type(built).__name__}")
         fresh = built
@@ -177,5 +185,5 @@ def _fill(module: nn.Module, rule: Rule, generator: torch.Generator) -> None:
         return
     reset = _reset_of(module)
     if reset is not None:
-        with global_stream(generator):
+        with every_global_stream(generator):
             reset()

@@ -15,7 +15,7 @@ from probe.batch import gather
 from probe.errors import InputError
 from probe.examples import Labeled
 from probe.modules import mode
-from probe.seeding import global_stream
+from probe.seeding import every_global_stream
 from probe.training.costs import OpsMeter
 from probe.training.memory_format import faster_layout
 from probe.training.optimizers import Updates
@@ -59,7 +59,7 @@ def fit(
 
     data: x (N, ...) and y (N,) int64, on the model's device. Every epoch visits each example once,
     in an order drawn from `generator`; randomness inside the model (dropout) follows from it too.
-    Only parameters that require gradients move; modes and torch's global generators are as before
+    Only parameters that require gradients move; modes and global generators are as before
     afterwards. A meter is shown every step and changes nothing. Raises InputError if the loss is no
     longer finite, saying in which epoch.
 
@@ -79,7 +79,7 @@ def fit(
         products(recipe.precision),
         mode(model, training=True),
         faster_layout(model, data),
-        global_stream(generator),
+        every_global_stream(generator),
     ):
         for epoch in range(recipe.epochs):
             total = torch.zeros((), device=device)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from probe.batch import AnyValue, Value, gather, mapped, tensors
 from probe.examples import Labeled
 from probe.modules import kept_buffers, mode
-from probe.seeding import global_states, global_stream, stream
+from probe.seeding import every_global_stream, global_states, stream
 
 _FEW = 8  # examples on which a network is seen to give the same in both layouts
 
@@ -85,7 +85,7 @@ def gains_pixelwise(model: nn.Module, function: Callable[[Value], Tensor], few: 
     """
     if not _gains(model):
         return False
-    with kept_buffers(model), global_stream(stream(0, "layout")):
+    with kept_buffers(model), every_global_stream(stream(0, "layout")):
         with mode(model, training=False):
             same = same_in_both_layouts(function, few)
         return same and _trains_pixelwise(model, function, few)

@@ -1,0 +1,113 @@
+"""Calls from Python on small models, for what goes through and for what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from probe import Examples, Recipe, partial_retrain
+from probe.cut.cuts import cut_each
+from probe.errors import InputError
+from probe.retraining import PartialRetraining
+from probe.seeding import stream
+
+Case = tuple[Callable[[], object], str]
+"""A call with a mistake, and a part of the sentence that tells it."""
+
+X, Y = torch.randn(24, 4, generator=stream(0)), torch.arange(24) % 2
+DATA = Examples(X, Y)
+TASKS = [[0], [1]]
+NAN = X.clone()
+NAN[5, 1] = torch.nan
+
+
+def net(width: int = 8, outputs: int = 2) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(4, width), nn.ReLU(), nn.Linear(width, outputs))
+
+
+class Two(nn.Module):
+    """A model of two inputs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.out = nn.Linear(4, 8), nn.Linear(4, 8), nn.Linear(8, 2)
+
+    def forward(self, left: Tensor, right: Tensor) -> Tensor:
+        return self.out((self.a(left) + self.b(right)).relu())
+
+
+class Named(nn.Module):
+    """A model that returns more than its logits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = net()
+
+    def forward(self, x: Tensor) -> dict[str, Tensor]:
+        return {"scores": self.net(x), "x": x}
+
+
+class WholeNumber(nn.Module):
+    """A model with a parameter of whole numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = net()
+        self.steps = nn.Parameter(torch.tensor([1]), requires_grad=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.net(x)
+
+
+def normed() -> nn.Sequential:
+    return nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+
+
+def words() -> nn.Sequential:
+    return nn.Sequential(nn.Embedding(5, 4), nn.Flatten(), nn.Linear(8, 2))
+
+
+def retrained(
+    model: Any = None,
+    features: Any = ("1",),
+    train: Any = DATA,
+    test: Any = None,
+    tasks: Any = TASKS,
+    **given: Any,
+) -> PartialRetraining:
+    model = net() if model is None else model
+    recipe = given.pop("recipe", Recipe(epochs=1))
+    test = train if test is None else test
+    return partial_retrain(model, features, train, test, tasks, recipe, **given)
+
+
+def two(train: Any, test: Any = None, **given: Any) -> PartialRetraining:
+    return retrained(Two(), ["a"], train, test, **given)
+
+
+def unreadable() -> nn.Module:
+    raise OSError("no weights\nhere")
+
+
+def in_inference_mode() -> None:
+    with torch.inference_mode():
+        retrained()
+
+
+def of_cuts(model: nn.Module, train: Any = DATA, **given: Any) -> PartialRetraining:
+    return retrained(model, cut_each(net(), ["1"], X), train, **given)
+
+
+def check_told(case: Case) -> None:
+    """Check that a mistake is told in one sentence, and what that says."""
+    call, sentence = case
+    with pytest.raises(InputError) as raised:
+        call()
+    told = str(raised.value)
+    assert sentence in told
+    assert "\n" not in told
+    assert "Traceback" not in told

@@ -1,0 +1,168 @@
+"""Models that draw by themselves, from any global generator: same seed, same predictions."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from probe.cut.cuts import split
+from probe.examples import Examples
+from probe.retrain import retrain_each
+from probe.retraining import RetrainSettings
+from probe.seeding import every_global_stream, global_stream, stream
+from probe.training.recipe import Recipe
+from tests.laws.zoo.written import Layer, Written
+
+WIDE: dict[str, Layer] = {"a": (6, 16), "b": (16, 16), "c": (16, 4)}
+Y = torch.arange(96) % 4
+DATA = Examples(functional.one_hot(Y, 6) + torch.randn(96, 6, generator=stream(0)), Y)
+
+
+def by_python(m: Any, x: Tensor) -> Tensor:
+    h = m.a(x).relu()
+    if not (m.training and random.random() < 0.5):  # layer drop, as some write it
+        h = h + m.b(h).relu()
+    return m.c(h)
+
+
+def by_numpy(m: Any, x: Tensor) -> Tensor:
+    h = m.b(m.a(x).relu()).relu()
+    if m.training:
+        h = h * torch.tensor(np.random.rand(16)).float()  # noqa: NPY002
+    return m.c(h)
+
+
+def in_eval_mode(m: Any, x: Tensor) -> Tensor:
+    return m.c(functional.dropout(m.b(m.a(x).relu()).relu(), 0.5, training=True))
+
+
+def states() -> list[object]:
+    numpys = np.random.get_state()  # noqa: NPY002
+    return [torch.get_rng_state().tolist(), random.getstate(), numpys[1].tolist(), numpys[2:]]
+
+
+@pytest.mark.parametrize("run", [by_python, by_numpy, in_eval_mode])
+def test_the_same_call_twice_predicts_the_same_and_draws_nothing(
+    run: Callable[[Any, Tensor], Tensor],
+) -> None:
+    with global_stream(stream(0)):
+        model = Written(run, WIDE)
+    how = RetrainSettings(recipe=Recipe(epochs=2, batch_size=16))
+    found = []
+    for draw in range(2):
+        random.seed(draw)
+        np.random.seed(draw)  # noqa: NPY002
+        torch.manual_seed(draw)
+        before = states()
+        [one] = retrain_each(model, ["a"], DATA, DATA, 4, how)
+        assert states() == before
+        found.append(one.predicted)
+    assert torch.equal(*found)
+
+
+class TwoWays(nn.Module):
+    """Skips one of its two ways at random in training; pool: what each way begins with."""
+
+    def __init__(self, pool: Callable[[Tensor, int], Tensor]) -> None:
+        super().__init__()
+        self.pool = pool
+        self.stem, self.left, self.right = nn.Conv2d(3, 8, 1), nn.Linear(32, 4), nn.Linear(32, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.stem(x)
+        skipped = self.training and random.random() > 0.8
+        left = 0 if skipped else self.left(self.pool(h, 2).flatten(1))
+        return left + self.right(self.pool(h, 3).flatten(1))
+
+
+def pooled(h: Tensor, dim: int) -> Tensor:
+    return functional.max_pool2d(h, (4, 1) if dim == 2 else (1, 4))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_way_that_python_chooses_takes_its_own_values(seed: int) -> None:
+    """Of two calls of a function, the second is not served the first's value where that is skipped.
+
+    `amax` gives the same, and is never kept.
+    """
+    images = Examples(torch.randn(96, 3, 4, 4, generator=stream(1)), Y)
+    how = RetrainSettings(recipe=Recipe(epochs=4, batch_size=16, learning_rate=0.01))
+    found = []
+    for pool in (pooled, torch.amax):
+        with global_stream(stream(0)):
+            model = TwoWays(pool)
+        random.seed(seed)
+        found += retrain_each(model, ["stem"], images, images, 4, how)
+    assert torch.equal(found[0].predicted, found[1].predicted)
+
+
+class Chooser(TwoWays):
+    """Skips by a state of its own, which nothing can see from outside."""
+
+    skips = False
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.stem(x)
+        left = 0 if self.skips else self.left(self.pool(h, 2).flatten(1))
+        return left + self.right(self.pool(h, 3).flatten(1))
+
+
+def test_a_way_that_the_model_itself_chooses_takes_its_own_values() -> None:
+    images = torch.randn(8, 3, 4, 4, generator=stream(1))
+    model = Chooser(pooled)
+    parts = split(model, "stem", images)
+    kept = parts.prefix(images)
+    for module in (model, *parts.tail.modules()):
+        module.skips = True
+    assert torch.equal(parts.tail(kept), model(images))
+
+
+class Drawn(nn.Module):
+    """A model whose weights come from numpy."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = nn.Linear(6, 4)
+        self.scale = nn.Parameter(torch.tensor(np.random.rand(4)).float())  # noqa: NPY002
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.a(x) * self.scale
+
+
+def test_fresh_weights_that_numpy_draws_follow_the_seed() -> None:
+    model, how = Drawn(), RetrainSettings(recipe=Recipe(epochs=1), fresh=Drawn)
+    found = []
+    for draw in range(2):
+        np.random.seed(draw)  # noqa: NPY002
+        found += retrain_each(model, ["a"], DATA, DATA, 4, how)
+    assert torch.equal(found[0].predicted, found[1].predicted)
+
+
+def test_torch_draws_the_same_whether_the_others_are_lent_or_not() -> None:
+    drawn = []
+    for lend in (global_stream, every_global_stream):
+        with lend(stream(3, "dropout")):
+            drawn.append(torch.rand(5))
+    assert torch.equal(*drawn)
+
+
+def test_reading_examples_draws_nothing_either() -> None:
+    """In a process of its own, as only the first time something is imported."""
+    code = (
+        "import random\n"
+        "from probe import Examples\n"
+        "import torch\n"
+        "before = random.getstate()\n"
+        "Examples.of([(torch.zeros(2), 0)])\n"
+        "assert random.getstate() == before\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

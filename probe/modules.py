@@ -129,6 +129,22 @@ def mode(model: nn.Module, training: bool) -> Iterator[None]:
             module.training = flag
 
 
+def forget(model: nn.Module) -> None:
+    """Let modules with a `train` of their own drop what they keep while in eval mode.
+
+    Attention biases of some vision transformers are worked out once and kept until `train()`: a
+    value that a later pass would not be seen to compute. All modes are as before afterwards.
+    """
+    own = [module for module in model.modules() if type(module).train is not nn.Module.train]
+    for module in own:
+        if not module.training:
+            before = [(part, part.training) for part in module.modules()]
+            module.train(True)
+            module.train(False)
+            for part, flag in before:
+                part.training = flag
+
+
 def copied(model: nn.Module) -> nn.Module:
     """Copy a model, also one that keeps values of its last pass, which torch refuses to copy."""
     memo = {}

@@ -33,7 +33,7 @@ from probe.cut.plan import CutPlan
 from probe.cut.replay import Prefix, collect
 from probe.cut.trace import Trace
 from probe.errors import Failed, InputError
-from probe.modules import kept_buffers, mode, named_state, tap
+from probe.modules import forget, kept_buffers, mode, named_state, tap
 from probe.seeding import global_stream, stream
 
 _SOME, _FEW = 8, 4  # examples, and
@@ -71,6 +71,7 @@ class Reference:
     @cached_property
     def _gradients(self) -> list[Tensor | None]:
         trace = self._trace
+        forget(trace.model)
         # The buffers are given back only after the backward pass, which may need them.
         with _plain_attention(), kept_buffers(trace.model), _chance():
             rows = mapped(self._rows[1], torch.clone)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from probe.batch import Value
 from probe.cut.model_call import ModelCall
+from probe.modules import forget
 
 EvalCalls = Mapping[str, Sequence[bool]]
 """By a module's dotted name, for each of its calls in a forward pass: is it in eval mode there?"""
@@ -46,6 +47,7 @@ class PartlyEval(nn.Module):
 
     def forward(self, x: Value) -> Tensor:
         """Return the logits (B, K) of inputs x (B, ...)."""
+        forget(self.model)
         return self.ask(self.model, x)
 
 

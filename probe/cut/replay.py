@@ -42,7 +42,7 @@ from probe.cut.names import (
 from probe.cut.plan import CutPlan
 from probe.cut.trace import Trace, state_tags
 from probe.errors import InputError
-from probe.modules import kept_buffers, named_state, tensors_in
+from probe.modules import forget, kept_buffers, named_state, tensors_in
 from probe.seeding import global_stream, stream
 from probe.training.precision import products
 
@@ -67,6 +67,7 @@ def collect(trace: Trace, names: Collection[Name], x: Value) -> dict[Name, Tenso
     wanted = set(names) - given.keys()
     if not wanted:
         return given
+    forget(trace.model)
     run = _Collecting(trace.names, state_tags(trace.model, trace.state), wanted)
     x = mapped(x, torch.clone)  # a model may write into its input
     run.tag_input(x)
@@ -133,6 +134,7 @@ class Replay(PartlyEval):
         form = self._plan.form
         given = (run.value_named((INPUT[0], at)) for at in range(len(tensors(form))))
         start = like(form, given)
+        forget(self.model)
         with run:
             return self.ask(self.model, start)
 

@@ -14,7 +14,7 @@ from probe.cut.feature import Feature
 from probe.cut.model_call import ModelCall
 from probe.cut.plan import CutPlan
 from probe.cut.replay import Prefix, Replay, collect
-from probe.modules import copied, kept_buffers, named_state
+from probe.modules import copied, forget, kept_buffers, named_state
 from probe.seeding import global_stream, stream
 from probe.training.fresh_weights import Fresh, fresh_state, initialize
 from probe.training.precision import products
@@ -200,6 +200,7 @@ def _along_the_links(cuts: Sequence[Cut], batch: Value) -> Iterator[tuple[str, V
     trace = cuts[0].feature.trace
     value: Any = mapped(batch, torch.clone)  # a model may write into its input
     last = max(cut.chain or 0 for cut in cuts)
+    forget(trace.model)
     whole = torch.autocast(tensors(batch)[0].device.type, enabled=False)
     own = global_stream(stream(0, "collect"))
     with whole, products("fp32"), kept_buffers(trace.model), own:

@@ -22,7 +22,7 @@ from probe.batch import Value, first, mapped, tensors
 from probe.cut.model_call import ModelCall, explained, tensors_of
 from probe.cut.names import FOREIGN, Call, Name, Names, Naming, Tag, alias
 from probe.errors import InputError
-from probe.modules import copied, frozen_in, kept_buffers, named_state, state_groups
+from probe.modules import copied, forget, frozen_in, kept_buffers, named_state, state_groups
 from probe.seeding import every_global_stream, global_states, global_stream, python_draws, stream
 from probe.training.costs import OpsCounter
 
@@ -30,10 +30,9 @@ _LEAF = tree_flatten(None)[1]
 _LARGE, _SMALL = 4, 2  # examples: two batch sizes show which dimensions grow with the batch
 
 State = Mapping[int, tuple[str, ...]]
-"""By the number of a "call" the names of the parameters and buffers that it stands for.
+"""By the number of a "call" the names of the parameters and buffers that are its result.
 
-A parameter is taken for the result of a call without inputs, so that the graph has calls only.
-"""
+A parameter is taken for that of a call without inputs: so the graph has calls only."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +162,7 @@ class Trace:
 
     def logits(self, x: Value) -> Tensor:
         """Return the traced model's logits (B, K) for a batch (B, ...), and leave it as it was."""
+        forget(self.model)
         with kept_buffers(self.model), global_stream(stream(0, "check")):
             return self.call(self.model, mapped(x, torch.clone))
 
@@ -184,8 +184,7 @@ def trace(model: nn.Module, sample: Value, call: ModelCall) -> Trace:
         with OpsCounter() as counter:
             large = follow(own, names, state, first(sample, sizes[0]), call, counter)
         small = follow(own, names, state, first(sample, sizes[1]), call)
-    frozen = frozenset(frozen_in(model))
-    return Trace(own, names, state, large, small, sample, sizes, call, frozen)
+    return Trace(own, names, state, large, small, sample, sizes, call, frozenset(frozen_in(model)))
 
 
 @torch.no_grad()
@@ -207,6 +206,7 @@ def follow(
     # A copy: a model may write into its input.
     sample = mapped(sample, torch.clone)
     run.tag_input(sample)
+    forget(model)
     with kept_buffers(model), every_global_stream(stream(0, "trace")), run.visiting(model), run:
         drawn = python_draws()
         logits = call(model, sample)

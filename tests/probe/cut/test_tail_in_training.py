@@ -96,3 +96,47 @@ def test_a_model_that_keeps_values_of_its_last_step_is_copied() -> None:
     assert cut.cached
     with torch.no_grad():
         assert torch.equal(cut.tail.eval()(cut.prefix(x)), model.eval()(x))
+
+
+class Biased(nn.Module):
+    """Works a bias out anew in training mode, and once in eval mode, as LeViT does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.arange(3.0))
+        self.kept: Tensor | None = None
+
+    def train(self, mode: bool = True) -> Biased:
+        if mode:
+            self.kept = None
+        return super().train(mode)
+
+    def forward(self, x: Tensor) -> Tensor:
+        bias = self.table[torch.tensor([0, 1, 2, 1, 0, 2])] if self.kept is None else self.kept
+        self.kept = None if self.training else bias
+        return x + bias
+
+
+@pytest.mark.parametrize("seen", [False, True])
+@pytest.mark.parametrize(("at", "frozen"), [("first", 2), ("second", 3), ("third", 4)])
+def test_what_a_module_keeps_in_eval_mode_is_seen_to_be_computed(
+    seen: bool, at: str, frozen: int
+) -> None:
+    model = Written(
+        lambda m, x: m.head(torch.tanh(m.third(torch.tanh(m.second(m.first(x)))))),
+        {"first": (6, 6), "second": Biased, "third": Biased, "head": (6, 3)},
+    ).eval()
+    x = torch.randn(12, 6, generator=stream(0))
+    if seen:
+        model(x)
+    before = model.second.kept
+    cut = split(model, at, x)
+    assert cut.cached
+    assert len(cut.frozen) == frozen
+    assert model.second.kept is before
+    with torch.no_grad():
+        for _ in range(2):
+            assert torch.equal(cut.tail.eval()(cut.prefix(x)), model(x))
+    trained = [p for p in cut.tail.parameters() if p.requires_grad]
+    cut.tail.train()(cut.prefix(x)).sum().backward()
+    assert all(p.grad is not None for p in trained)

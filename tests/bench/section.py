@@ -18,6 +18,6 @@ class Section:
     rows: Iterator[Row]
 
     def line(self, cells: Sequence[str]) -> str:
-        """Return cells under each other: the first in 34 characters, the others as their names."""
-        widths = [34, *(max(13, len(name) + 2) for name in self.columns[1:])]
+        """Return cells under each other: the first in 40 characters, the others as their names."""
+        widths = [40, *(max(13, len(name) + 2) for name in self.columns[1:])]
         return "".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True))

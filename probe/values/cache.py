@@ -46,6 +46,7 @@ class ValueCache:
     ) -> None:
         self._settings = (settings or CacheSettings()).settled(device)
         self._size = min(max(batch_size, _LEAST), _MOST)
+        self._pixelwise: bool | None = None  # found out once: training and test data are alike
 
     def plan(self, cuts: Sequence[Cut], sizes: tuple[int, int]) -> tuple[Allocation, ...]:
         """Return where each cut's values are to live; nothing is computed for it.
@@ -74,8 +75,9 @@ class ValueCache:
 
         All that is kept is computed in one pass over the inputs.
         """
-        pixelwise = bool(cuts) and _faster_pixelwise(cuts[0].feature.trace)
-        inputs = Inputs(x, pixelwise)
+        if self._pixelwise is None and cuts:
+            self._pixelwise = _faster_pixelwise(cuts[0].feature.trace)
+        inputs = Inputs(x, bool(self._pixelwise))
         layouts = self._layouts(cuts, inputs)
         locations = {each.feature: each.location for each in plan}
         rows: dict[str, Rows] = {}

@@ -7,6 +7,7 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from subprocess import run
@@ -182,7 +183,7 @@ def _copies() -> Iterator[Row]:
             made = self.__reduce_ex__(4)
             copy: nn.Module = made[0](*made[1])
             memo[id(self)] = copy
-            copy.__dict__ = _deep(self.__dict__, memo)
+            copy.__dict__ = deepcopy(self.__dict__, memo)
             alive.add(copy)
             gc.collect()
             most = max(most, len(alive))
@@ -194,9 +195,3 @@ def _copies() -> Iterator[Row]:
     for _ in retrain_each(model, features, data, data, 10, how):
         pass
     yield (f"{len(features)} features", str(most)), most
-
-
-def _deep(value: dict[str, object], memo: dict[int, object]) -> dict[str, object]:
-    from copy import deepcopy
-
-    return deepcopy(value, memo)

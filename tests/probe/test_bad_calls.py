@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
-import probe.retrain
 from probe import Examples, Recipe
 from probe.errors import InputError
 from probe.retraining import PartialRetraining
@@ -161,16 +160,11 @@ MODEL_CASES: dict[str, Case] = {
 CASES = DATA_CASES | MODEL_CASES
 
 
-@pytest.fixture
-def untrained(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Not an Exception: it may not become one of the sentences.
-    monkeypatch.setattr(probe.retrain, "fit", lambda *_: pytest.fail("something was trained"))
-
-
-@pytest.mark.usefixtures("untrained")
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_mistake_is_told_in_one_sentence_before_any_training(case: Case) -> None:
-    check_told(case)
+def test_a_mistake_is_told_in_one_sentence_before_any_training(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_told(case, monkeypatch)
 
 
 BOTH = {"left": X, "right": X}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from torch import nn
 
-import probe.retrain
 from probe import Examples, Recipe, candidates, split
 from probe.cut.cuts import cut_each
 from tests.probe.calls import (
@@ -122,13 +121,8 @@ WEIGHT_CASES: dict[str, Case] = {
 CASES = ASKED_CASES | WEIGHT_CASES
 
 
-@pytest.fixture
-def untrained(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Not an Exception: it may not become one of the sentences.
-    monkeypatch.setattr(probe.retrain, "fit", lambda *_: pytest.fail("something was trained"))
-
-
-@pytest.mark.usefixtures("untrained")
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_mistake_is_told_in_one_sentence_before_any_training(case: Case) -> None:
-    check_told(case)
+def test_a_mistake_is_told_in_one_sentence_before_any_training(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_told(case, monkeypatch)

@@ -1,7 +1,7 @@
 """The protocol for one model: retrain what each feature does not need, and count what results."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import Tensor, nn
@@ -27,6 +27,7 @@ from probe.seeding import every_global_stream, stream
 from probe.training.chosen_outputs import ChosenOutputs, outputs_of
 from probe.training.evaluation import predict_each
 from probe.training.fresh_weights import Fresh, check_fresh
+from probe.training.history import History, Watched, notes_of
 from probe.training.loop import fit
 from probe.training.recipe import Recipe
 from probe.values.allocation import Allocation, CacheSettings
@@ -164,9 +165,9 @@ class _Protocol:
             cuts = [run_whole(cut, str(error)) for cut in cuts]
             kept = self._fill(cuts)
         for cut in cuts:
-            yield self._any_way(cut, kept)
+            yield from self._any_way(cut, kept)
 
-    def _any_way(self, cut: Cut, kept: tuple[_Kept, _Kept] | None = None) -> Retrained:
+    def _any_way(self, cut: Cut, kept: tuple[_Kept, _Kept] | None = None) -> list[Retrained]:
         """Retrain one tail; where a batch takes another path than it knows, cut anew and again."""
         try:
             return self._one(cut, kept or self._fill([cut]))
@@ -184,35 +185,63 @@ class _Protocol:
         with explained(self.test.x):
             return seen, self.values.rows(cuts, plan, self.test.x)
 
-    def _one(self, cut: Cut, kept: tuple[_Kept, _Kept]) -> Retrained:
-        """Retrain one tail, unless there is nothing to train, and test it.
+    def _one(self, cut: Cut, kept: tuple[_Kept, _Kept]) -> list[Retrained]:
+        """Retrain one tail, unless there is nothing to train, and test it after each multiple.
 
         Its values are dropped once they have served, and so is its copy of the model.
         """
         how, split, found = self.how, cut.split(), notes.of_cut(cut)
         chosen = self.outputs
         tail = split.tail if chosen is None else ChosenOutputs(split.tail, chosen)
-        if cut.trainable:
-            split.reinitialize(how.source, stream(how.seed, "tail", cut.name))
-            watch = notes.Watch(cut, split)
-            data = LabeledRows(kept[0].pop(cut.name), self.train.y)
-            self._fit(tail, data, cut.name)
-            del data
-            found += watch.notes()
         test = LabeledRows(kept[1].pop(cut.name), self.test.y)
+        if not cut.trainable:
+            return [self._tested(cut.name, tail, test, found, None, each) for each in how.multiples]
+        split.reinitialize(how.source, stream(how.seed, "tail", cut.name))
+        watch = notes.Watch(cut, split)
+        data = LabeledRows(kept[0].pop(cut.name), self.train.y)
+        *earlier, last = (each * how.recipe.epochs for each in how.multiples)
+        watched = Watched(earlier)
+        self._fit(tail, data, replace(how.recipe, epochs=last), cut.name, watched)
+        del data
+        found += watch.notes()
+        tested = [self._tested(cut.name, tail, test, found, watched.history, how.multiples[-1])]
+        for epochs, multiple in zip(reversed(earlier), reversed(how.multiples[:-1]), strict=True):
+            tail.load_state_dict(watched.states.pop(epochs))
+            until = watched.history.until(epochs)
+            tested.append(self._tested(cut.name, tail, test, found, until, multiple))
+        return tested[::-1]
+
+    def _tested(
+        self,
+        name: str,
+        tail: nn.Module,
+        test: LabeledRows,
+        found: Sequence[str],
+        history: History | None,
+        multiple: int,
+    ) -> Retrained:
+        """Test a tail; found: notes on it whatever it predicts."""
         # It may draw at random, in eval mode too.
-        chance = every_global_stream(stream(how.seed, "test", cut.name))
+        chance = every_global_stream(stream(self.how.seed, "test", name))
         with mode(tail, training=False), chance, explained(self.test.x):
             predicted = predict_each(tail, test, self.classes, {"": None})[""]
-        found += notes.of_predictions(predicted, test.y)
-        return Retrained(feature=cut.name, predicted=predicted, notes=tuple(found))
+        own = [*found, *(notes_of(history.losses) if history else ())]
+        own += notes.of_predictions(predicted, test.y)
+        return Retrained(
+            feature=name,
+            predicted=predicted,
+            history=history,
+            multiple=multiple,
+            notes=tuple(own),
+        )
 
-    def _fit(self, tail: nn.Module, data: LabeledRows, name: str) -> None:
+    def _fit(
+        self, tail: nn.Module, data: LabeledRows, recipe: Recipe, name: str, watched: Watched
+    ) -> None:
         """Train a tail in place; name: of the feature that it is behind."""
-        how = self.how
         try:
             with explained(self.train.x):
-                fit(tail, data, how.recipe, stream(how.seed, "retrain", name))
+                fit(tail, data, recipe, stream(self.how.seed, "retrain", name), watched)
         except NotKept:
             raise
         except InputError as error:

@@ -14,6 +14,7 @@ from probe.errors import InputError, unknown
 from probe.metrics.counts import Counts
 from probe.metrics.murata import pra, task_f1
 from probe.training.fresh_weights import Fresh
+from probe.training.history import History
 from probe.training.recipe import Recipe
 from probe.values.allocation import CacheSettings
 
@@ -35,7 +36,9 @@ class RetrainSettings:
       stay as they are, while running statistics go on to be updated, as in any training;
     - outputs: which of the model's outputs stand for the classes 0..K-1, K different numbers, as
       `range(6)` for a head of more outputs than classes were learned; the others do not compete.
-      None = the model has K outputs.
+      None = the model has K outputs;
+    - multiples: of the recipe's epochs, ascending, each of which is tested: one training as long as
+      the largest serves all. More than one need a learning rate that does not depend on the length.
     """
 
     recipe: Recipe = field(default_factory=Recipe)
@@ -46,6 +49,7 @@ class RetrainSettings:
     fresh: Fresh | None = None
     trainable: Trainable = "tail"
     outputs: Sequence[int] | None = None
+    multiples: tuple[int, ...] = (1,)
 
     def __post_init__(self) -> None:
         for name, kind in (("recipe", Recipe), ("cache", CacheSettings | None)):
@@ -54,6 +58,7 @@ class RetrainSettings:
                 raise InputError(f"{name} must be {what}(...), got {type(given).__name__}")
         if self.trainable not in get_args(Trainable):
             raise unknown("choice of what is trainable", self.trainable, get_args(Trainable))
+        check_multiples(self.multiples, self.recipe)
 
     @property
     def source(self) -> Fresh:
@@ -61,15 +66,34 @@ class RetrainSettings:
         return self.recipe.init if self.fresh is None else self.fresh
 
 
+def check_multiples(multiples: Sequence[int], recipe: Recipe) -> None:
+    """Raise InputError for multiples of a recipe's epochs that one training cannot serve."""
+    whole = all(type(each) is int and each > 0 for each in multiples)
+    if not multiples or not whole or sorted(set(multiples)) != list(multiples):
+        raise InputError(
+            f"the budget must be multiples of the recipe's epochs, from 1, ascending, as 1, 2, 4; "
+            f"got {', '.join(map(str, multiples)) or 'none'}"
+        )
+    if len(multiples) > 1 and (recipe.schedule != "constant" or recipe.warmup):
+        raise InputError(
+            "a budget of several multiples is read off one training, which a schedule or warm-up "
+            "that depends on its length does not allow: train with a constant rate, or give one"
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Retrained:
     """A feature's partial retrained model, tested.
 
-    predicted: (N,) class numbers, in the order of the test data; notes: on this feature.
+    predicted: (N,) class numbers, in the order of the test data; history: of its training, None
+    where nothing was left to train; multiple: of the recipe's epochs, see `RetrainSettings`; notes:
+    on this feature.
     """
 
     feature: str
     predicted: Tensor
+    history: History | None = None
+    multiple: int = 1
     notes: tuple[str, ...] = ()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from typing import cast
 
@@ -26,7 +26,7 @@ from probe.training.recipe import Recipe
 class Objective:
     """What one step minimizes, and what happens around it; plain cross-entropy unless overridden.
 
-    For every batch of B examples the four methods are called once each, in this order.
+    For every batch of B examples the first four methods are called once each, in this order.
     """
 
     def batch(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -45,6 +45,9 @@ class Objective:
 
     def after_step(self, model: nn.Module) -> None:
         """Read or change the parameters after the optimizer's step."""
+
+    def after_epoch(self, model: nn.Module, losses: Sequence[float]) -> None:
+        """See how far it is after an epoch; losses: the first batch's, then each epoch's mean."""
 
 
 def fit(
@@ -81,20 +84,33 @@ def fit(
         faster_layout(model, data),
         every_global_stream(generator),
     ):
+        losses: list[float] = []
         for epoch in range(recipe.epochs):
-            total = torch.zeros((), device=device)
+            each = []
             for indices in _batches(len(data), recipe.batch_size, generator, device):
                 # An objective sees what its data hold; a tuple only where a tail is trained.
                 x = cast(Tensor, gather(data.x, indices))
                 with metered(len(indices)):
                     batch = steps.batch(x, data.y.index_select(0, indices))
-                    total += _step(model, batch, recipe, updates, steps)
-            # One look an epoch: NaN and Inf stay in the sum, and a GPU is not stopped every step.
-            if not torch.isfinite(total):
-                raise InputError(
-                    f"training diverged: the loss is not finite in epoch {epoch + 1} of "
-                    f"{recipe.epochs}; lower learning_rate ({recipe.learning_rate:g})"
-                )
+                    each.append(_step(model, batch, recipe, updates, steps))
+            losses += _seen(each, recipe, epoch)
+            steps.after_epoch(model, losses)
+
+
+def _seen(each: Sequence[Tensor], recipe: Recipe, epoch: int) -> list[float]:
+    """Return the mean of an epoch's losses, scalars, with the first before it in the first epoch.
+
+    epoch: from 0. Raises InputError unless they are finite.
+    """
+    # One look an epoch: NaN and Inf stay in the mean, and a GPU is not stopped every step.
+    seen = torch.stack(list(each)).double().cpu()
+    mean = float(seen.mean())
+    if not math.isfinite(mean):
+        raise InputError(
+            f"training diverged: the loss is not finite in epoch {epoch + 1} of "
+            f"{recipe.epochs}; lower learning_rate ({recipe.learning_rate:g})"
+        )
+    return [mean] if epoch else [float(seen[0]), mean]
 
 
 def _step(

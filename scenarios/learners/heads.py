@@ -19,7 +19,13 @@ Head = Literal["single", "multi", "all"]
 
 
 def counts_by_head(learner: Learner, scenario: Scenario) -> dict[str, TaskCounts]:
-    """Evaluate a learner under every head, in one pass over the test data of all tasks.
+    """Evaluate a learner under every head, and count; see `predictions_by_head`."""
+    predicted = predictions_by_head(learner, scenario)
+    return {head: count(scenario, labels) for head, labels in predicted.items()}
+
+
+def predictions_by_head(learner: Learner, scenario: Scenario) -> dict[str, Tensor]:
+    """Predict the classes of all tasks' test data under every head, (N,) each, in one pass.
 
     The scenario is as the learner sees it; it may have tasks not yet learned. Single-head, all
     outputs compete before any task was learned. A learner that must be told the task has the head
@@ -33,8 +39,7 @@ def counts_by_head(learner: Learner, scenario: Scenario) -> dict[str, TaskCounts
         seen = barred_but([learner.seen] * classes, device) if learner.seen else None
         barred = {"single": seen, **barred, "all": None}
     with mode(learner.model, training=False):
-        predicted = predict_each(learner.scores, test, classes, barred)
-    return {name: count(scenario, labels) for name, labels in predicted.items()}
+        return predict_each(learner.scores, test, classes, barred)
 
 
 def count(scenario: Scenario, predicted: Tensor) -> TaskCounts:

@@ -21,9 +21,10 @@ from dataclasses import replace
 from functools import partial
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from probe.errors import InputError, NotWritten
+from probe.metrics.outcomes import Outcomes
 from probe.notes import of_classes
 from probe.retrain import retrain_each
 from probe.retraining import RetrainSettings
@@ -32,7 +33,7 @@ from probe.training.fresh_weights import initialize
 from probe.values.allocation import CacheSettings
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
-from scenarios.learners.heads import count, counts_by_head
+from scenarios.learners.heads import count, predictions_by_head
 from scenarios.networks import build_network
 from scenarios.streams.task import Scenario, Task
 from scenarios.study.jobs import Job, parts_of
@@ -114,9 +115,16 @@ def _train(
         # Steps before `begun` are finished: `resumed` has seen to that.
         if store.read(part) is None and done >= begun.done:
             with _named(f"after {_task(tasks, done)}"):
-                evaluated = counts_by_head(learner, scenario)
-            counts = {head: counted.tables for head, counted in evaluated.items()}
-            store.write(part, Measurement(counts=counts, spent=spent))
+                predicted = predictions_by_head(learner, scenario)
+            own = "multi" if learner.task_aware else "single"
+            store.write(
+                part,
+                Measurement(
+                    counts={head: count(scenario, each).tables for head, each in predicted.items()},
+                    right={own: _right(scenario, predicted[own])},
+                    spent=spent,
+                ),
+            )
             yield part
     return learner
 
@@ -162,9 +170,21 @@ def _retrain(
         RetrainSettings(recipe=study.retraining_recipe, seed=job.seed, cache=cache),
     ):
         part = f"feature-{found.feature}"
-        counts = {"single": count(scenario, found.predicted).tables}
-        store.write(part, Measurement(counts=counts, notes=(*known, *found.notes)))
+        store.write(
+            part,
+            Measurement(
+                counts={"single": count(scenario, found.predicted).tables},
+                right={"single": _right(scenario, found.predicted)},
+                history=found.history,
+                notes=(*known, *found.notes),
+            ),
+        )
         yield part
+
+
+def _right(scenario: Scenario, predicted: Tensor) -> Outcomes:
+    """Return which of the test examples of all tasks were predicted, (N,), right."""
+    return Outcomes.of((predicted.cpu() == scenario.test.y.cpu()).numpy())
 
 
 def _learner(study: Study, job: Job, scenario: Scenario, device: torch.device) -> Learner:

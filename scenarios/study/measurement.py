@@ -13,13 +13,15 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from probe.metrics.counts import Counts
+from probe.metrics.outcomes import Outcomes
 from probe.training.costs import Cost
+from probe.training.history import History
 
 _HEADS = ({"single", "multi", "all"}, {"multi"})  # of a step; the latter if told the task
 _LONGEST = 10_000  # characters of a note: in a file, more is damage
@@ -51,14 +53,20 @@ class Spent:
 class Measurement:
     """One finished part: confusion counts by head, what was spent on it, and notes.
 
-    counts: by head, the T tables (K, K) of a `TaskCounts`, true class x predicted class. A
-    retrained model knows all classes: it has the head `single` alone; a learner that must be told
-    the task has `multi` alone, any other all three heads. spent: None where no task was learned for
-    the part; notes: what else has to be known to read the counts, sentences.
+    - counts: by head, the T tables (K, K) of a `TaskCounts`, true class x predicted class. A
+      retrained model knows all classes: it has the head `single` alone; a learner that must be told
+      the task has `multi` alone, any other all three heads;
+    - right: by head, which test examples were classified right, task after task as the job executes
+      them; empty in results of versions that did not keep it, and of a step there is but one head;
+    - spent: None where no task was learned for the part;
+    - history: of the retraining, None where nothing was retrained;
+    - notes: what else has to be known to read the counts, sentences.
     """
 
     counts: Mapping[str, tuple[Counts, ...]]
+    right: Mapping[str, Outcomes] = field(default_factory=dict)
     spent: Spent | None = None
+    history: History | None = None
     notes: tuple[str, ...] = ()
 
     def to_record(self) -> dict[str, Any]:
@@ -67,8 +75,13 @@ class Measurement:
             "counts": {head: _packed(tables) for head, tables in self.counts.items()},
             "spent": None if self.spent is None else asdict(self.spent),
         }
-        # Only if there are any: other files are those of versions that knew no notes.
-        return {**record, "notes": list(self.notes)} if self.notes else record
+        # Only if there are any: other files are those of versions that did not keep them.
+        later = {
+            "right": {head: own.to_record() for head, own in self.right.items()},
+            "history": None if self.history is None else asdict(self.history),
+            "notes": list(self.notes),
+        }
+        return record | {name: value for name, value in later.items() if value}
 
     @classmethod
     def of_record(cls, part: str, record: Mapping[str, Any]) -> Measurement:
@@ -82,11 +95,33 @@ class Measurement:
         # A missing head would only be noticed by a metric that needs it, long after.
         if set(counts) not in (_HEADS if part.startswith("step-") else [{"single"}]):
             raise ValueError(f"{part} has not the heads {', '.join(counts)}")
+        tables = {head: _unpacked(each) for head, each in counts.items()}
         return cls(
-            counts={head: _unpacked(tables) for head, tables in counts.items()},
+            counts=tables,
+            right=_right(record["right"], tables) if "right" in record else {},
             spent=None if spent is None else _spent(spent),
+            history=_history(record["history"]) if "history" in record else None,
             notes=_notes(record["notes"]) if "notes" in record else (),
         )
+
+
+def _right(
+    record: Mapping[str, Any], counts: Mapping[str, tuple[Counts, ...]]
+) -> dict[str, Outcomes]:
+    """Return which examples were right, by head; raises ValueError where counts say otherwise."""
+    found = {head: Outcomes.of_record(own) for head, own in dict(record).items()}
+    for head, own in found.items():
+        tables = [counts_.table for counts_ in counts[head]]
+        true = sum(int(table.sum()) for table in tables)
+        right = sum(int(np.trace(table)) for table in tables)
+        if (own.size, int(own.right.sum())) != (true, right):
+            raise ValueError("what was right does not fit the counts")
+    return found
+
+
+def _history(record: Mapping[str, Any]) -> History:
+    """Return a training's history, from its JSON; raises what `History` and a missing key raise."""
+    return History(losses=tuple(record["losses"]), accuracies=tuple(record["accuracies"]))
 
 
 def _spent(record: Mapping[str, Any]) -> Spent:

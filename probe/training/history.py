@@ -1,0 +1,99 @@
+"""How a training went: its loss and training accuracy by epoch, and whether it was done."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from probe.training.loop import Objective
+
+_LEVEL = 0.05  # of the loss: an epoch that lowers it by less has levelled off
+_LITTLE = 0.01  # nats: below it a loss is as good as level
+
+
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """How a training of E epochs went.
+
+    losses: in nats, E + 1: that of the first batch before any step, then each epoch's mean over its
+    batches; accuracies: E shares, in [0, 1], of an epoch's examples that were classified right when
+    they were trained on. Raises ValueError for numbers that no training gives.
+    """
+
+    losses: tuple[float, ...]
+    accuracies: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        losses = all(type(x) is float and math.isfinite(x) and x >= 0 for x in self.losses)
+        accuracies = all(type(x) is float and 0 <= x <= 1 for x in self.accuracies)
+        if not (losses and accuracies and len(self.losses) == len(self.accuracies) + 1 > 1):
+            raise ValueError(f"no training gives {self}")
+
+    def until(self, epoch: int) -> History:
+        """Return how it went until after an epoch, from 1 to E."""
+        return History(losses=self.losses[: epoch + 1], accuracies=self.accuracies[:epoch])
+
+
+class Watched(Objective):
+    """Plain cross-entropy, with a record of how the training goes.
+
+    kept: after which epochs, from 1, the model's state is copied into `states`, by epoch.
+    """
+
+    def __init__(self, kept: Collection[int] = ()) -> None:
+        self._kept = kept
+        self._right: list[Tensor] = []
+        self._accuracies: list[float] = []
+        self._losses: tuple[float, ...] = ()
+        self.states: dict[int, dict[str, Tensor]] = {}
+
+    @property
+    def history(self) -> History:
+        """How the training went until now, once an epoch is over."""
+        return History(losses=self._losses, accuracies=tuple(self._accuracies))
+
+    def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+        """Return the mean cross-entropy of logits (B, K), and remember which were right."""
+        logits = model(x)
+        self._right.append(logits.detach().argmax(1) == y)
+        return functional.cross_entropy(logits, y)
+
+    def after_epoch(self, model: nn.Module, losses: Sequence[float]) -> None:
+        """Add the epoch to the history."""
+        self._losses = tuple(losses)
+        self._accuracies.append(float(torch.cat(self._right).double().mean()))
+        self._right = []
+        epoch = len(self._accuracies)
+        if epoch in self._kept:
+            state = model.state_dict()
+            self.states[epoch] = {name: value.clone() for name, value in state.items()}
+
+
+_NEVER = "its training ended where it began: the loss never left that of its first batch"
+_FALLING = "its training had not levelled off: the last epoch lowered the loss by more than 5 %"
+
+
+def notes_of(losses: Sequence[float]) -> list[str]:
+    """Return a note on a training that was not done, or did nothing; see `History.losses`.
+
+    Where the loss never left its first value, that is all that is said; a single epoch cannot tell
+    whether it was level.
+
+    >>> notes_of([2.3, 1.0, 0.8])
+    ['its training had not levelled off: the last epoch lowered the loss by more than 5 %']
+    >>> notes_of([2.3, 0.1, 0.099])
+    []
+    """
+    first, *means = losses
+    if means[-1] > max((1 - _LEVEL) * first, _LITTLE):
+        return [_NEVER]
+    if len(means) > 1 and means[-2] - means[-1] > max(_LEVEL * means[-2], _LITTLE):
+        return [
+            "its training had not levelled off: the last epoch lowered the loss by more than 5 %"
+        ]
+    return []

@@ -7,8 +7,8 @@ against them when a table is written and again when it is read.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
 from operator import attrgetter, getitem
 from pathlib import Path
 from types import GenericAlias
@@ -40,11 +40,14 @@ _MOST_KNOWN = 100_000  # texts; where more differ, remembering them costs more t
 class Row:
     """One measurement of one run; cells that do not apply are None or empty. Fractions in [0, 1].
 
-    Measures: `accuracy` (a cell of R: step, head, place, task), `pra` (feature, depth), `f1`
-    (feature, depth, place, task). `step` = tasks learned so far; `head` = the outputs that compete:
+    Measures: `accuracy` (a cell of R: step, head, place, task; with a feature and readout a cell of
+    that feature's own matrix A), `pra` (feature, depth, readout, step: of all tasks), `f1`
+    (feature, depth, readout, step, place, task). `step` = tasks learned so far, empty only in
+    tables of earlier versions, which had the last step alone; `head` = the outputs that compete:
     `single` (all classes seen so far), `multi` (those of the task), `all`; `place` = place of the
-    task in the executed order, from 1; `depth` of a feature from 1 to L; `order` is empty for
-    `offline`.
+    task in the executed order, from 1; `depth` of a feature from 1 to L; `readout` = what was
+    trained behind the feature, as `retrain` and `linear`; empty at the output. The learners
+    `offline` and `untrained` have no order: behind their features are ceiling and floor.
     """
 
     scenario: str
@@ -60,6 +63,7 @@ class Row:
     place: From1OrNone = None
     task: str = ""
     value: Number
+    readout: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +87,8 @@ class SummaryRow:
 class MetricRow:
     """One metric of one paper for one learner: mean and sample standard deviation over seeds.
 
-    `head` as in `Row`; empty where it makes no difference. `std` is NaN for a single seed.
+    `head` as in `Row`; empty where it makes no difference; feature, readout: of whose matrix A it
+    is, empty for R. `std` is NaN for a single seed.
     """
 
     learner: str
@@ -93,6 +98,86 @@ class MetricRow:
     mean: Number
     std: Positive
     seeds: From1
+    feature: str = ""
+    readout: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerRow:
+    """What a layer kept of a task, for one learner and readout: a quantity with its 95 % interval.
+
+    quantity: see `probe.analysis.layers.quantities`; place: of the task in the executed order, from
+    1; None = all tasks. value, low and high are NaN where a quantity is not identifiable; low and
+    high alone for a single seed. Fractions, or differences of fractions.
+    """
+
+    learner: str
+    readout: str
+    feature: str
+    depth: From1
+    place: From1OrNone
+    quantity: str
+    value: Number
+    low: Number
+    high: Number
+    seeds: From1
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartRow:
+    """Where in depth a learner's forgetting starts, for one readout.
+
+    feature: the first by depth that lacks more than `margin` against the ceiling, with its
+    simultaneous 95 % interval; earliest: the first that may; both empty for none. value, low, high:
+    what the starting feature lacks, NaN without one.
+    """
+
+    learner: str
+    readout: str
+    feature: str
+    earliest: str
+    margin: Number
+    value: Number
+    low: Number
+    high: Number
+    seeds: From1
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetrainingRow:
+    """An epoch of one retraining behind a feature, see `probe.training.history.History`.
+
+    epoch: from 1; 0 is the first batch before any step, which has a loss alone.
+    """
+
+    learner: str
+    order: str
+    seed: From0
+    step: From0
+    feature: str
+    readout: str
+    epoch: From0
+    loss: Positive
+    accuracy: Positive
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiagnosticRow:
+    """What a feature of one network looks like on the test data, without any readout.
+
+    measure: `units` (D, how many numbers of an example were looked at), `dead` (share of them that
+    never change), `rank` (effective rank, from 1 to D), `cka.PEER` (debiased linear CKA to the same
+    feature of another network: `step-1` right after the first task, `untrained`, `offline`).
+    """
+
+    learner: str
+    order: str
+    seed: From0
+    step: From0
+    feature: str
+    depth: From1
+    measure: str
+    value: Number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,16 +233,35 @@ class TimeRow:
 
 @dataclass(frozen=True, kw_only=True)
 class NoteRow:
-    """What has to be known to read what one run measured behind a feature, a sentence."""
+    """What has to be known to read what one run measured, a sentence.
+
+    It is behind a feature, with a readout, or, with both empty, of the learner itself; after `step`
+    tasks, None in tables of earlier versions.
+    """
 
     learner: str
     order: str
     seed: From0
     feature: str
     note: str
+    step: From0OrNone = None
+    readout: str = ""
 
 
-AnyRow = TypeVar("AnyRow", Row, SummaryRow, MetricRow, LearnerRow, CostRow, TimeRow, NoteRow)
+AnyRow = TypeVar(
+    "AnyRow",
+    Row,
+    SummaryRow,
+    MetricRow,
+    LayerRow,
+    StartRow,
+    RetrainingRow,
+    DiagnosticRow,
+    LearnerRow,
+    CostRow,
+    TimeRow,
+    NoteRow,
+)
 
 Cells = Mapping[str, Any]
 """A line of a table: what its cells hold, by column."""
@@ -208,19 +312,20 @@ def read_table(
     """
     types = _types(kind)
     known = [_Known(column, of) for column, of in types.items()]
+    # What a table of an earlier version lacks is at its default.
+    later = {each.name: each.default for each in fields(kind) if each.default is not MISSING}
     rows = []
     try:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.reader(file)
-            if next(reader, []) != list(types):
-                raise InputError(f"{path}: expected the columns {','.join(types)}")
+            columns = _columns(path, kind, next(reader, []))
             for line in reader:
-                if len(line) != len(types):
+                if len(line) != len(columns):
                     raise InputError(
                         f"{path}, line {reader.line_num} has {len(line)} cells, expected "
-                        f"{len(types)}"
+                        f"{len(columns)}"
                     )
-                cells = dict(zip(types, map(getitem, known, line), strict=True))
+                cells = later | dict(zip(columns, map(getitem, known, line), strict=False))
                 if wanted(cells):
                     rows.append(kind(**cells))
     except _WrongCell as error:
@@ -232,6 +337,15 @@ def read_table(
     except (csv.Error, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not a table of this study ({error})") from None
     return rows
+
+
+def _columns(path: Path, kind: type, found: Sequence[str]) -> list[str]:
+    """Return the columns of a table, which may lack the last of those that have a default."""
+    columns = [each.name for each in fields(kind)]
+    needed = [each.name for each in fields(kind) if each.default is MISSING]
+    if list(found) != columns[: len(found)] or not set(needed) <= set(found):
+        raise InputError(f"{path}: expected the columns {','.join(columns)}")
+    return list(found)
 
 
 class _WrongCell(Exception):

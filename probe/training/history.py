@@ -74,10 +74,6 @@ class Watched(Objective):
             self.states[epoch] = {name: value.clone() for name, value in state.items()}
 
 
-_NEVER = "its training ended where it began: the loss never left that of its first batch"
-_FALLING = "its training had not levelled off: the last epoch lowered the loss by more than 5 %"
-
-
 def notes_of(losses: Sequence[float]) -> list[str]:
     """Return a note on a training that was not done, or did nothing; see `History.losses`.
 
@@ -89,11 +85,23 @@ def notes_of(losses: Sequence[float]) -> list[str]:
     >>> notes_of([2.3, 0.1, 0.099])
     []
     """
-    first, *means = losses
-    if means[-1] > max((1 - _LEVEL) * first, _LITTLE):
-        return [_NEVER]
+    if never_left(losses):
+        return [STUCK]
+    means = losses[1:]
     if len(means) > 1 and means[-2] - means[-1] > max(_LEVEL * means[-2], _LITTLE):
-        return [
-            "its training had not levelled off: the last epoch lowered the loss by more than 5 %"
-        ]
+        return [_FALLING]
     return []
+
+
+def never_left(losses: Sequence[float]) -> bool:
+    """Whether a training ended at the loss of its first batch; see `History.losses`.
+
+    >>> never_left([2.303, 2.31, 2.302]), never_left([])
+    (True, False)
+    """
+    return bool(losses) and losses[-1] > max((1 - _LEVEL) * losses[0], _LITTLE)
+
+
+_FALLING = "its training had not levelled off: the last epoch lowered the loss by more than 5 %"
+STUCK = "its training ended where it began: the loss never left that of its first batch"
+"""The note on a training that did nothing."""

@@ -84,11 +84,12 @@ class Learner(Objective):
         self.seed = seed
         self.learned = 0
         self.seen: tuple[int, ...] = ()
+        self.losses: tuple[float, ...] = ()
 
     @products("fp32")
     def learn(self, task: Task) -> Cost:
         """Learn one task, whose data must lie on the model's device; return what it cost."""
-        meter = OpsMeter()
+        meter, self.losses = OpsMeter(), ()
         # What is carried and stored into the task, before the task changes it.
         carried, stored = bytes_of(self.carried().values()), self.stored_bytes()
         with meter.once():
@@ -151,6 +152,10 @@ class Learner(Objective):
         data: what `examples` gave, x (N, ...) and y (N,); meter: counts what is spent.
         """
         fit(self.model, data, self.recipe, self.stream("batches"), objective=self, meter=meter)
+
+    def after_epoch(self, model: nn.Module, losses: Sequence[float]) -> None:
+        """Remember how the training on this task went; see `probe.training.history.History`."""
+        self.losses = tuple(losses)
 
     def end(self, task: Task) -> None:
         """Keep what later tasks need; `seen` and `learned` count this task already."""

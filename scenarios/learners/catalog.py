@@ -16,6 +16,7 @@ MODULES = MappingProxyType(
     {
         "finetune": "finetune:Finetune",
         "offline": "joint:Offline",
+        "untrained": "joint:Untrained",
         "cumulative": "joint:Cumulative",
         "er": "replay.er:ExperienceReplay",
         "ewc": "penalties.ewc:Ewc",

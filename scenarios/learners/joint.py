@@ -1,6 +1,7 @@
-"""Learners that train on all the data: `offline` at once, `cumulative` at every task anew.
+"""The levels of every comparison: `untrained`, and those that train on all the data.
 
-They are the upper bounds of every comparison. GeppNet, too, stores all it was ever given.
+`offline` learns all tasks at once, `cumulative` from scratch at every task. GeppNet, too, stores
+all it was ever given.
 """
 
 from __future__ import annotations
@@ -28,6 +29,19 @@ class Offline(base.Learner):
     """Train once on all tasks together (Murata 2020, section 3); knows no task order."""
 
     settings_class = OfflineSettings
+    offline = True
+
+
+class UntrainedSettings(base.Settings):
+    """A network that is not trained has no settings."""
+
+    kind: Literal["untrained"] = "untrained"
+
+
+class Untrained(base.Learner):
+    """Learn nothing: the floor, what the features of fresh weights already give."""
+
+    settings_class = UntrainedSettings
     offline = True
 
 

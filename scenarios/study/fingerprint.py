@@ -17,16 +17,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from probe.training.recipe import Recipe
 from scenarios.learners.catalog import LEARNERS
 from scenarios.streams.task import Scenario
 from scenarios.study.jobs import Job
+from scenarios.study.probing import recorded
 from scenarios.study.spec import Study
 
 RESULTS_VERSION = 1
@@ -75,29 +75,17 @@ class Setup:
             # A learner that brings its own network does not see the study's.
             "network": None if kind.own_features else study.network.name,
             # Without its recipe: `training` is what comes of that and the study's.
-            "learner": study.learners[job.learner].model_dump(mode="json", exclude={"training"}),
-            "training": _recorded(study.recipe_of(job.learner)),
+            "learner": study.everyone[job.learner].model_dump(mode="json", exclude={"training"}),
+            "training": recorded(study.recipe_of(job.learner)),
             "seed": job.seed,
             "device": self.device,
             "torch": self.torch,
         }
         if not kind.offline:
             # Offline nothing is retrained: its results stay when the retraining alone is changed.
-            record["retraining"] = _recorded(study.retraining_recipe)
+            record["retraining"] = recorded(study.retraining_recipe)
             record["storage"] = study.storage
         return record
-
-
-_FIRST = {"epochs", "batch_size", "optimizer", "learning_rate", "init", "precision"}
-
-
-def _recorded(recipe: Recipe) -> dict[str, Any]:
-    """Return a recipe by its fields, without those that came later and are at their defaults.
-
-    So results from before a field came keep their fingerprints: as such a recipe trains, all did.
-    """
-    values = {each.name: (getattr(recipe, each.name), each.default) for each in fields(recipe)}
-    return {n: value for n, (value, usual) in values.items() if n in _FIRST or value != usual}
 
 
 def fingerprint(record: Record) -> str:

@@ -1,10 +1,9 @@
-"""Doing one job of a study: a learner's training on a stream, and all its retrainings.
+"""Doing one job of a study: a learner's training on a stream, and all that is read behind features.
 
-A job is done in parts, and each part is stored as soon as it is measured. First come the steps:
-the fresh learner is tested on all T tasks, then it learns one task after the other and is tested
-on all of them after each. Then comes the protocol of Murata et al. 2020: for every feature but
-the output the network of the last step is held fixed up to that feature, the rest is retrained on
-the data of all tasks, and tested.
+A job is done in parts, and each part is stored as soon as it is measured. The fresh learner is
+tested on all T tasks, then it learns one task after the other and is tested on all of them after
+each. Where the study asks for it, the network of that step is then held fixed up to a feature, and
+what is behind is retrained, or read out, on the data of all tasks (`scenarios.study.reading`).
 
 A job can be stopped anywhere. It goes on from the last checkpoint (`scenarios.study.resuming`)
 and gives the same bits as if it had never been stopped, since every random number comes from a
@@ -15,32 +14,34 @@ processes or locks: that is `scenarios.execution.work`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from probe.errors import InputError, NotWritten
-from probe.metrics.outcomes import Outcomes
-from probe.notes import of_classes
-from probe.retrain import retrain_each
-from probe.retraining import RetrainSettings
 from probe.seeding import global_stream, stream
+from probe.training.batch_norm import reestimate
 from probe.training.fresh_weights import initialize
+from probe.training.history import never_left
 from probe.values.allocation import CacheSettings
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.heads import count, predictions_by_head
 from scenarios.networks import build_network
 from scenarios.streams.task import Scenario, Task
-from scenarios.study.jobs import Job, parts_of
+from scenarios.study.jobs import Job, parts_of, readings_of, steps_of
 from scenarios.study.measurement import Measurement, Spent
+from scenarios.study.reading import Reader, right_of
 from scenarios.study.resuming import keep, kept, resumed
 from scenarios.study.spec import Study
 from scenarios.study.store import Store
+
+Offline = Callable[[], nn.Module]
+"""What gives the network of the offline job of the same seed, on the CPU."""
 
 
 def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
@@ -52,7 +53,7 @@ def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
     if it cannot take the data.
     """
     shape = scenario.tasks[0].train.x.shape[1:]
-    settings = study.learners[learner]
+    settings = study.everyone[learner]
     kind = LEARNERS[settings.kind]
     if not kind.own_features:
         return build_network(study.network.name, shape, scenario.classes)
@@ -68,65 +69,150 @@ def run_job(
     store: Store,
     device: torch.device,
     cache: CacheSettings | None = None,
+    offline: Offline | None = None,
 ) -> Iterator[str]:
     """Do what is left of a job and yield the name of each part as it is finished.
 
     The scenario is the study's, in base order, with its data on `device`; store: where finished
     parts are looked up and new ones are written; cache: where features' values may live, stored as
-    the study says. The names are those of `scenarios.study.jobs.parts_of`; a part that was finished
-    before is not yielded. torch has one thread for all of it, so that results are the same bit for
-    bit on any number of cores. Raises InputError, saying which job, if its training diverges, and
-    NotWritten if the store cannot write.
+    the study says; offline: asked where the last network is compared with the offline one. The
+    names are those of `scenarios.study.jobs.parts_of`; a part that was finished before is not
+    yielded. torch has one thread for all of it, so that results are the same bit for bit on any
+    number of cores. Raises InputError, saying which job, if its training diverges, and NotWritten
+    if the store cannot write.
     """
     order = f", order {job.order}" if job.order else ""
     with _named(f"learner {job.learner}{order}, seed {job.seed}"), _one_thread():
         # First the order, then the view: a learner's view may depend on which task comes first.
         stream_of_tasks = LEARNERS[job.kind].view(scenario.reordered(job.tasks))
-        fresh = partial(_learner, study, job, stream_of_tasks, device)
-        learner = yield from _train(study, job, stream_of_tasks, fresh, store)
         settings = replace(cache or CacheSettings(), storage=study.storage)
-        yield from _retrain(study, job, stream_of_tasks, learner, store, settings)
+        yield from _Walk(study, job, stream_of_tasks, store, device, settings, offline).parts()
+        if study.probing.checkpoints == "needed":
+            # A study may grow by a feature or readout, for which it needs the last.
+            store.drop_checkpoints(kept=f"step-{steps_of(job)[-1]}")
 
 
-def _train(
-    study: Study, job: Job, scenario: Scenario, fresh: Callable[[], Learner], store: Store
-) -> Generator[str, None, Learner]:
-    """Learn task after task from the last valid checkpoint on, evaluating and keeping each.
+def trained_network(
+    study: Study, job: Job, scenario: Scenario, store: Store, device: torch.device
+) -> nn.Module | None:
+    """Return the network of a job that has learned all, None without a checkpoint of it.
 
-    fresh: makes a learner that has learned nothing. An offline learner learns all tasks as one, so
-    it has two steps. Yields the steps that are newly measured and returns the learner that has
-    learned all.
+    See `run_job`. The network is on the CPU.
     """
-    tasks = (scenario.merged,) if job.offline else scenario.tasks
-    steps = [part for part in parts_of(study, job) if part.startswith("step-")]
-    begun = resumed(fresh, steps, tasks, store)
-    learner, spent = begun.learner, begun.spent
-    for done, part in enumerate(steps):
-        if done > begun.done:
-            # Where an evaluation alone is lost, what was learned later is whole.
-            if later := kept(fresh, part, tasks[:done], store):
-                learner, spent = later.learner, later.spent
-            else:
-                with _named(_task(tasks, done)):
-                    spent = _learn(learner, tasks[done - 1])
-                # The checkpoint comes first: who is killed before the measurement does not learn
-                # the task again.
-                keep(store, part, learner, spent)
-        # Steps before `begun` are finished: `resumed` has seen to that.
-        if store.read(part) is None and done >= begun.done:
-            with _named(f"after {_task(tasks, done)}"):
-                predicted = predictions_by_head(learner, scenario)
-            own = "multi" if learner.task_aware else "single"
-            store.write(
-                part,
-                Measurement(
-                    counts={head: count(scenario, each).tables for head, each in predicted.items()},
-                    right={own: _right(scenario, predicted[own])},
-                    spent=spent,
-                ),
-            )
-            yield part
-    return learner
+    own = LEARNERS[job.kind].view(scenario.reordered(job.tasks))
+    walk = _Walk(study, job, own, store, device, CacheSettings(), None)
+    found = kept(walk.fresh, f"step-{steps_of(job)[-1]}", walk.tasks, store)
+    return found.learner.model.cpu() if found else None
+
+
+class _Walk:
+    """A job's way from a fresh learner over its tasks, measuring what is not finished at each."""
+
+    def __init__(
+        self,
+        study: Study,
+        job: Job,
+        scenario: Scenario,
+        store: Store,
+        device: torch.device,
+        cache: CacheSettings,
+        offline: Offline | None,
+    ) -> None:
+        self.study, self.job, self.scenario, self.store = study, job, scenario, store
+        self.device, self.offline = device, offline
+        # An offline learner learns all tasks as one.
+        self.tasks = (scenario.merged,) if job.offline else scenario.tasks
+        self.reader = Reader(study=study, job=job, scenario=scenario, cache=cache)
+
+    def fresh(self) -> Learner:
+        """Return a learner that has learned nothing, its weights drawn from the job's seed."""
+        model = network_of(self.study, self.job.learner, self.scenario)
+        recipe = self.study.recipe_of(self.job.learner)
+        # By the seed alone: all learners and orders of a seed start from the same weights.
+        initialize(model, recipe.init, stream(self.job.seed, "init"))
+        settings = self.study.everyone[self.job.learner]
+        learner = LEARNERS[self.job.kind](model.to(self.device), recipe, settings, self.job.seed)
+        if self.job.kind == "untrained":
+            # Statistics of nothing would make the floor too low.
+            reestimate(learner.model, self.scenario.merged.train.x)
+        return learner
+
+    def parts(self) -> Iterator[str]:
+        """Learn task after task, measure after each what is missing, and yield its parts."""
+        names = [f"step-{step}" for step in steps_of(self.job)]
+        by_step = {name: list[str]() for name in names}
+        at = ""
+        for part in parts_of(self.study, self.job):
+            at = part if part in by_step else at
+            by_step[at].append(part)
+        whole = [all(self.store.read(each) for each in by_step[name]) for name in names]
+        if all(whole):
+            return
+        begun = resumed(self.fresh, names, whole, self.tasks, self.store)
+        learner, spent = begun.learner, begun.spent
+        for done, name in enumerate(names):
+            if done > begun.done:
+                learner, spent = self._learned(learner, name, done)
+            # Steps before `begun` are finished: `resumed` has seen to that.
+            if done >= begun.done:
+                with _named(f"after {_task(self.tasks, done)}"):
+                    yield from self._measured(learner, spent, name)
+
+    def _learned(self, learner: Learner, name: str, done: int) -> tuple[Learner, Spent]:
+        """Return the learner after one more task, and what it spent on it."""
+        # Where a measurement alone is lost, what was learned later is whole.
+        if later := kept(self.fresh, name, self.tasks[:done], self.store):
+            return later.learner, later.spent
+        with _named(_task(self.tasks, done)):
+            spent = _learn(learner, self.tasks[done - 1])
+        # The checkpoint comes first: who is killed before the measurement does not learn the task
+        # again.
+        keep(self.store, name, learner, spent)
+        return learner, spent
+
+    def _measured(self, learner: Learner, spent: Spent | None, name: str) -> Iterator[str]:
+        """Evaluate a learner after a step and read behind its features, where that is missing."""
+        if self.store.read(name) is None:
+            self.store.write(name, self._evaluated(learner, spent))
+            yield name
+        step = int(name.removeprefix("step-"))
+        left = [
+            each
+            for each in readings_of(self.study, self.job)
+            if each.step == step and self.store.read(each.part) is None
+        ]
+        for reading, measured in self.reader.read(learner.model, left, self._network):
+            self.store.write(reading.part, measured)
+            yield reading.part
+
+    def _evaluated(self, learner: Learner, spent: Spent | None) -> Measurement:
+        """Test a learner on all tasks under every head."""
+        predicted = predictions_by_head(learner, self.scenario)
+        head = "multi" if learner.task_aware else "single"
+        return Measurement(
+            counts={each: count(self.scenario, p).tables for each, p in predicted.items()},
+            right={head: right_of(self.scenario, predicted[head])},
+            spent=spent,
+        )
+
+    def _network(self, peer: str) -> nn.Module:
+        """Return the network that the last one is compared with: see `jobs.peers_of`."""
+        if peer == "untrained":
+            model = self.fresh().model
+            reestimate(model, self.scenario.merged.train.x)
+            return model
+        if peer == "offline":
+            if self.offline is None:
+                raise InputError("the study has no offline network at hand")
+            return self.offline().to(self.device)
+        done = int(peer.removeprefix("step-"))
+        found = kept(self.fresh, peer, self.tasks[:done], self.store)
+        learner = found.learner if found else self.fresh()
+        if not found:
+            # Its checkpoint was dropped, by a run that asked for less: it is learned again.
+            for task in self.tasks[:done]:
+                _learn(learner, task)
+        return learner.model
 
 
 def _learn(learner: Learner, task: Task) -> Spent:
@@ -137,64 +223,7 @@ def _learn(learner: Learner, task: Task) -> Spent:
     clock = time.process_time if on_cpu else time.perf_counter
     start = clock()
     cost = learner.learn(task)
-    return Spent(cost=cost, seconds=clock() - start)
-
-
-def _retrain(
-    study: Study,
-    job: Job,
-    scenario: Scenario,
-    learner: Learner,
-    store: Store,
-    cache: CacheSettings,
-) -> Iterator[str]:
-    """Retrain behind every feature that has no result yet; the output needs none.
-
-    All of them share one pass over the data, which fills the values of every missing feature; see
-    `probe.retrain.retrain_each`. Yields the parts in order of depth.
-    """
-    parts = [part for part in parts_of(study, job) if part.startswith("feature-")]
-    missing = [part for part in parts if store.read(part) is None]
-    # So a finished job does not even split its model.
-    if not missing:
-        return
-    features = [part.removeprefix("feature-") for part in missing]
-    train, test = scenario.merged.train, scenario.merged.test
-    known = of_classes(train.y, test.y, scenario.classes)
-    for found in retrain_each(
-        learner.model,
-        features,
-        train,
-        test,
-        scenario.classes,
-        RetrainSettings(recipe=study.retraining_recipe, seed=job.seed, cache=cache),
-    ):
-        part = f"feature-{found.feature}"
-        store.write(
-            part,
-            Measurement(
-                counts={"single": count(scenario, found.predicted).tables},
-                right={"single": _right(scenario, found.predicted)},
-                history=found.history,
-                notes=(*known, *found.notes),
-            ),
-        )
-        yield part
-
-
-def _right(scenario: Scenario, predicted: Tensor) -> Outcomes:
-    """Return which of the test examples of all tasks were predicted, (N,), right."""
-    return Outcomes.of((predicted.cpu() == scenario.test.y.cpu()).numpy())
-
-
-def _learner(study: Study, job: Job, scenario: Scenario, device: torch.device) -> Learner:
-    """Return a learner that has learned nothing, its weights drawn from the job's seed."""
-    model = network_of(study, job.learner, scenario)
-    recipe = study.recipe_of(job.learner)
-    # By the seed alone: all learners and orders of a seed start from the same weights.
-    initialize(model, recipe.init, stream(job.seed, "init"))
-    settings = study.learners[job.learner]
-    return LEARNERS[job.kind](model.to(device), recipe, settings, job.seed)
+    return Spent(cost=cost, seconds=clock() - start, stuck=never_left(learner.losses))
 
 
 @contextmanager

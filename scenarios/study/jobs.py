@@ -8,11 +8,14 @@ without asking the others, and the same names mean the same work.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import product
 
 from probe.errors import InputError
+from probe.readouts.matrix import WIDE
 from scenarios.learners.catalog import LEARNERS
 from scenarios.streams.orders import orders
+from scenarios.study.probing import DIAGNOSTICS, RETRAIN, Reading, digest_of, recorded
 from scenarios.study.spec import Study
 
 MOST_JOBS = 100_000
@@ -56,12 +59,12 @@ def jobs_of(study: Study, tasks: int) -> list[Job]:
     tasks: T. They come seed by seed, so that a study that is stopped early has all learners for its
     first seeds. Raises InputError for more than MOST_JOBS, and for orders that do not fit T tasks.
     """
-    named = orders(study.orders, tasks)
+    named, everyone = orders(study.orders, tasks), study.everyone
     # Offline training sees all tasks at once: an order would only repeat it.
     base = {"": tuple(range(tasks))}
     own = {
         learner: base if LEARNERS[settings.kind].offline else named
-        for learner, settings in study.learners.items()
+        for learner, settings in everyone.items()
     }
     # Counted before they are made: a million jobs would take the memory first.
     count = study.seeds * sum(map(len, own.values()))
@@ -71,7 +74,7 @@ def jobs_of(study: Study, tasks: int) -> list[Job]:
             f"more than {MOST_JOBS}: lower seeds or the number of orders"
         )
     return [
-        Job(learner=learner, kind=study.learners[learner].kind, order=order, tasks=t, seed=seed)
+        Job(learner=learner, kind=everyone[learner].kind, order=order, tasks=t, seed=seed)
         # Seeds outermost: a study that is stopped early has every learner for its first seeds.
         for seed in range(study.seeds)
         for learner, executed in own.items()
@@ -82,12 +85,69 @@ def jobs_of(study: Study, tasks: int) -> list[Job]:
 def parts_of(study: Study, job: Job) -> list[str]:
     """Return the names of a job's parts, in the order in which they are finished.
 
-    `step-i`: the evaluation after i tasks, i from 0 to T (offline: only before and after all);
-    `feature-NAME`: that of the model retrained behind a feature (not for offline). There is none
-    for the output, the last of a network's features: behind it nothing is left to retrain.
+    `step-i`: the evaluation after i tasks, i from 0 to T (offline: only before and after all,
+    untrained only before); after each of them the readings of that step, see `readings_of`.
     """
+    readings = readings_of(study, job)
+    parts: list[str] = []
+    for step in steps_of(job):
+        parts.append(f"step-{step}")
+        parts += [each.part for each in readings if each.step == step]
+    return parts
+
+
+def steps_of(job: Job) -> tuple[int, ...]:
+    """Return after how many tasks a job is evaluated."""
     tasks = len(job.tasks)
     if job.offline:
-        return ["step-0", f"step-{tasks}"]
-    steps = [f"step-{i}" for i in range(tasks + 1)]
-    return steps + [f"feature-{feature}" for feature in study.features_of(job.learner)[:-1]]
+        return (0,) if job.kind == "untrained" else (0, tasks)
+    return tuple(range(tasks + 1))
+
+
+def readings_of(study: Study, job: Job) -> list[Reading]:
+    """Return what is measured behind the features of a job, for each but the output.
+
+    Behind the output nothing is left to train: what stands there is the evaluation itself. Floor
+    and ceiling are those of `untrained` and `offline`; a learner that brings its own network has a
+    floor of its own, and no ceiling.
+    """
+    probing, T = study.probing, len(job.tasks)
+    features = study.features_of(job.learner)[:-1]
+    readings = []
+    for readout in probing.readouts.given:
+        level, steps = probing.at(readout, T)
+        if job.offline:
+            steps = steps_of(job)[-1:] if level else ()
+        elif level and LEARNERS[job.kind].own_features:
+            steps = (0, *steps)
+        for step, name, feature in product(steps, probing.variants(readout), features):
+            reading = Reading(step=step, feature=feature, readout=name)
+            readings.append(replace(reading, digest=_digest(study, job, reading)))
+    if probing.diagnostics and readings:
+        digest = digest_of({"similar to": peers_of(study, job)})
+        last = Reading(step=steps_of(job)[-1], feature="", readout=DIAGNOSTICS, digest=digest)
+        readings += [replace(last, feature=feature) for feature in features]
+    return readings
+
+
+def peers_of(study: Study, job: Job) -> list[str]:
+    """Return with what networks a job's last one is compared: those of steps, and levels by name.
+
+    The network before any task is `untrained`.
+    """
+    after = [f"step-{step}" for step in steps_of(job)[1:-1]]
+    own = bool(LEARNERS[job.kind].own_features)
+    offline = ["offline"] if "offline" in study.learners and not (own or job.offline) else []
+    untrained = [] if job.kind == "untrained" else ["untrained"]
+    return [*after, *untrained, *offline]
+
+
+def _digest(study: Study, job: Job, reading: Reading) -> str:
+    """Return what tells a reading's settings from others, empty where the job's fingerprint does."""
+    settings = study.probing.settings_of(reading.base)
+    if settings is not None:
+        return digest_of({reading.base: asdict(settings), "wide": WIDE})
+    last = not job.offline and reading.step == len(job.tasks)
+    if last and reading.readout == RETRAIN:
+        return ""
+    return digest_of({RETRAIN: recorded(study.retraining_recipe), "storage": study.storage})

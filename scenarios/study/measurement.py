@@ -22,6 +22,7 @@ from probe.metrics.counts import Counts
 from probe.metrics.outcomes import Outcomes
 from probe.training.costs import Cost
 from probe.training.history import History
+from scenarios.study.probing import DIAGNOSTICS
 
 _HEADS = ({"single", "multi", "all"}, {"multi"})  # of a step; the latter if told the task
 _LONGEST = 10_000  # characters of a note: in a file, more is damage
@@ -33,19 +34,21 @@ class Spent:
     """What it took to learn a task.
 
     cost: bytes kept and operations counted, see `probe.training.costs.Cost`; seconds: of the
-    processor or, on a GPU, of the clock, see `probe.tables.rows.TimeRow`. Raises ValueError for a
+    processor or, on a GPU, of the clock, see `probe.tables.rows.TimeRow`; stuck: whether the loss
+    never left its first value, see `probe.training.history.never_left`. Raises ValueError for a
     cost that is no whole number from 0 to 2^63 - 1, and for seconds that are not a finite number
     from 0.
     """
 
     cost: Cost
     seconds: float
+    stuck: bool = False
 
     def __post_init__(self) -> None:
         # Not isinstance, which takes True for a number.
         whole = all(type(n) is int and 0 <= n < 2**63 for n in vars(self.cost).values())
         seconds = self.seconds
-        if not whole or type(seconds) is bool or not (math.isfinite(seconds) and seconds >= 0):
+        if not whole or type(self.stuck) is not bool or type(seconds) is bool or not (math.isfinite(seconds) and seconds >= 0):
             raise ValueError(f"nothing can have cost that: {self}")
 
 
@@ -53,13 +56,14 @@ class Spent:
 class Measurement:
     """One finished part: confusion counts by head, what was spent on it, and notes.
 
-    - counts: by head, the T tables (K, K) of a `TaskCounts`, true class x predicted class. A
-      retrained model knows all classes: it has the head `single` alone; a learner that must be told
-      the task has `multi` alone, any other all three heads;
+    - counts: by head, the T tables (K, K) of a `TaskCounts`, true class x predicted class. What is
+      read behind a feature knows all classes: it has the head `single` alone; a learner that must
+      be told the task has `multi` alone, any other all three heads; diagnostics count nothing;
     - right: by head, which test examples were classified right, task after task as the job executes
       them; empty in results of versions that did not keep it, and of a step there is but one head;
     - spent: None where no task was learned for the part;
     - history: of the retraining, None where nothing was retrained;
+    - values: of diagnostics, by name, see `scenarios.study.reading`;
     - notes: what else has to be known to read the counts, sentences.
     """
 
@@ -67,18 +71,21 @@ class Measurement:
     right: Mapping[str, Outcomes] = field(default_factory=dict)
     spent: Spent | None = None
     history: History | None = None
+    values: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def to_record(self) -> dict[str, Any]:
         """Return it as values that JSON has; `of_record` is the inverse."""
         record: dict[str, Any] = {
             "counts": {head: _packed(tables) for head, tables in self.counts.items()},
-            "spent": None if self.spent is None else asdict(self.spent),
+            "spent": None if self.spent is None else _plain(self.spent),
         }
         # Only if there are any: other files are those of versions that did not keep them.
         later = {
             "right": {head: own.to_record() for head, own in self.right.items()},
             "history": None if self.history is None else asdict(self.history),
+            # JSON has no NaN.
+            "values": {n: None if math.isnan(x) else x for n, x in self.values.items()},
             "notes": list(self.notes),
         }
         return record | {name: value for name, value in later.items() if value}
@@ -93,7 +100,7 @@ class Measurement:
         """
         counts, spent = dict(record["counts"]), record["spent"]
         # A missing head would only be noticed by a metric that needs it, long after.
-        if set(counts) not in (_HEADS if part.startswith("step-") else [{"single"}]):
+        if set(counts) not in _heads_of(part):
             raise ValueError(f"{part} has not the heads {', '.join(counts)}")
         tables = {head: _unpacked(each) for head, each in counts.items()}
         return cls(
@@ -101,8 +108,23 @@ class Measurement:
             right=_right(record["right"], tables) if "right" in record else {},
             spent=None if spent is None else _spent(spent),
             history=_history(record["history"]) if "history" in record else None,
+            values=_values(record["values"]) if DIAGNOSTICS in part else {},
             notes=_notes(record["notes"]) if "notes" in record else (),
         )
+
+
+def _heads_of(part: str) -> Sequence[set[str]]:
+    """Return the heads that a part can have."""
+    if part.startswith("step-"):
+        return _HEADS
+    return [set()] if DIAGNOSTICS in part else [{"single"}]
+
+
+def _values(record: Mapping[str, Any]) -> dict[str, float]:
+    """Return numbers by name, from their JSON; raises ValueError for anything else."""
+    if any(x is not None and type(x) is not float for x in record.values()):
+        raise ValueError("expected numbers by name")
+    return {str(name): math.nan if x is None else x for name, x in record.items()}
 
 
 def _right(
@@ -124,9 +146,17 @@ def _history(record: Mapping[str, Any]) -> History:
     return History(losses=tuple(record["losses"]), accuracies=tuple(record["accuracies"]))
 
 
+def _plain(spent: Spent) -> dict[str, Any]:
+    """Return what was spent as values that JSON has."""
+    record = asdict(spent)
+    # As earlier versions wrote it, unless there is something to say.
+    return record if spent.stuck else {k: v for k, v in record.items() if k != "stuck"}
+
+
 def _spent(record: Mapping[str, Any]) -> Spent:
     """Return what was spent, from its JSON; raises what `Spent` and a missing key raise."""
-    return Spent(cost=Cost(**record["cost"]), seconds=record["seconds"])
+    stuck = record.get("stuck", False)
+    return Spent(cost=Cost(**record["cost"]), seconds=record["seconds"], stuck=stuck)
 
 
 def _notes(record: object) -> tuple[str, ...]:

@@ -22,8 +22,9 @@ from scenarios.streams.task import Task
 from scenarios.study.measurement import Spent
 from scenarios.study.store import Checkpoint, Store
 
-# Beside the learner's own state in a checkpoint: what its last task cost, and how long it took.
-_COST, _SECONDS = "cost", "seconds"
+# Beside the learner's own state in a checkpoint: what its last task cost, how long it took, and,
+# only if so, that its loss never left its first value.
+_COST, _SECONDS, _STUCK = "cost", "seconds", "stuck"
 
 # What a device says that fails; the second is a RuntimeError without a name in older torch.
 _DEVICE_FAILED = (
@@ -52,25 +53,27 @@ def keep(store: Store, step: str, learner: Learner, spent: Spent) -> None:
     """
     seconds = torch.tensor(spent.seconds, dtype=torch.float64)
     state = {**learner.state(), _COST: spent.cost.to_tensor(), _SECONDS: seconds}
+    if spent.stuck:
+        state[_STUCK] = torch.tensor(spent.stuck)
     store.save_checkpoint(step, learner.model.state_dict(), state)
 
 
 def resumed(
     fresh: Callable[[], Learner],
     steps: Sequence[str],
+    measured: Sequence[bool],
     tasks: Sequence[Task],
     store: Store,
 ) -> Resumed:
     """Return a learner restored from the latest checkpoint such that no earlier part is missing.
 
     fresh: makes a learner that has learned nothing; steps: the names of the job's steps, from
-    `step-0`; tasks: what is learned before each of the others. A checkpoint that it cannot be
-    restored from is set aside and an earlier one taken; without any it starts from the beginning. A
-    part that is missing among the steps has to be evaluated again, and for that the learner is
-    needed as it was then.
+    `step-0`; measured: whether all parts of each are there; tasks: what is learned before each of
+    the others. A checkpoint that it cannot be restored from is set aside and an earlier one taken;
+    without any it starts from the beginning. A part that is missing has to be measured again, and
+    for that the learner is needed as it was then.
     """
-    measured = [store.read(part) is not None for part in steps]
-    last = measured.index(False) if False in measured else len(steps) - 1
+    last = list(measured).index(False) if False in measured else len(steps) - 1
     # Never after `last`: a learner cannot be taken back to the part that is missing.
     for done in range(last, 0, -1):
         if found := kept(fresh, steps[done], tasks[:done], store):
@@ -118,8 +121,11 @@ def _restore(learner: Learner, saved: Checkpoint, past: Sequence[Task]) -> Spent
     state = dict(saved.learner)
     # Taken out first: what is left must be the learner's own state, all of it.
     spent = Spent(
-        cost=Cost.of_tensor(state.pop(_COST)), seconds=float(state.pop(_SECONDS).double())
+        cost=Cost.of_tensor(state.pop(_COST)),
+        seconds=float(state.pop(_SECONDS).double()),
+        stuck=_STUCK in state,
     )
+    state.pop(_STUCK, None)
     # Strict: it raises for a weight that is missing, superfluous or of another shape.
     learner.model.load_state_dict(saved.model)
     learner.restore(state, past)

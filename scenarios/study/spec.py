@@ -30,11 +30,17 @@ from probe.metrics.diaz_rodriguez import CRITERIA, W1, W2, W3, weights_by_criter
 from probe.metrics.task_counts import Mean
 from probe.training.recipe import Recipe
 from probe.values.allocation import Storage
-from scenarios.learners.catalog import LEARNERS, AnySettings
+from scenarios.learners.base import Settings
+from scenarios.learners.catalog import LEARNERS, AnySettings, settings_of
 from scenarios.learners.heads import Head
 from scenarios.networks import architecture
 from scenarios.streams.orders import MOST, orders
+from scenarios.study.probing import ProbingSpec
 from scenarios.study.scenario_spec import ScenarioSpec, has_single_classes
+
+
+LEVELS = ("offline", "untrained")
+"""Learners that others are compared with, called after their kinds."""
 
 
 def _with_kinds(learners: object) -> object:
@@ -49,9 +55,10 @@ def _with_kinds(learners: object) -> object:
     }
     for name, table in named.items():
         # Tables and figures know the level to compare with by its name.
-        if isinstance(table, dict) and (table["kind"] == "offline") != (name == "offline"):
-            kind = table["kind"]
-            raise InputError(f"{name!r} has kind {kind!r}, but `offline` is for that kind alone")
+        kind = table["kind"] if isinstance(table, dict) else name
+        for own in LEVELS:
+            if (kind == own) != (name == own):
+                raise InputError(f"{name!r} has kind {kind!r}, but `{own}` is for that kind alone")
     return named
 
 
@@ -96,6 +103,11 @@ class _Strict(BaseModel):
     """A table that cannot be changed, and that refuses keys which it does not know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _numbers(steps: str | tuple[int, ...]) -> tuple[int, ...]:
+    """Return the steps that are given as numbers; a rule has floor and ceiling, which 0 stands for."""
+    return (0,) if isinstance(steps, str) else steps
 
 
 class NetworkSpec(_Strict):
@@ -175,6 +187,7 @@ class Study(_Strict):
     - seeds: runs with the seeds 0 .. seeds - 1;
     - storage: how features' values are kept for the retraining, `bf16` in half the memory but
       rounded;
+    - probing: what is measured behind the features, and when;
     - report: what the tables and figures show of the measurements.
     """
 
@@ -187,7 +200,26 @@ class Study(_Strict):
     orders: _Orders = "rotate"
     seeds: StrictInt = Field(default=1, ge=1, le=MOST)
     storage: Storage = "fp32"
+    probing: ProbingSpec = ProbingSpec()
     report: ReportSpec = ReportSpec()
+
+    @property
+    def everyone(self) -> dict[str, Settings]:
+        """The learners by name, with `untrained` where a floor is measured on their network."""
+        named = dict(self.learners)
+        readouts = self.probing.readouts.given.values()
+        floor = any(each.steps != "last" and 0 in _numbers(each.steps) for each in readouts)
+        if floor and any(map(self._is_probed, self.learners)):
+            named.setdefault("untrained", settings_of({"kind": "untrained"}))
+        return named
+
+    def _is_probed(self, learner: str) -> bool:
+        """Whether a learner has features of the study's network beside its output."""
+        kind = LEARNERS[self.learners[learner].kind]
+        network = architecture(self.network.name).features
+        chosen = self.network.features or network
+        own = kind.offline or kind.own_features
+        return not own and any(feature in chosen for feature in network[:-1])
 
     @property
     def retraining_recipe(self) -> Recipe:
@@ -196,7 +228,7 @@ class Study(_Strict):
 
     def recipe_of(self, learner: str) -> Recipe:
         """The recipe that a learner trains by: the study's, but for what its own sets instead."""
-        own = self.learners[learner].training
+        own = self.everyone[learner].training
         return own.instead_of(self.training) if own else self.training
 
     def features_of(self, learner: str) -> tuple[str, ...]:
@@ -212,7 +244,7 @@ class Study(_Strict):
 
     def _known_features(self, learner: str) -> tuple[str, ...]:
         """All features of a learner's network, in order of depth."""
-        own = LEARNERS[self.learners[learner].kind].own_features
+        own = LEARNERS[self.everyone[learner].kind].own_features
         return own or architecture(self.network.name).features
 
     @model_validator(mode="after")

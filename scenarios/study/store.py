@@ -171,6 +171,15 @@ class Store:
             set_aside(self.root, self.folder / (step + suffix), reason)
         set_aside(self.root, self._description(step), reason)
 
+    def drop_checkpoints(self, kept: str) -> None:
+        """Remove all checkpoints but that of a step."""
+        suffixes = (f"{_DESCRIPTION}.json", *_CHECKPOINT.values())
+        # First the descriptions, which make the others valid.
+        for suffix in suffixes:
+            for path in self.folder.glob(f"step-*{suffix}"):
+                if path.name.partition(".")[0] != kept:
+                    discard(path)
+
     def made_by_other_code(self, contents: Contents) -> bool:
         """Whether a result or a checkpoint was made by other code than today's."""
         return not contents.codes <= {self._code}

@@ -1,0 +1,59 @@
+"""Running statistics of batch norm, taken anew from given inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import nn
+from torch.nn.modules.batchnorm import _NormBase
+
+from probe.batch import Value, gather, tensors
+from probe.modules import mode
+from probe.seeding import every_global_stream, stream
+
+_SIZE = 256  # examples of a batch whose statistics are averaged
+
+Norm = _NormBase
+"""A layer that may keep running statistics: batch norm, or instance norm where it is told to."""
+
+
+def running_norms(model: nn.Module) -> list[Norm]:
+    """Return the layers of a model that normalize by running statistics in eval mode.
+
+    >>> len(running_norms(nn.Sequential(nn.BatchNorm1d(2), nn.LayerNorm(2))))
+    1
+    """
+    norms = (module for module in model.modules() if isinstance(module, _NormBase))
+    return [norm for norm in norms if norm.track_running_stats and norm.running_mean is not None]
+
+
+@torch.no_grad()
+def reestimate(
+    model: nn.Module, x: Value, call: Callable[[nn.Module, Value], object] | None = None
+) -> bool:
+    """Give each layer that keeps running statistics those of the inputs x (N, ...), in place.
+
+    An untrained network has statistics of nothing (mean 0, variance 1), and a fine-tuned one those
+    of its last task. Here they are means over batches of all inputs in a mixed order, always the
+    same; all else stays in eval mode, and no labels are used. call: how the model is given a batch,
+    `model(x)` by default. Returns whether there is any such layer.
+    """
+    norms = running_norms(model)
+    if not norms:
+        return False
+    first = tensors(x)[0]
+    momenta = [norm.momentum for norm in norms]
+    order = torch.randperm(len(first), generator=stream(0, "batch norm")).to(first.device)
+    with mode(model, training=False), every_global_stream(stream(0, "batch norm", "pass")):
+        for norm in norms:
+            norm.reset_running_stats()
+            norm.momentum = None  # the plain mean over all batches
+            norm.train()
+        # Of nearly one size, as each counts alike; one example alone has no variance.
+        for indices in order.tensor_split(max(1, len(order) // _SIZE)):
+            batch = gather(x, indices)
+            _ = model(batch) if call is None else call(model, batch)
+    for norm, momentum in zip(norms, momenta, strict=True):
+        norm.momentum = momentum
+    return True

@@ -14,17 +14,9 @@ from figures.appearance import distinct
 from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
 from probe.tables.cells import MOST
-from probe.tables.rows import (
-    AnyRow,
-    Cells,
-    LearnerRow,
-    MetricRow,
-    Row,
-    SummaryRow,
-    TimeRow,
-    read_table,
-)
+from probe.tables.rows import AnyRow, LearnerRow, MetricRow, Row, SummaryRow, TimeRow
 from probe.tables.summary import mean_accuracies
+from probe.tables.table_file import Cells, read_table
 
 OFFLINE = "offline"
 """The learner that sees all tasks at once: a level to compare with, not a continual learner."""

@@ -1,24 +1,14 @@
-"""Tidy tables: the rows that a study writes and that figures read, in and out of CSV.
+"""Tidy tables: the kinds of rows that a study writes and that figures read.
 
-A kind of row is a dataclass whose annotations say what each column can hold; every cell is checked
-against them when a table is written and again when it is read.
+A kind of row is a dataclass whose annotations say what each column can hold; columns with a default
+came later, and tables of earlier versions lack them. See `probe.tables.table_file`.
 """
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
-from operator import attrgetter, getitem
-from pathlib import Path
-from types import GenericAlias
-from typing import Any, TextIO, TypeVar, get_type_hints
+from dataclasses import dataclass
+from typing import TypeVar
 
-import numpy as np
-from pydantic import TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
-
-from probe.errors import InputError
 from probe.tables.cells import (
     Amount,
     AmountOrNone,
@@ -29,11 +19,7 @@ from probe.tables.cells import (
     Measure,
     Number,
     Positive,
-    Text,
 )
-from probe.validation import expected, problems, shown
-
-_MOST_KNOWN = 100_000  # texts; where more differ, remembering them costs more than it saves
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,137 +248,3 @@ AnyRow = TypeVar(
     TimeRow,
     NoteRow,
 )
-
-Cells = Mapping[str, Any]
-"""A line of a table: what its cells hold, by column."""
-
-
-def write_table(path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> None:
-    """Write rows of one kind as CSV that reads back bit for bit, lines ending with a line feed.
-
-    rows may be a generator: they are written as they come, and a large table is never in memory as
-    a whole. None and NaN are empty cells; NumPy's scalars are the numbers that they are. Raises
-    InputError for a cell that would not read back: it is not of its column's type, not in its
-    range, or no Unicode.
-    """
-    types = _types(kind)
-    cells = attrgetter(*types)
-    line: Any = GenericAlias(tuple, tuple(types.values()))
-    check = TypeAdapter(line).validate_python
-
-    # A line is checked as one tuple, which takes a third of the time of checking cell by cell; and
-    # strictly: from a file "3" is a number, in a row it is a mistake.
-    def checked(row: AnyRow) -> list[Any]:
-        # NumPy's scalars are rare, and looking for them in every row would take longer.
-        try:
-            line = check(cells(row), strict=True)
-        except ValidationError:
-            line = check(tuple(map(_plain, cells(row))), strict=True)
-        return [None if cell != cell else cell for cell in line]
-
-    try:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(_LineFeeds(file), lineterminator="\r\n")
-            writer.writerow(types)
-            writer.writerows(map(checked, rows))
-    except ValidationError as error:
-        detail = next(problems(error))
-        column = list(types)[int(detail["loc"][0])]
-        raise InputError(f"{path} cannot be written: {_problem(column, detail)}") from None
-
-
-def read_table(
-    path: Path, kind: type[AnyRow], wanted: Callable[[Cells], bool] = lambda _: True
-) -> list[AnyRow]:
-    """Read a CSV that `write_table` wrote; raises InputError naming the file, line and column.
-
-    It does so for every cell that `write_table` refuses, also in lines that are not wanted. wanted:
-    whether the cells of a line, checked, become a row, of which a large table has too many to make
-    them for nothing. Lines may end as any system ends them.
-    """
-    types = _types(kind)
-    known = [_Known(column, of) for column, of in types.items()]
-    # What a table of an earlier version lacks is at its default.
-    later = {each.name: each.default for each in fields(kind) if each.default is not MISSING}
-    rows = []
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            reader = csv.reader(file)
-            columns = _columns(path, kind, next(reader, []))
-            for line in reader:
-                if len(line) != len(columns):
-                    raise InputError(
-                        f"{path}, line {reader.line_num} has {len(line)} cells, expected "
-                        f"{len(columns)}"
-                    )
-                cells = later | dict(zip(columns, map(getitem, known, line), strict=False))
-                if wanted(cells):
-                    rows.append(kind(**cells))
-    except _WrongCell as error:
-        raise InputError(
-            f"{path}, line {reader.line_num}: {error}: write the tables again with `probe run`"
-        ) from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}): run the study first") from None
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not a table of this study ({error})") from None
-    return rows
-
-
-def _columns(path: Path, kind: type, found: Sequence[str]) -> list[str]:
-    """Return the columns of a table, which may lack the last of those that have a default."""
-    columns = [each.name for each in fields(kind)]
-    needed = [each.name for each in fields(kind) if each.default is MISSING]
-    if list(found) != columns[: len(found)] or not set(needed) <= set(found):
-        raise InputError(f"{path}: expected the columns {','.join(columns)}")
-    return list(found)
-
-
-class _WrongCell(Exception):
-    """A cell is not what its column can hold; the message says why."""
-
-
-class _Known(dict[str, Any]):
-    """What the texts of a column stand for: checked but once each, as most come again and again."""
-
-    def __init__(self, column: str, of: Any) -> None:
-        self._column = column
-        self._check = TypeAdapter[Any](of).validate_python
-
-    def __missing__(self, text: str) -> Any:
-        try:
-            value = self._check(text)
-        except ValidationError as error:
-            raise _WrongCell(_problem(self._column, next(problems(error)))) from None
-        if len(self) < _MOST_KNOWN:
-            self[text] = value
-        return value
-
-
-def _plain(value: object) -> object:
-    """Return the Python number that a NumPy scalar is."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _types(kind: type) -> dict[str, Any]:
-    """Return the type of the cells of each column, as `TypeAdapter` takes it."""
-    types = get_type_hints(kind, include_extras=True)
-    return {column: Text if of is str else of for column, of in types.items()}
-
-
-def _problem(column: str, detail: ErrorDetails) -> str:
-    return f"{shown(detail['input'])} cannot be the value of {column}, {expected(detail)}"
-
-
-@dataclass(frozen=True)
-class _LineFeeds:
-    """Lets lines end with a line feed alone.
-
-    csv quotes a cell that holds what its own lines end with: it has to be both, or a carriage
-    return would not read back.
-    """
-
-    file: TextIO
-
-    def write(self, line: str) -> None:
-        self.file.write(line[:-2] + "\n")

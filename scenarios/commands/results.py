@@ -18,9 +18,10 @@ from rich.table import Table
 from rich.text import Text
 
 from probe.notes import listed
-from probe.tables.rows import MetricRow, NoteRow, Row, SummaryRow, TimeRow, read_table
+from probe.tables.rows import MetricRow, NoteRow, Row, SummaryRow, TimeRow
 from probe.tables.run_directory import NOTES
 from probe.tables.summary import training_seconds
+from probe.tables.table_file import read_table
 from scenarios.commands.terminal import printable
 
 _Value = tuple[float, float]  # mean and standard deviation

@@ -11,8 +11,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 
-from probe.errors import InputError
 from probe.readouts.matrix import WIDE
+
+from probe.errors import InputError
 from scenarios.learners.catalog import LEARNERS
 from scenarios.streams.orders import orders
 from scenarios.study.probing import DIAGNOSTICS, RETRAIN, Reading, digest_of, recorded

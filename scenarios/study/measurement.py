@@ -48,7 +48,12 @@ class Spent:
         # Not isinstance, which takes True for a number.
         whole = all(type(n) is int and 0 <= n < 2**63 for n in vars(self.cost).values())
         seconds = self.seconds
-        if not whole or type(self.stuck) is not bool or type(seconds) is bool or not (math.isfinite(seconds) and seconds >= 0):
+        if (
+            not whole
+            or type(self.stuck) is not bool
+            or type(seconds) is bool
+            or not (math.isfinite(seconds) and seconds >= 0)
+        ):
             raise ValueError(f"nothing can have cost that: {self}")
 
 

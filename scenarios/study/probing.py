@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal
 
+from probe.readouts.readout import Knn, Linear, Ncm, Readout
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -25,7 +26,6 @@ from pydantic import (
 )
 
 from probe.errors import InputError, unknown
-from probe.readouts.readout import Knn, Linear, Ncm, Readout
 from probe.training.recipe import Recipe
 
 Named = Literal["ends", "all", "last"]

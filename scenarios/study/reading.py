@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from torch import Tensor, nn
-
 from probe.analysis.similarity import Compared
 from probe.analysis.units import dead_units, effective_rank
+from probe.readouts.matrix import FeatureMatrix, feature_matrices
+from torch import Tensor, nn
+
 from probe.batch import first
 from probe.cut.cuts import Cuts, cut_each
 from probe.metrics.outcomes import Outcomes
 from probe.notes import of_classes, of_predictions
-from probe.readouts.matrix import FeatureMatrix, feature_matrices
 from probe.retrain import SAMPLE, retrain_each
 from probe.retraining import RetrainSettings
 from probe.training.batch_norm import reestimate
@@ -104,9 +104,7 @@ class Reader:
                 notes = (*known, *found.notes)
                 yield reading, self._measured(found.predicted, notes, found.history)
 
-    def _fitted(
-        self, readings: Sequence[Reading], train: _Matrices, test: _Matrices
-    ) -> _Found:
+    def _fitted(self, readings: Sequence[Reading], train: _Matrices, test: _Matrices) -> _Found:
         """Yield what is fitted to the features' matrices."""
         y, scenario = self.scenario.merged.train.y, self.scenario
         for reading in readings:

@@ -38,7 +38,6 @@ from scenarios.streams.orders import MOST, orders
 from scenarios.study.probing import ProbingSpec
 from scenarios.study.scenario_spec import ScenarioSpec, has_single_classes
 
-
 LEVELS = ("offline", "untrained")
 """Learners that others are compared with, called after their kinds."""
 

@@ -29,10 +29,10 @@ from probe.tables.rows import (
     Row,
     SummaryRow,
     TimeRow,
-    write_table,
 )
 from probe.tables.run_directory import NOTES, TIMES
 from probe.tables.summary import Group, summarize_groups
+from probe.tables.table_file import write_table
 from scenarios.learners.base import Settings
 from scenarios.study.fingerprint import Setup
 from scenarios.study.jobs import jobs_of, parts_of

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from probe.tables.rows import MetricRow, Row, SummaryRow, write_table
+from probe.tables.rows import MetricRow, Row, SummaryRow
+from probe.tables.table_file import write_table
 from scenarios.study.run_directory import read_setup
 from scenarios.study.scores import metric_rows
 from scenarios.study.tables import measured_rows, read_results, summary_rows

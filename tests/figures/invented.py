@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
-from probe.tables.rows import LearnerRow, MetricRow, Row, SummaryRow, TimeRow, write_table
+from probe.tables.rows import LearnerRow, MetricRow, Row, SummaryRow, TimeRow
 from probe.tables.summary import summarize
+from probe.tables.table_file import write_table
 
 CRITERIA = ("accuracy", "ms", "sss", "ce", "rem", "bwt_plus", "fwt")
 

@@ -19,9 +19,8 @@ from probe.tables.rows import (
     Row,
     SummaryRow,
     TimeRow,
-    read_table,
-    write_table,
 )
+from probe.tables.table_file import read_table, write_table
 
 # What spreadsheets, shells and csv itself give a meaning to, and anything else that is Unicode.
 nasty = st.sampled_from(
@@ -215,7 +214,7 @@ def test_only_the_lines_that_are_wanted_become_rows_and_all_are_checked(tmp_path
 
 @pytest.mark.parametrize("most", [0, 1, 3])
 def test_texts_are_read_the_same_however_few_are_remembered(tmp_path, monkeypatch, most):
-    monkeypatch.setattr("probe.tables.rows._MOST_KNOWN", most)
+    monkeypatch.setattr("probe.tables.table_file._MOST_KNOWN", most)
     rows = [replace(PRA, learner=f"er{k % 3}", place=1 + k % 2, value=k / 7) for k in range(9)]
     write_table(tmp_path / "rows.csv", Row, [*rows, replace(PRA, value=-0.0)])
     *read, zero = read_table(tmp_path / "rows.csv", Row)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from probe.errors import InputError
-from probe.tables.rows import NoteRow, Row, write_table
+from probe.tables.rows import NoteRow, Row
+from probe.tables.table_file import write_table
 from scenarios.commands.results import note_lines
 from tests.scenarios.commands.test_terminal import EVIL, TAMED
 

@@ -7,8 +7,9 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-from probe.tables.rows import TimeRow, read_table
+from probe.tables.rows import TimeRow
 from probe.tables.run_directory import TABLES, TIMES
+from probe.tables.table_file import read_table
 from tests.scenarios.tiny_run import TINY, Tiny
 
 FEATURES = TINY.replace('"hidden1"', '"hidden1", "hidden2"')

@@ -10,7 +10,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from probe.tables.rows import NoteRow, read_table
+from probe.tables.rows import NoteRow
+from probe.tables.table_file import read_table
 from scenarios.study.job import run_job
 from scenarios.study.jobs import jobs_of
 from scenarios.study.run_directory import read_setup, store_of

@@ -15,8 +15,9 @@ from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.mean_over_seeds import mean_over_seeds
 from probe.metrics.scorecard import scorecard
-from probe.tables.rows import MetricRow, Row, SummaryRow, read_table
+from probe.tables.rows import MetricRow, Row, SummaryRow
 from probe.tables.summary import summarize
+from probe.tables.table_file import read_table
 from scenarios.study.fingerprint import Setup
 from scenarios.study.jobs import jobs_of, parts_of
 from scenarios.study.measurement import Measurement

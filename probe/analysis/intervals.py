@@ -56,13 +56,12 @@ def mean_interval(
     0.5
     """
     check_level(level)
-    design = Design(w, strata)
+    return mean_of(Design(w, strata), e, level)
+
+
+def mean_of(design: Design, e: Floats, level: float) -> Estimate:
+    """Return what `mean_interval` does, in a design."""
     parts = design.scaled(e)
-    return around(design, parts, level)
-
-
-def around(design: Design, parts: Floats, level: float) -> Estimate:
-    """Return the mean of parts (S, m) that the design has scaled, with its interval."""
     value, S = float(design.means(parts).mean()), len(parts)
     half = math.nan
     if S > 1:
@@ -83,7 +82,11 @@ def ratio_interval(
     Source: Fieller, Some Problems in Interval Estimation, JRSS B 1954.
     """
     check_level(level)
-    design = Design(w, strata)
+    return ratio_of(Design(w, strata), num, den, level)
+
+
+def ratio_of(design: Design, num: Floats, den: Floats, level: float) -> Ratio:
+    """Return what `ratio_interval` does, in a design."""
     top, bottom = design.scaled(num), design.scaled(den)
     if top.shape != bottom.shape:
         raise InputError(f"got {len(top)} seeds above and {len(bottom)} below: pair them")

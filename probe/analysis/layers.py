@@ -8,19 +8,32 @@ seed. Place None is all tasks, weighed by their numbers of test examples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from probe.analysis.crossed import Floats
-from probe.analysis.intervals import LEVEL, Estimate, check_level, mean_interval, ratio_interval
+from probe.analysis.crossed import Design, Floats
+from probe.analysis.intervals import LEVEL, Estimate, check_level, mean_of, ratio_of
 from probe.analysis.places import Place, of_all, of_place, scores_by_place, together
 from probe.errors import InputError
 
 Right = NDArray[np.bool_]
+
+NAMES = (
+    "accuracy",
+    "floor",
+    "ceiling",
+    "missing",
+    "above_floor",
+    "retained",
+    "forgotten",
+    "never_learned",
+    "since_learned",
+)
+"""The quantities, in the order in which they are listed; `quantities` says what each is."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -95,7 +108,7 @@ def quantities(outcomes: LayerOutcomes, layout: TestLayout, level: float = LEVEL
     """
     check_level(level)
     _check(outcomes, layout)
-    return list(_Layer(outcomes, layout, level).all())
+    return _Layer(outcomes, layout, level).all()
 
 
 class _Layer:
@@ -112,34 +125,32 @@ class _Layer:
         self._rows = dict(sorted(rows.items()))
         self._places = [of_place(tasks, orders, place) for place in range(1, self._T + 1)]
 
-    def all(self) -> Iterator[Quantity]:
-        """Yield what was measured, by name, all tasks first."""
-        A, b, C = self._A, self._b, self._C
-        yield from self._means("accuracy", lambda place: place.mean(A))
-        if b is not None:
-            yield from self._means("floor", lambda place: place.mean(b))
-            yield from self._means("above_floor", lambda place: place.mean(A) - place.mean(b))
-        if C is not None:
-            yield from self._means("ceiling", lambda place: place.mean(C))
-            yield from self._means("missing", lambda place: place.mean(C) - place.mean(A))
-        if b is not None and C is not None:
-            yield from self._retained(b, C)
+    def all(self) -> list[Quantity]:
+        """Return what was measured, by name, all tasks first."""
+        found = [
+            q for place in (of_all(len(self._layout.tasks)), *self._places) for q in self._at(place)
+        ]
         if any(0 < t < self._T for t in self._rows):
-            yield from self._split(C)
-            yield from self._since_learned()
+            found += [*self._split(), *self._since_learned()]
+        # Stable: of each name, all tasks come first, then the places in their order.
+        return sorted(found, key=lambda q: NAMES.index(q.name))
 
-    def _means(self, name: str, values: Callable[[Place], Floats]) -> Iterator[Quantity]:
-        for place in (of_all(len(self._layout.tasks)), *self._places):
-            yield self._mean(name, place, values(place))
+    def _at(self, place: Place) -> Iterator[Quantity]:
+        """Yield what the last row, the floor and the ceiling say at a place."""
+        design = self._design(place)
+        A = place.mean(self._A)
+        b, C = (x if x is None else place.mean(x) for x in (self._b, self._C))
+        values = {"accuracy": A}
+        if b is not None:
+            values |= {"floor": b, "above_floor": A - b}
+        if C is not None:
+            values |= {"ceiling": C, "missing": C - A}
+        for name, e in values.items():
+            yield _quantity(name, place, mean_of(design, e, self._level))
+        if b is not None and C is not None:
+            yield _quantity("retained", place, ratio_of(design, A - b, C - b, self._level))
 
-    def _retained(self, floor: Right, ceiling: Right) -> Iterator[Quantity]:
-        for place in (of_all(len(self._layout.tasks)), *self._places):
-            b = place.mean(floor)
-            num, den = place.mean(self._A) - b, place.mean(ceiling) - b
-            ratio = ratio_interval(num, den, place.weights, self._layout.strata, self._level)
-            yield _quantity("retained", place, ratio)
-
-    def _split(self, ceiling: Right | None) -> Iterator[Quantity]:
+    def _split(self) -> Iterator[Quantity]:
         """Yield what was forgotten and what was never learned."""
         tasks, orders, rows = self._layout.tasks, self._layout.orders, list(self._rows.values())
         scores = np.array([scores_by_place(right, tasks, orders) for right in rows])
@@ -148,8 +159,8 @@ class _Layer:
         pairs = list(zip(self._places, past, ever, strict=True))
         lost = [place.mean(rows[t]) - place.mean(self._A) for place, t, _ in pairs]
         yield from self._by_place("forgotten", self._places, lost)
-        if ceiling is not None:
-            never = [place.mean(ceiling) - place.mean(rows[t]) for place, _, t in pairs]
+        if self._C is not None:
+            never = [place.mean(self._C) - place.mean(rows[t]) for place, _, t in pairs]
             yield from self._by_place("never_learned", self._places, never)
 
     def _since_learned(self) -> Iterator[Quantity]:
@@ -162,14 +173,12 @@ class _Layer:
         self, name: str, places: Sequence[Place], values: Sequence[Floats], mean: bool = True
     ) -> Iterator[Quantity]:
         """Yield a quantity of each place, after the mean over these places if asked for."""
-        if mean:
-            yield self._mean(name, *together(places, values))
-        for place, e in zip(places, values, strict=True):
-            yield self._mean(name, place, e)
+        all_places = [together(places, values)] if mean else []
+        for place, e in (*all_places, *zip(places, values, strict=True)):
+            yield _quantity(name, place, mean_of(self._design(place), e, self._level))
 
-    def _mean(self, name: str, place: Place, e: Floats) -> Quantity:
-        estimate = mean_interval(e, place.weights, self._layout.strata, self._level)
-        return _quantity(name, place, estimate)
+    def _design(self, place: Place) -> Design:
+        return Design(place.weights, self._layout.strata[place.examples])
 
 
 def _quantity(name: str, place: Place, estimate: Estimate) -> Quantity:

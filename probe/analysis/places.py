@@ -18,32 +18,34 @@ from probe.analysis.crossed import Floats
 class Place:
     """The test examples at one place of O orders, or of all tasks.
 
-    place: 1..T, None for all tasks; weights: (n,), of sum 1, what each example weighs in the
-    mean; used: (O, n), in which orders it is at this place, None where in all.
+    place: 1..T, None for all tasks; examples: (m,), which count, of n; weights: (m,), of sum 1,
+    what each weighs in the mean; used: (O, m), in which orders it is at this place, None where
+    in all.
     """
 
     place: int | None
+    examples: NDArray[np.intp]
     weights: Floats
     used: NDArray[np.bool_] | None = None
 
     def mean(self, right: NDArray[np.bool_]) -> Floats:
-        """Return the mean over the orders in which an example counts, (S, n), 0 where in none.
+        """Return the mean over the orders in which an example counts, (S, m).
 
         right: (S, O, n), or (S, n) where it is the same in all orders.
         """
         if right.ndim == 2:
-            return right.astype(np.float64)
+            return right[:, self.examples].astype(np.float64)
         if self.used is None:
-            return np.asarray(right.mean(axis=1))
-        total = np.zeros((right.shape[0], right.shape[2]))
+            return np.asarray(right[..., self.examples].mean(axis=1))
+        total = np.zeros((right.shape[0], len(self.examples)))
         for order, used in enumerate(self.used):
-            total[:, used] += right[:, order, used]
-        return np.asarray(total / np.maximum(self.used.sum(axis=0), 1))
+            total[:, used] += right[:, order, self.examples[used]]
+        return np.asarray(total / self.used.sum(axis=0))
 
 
 def of_all(examples: int) -> Place:
     """Return the place of all n examples, all alike."""
-    return Place(place=None, weights=np.full(examples, 1 / examples))
+    return Place(place=None, examples=np.arange(examples), weights=np.full(examples, 1 / examples))
 
 
 def of_place(tasks: NDArray[np.integer], orders: NDArray[np.integer], place: int) -> Place:
@@ -55,16 +57,21 @@ def of_place(tasks: NDArray[np.integer], orders: NDArray[np.integer], place: int
     [0.25, 0.25, 0.5]
     """
     used = tasks == orders[:, place - 1, None]
-    each = used / used.sum(axis=1, keepdims=True)
-    return Place(place=place, weights=each.mean(axis=0), used=used)
+    examples = np.flatnonzero(used.any(axis=0))
+    weights = (used / used.sum(axis=1, keepdims=True)).mean(axis=0)
+    return Place(place=place, examples=examples, weights=weights[examples], used=used[:, examples])
 
 
 def together(places: Sequence[Place], values: Sequence[Floats]) -> tuple[Place, Floats]:
-    """Return the mean over places as one place and its values, (S, n), from those of each."""
-    weights = np.mean([place.weights for place in places], axis=0)
-    total = np.mean([p.weights * e for p, e in zip(places, values, strict=True)], axis=0)
-    e = np.divide(total, weights, out=np.zeros_like(total), where=weights > 0)
-    return Place(place=None, weights=weights), e
+    """Return the mean over places as one place and its values, (S, m), from those of each."""
+    n = 1 + max(int(place.examples.max()) for place in places)
+    weights, total = np.zeros(n), np.zeros((len(values[0]), n))
+    for place, e in zip(places, values, strict=True):
+        weights[place.examples] += place.weights / len(places)
+        total[:, place.examples] += place.weights / len(places) * e
+    examples = np.flatnonzero(weights)
+    whole = Place(place=None, examples=examples, weights=weights[examples])
+    return whole, total[:, examples] / whole.weights
 
 
 def scores_by_place(

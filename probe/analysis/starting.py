@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe.analysis.crossed import Design, Floats
-from probe.analysis.intervals import LEVEL, Estimate, around, check_level
+from probe.analysis.intervals import LEVEL, Estimate, check_level, mean_of
 from probe.errors import InputError
 
 
@@ -51,7 +51,7 @@ def starting_feature(
     design = Design(w, strata)
     scaled = [design.scaled(e) for e in differences]
     together = 1 - (1 - level) / len(scaled)
-    estimates = tuple(around(design, parts, together) for parts in scaled)
+    estimates = tuple(mean_of(design, e, together) for e in differences)
     if min(len(parts) for parts in scaled) == 1:
         return Start(index=None, earliest=None, estimates=estimates)
     p = []

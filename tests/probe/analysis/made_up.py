@@ -20,10 +20,12 @@ class World:
 
     last: what is known of the task at each place, (T,), after the last task; floor, ceiling: of
     the untrained and the offline-trained network; early: known of a task right after it was
-    learned, at once as little as in the end after the next, and before less than by the untrained
-    network, so that one row is clearly best; None for the last row alone. by_seed: std of the seeds' own part, of which
-    `shared` is the same for all models of a seed; by_example: std of the examples' own, the same
-    for all models. What is left, of variance 1, is of this seed, order, row and example.
+    learned, None for the last row alone. After the next task it is known as little as in the end,
+    and before it was learned less than by the untrained network: one row is clearly best.
+
+    by_seed: std of the seeds' own part, of which `shared` is the same for all models of a seed;
+    by_example: std of the examples' own, the same for all models. What is left, of variance 1, is
+    of this seed, order, row and example.
     """
 
     last: tuple[float, ...]
@@ -108,6 +110,4 @@ def study(
     places = np.argsort(ORDERS, axis=1)[:, where.tasks]
     rows = range(1, TASKS + 1) if world.early is not None else [TASKS]
     levels = {t: np.array([world.level(t, p) for p in range(1, TASKS + 1)])[places] for t in rows}
-    return LayerOutcomes(
-        rows={t: right(levels[t]) for t in rows}, floor=floor, ceiling=ceiling
-    )
+    return LayerOutcomes(rows={t: right(levels[t]) for t in rows}, floor=floor, ceiling=ceiling)

@@ -38,7 +38,10 @@ def by_place(right, place):
     return np.array(
         [
             np.mean(
-                [right[s, o, order[place - 1] == TASKS].mean() for o, order in enumerate(LAYOUT.orders)]
+                [
+                    right[s, o, order[place - 1] == TASKS].mean()
+                    for o, order in enumerate(LAYOUT.orders)
+                ]
             )
             for s in range(S)
         ]

@@ -1,0 +1,7 @@
+"""What a number means: intervals, what a layer kept of what was learned, and its diagnostics.
+
+`crossed` has the design, seeds times test examples, and its variance; `intervals` those of means
+and ratios; `starting` the layer where forgetting starts; `layers` what was retained, forgotten
+and never learned; `from_counts` stands in where only counts were kept. `similarity` and `units`
+look at the values of features.
+"""

@@ -1,0 +1,146 @@
+"""Intervals of means and of ratios over seeds and test examples.
+
+The unit of replication is the seed: what several orders gave is averaged within it first. The
+second source of error is the finite test set, which all models share; see `probe.analysis.crossed`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from probe.analysis.crossed import Design, Floats, Spread
+from probe.errors import InputError
+
+LEVEL = 0.95  # of an interval, where none is given
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """A value with its interval.
+
+    low, high: its ends, in the value's unit, NaN for one seed; seeds: how many were averaged.
+    """
+
+    value: float
+    low: float
+    high: float
+    seeds: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratio(Estimate):
+    """A ratio with its interval; identifiable: whether its denominator is clearly above 0.
+
+    Where it is not, value, low and high are NaN.
+    """
+
+    identifiable: bool
+
+
+def mean_interval(
+    e: Floats, w: Floats, strata: NDArray[np.integer], level: float = LEVEL
+) -> Estimate:
+    """Return the mean over seeds of sum_i w_i e_si, with its t interval.
+
+    e: (S, n), for each seed and test example, such as right (1 or 0) by one model minus right by
+    another; w: (n,), >= 0, of sum 1; strata: (n,), see `Design`; level: in (0, 1). Only zeros
+    give [0, 0]. 95 % intervals cover 93 to 97 % from 3 seeds on; with 2 seeds, down to 91 %.
+
+    >>> mean_interval(np.array([[1.0, 0], [1, 1], [0, 0]]), np.full(2, 0.5), np.zeros(2, int)).value
+    0.5
+    """
+    check_level(level)
+    return mean_of(Design(w, strata), e, level)
+
+
+def mean_of(design: Design, e: Floats, level: float) -> Estimate:
+    """Return what `mean_interval` does, in a design."""
+    parts = design.scaled(e)
+    value, S = float(design.means(parts).mean()), len(parts)
+    half = math.nan
+    if S > 1:
+        half = design.spread(design.components(parts), S).half_width(level)
+    return Estimate(value=value, low=value - half, high=value + half, seeds=S)
+
+
+def ratio_interval(
+    num: Floats, den: Floats, w: Floats, strata: NDArray[np.integer], level: float = LEVEL
+) -> Ratio:
+    """Return the ratio of two means that are paired by seed and example, with Fieller's interval.
+
+    num, den: (S, n), such as A - b and C - b; w, strata, level as in `mean_interval`. The
+    interval holds every r for which num - r den is not clearly other than 0. The ratio is
+    identifiable where the interval of den lies above 0; with one seed, where that of the test
+    set alone does. num of zeros gives 0, num equal to den exactly 1, each with no width.
+
+    Source: Fieller, Some Problems in Interval Estimation, JRSS B 1954.
+    """
+    check_level(level)
+    return ratio_of(Design(w, strata), num, den, level)
+
+
+def ratio_of(design: Design, num: Floats, den: Floats, level: float) -> Ratio:
+    """Return what `ratio_interval` does, in a design."""
+    top, bottom = design.scaled(num), design.scaled(den)
+    if top.shape != bottom.shape:
+        raise InputError(f"got {len(top)} seeds above and {len(bottom)} below: pair them")
+    S = len(top)
+    line = _Line(design, top, bottom)
+    identifiable = line.below > design.spread(line.of_below, S).half_width(level)
+    value, ends = math.nan, (math.nan, math.nan)
+    if identifiable:
+        exact = 1.0 if np.array_equal(top, bottom) else 0.0
+        known = bool(exact) or not top.any()
+        value = exact if known else line.above / line.below
+        if S > 1:
+            ends = (value, value) if known else line.ends(value, level)
+    return Ratio(value=value, low=ends[0], high=ends[1], seeds=S, identifiable=identifiable)
+
+
+def check_level(level: float) -> None:
+    """Raise InputError unless a level is in (0, 1)."""
+    if not 0 < level < 1:
+        raise InputError(f"a level must be above 0 and below 1, such as {LEVEL}, got {level:g}")
+
+
+class _Line:
+    """The mean of above - r below, paired, and its spread, as functions of r."""
+
+    def __init__(self, design: Design, above: Floats, below: Floats) -> None:
+        self._design, self._seeds = design, len(above)
+        self.above, self.below = (float(design.means(x).mean()) for x in (above, below))
+        self._of_above, self.of_below = design.components(above), design.components(below)
+        # Quadratic forms: those of a difference give those of the product.
+        apart = design.components(above - below)
+        self._product = (self._of_above + self.of_below - apart) / 2
+
+    def ends(self, value: float, level: float) -> tuple[float, float]:
+        """Return the two r around the ratio between which 0 is within the interval."""
+
+        def outside(r: float) -> float:
+            return abs(self.above - r * self.below) - self._spread(r).half_width(level)
+
+        step = (self._spread(value).half_width(level) / self.below) or 1.0
+        return _end(outside, value, -step), _end(outside, value, step)
+
+    def _spread(self, r: float) -> Spread:
+        mixed = self._of_above - 2 * r * self._product + r * r * self.of_below
+        return self._design.spread(mixed, self._seeds)
+
+
+def _end(outside: Callable[[float], float], start: float, step: float) -> float:
+    """Return where a function rises above 0 on the way from the start, in steps that double."""
+    if outside(start) >= 0:
+        return start
+    inside, reached = start, start + step
+    while outside(reached) <= 0:
+        if not math.isfinite(reached):
+            return reached
+        inside, reached, step = reached, reached + 2 * step, 2 * step
+    return float(brentq(outside, inside, reached, xtol=1e-12))

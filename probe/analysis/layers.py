@@ -1,0 +1,211 @@
+"""What a layer retained, what it forgot and what it never learned, each with its interval.
+
+A is the accuracy behind a feature, floor b that of the untrained network's, ceiling C that of the
+offline-trained network's; a row t is the network after t tasks. Places count in executed order:
+at place p, the test examples of each order's p-th task count, averaged over the orders within a
+seed. Place None is all tasks, weighed by their numbers of test examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probe.analysis.crossed import Design, Floats
+from probe.analysis.intervals import LEVEL, Estimate, check_level, mean_of, ratio_of
+from probe.analysis.places import Place, of_all, of_place, scores_by_place, together
+from probe.errors import InputError
+
+Right = NDArray[np.bool_]
+
+NAMES = (
+    "accuracy",
+    "floor",
+    "ceiling",
+    "missing",
+    "above_floor",
+    "retained",
+    "forgotten",
+    "never_learned",
+    "since_learned",
+)
+"""The quantities, in the order in which they are listed; `quantities` says what each is."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TestLayout:
+    """The n test examples, in the order in which all evaluations have them.
+
+    tasks: (n,), the task of each, 0..T-1 as the scenario numbers them; strata: (n,), one number
+    for each task and class; orders: (O, T), the task at each place of each order. Raises
+    InputError for tasks and orders that do not fit together.
+    """
+
+    # The name is no test's.
+    __test__: ClassVar[bool] = False
+
+    tasks: NDArray[np.integer]
+    strata: NDArray[np.integer]
+    orders: NDArray[np.integer]
+
+    def __post_init__(self) -> None:
+        if self.orders.ndim != 2 or not self.orders.size:
+            raise InputError(f"orders must be (O, T), got shape {self.orders.shape}")
+        every = np.arange(self.orders.shape[1])
+        if (np.sort(self.orders, axis=1) != every).any():
+            raise InputError(f"each order must hold the tasks 0..{len(every) - 1} once")
+        if self.tasks.shape != self.strata.shape or self.tasks.ndim != 1:
+            raise InputError("tasks and strata must be (n,), one number for each test example")
+        if not np.array_equal(np.unique(self.tasks), every):
+            raise InputError(f"the test examples must be of all tasks 0..{len(every) - 1}")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LayerOutcomes:
+    """Which test examples were right behind one feature, by one learner and readout.
+
+    rows: by tasks learned t, 0..T, (S, O, n) for S seeds and O orders; row T is needed. floor,
+    ceiling: (S, n), by the same seeds, None where not measured.
+    """
+
+    rows: Mapping[int, Right]
+    floor: Right | None = None
+    ceiling: Right | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantity(Estimate):
+    """One quantity, as a fraction, with its interval; place: 1..T, None for all tasks."""
+
+    name: str
+    place: int | None
+
+
+def quantities(outcomes: LayerOutcomes, layout: TestLayout, level: float = LEVEL) -> list[Quantity]:
+    """Return all quantities that the outcomes allow, for all tasks and each place, 1..T.
+
+    - `accuracy` A of the last row; `floor` b; `ceiling` C
+    - `missing` = C - A; `above_floor` = A - b
+    - `retained` = (A - b) / (C - b); NaN where C - b is not clearly above 0
+    - `forgotten` = the best row before the last - A, of all that were measured
+    - `never_learned` = C - the best row, the last among them
+    - `since_learned` = row p at place p - A, for the tasks before the last: with a linear
+      readout deep forgetting, at the output shallow forgetting
+
+    The floor is row 0 where there is no other. The best row is chosen for each place, by its mean
+    over seeds and orders, the earliest of equals. As a maximum of noisy means it is too high by
+    chance: `forgotten` is biased upward and `never_learned` downward, by less than the rows'
+    standard error where one row is clearly best, and their intervals do not know of it. Both
+    need a row between the first task and the last. For all tasks these and `since_learned` are
+    the mean over places.
+
+    With one seed there are values without intervals. Raises InputError for shapes that do not
+    fit together and where row T is missing. Source: SPEC, sections 7 and 8.
+    """
+    check_level(level)
+    _check(outcomes, layout)
+    return _Layer(outcomes, layout, level).all()
+
+
+class _Layer:
+    """One feature's outcomes, by place."""
+
+    def __init__(self, outcomes: LayerOutcomes, layout: TestLayout, level: float) -> None:
+        tasks, orders = layout.tasks, layout.orders
+        self._layout, self._level, self._T = layout, level, orders.shape[1]
+        self._b, self._C = outcomes.floor, outcomes.ceiling
+        self._A = outcomes.rows[self._T]
+        rows = dict(outcomes.rows)
+        if self._b is not None and 0 not in rows:
+            rows[0] = np.broadcast_to(self._b[:, None], self._A.shape)
+        self._rows = dict(sorted(rows.items()))
+        self._places = [of_place(tasks, orders, place) for place in range(1, self._T + 1)]
+
+    def all(self) -> list[Quantity]:
+        """Return what was measured, by name, all tasks first."""
+        found = [
+            q for place in (of_all(len(self._layout.tasks)), *self._places) for q in self._at(place)
+        ]
+        if any(0 < t < self._T for t in self._rows):
+            found += [*self._split(), *self._since_learned()]
+        # Stable: of each name, all tasks come first, then the places in their order.
+        return sorted(found, key=lambda q: NAMES.index(q.name))
+
+    def _at(self, place: Place) -> Iterator[Quantity]:
+        """Yield what the last row, the floor and the ceiling say at a place."""
+        design = self._design(place)
+        A = place.mean(self._A)
+        b, C = (x if x is None else place.mean(x) for x in (self._b, self._C))
+        values = {"accuracy": A}
+        if b is not None:
+            values |= {"floor": b, "above_floor": A - b}
+        if C is not None:
+            values |= {"ceiling": C, "missing": C - A}
+        for name, e in values.items():
+            yield _quantity(name, place, mean_of(design, e, self._level))
+        if b is not None and C is not None:
+            yield _quantity("retained", place, ratio_of(design, A - b, C - b, self._level))
+
+    def _split(self) -> Iterator[Quantity]:
+        """Yield what was forgotten and what was never learned."""
+        tasks, orders, rows = self._layout.tasks, self._layout.orders, list(self._rows.values())
+        scores = np.array([scores_by_place(right, tasks, orders) for right in rows])
+        # The last row comes last; of equals, the earliest is the best.
+        past, ever = scores[:-1].argmax(axis=0), scores.argmax(axis=0)
+        pairs = list(zip(self._places, past, ever, strict=True))
+        lost = [place.mean(rows[t]) - place.mean(self._A) for place, t, _ in pairs]
+        yield from self._by_place("forgotten", self._places, lost)
+        if self._C is not None:
+            never = [place.mean(self._C) - place.mean(rows[t]) for place, _, t in pairs]
+            yield from self._by_place("never_learned", self._places, never)
+
+    def _since_learned(self) -> Iterator[Quantity]:
+        places = [place for place in self._places[:-1] if place.place in self._rows]
+        lost = [place.mean(self._rows[place.place or 0]) - place.mean(self._A) for place in places]
+        every = len(places) == self._T - 1
+        yield from self._by_place("since_learned", places, lost, mean=every)
+
+    def _by_place(
+        self, name: str, places: Sequence[Place], values: Sequence[Floats], mean: bool = True
+    ) -> Iterator[Quantity]:
+        """Yield a quantity of each place, after the mean over these places if asked for."""
+        all_places = [together(places, values)] if mean else []
+        for place, e in (*all_places, *zip(places, values, strict=True)):
+            yield _quantity(name, place, mean_of(self._design(place), e, self._level))
+
+    def _design(self, place: Place) -> Design:
+        return Design(place.weights, self._layout.strata[place.examples])
+
+
+def _quantity(name: str, place: Place, estimate: Estimate) -> Quantity:
+    return Quantity(
+        name=name,
+        place=place.place,
+        value=estimate.value,
+        low=estimate.low,
+        high=estimate.high,
+        seeds=estimate.seeds,
+    )
+
+
+def _check(outcomes: LayerOutcomes, layout: TestLayout) -> None:
+    """Raise InputError unless all outcomes are of the same seeds, orders and examples."""
+    T, n = layout.orders.shape[1], len(layout.tasks)
+    if T not in outcomes.rows or not all(0 <= t <= T for t in outcomes.rows):
+        raise InputError(
+            f"got rows {sorted(outcomes.rows)}: {T} tasks have rows 0..{T}, the last is needed"
+        )
+    S = len(outcomes.rows[T])
+    given = [(f"row {t}", right, layout.orders.shape[:1]) for t, right in outcomes.rows.items()]
+    single = (("the floor", outcomes.floor), ("the ceiling", outcomes.ceiling))
+    given += [(name, right, ()) for name, right in single if right is not None]
+    for name, right, orders in given:
+        if right.shape != (S, *orders, n) or right.dtype != np.bool_:
+            raise InputError(
+                f"{name} is {right.dtype} {right.shape}, expected bool {(S, *orders, n)}: seeds, "
+                f"orders and test examples are those of the last row and the layout"
+            )

@@ -1,0 +1,84 @@
+"""Test examples by place in the executed order: which count, and by how much.
+
+Source: Murata 2020 (tasks are indexed by place, which is averaged over the rotations).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probe.analysis.crossed import Floats
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Place:
+    """The test examples at one place of O orders, or of all tasks.
+
+    place: 1..T, None for all tasks; examples: (m,), which count, of n; weights: (m,), of sum 1,
+    what each weighs in the mean; used: (O, m), in which orders it is at this place, None where
+    in all.
+    """
+
+    place: int | None
+    examples: NDArray[np.intp]
+    weights: Floats
+    used: NDArray[np.bool_] | None = None
+
+    def mean(self, right: NDArray[np.bool_]) -> Floats:
+        """Return the mean over the orders in which an example counts, (S, m).
+
+        right: (S, O, n), or (S, n) where it is the same in all orders.
+        """
+        if right.ndim == 2:
+            return right[:, self.examples].astype(np.float64)
+        if self.used is None:
+            return np.asarray(right[..., self.examples].mean(axis=1))
+        total = np.zeros((right.shape[0], len(self.examples)))
+        for order, used in enumerate(self.used):
+            total[:, used] += right[:, order, self.examples[used]]
+        return np.asarray(total / self.used.sum(axis=0))
+
+
+def of_all(examples: int) -> Place:
+    """Return the place of all n examples, all alike."""
+    return Place(place=None, examples=np.arange(examples), weights=np.full(examples, 1 / examples))
+
+
+def of_place(tasks: NDArray[np.integer], orders: NDArray[np.integer], place: int) -> Place:
+    """Return one place, 1..T, of orders (O, T) of the tasks that n examples have, (n,).
+
+    The orders weigh the same, and within each the examples of its task.
+
+    >>> of_place(np.array([0, 0, 1]), np.array([[0, 1], [1, 0]]), 1).weights.tolist()
+    [0.25, 0.25, 0.5]
+    """
+    used = tasks == orders[:, place - 1, None]
+    examples = np.flatnonzero(used.any(axis=0))
+    weights = (used / used.sum(axis=1, keepdims=True)).mean(axis=0)
+    return Place(place=place, examples=examples, weights=weights[examples], used=used[:, examples])
+
+
+def together(places: Sequence[Place], values: Sequence[Floats]) -> tuple[Place, Floats]:
+    """Return the mean over places as one place and its values, (S, m), from those of each."""
+    n = 1 + max(int(place.examples.max()) for place in places)
+    weights, total = np.zeros(n), np.zeros((len(values[0]), n))
+    for place, e in zip(places, values, strict=True):
+        weights[place.examples] += place.weights / len(places)
+        total[:, place.examples] += place.weights / len(places) * e
+    examples = np.flatnonzero(weights)
+    whole = Place(place=None, examples=examples, weights=weights[examples])
+    return whole, total[:, examples] / whole.weights
+
+
+def scores_by_place(
+    right: NDArray[np.bool_], tasks: NDArray[np.integer], orders: NDArray[np.integer]
+) -> Floats:
+    """Return the accuracy at each place, (T,), over seeds and orders, from (S, O, n)."""
+    T = orders.shape[1]
+    hits = [np.bincount(tasks, weights=row, minlength=T) for row in right.mean(axis=0)]
+    by_task = np.array(hits) / np.bincount(tasks, minlength=T)
+    return np.asarray(np.take_along_axis(by_task, orders, axis=1).mean(axis=0))

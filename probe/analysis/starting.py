@@ -1,0 +1,82 @@
+"""The starting feature of forgetting: the first layer that is clearly below the ceiling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probe.analysis.crossed import Design, Floats
+from probe.analysis.intervals import LEVEL, Estimate, check_level, mean_of
+from probe.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """Where forgetting starts among L layers, numbered from 0 by depth.
+
+    index: the first layer that is clearly more than the margin below the ceiling, None where no
+    layer is; earliest: the first that may be, None where no layer may be, or with one seed.
+    estimates: of each layer's difference to the ceiling; all L intervals hold together.
+    """
+
+    index: int | None
+    earliest: int | None
+    estimates: tuple[Estimate, ...]
+
+
+def starting_feature(
+    differences: Sequence[Floats],
+    w: Floats,
+    strata: NDArray[np.integer],
+    margin: float = 0.01,
+    level: float = LEVEL,
+) -> Start:
+    """Return the first layer by depth whose difference to the ceiling exceeds the margin.
+
+    differences: of each of L layers, by depth, (S, n), right by the ceiling minus right by the
+    learner, for each seed and test example; w, strata, level as in `mean_interval`; margin: a
+    fraction. The chance that any layer not beyond the margin is called so is at most
+    (1 - level) / 2: Holm's test over layers, each at one end of its interval. The estimates have
+    Bonferroni's intervals, as Holm's test has no useful ones; it finds no less than they do, so
+    that the interval of the layer found may just touch the margin. One seed claims nothing.
+
+    Source: Murata 2020 (starting feature); Holm, Scandinavian Journal of Statistics 1979.
+    """
+    check_level(level)
+    if not len(differences):
+        raise InputError("got no layers: give the differences of at least one")
+    design = Design(w, strata)
+    scaled = [design.scaled(e) for e in differences]
+    together = 1 - (1 - level) / len(scaled)
+    estimates = tuple(mean_of(design, e, together) for e in differences)
+    if min(len(parts) for parts in scaled) == 1:
+        return Start(index=None, earliest=None, estimates=estimates)
+    p = []
+    for parts, estimate in zip(scaled, estimates, strict=True):
+        spread = design.spread(design.components(parts), len(parts))
+        p.append(spread.p_above(estimate.value - margin))
+    found = holm(np.array(p), (1 - level) / 2)
+    may = np.array([estimate.high > margin for estimate in estimates])
+    return Start(index=_first(found), earliest=_first(may | found), estimates=estimates)
+
+
+def holm(p: Floats, alpha: float) -> NDArray[np.bool_]:
+    """Return which of L hypotheses Holm's test rejects, (L,), from their p-values (L,).
+
+    The chance of rejecting any true one is at most alpha, however they depend on each other.
+
+    >>> holm(np.array([0.02, 0.01, 0.3]), 0.05).tolist()
+    [True, True, False]
+    """
+    order = np.argsort(p, kind="stable")
+    passed = p[order] <= alpha / np.arange(len(p), 0, -1)
+    rejected = np.zeros(len(p), dtype=bool)
+    rejected[order] = np.logical_and.accumulate(passed)
+    return rejected
+
+
+def _first(layers: NDArray[np.bool_]) -> int | None:
+    return int(layers.argmax()) if layers.any() else None

@@ -1,0 +1,50 @@
+"""How much of a feature's width is in use: dead units and effective rank."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from probe.errors import InputError
+
+
+def dead_units(x: Tensor) -> float:
+    """Return the share of a feature's units that are dead, in [0, 1].
+
+    x: (N, ...), N >= 2, flattened to (N, D); every position of a map is a unit of its own. A unit
+    is dead if it has the same value for every example, so that nothing behind it can tell
+    examples by it: after a ReLU, if it never fires. Raises InputError for fewer examples.
+
+    >>> dead_units(torch.tensor([[0.0, 0, 1], [0, 2, 1]]))
+    0.6666666666666666
+    """
+    low, high = torch.aminmax(_flat(x), dim=0)
+    # As counts: the share is the nearest float there is.
+    return int((low == high).sum()) / len(low)
+
+
+def effective_rank(x: Tensor) -> float:
+    """Return exp of the entropy of the normalised singular values of the centred feature.
+
+    x: (N, ...), N >= 2, flattened to (N, D). From 1 to min(N - 1, D): k for k equal singular
+    values; 0 for a feature that is constant, which has none. In float64; takes about
+    4 N D min(N, D) operations. Raises InputError for fewer examples.
+
+    Source: Roy & Vetterli, The Effective Rank, EUSIPCO 2007, on the centred feature.
+
+    >>> round(effective_rank(torch.tensor([[1.0, 0], [-1, 0], [0, 1], [0, -1]])), 12)
+    2.0
+    """
+    flat = _flat(x)
+    if dead_units(x) == 1:
+        return 0.0
+    # Of the differences to the first example: what is constant becomes 0 without rounding.
+    apart = flat.to(torch.float64) - flat[:1].to(torch.float64)
+    values = torch.linalg.svdvals(apart - apart.mean(0))
+    return float(torch.special.entr(values / values.sum()).sum().exp())
+
+
+def _flat(x: Tensor) -> Tensor:
+    if x.ndim < 2 or len(x) < 2 or not x[0].numel():
+        raise InputError(f"got a feature of shape {tuple(x.shape)}: give 2 examples or more")
+    return x.flatten(1)

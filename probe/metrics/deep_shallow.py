@@ -1,0 +1,86 @@
+"""Deep and shallow forgetting: what a linear probe still finds, and what the network still says.
+
+A is the network's own accuracy matrix, A* that of a linear probe trained on all tasks behind one
+feature of the same networks. A task is forgotten at the output alone (shallow) where the probe
+still finds it.
+
+Source: "Heads collapse, features stay", ICLR 2026 (deep, shallow); Davari et al., Probing
+Representation Forgetting in Supervised and Unsupervised Continual Learning, CVPR 2022 (the probe).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probe.errors import InputError
+from probe.metrics.matrix import AccuracyMatrix
+
+
+def task_deep_forgetting(A_star: AccuracyMatrix) -> NDArray[np.float64]:
+    """Deep forgetting of every task before the last: F*_j = A*_jj - A*_Tj.
+
+    A_star: (T+1, T), of the probe. Returns (T-1,), in [-1, 1]; lower is better, below 0 where
+    later tasks made the feature better. Raises NotMeasured for a missing cell; empty for T = 1.
+
+    >>> task_deep_forgetting(AccuracyMatrix.square([[0.75, 0.0], [0.5, 1.0]])).tolist()
+    [0.25]
+    """
+    return _since_learned(A_star)
+
+
+def deep_forgetting(A_star: AccuracyMatrix) -> float:
+    """Deep forgetting: the mean over j < T of F*_j = A*_jj - A*_Tj.
+
+    A_star: (T+1, T), of the probe. In [-1, 1]; lower is better. Raises NotMeasured for a missing
+    cell and for T = 1.
+    """
+    return _mean_since_learned(A_star)
+
+
+def task_shallow_forgetting(A: AccuracyMatrix) -> NDArray[np.float64]:
+    """Shallow forgetting of every task before the last: F_j = A_jj - A_Tj.
+
+    A: (T+1, T), of the network's own output. Returns (T-1,), in [-1, 1]; lower is better. Raises
+    NotMeasured for a missing cell; empty for T = 1.
+    """
+    return _since_learned(A)
+
+
+def shallow_forgetting(A: AccuracyMatrix) -> float:
+    """Shallow forgetting: the mean over j < T of F_j = A_jj - A_Tj; minus the BWT of GEM.
+
+    A: (T+1, T), of the network's own output. In [-1, 1]; lower is better. Raises NotMeasured for
+    a missing cell and for T = 1.
+    """
+    return _mean_since_learned(A)
+
+
+def replay_gap(A: AccuracyMatrix, A_star: AccuracyMatrix) -> float:
+    """How much more is forgotten at the output than in the feature: shallow minus deep forgetting.
+
+    A, A_star: (T+1, T), of the same networks. In [-2, 2]; 0 where the output tells all that the
+    feature holds. Raises NotMeasured for a missing cell of either and for T = 1, InputError for
+    matrices of different T.
+
+    >>> A = AccuracyMatrix.square([[1.0, 0.0], [0.25, 1.0]])
+    >>> replay_gap(A, AccuracyMatrix.square([[1.0, 0.5], [0.75, 1.0]]))
+    0.5
+    """
+    if A.tasks != A_star.tasks:
+        raise InputError(
+            f"the probe's matrix has {A_star.tasks} tasks, the network's {A.tasks}: give both of "
+            f"the same networks"
+        )
+    return shallow_forgetting(A) - deep_forgetting(A_star)
+
+
+def _since_learned(R: AccuracyMatrix) -> NDArray[np.float64]:
+    # Not the last task: nothing was learned after it.
+    j = np.arange(1, R.tasks)
+    return R.measured(j, j) - R.measured(R.tasks, j)
+
+
+def _mean_since_learned(R: AccuracyMatrix) -> float:
+    j = np.arange(1, R.tasks)
+    return R.mean(j, j) - R.mean(R.tasks, j)

@@ -1,0 +1,238 @@
+"""Laws of the intervals: closed forms for each source of error alone, brute force for both."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from probe.analysis.crossed import Design
+from probe.analysis.from_counts import right_of_counts
+from probe.analysis.intervals import mean_interval, ratio_interval
+from probe.errors import InputError
+from probe.metrics.counts import Counts
+from probe.seeding import stream
+
+
+def uniform(n):
+    return np.full(n, 1 / n), np.zeros(n, dtype=int)
+
+
+def chance(seed=0):
+    return np.random.default_rng(seed)
+
+
+def by_brute_force(e, strata, w):
+    """V_seeds, V_items and V_both by loops over strata, seeds and examples."""
+    S = len(e)
+    items = both = 0.0
+    means = np.zeros(S)
+    for stratum in np.unique(strata):
+        cells = e[:, strata == stratum]
+        n = cells.shape[1]
+        weight = w[strata == stratum].sum()
+        means += weight * cells.mean(axis=1)
+        items += weight**2 * np.var(cells.mean(axis=0), ddof=1) / n
+        squares = 0.0
+        for s in range(S):
+            for i in range(n):
+                expected = cells[s].mean() + cells[:, i].mean() - cells.mean()
+                squares += (cells[s, i] - expected) ** 2
+        both += weight**2 * squares / ((S - 1) * (n - 1)) / (n * S)
+    return np.var(means, ddof=1) / S, items, both
+
+
+def test_components_are_those_of_a_two_way_analysis_of_variance():
+    strata = np.repeat([5, 2, 9], [7, 4, 12])[chance().permutation(23)]
+    shares = np.array([0.5, 0.2, 0.3])[np.searchsorted([2, 5, 9], strata)]
+    w = shares / np.bincount(strata)[strata]
+    e = chance(1).normal(size=(4, 23)) + chance(2).normal(size=23) + 0.3 * np.arange(4)[:, None]
+    design = Design(w, strata)
+    parts = design.scaled(e)
+    assert design.components(parts) == pytest.approx(by_brute_force(e, strata, w), rel=1e-9)
+    assert design.means(parts) == pytest.approx(e @ w, rel=1e-12)
+
+
+def test_an_unbiased_variance_of_seeds_and_examples():
+    """Over many studies its mean is the variance of the mean itself, known in closed form."""
+    S, n, rng = 4, 30, chance(3)
+    design = Design(*uniform(n))
+    found = []
+    for _ in range(3000):
+        e = rng.normal(size=(S, 1)) * 0.3 + rng.normal(size=n) + rng.normal(size=(S, n))
+        seeds, items, both = design.components(design.scaled(e))
+        found.append(seeds + items - both)
+    truth = 0.09 / S + 1 / n + 1 / (n * S)
+    error = np.std(found) / np.sqrt(len(found))
+    assert np.mean(found) == pytest.approx(truth, abs=4 * error)
+    assert error < truth / 20
+
+
+def test_with_seeds_alone_it_is_the_t_interval():
+    seeds = np.array([0.5, 0.7, 0.4, 0.9])
+    got = mean_interval(np.repeat(seeds[:, None], 20, axis=1), *uniform(20), level=0.9)
+    low, high = stats.t.interval(0.9, 3, seeds.mean(), stats.sem(seeds))
+    assert (got.value, got.low, got.high) == pytest.approx((seeds.mean(), low, high), rel=1e-9)
+    assert got.seeds == 4
+
+
+def test_with_the_test_set_alone_it_is_the_binomial_one():
+    right = (np.arange(2000) < 1400).astype(float)
+    got = mean_interval(np.tile(right, (5, 1)), *uniform(2000))
+    half = stats.norm.ppf(0.975) * np.sqrt(0.7 * 0.3 / 2000)
+    assert (got.low, got.high) == pytest.approx((0.7 - half, 0.7 + half), abs=2e-5)
+
+
+def test_strata_take_what_is_between_them_out_of_the_test_sets_part():
+    right = np.tile((np.arange(100) < 50).astype(float), (3, 1))
+    w, strata = uniform(100)
+    assert mean_interval(right, w, (np.arange(100) < 50).astype(int)).low == 0.5
+    assert mean_interval(right, w, strata).low < 0.41
+
+
+def test_only_zeros_are_zero_without_width():
+    got = mean_interval(np.zeros((3, 10)), *uniform(10))
+    assert (got.value, got.low, got.high) == (0, 0, 0)
+
+
+def test_an_example_of_no_weight_changes_nothing():
+    e = chance().random((3, 12))
+    w, strata = np.array([0.1] * 10 + [0.0] * 2), np.arange(12) // 5
+    assert mean_interval(e, w, strata) == mean_interval(
+        e * (w > 0) + 7 * (w == 0), w, np.where(w > 0, strata, 99)
+    )
+
+
+def test_single_examples_of_their_stratum_are_joined():
+    e = chance(5).random((3, 6))
+    w = np.full(6, 1 / 6)
+    joined = mean_interval(e, w, np.array([0, 0, 0, 0, 1, 1]))
+    assert mean_interval(e, w, np.array([0, 0, 0, 0, 7, 8])) == joined
+    assert mean_interval(e, w, np.array([0, 0, 0, 0, 0, 8])) == mean_interval(e, *uniform(6))
+
+
+def test_one_seed_has_a_value_and_no_interval():
+    got = mean_interval(np.ones((1, 4)), *uniform(4))
+    assert got.value == 1
+    assert np.isnan([got.low, got.high]).all()
+    assert got.seeds == 1
+
+
+def paired(S=5, n=400, seed=0, A=0.6, b=0.3, C=0.9):
+    rng = chance(seed)
+    hard, seeds = rng.random(n), 0.05 * rng.normal(size=(S, 1))
+    made = [(hard < level + seeds + 0.1 * rng.normal(size=(S, n))) for level in (A, b, C)]
+    return [x.astype(float) for x in made]
+
+
+def test_fiellers_interval_is_where_the_difference_is_not_clearly_other_than_zero():
+    A, b, C = paired()
+    where = uniform(400)
+    got = ratio_interval(A - b, C - b, *where)
+    assert got.identifiable
+    assert 0.3 < got.low < got.value < got.high < 0.7
+
+    def off(r):
+        interval = mean_interval(A - b - r * (C - b), *where)
+        return interval.low > 0 or interval.high < 0
+
+    inner = np.linspace(got.low + 1e-6, got.high - 1e-6, 30)
+    assert not any(map(off, inner))
+    assert off(got.low - 1e-6)
+    assert off(got.high + 1e-6)
+
+
+def test_a_ratio_does_not_depend_on_the_unit():
+    A, b, C = paired(seed=1)
+    one, other = (ratio_interval(k * (A - b), k * (C - b), *uniform(400)) for k in (1, 1e6))
+    assert (one.low, one.value, one.high) == pytest.approx((other.low, other.value, other.high))
+
+
+def test_what_meets_the_ceiling_or_the_floor_is_exactly_one_or_zero():
+    A, b, C = paired()
+    one = ratio_interval(C - b, C - b, *uniform(400))
+    zero = ratio_interval(b - b, C - b, *uniform(400))
+    assert (one.low, one.value, one.high, one.identifiable) == (1, 1, 1, True)
+    assert (zero.low, zero.value, zero.high, zero.identifiable) == (0, 0, 0, True)
+    other = ratio_interval(A - b, C - b, *uniform(400))
+    assert other.low < other.value < other.high
+
+
+@pytest.mark.parametrize("C", [0.3, 0.31, 0.2])
+def test_a_ceiling_not_clearly_above_the_floor_makes_it_not_identifiable(C):
+    A, b, C = paired(C=C)
+    got = ratio_interval(A - b, C - b, *uniform(400))
+    assert not got.identifiable
+    assert np.isnan([got.value, got.low, got.high]).all()
+
+
+def test_one_seed_has_a_ratio_where_the_test_set_alone_shows_the_denominator():
+    A, b, C = paired(S=1)
+    clear = ratio_interval(A - b, C - b, *uniform(400))
+    assert clear.identifiable
+    assert clear.value == pytest.approx((A - b).mean() / (C - b).mean())
+    assert np.isnan([clear.low, clear.high]).all()
+    A, b, C = paired(S=1, C=0.3)
+    assert not ratio_interval(A - b, C - b, *uniform(400)).identifiable
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"w": np.full(10, 0.2)}, "sum of 2"),
+        ({"w": np.full(9, 1 / 9)}, "one of each"),
+        ({"w": np.eye(10)[0]}, "2 or more"),
+        ({"e": np.zeros((3, 9))}, r"expected \(S, 10\)"),
+        ({"e": np.zeros((0, 10))}, r"expected \(S, 10\)"),
+        ({"e": np.full((3, 10), np.nan)}, "finite"),
+        ({"level": 95}, "below 1"),
+    ],
+)
+def test_what_is_no_study_is_refused(change, said):
+    right = {"e": np.zeros((3, 10)), "w": np.full(10, 0.1), "strata": np.zeros(10, int)}
+    mean_interval(**right)
+    with pytest.raises(InputError, match=said):
+        mean_interval(**right | change)
+
+
+def test_seeds_of_a_ratio_are_paired():
+    with pytest.raises(InputError, match="pair them"):
+        ratio_interval(np.zeros((2, 10)), np.zeros((3, 10)), *uniform(10))
+
+
+def test_right_answers_laid_out_have_the_counts_of_the_tables():
+    labels = chance().integers(4, size=200)
+    seeds = [Counts.of(labels, chance(s).integers(4, size=200), classes=4).table for s in range(3)]
+    right = right_of_counts(seeds, labels, stream(0, "laid out"))
+    for table, row in zip(seeds, right, strict=True):
+        assert np.bincount(labels[row], minlength=4).tolist() == table.diagonal().tolist()
+    alone = right_of_counts(seeds[1], labels, stream(0, "laid out"))
+    assert np.array_equal(alone, right[1])
+
+
+def test_seeds_laid_out_together_share_what_is_hard_and_other_models_do_not():
+    """The test set's part of the interval of a mean and of a difference is not lost."""
+    labels = np.zeros(1000, dtype=int)
+    tables = np.zeros((5, 2, 2), dtype=int)
+    tables[:, 0] = [700, 300]
+    one, same, other = (
+        right_of_counts(tables, labels[:1000], stream(0, name)).astype(float)
+        for name in ("one", "one", "other")
+    )
+    level, difference = (mean_interval(e, *uniform(1000)) for e in (one, one - other))
+    half = 1.96 * np.sqrt(0.7 * 0.3 / 1000)
+    assert level.high - level.value == pytest.approx(half, rel=0.01)
+    assert difference.high - difference.value == pytest.approx(half * np.sqrt(2), rel=0.1)
+    assert mean_interval(one - same, *uniform(1000)).high == 0
+
+
+@pytest.mark.parametrize(
+    ("tables", "labels"),
+    [
+        (np.eye(2, dtype=int), [0, 0]),
+        (np.eye(2, dtype=int), [0, 2]),
+        (np.eye(2, dtype=int), [[0, 1]]),
+        (np.ones((2, 3), dtype=int), [0, 1]),
+    ],
+)
+def test_labels_that_were_not_counted_are_refused(tables, labels):
+    with pytest.raises(InputError, match="tables"):
+        right_of_counts(tables, np.array(labels), stream(0))

@@ -1,0 +1,235 @@
+"""What a layer kept: laws at both ends, and by place against plain loops."""
+
+import math
+
+import numpy as np
+import pytest
+
+from probe.analysis.layers import LayerOutcomes, TestLayout, quantities
+from probe.errors import InputError
+
+TASKS = np.array([0] * 20 + [1] * 40 + [2] * 30)
+LAYOUT = TestLayout(
+    tasks=TASKS,
+    strata=2 * TASKS + np.arange(90) % 2,
+    orders=np.array([[0, 1, 2], [1, 2, 0], [2, 0, 1]]),
+)
+S = 4
+
+
+def draw(level, *shape, seed=0):
+    return np.random.default_rng(seed).random((S, *shape, 90)) < level
+
+
+def outcomes(**changes):
+    rows = {1: draw(0.8, 3), 2: draw(0.7, 3, seed=1), 3: draw(0.5, 3, seed=2)}
+    made = {"rows": rows, "floor": draw(0.3, seed=3), "ceiling": draw(0.95, seed=4)}
+    return LayerOutcomes(**made | changes)
+
+
+def table(made, layout=LAYOUT):
+    return {(q.name, q.place): q for q in quantities(made, layout)}
+
+
+def by_place(right, place):
+    """The accuracy of each seed at a place: orders weigh the same, whatever the task's size."""
+    if right.ndim == 2:
+        right = np.repeat(right[:, None], 3, axis=1)
+    return np.array(
+        [
+            np.mean(
+                [
+                    right[s, o, order[place - 1] == TASKS].mean()
+                    for o, order in enumerate(LAYOUT.orders)
+                ]
+            )
+            for s in range(S)
+        ]
+    )
+
+
+def test_every_quantity_is_what_plain_loops_make_of_it():
+    made = outcomes()
+    got, rows = table(made), made.rows
+    for place in (1, 2, 3):
+        each = {t: by_place(rows[t], place).mean() for t in rows}
+        b, C = (by_place(x, place).mean() for x in (made.floor, made.ceiling))
+        expected = {
+            "accuracy": each[3],
+            "floor": b,
+            "ceiling": C,
+            "missing": C - each[3],
+            "above_floor": each[3] - b,
+            "retained": (each[3] - b) / (C - b),
+            "forgotten": max(each[1], each[2], b) - each[3],
+            "never_learned": C - max(*each.values(), b),
+        }
+        if place < 3:
+            expected["since_learned"] = each[place] - each[3]
+        for name, value in expected.items():
+            assert got[name, place].value == pytest.approx(value, rel=1e-12), (name, place)
+            assert got[name, place].low < got[name, place].value < got[name, place].high
+    assert ("since_learned", 3) not in got
+
+
+def test_all_tasks_weigh_by_their_test_examples_and_parts_over_time_by_place():
+    made = outcomes()
+    got = table(made)
+    assert got["accuracy", None].value == pytest.approx(made.rows[3].mean())
+    assert got["missing", None].value == pytest.approx(made.ceiling.mean() - made.rows[3].mean())
+    for name, places in (("forgotten", 3), ("never_learned", 3), ("since_learned", 2)):
+        each = [got[name, place].value for place in range(1, places + 1)]
+        assert got[name, None].value == pytest.approx(np.mean(each))
+
+
+def test_with_one_order_a_place_is_a_task():
+    layout = TestLayout(tasks=TASKS, strata=TASKS, orders=np.array([[2, 0, 1]]))
+    right = draw(0.6, 1)
+    got = table(LayerOutcomes(rows={3: right}), layout)
+    assert got["accuracy", 1].value == pytest.approx(right[:, 0, TASKS == 2].mean())
+    assert got["accuracy", 3].value == pytest.approx(right[:, 0, TASKS == 1].mean())
+    assert list(got) == [("accuracy", place) for place in (None, 1, 2, 3)]
+
+
+def test_identical_rows_have_forgotten_exactly_nothing():
+    row = draw(0.6, 3)
+    got = table(outcomes(rows={1: row, 2: row, 3: row}, floor=draw(0.1)))
+    for place in (None, 1, 2, 3):
+        q = got["forgotten", place]
+        assert (q.value, q.low, q.high) == (0, 0, 0)
+    assert got["since_learned", None].value == got["since_learned", None].high == 0
+    assert table(outcomes())["forgotten", 1].low > 0
+
+
+def test_the_untrained_prefix_has_retained_nothing():
+    floor = draw(0.3)
+    row = np.repeat(floor[:, None], 3, axis=1)
+    got = table(outcomes(rows={3: row}, floor=floor))
+    for place in (None, 1, 2, 3):
+        q = got["retained", place]
+        assert q.value == 0
+        assert q.low <= 0 <= q.high
+        assert got["above_floor", place].value == 0
+
+
+def test_another_untrained_prefix_has_retained_nothing_within_its_interval():
+    held = 0
+    for seed in range(40):
+        row = draw(0.3, 3, seed=100 + seed)
+        q = table(outcomes(rows={3: row}))["retained", None]
+        held += q.low <= 0 <= q.high
+        assert q.high - q.low < 0.5
+    assert held >= 34
+
+
+def test_the_offline_prefix_has_retained_all():
+    ceiling = draw(0.9)
+    got = table(outcomes(rows={3: np.repeat(ceiling[:, None], 3, axis=1)}, ceiling=ceiling))
+    for place in (None, 1, 2, 3):
+        q = got["retained", place]
+        assert (q.value, q.low, q.high) == (1, 1, 1)
+        assert got["missing", place].high == 0
+    q = table(outcomes())["retained", None]
+    assert q.high < 1
+
+
+def test_where_the_floor_meets_the_ceiling_nothing_is_divided():
+    got = table(outcomes(ceiling=draw(0.3, seed=9)))
+    q = got["retained", None]
+    assert np.isnan([q.value, q.low, q.high]).all()
+    assert math.isfinite(got["missing", None].value)
+
+
+def test_missing_is_what_was_forgotten_and_what_was_never_learned():
+    """Where the last row is not the best of all."""
+    got = table(outcomes())
+    for place in (1, 2, 3):
+        parts = got["forgotten", place].value + got["never_learned", place].value
+        assert got["missing", place].value == pytest.approx(parts)
+
+
+def test_a_last_row_that_is_best_has_a_forgotten_part_below_zero():
+    rows = {1: draw(0.4, 3), 2: draw(0.5, 3), 3: draw(0.8, 3)}
+    got = table(outcomes(rows=rows))
+    assert got["forgotten", None].high < 0
+    for place in (1, 2, 3):
+        assert got["never_learned", place].value == pytest.approx(got["missing", place].value)
+
+
+def test_the_floor_stands_in_for_row_zero_and_a_row_zero_for_itself():
+    best = draw(0.99)
+    with_floor = table(outcomes(floor=best))
+    as_row = {0: np.repeat(best[:, None], 3, axis=1), **outcomes().rows}
+    with_row = table(outcomes(rows=as_row))
+    assert with_floor["forgotten", 1] == with_row["forgotten", 1]
+    assert with_floor["forgotten", 1].value > table(outcomes())["forgotten", 1].value
+
+
+@pytest.mark.parametrize(
+    ("gone", "names"),
+    [
+        ({"floor": None}, {"accuracy", "ceiling", "missing", "forgotten", "never_learned"}),
+        ({"ceiling": None}, {"accuracy", "floor", "above_floor", "forgotten"}),
+        ({"floor": None, "ceiling": None}, {"accuracy", "forgotten"}),
+    ],
+)
+def test_what_was_not_measured_leaves_the_rest(gone, names):
+    whole, got = table(outcomes()), table(outcomes(**gone))
+    assert {name for name, _ in got} == names | {"since_learned"}
+    assert all(got[key] == whole[key] for key in got if key[0] != "forgotten")
+
+
+def test_only_the_ends_say_nothing_of_the_time_between():
+    names = {name for name, _ in table(outcomes(rows={3: draw(0.5, 3)}))}
+    assert names == {"accuracy", "floor", "above_floor", "ceiling", "missing", "retained"}
+
+
+def test_places_whose_own_row_is_missing_have_no_since_learned():
+    rows = outcomes().rows
+    got = table(outcomes(rows={2: rows[2], 3: rows[3]}))
+    assert [place for name, place in got if name == "since_learned"] == [2]
+
+
+def test_one_seed_has_values_and_no_intervals():
+    one = LayerOutcomes(
+        rows={t: right[:1] for t, right in outcomes().rows.items()},
+        floor=outcomes().floor[:1],
+        ceiling=outcomes().ceiling[:1],
+    )
+    got = table(one)
+    assert {name for name, _ in got} == {name for name, _ in table(outcomes())}
+    assert np.isfinite([q.value for q in got.values()]).all()
+    assert np.isnan([[q.low, q.high] for q in got.values()]).all()
+    assert {q.seeds for q in got.values()} == {1}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"rows": {1: draw(0.5, 3)}}, "the last is needed"),
+        ({"rows": {3: draw(0.5, 3), 4: draw(0.5, 3)}}, "rows 0..3"),
+        ({"rows": {3: draw(0.5, 2)}}, r"row 3 is bool \(4, 2, 90\)"),
+        ({"rows": {3: draw(0.5, 3)[:2]}}, r"the floor is bool \(4, 90\)"),
+        ({"ceiling": draw(0.5, 3)}, r"the ceiling is bool \(4, 3, 90\)"),
+        ({"floor": draw(0.5).astype(float)}, "float64"),
+    ],
+)
+def test_outcomes_that_do_not_fit_are_refused(change, said):
+    with pytest.raises(InputError, match=said):
+        quantities(outcomes(**change), LAYOUT)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"orders": np.array([0, 1, 2])}, "shape"),
+        ({"orders": np.array([[0, 1, 1]])}, "0..2 once"),
+        ({"orders": np.array([[0, 1, 2, 3]])}, "all tasks 0..3"),
+        ({"strata": np.zeros(5, int)}, "one number for each"),
+    ],
+)
+def test_a_layout_that_is_none_is_refused(change, said):
+    right = {"tasks": TASKS, "strata": TASKS, "orders": LAYOUT.orders}
+    TestLayout(**right)
+    with pytest.raises(InputError, match=said):
+        TestLayout(**right | change)

@@ -1,0 +1,134 @@
+"""Debiased CKA: against the four-point sum that defines it, and the laws of a similarity."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+import torch
+
+from probe.analysis.similarity import Compared, linear_cka
+from probe.errors import InputError
+from probe.seeding import stream
+
+
+def gaussian(n, width, *purpose):
+    return torch.randn(n, width, generator=stream(0, *purpose), dtype=torch.float64)
+
+
+def centred_alike(x):
+    """The U-centred Gram matrix of Szekely & Rizzo 2014, whose products are Song's eq. 5."""
+    K = x @ x.T
+    n = len(K)
+    np.fill_diagonal(K, 0)
+    rows = K.sum(axis=0) / (n - 2)
+    K = K - rows - rows[:, None] + K.sum() / ((n - 1) * (n - 2))
+    np.fill_diagonal(K, 0)
+    return K
+
+
+def by_grams(x, y):
+    K, L = centred_alike(x.numpy()), centred_alike(y.numpy())
+    return (K * L).sum() / np.sqrt((K * K).sum() * (L * L).sum())
+
+
+def by_quadruples(x, y):
+    """HSIC as the mean over four different examples, as a U-statistic is defined."""
+    K, L = (x @ x.T).numpy(), (y @ y.T).numpy()
+    terms = [
+        K[i, j] * (L[i, j] + L[q, r] - 2 * L[i, q]) for i, j, q, r in permutations(range(len(K)), 4)
+    ]
+    return np.mean(terms)
+
+
+@pytest.mark.parametrize(("n", "one", "other"), [(20, 3, 7), (20, 50, 3), (20, 50, 90), (4, 2, 2)])
+def test_it_is_the_products_of_u_centred_grams(n, one, other):
+    x, y = gaussian(n, one, "x"), gaussian(n, other, "y")
+    y[:, :2] += x[:, :2] + 5
+    assert linear_cka(x, y) == pytest.approx(by_grams(x, y), abs=1e-10)
+
+
+@pytest.mark.parametrize(("one", "other"), [(3, 2), (30, 40)])
+def test_it_is_the_mean_over_all_quadruples(one, other):
+    x, y = gaussian(7, one, "x"), gaussian(7, other, "y")
+    y[:, :2] += x[:, :2]
+    brute = by_quadruples(x, y) / np.sqrt(by_quadruples(x, x) * by_quadruples(y, y))
+    assert linear_cka(x, y) == pytest.approx(brute, abs=1e-10)
+
+
+@pytest.mark.parametrize("width", [8, 512])
+@pytest.mark.parametrize("n", [32, 64, 128, 256])
+def test_independent_features_are_not_alike_on_average(n, width):
+    repeats = 60
+    pairs = [(gaussian(n, width, "x", i), gaussian(n, width, "y", i)) for i in range(repeats)]
+    assert abs(np.mean([linear_cka(x, y) for x, y in pairs])) < 0.02
+
+
+def test_the_plain_estimator_would_fail_that():
+    x, y = (gaussian(32, 512, name) for name in "xy")
+    H = np.eye(32) - 1 / 32
+    K, L = (H @ (z @ z.T).numpy() @ H for z in (x, y))
+    assert (K * L).sum() / np.sqrt((K * K).sum() * (L * L).sum()) > 0.9
+    assert abs(linear_cka(x, y)) < 0.1
+
+
+@pytest.mark.parametrize(("n", "width"), [(60, 9), (30, 100)])
+def test_a_feature_is_like_itself_rotated_scaled_and_shifted(n, width):
+    x, other = gaussian(n, width, "x"), gaussian(n, 5, "y")
+    other[:, 0] += x[:, 0]
+    turned = torch.linalg.qr(gaussian(width, width, "turn")).Q
+    assert linear_cka(x, x) == pytest.approx(1, abs=1e-12)
+    assert linear_cka(x, -3 * (x @ turned) + 100) == pytest.approx(1, abs=1e-9)
+    before = linear_cka(x, other)
+    assert linear_cka(0.01 * (x @ turned) - 7, other) == pytest.approx(before, abs=1e-9)
+    assert linear_cka(other, x) == pytest.approx(before, abs=1e-12)
+    stretched = x * torch.linspace(0.1, 3, width, dtype=torch.float64)
+    assert abs(linear_cka(stretched, other) - before) > 1e-3
+
+
+@pytest.mark.parametrize("width", [4, 600])
+def test_pieces_and_the_order_of_examples_change_nothing(width, monkeypatch):
+    x, y = gaussian(100, width, "x"), gaussian(100, width, "y")
+    y += x
+    whole = linear_cka(x, y)
+    mixed = torch.randperm(100, generator=stream(1))
+    for rows in (1, 7, 64, 100):
+        monkeypatch.setattr("probe.analysis.similarity._ROWS", rows)
+        assert linear_cka(x[mixed], y[mixed]) == pytest.approx(whole, abs=1e-10)
+
+
+def test_one_feature_compared_with_several_is_the_same():
+    x = gaussian(50, 6, "x")
+    base = Compared(x)
+    for i in range(3):
+        y = gaussian(50, 8, "y", i)
+        assert base.cka(y) == base.cka(Compared(y)) == linear_cka(x, y)
+
+
+def test_maps_are_flattened_and_any_type_is_taken():
+    x = gaussian(20, 12, "x").to(torch.float32)
+    y = torch.relu(x)
+    assert linear_cka(x.reshape(20, 3, 2, 2), y) == pytest.approx(linear_cka(x, y), abs=1e-12)
+    assert linear_cka((x > 0), y) == pytest.approx(linear_cka((x > 0).double(), y.double()))
+
+
+@pytest.mark.parametrize("constant", [0.0, 0.1, 1e8])
+def test_a_constant_feature_is_like_nothing(constant):
+    flat, x = torch.full((30, 4), constant), gaussian(30, 4, "x")
+    for pair in ((flat, x), (x, flat), (flat, flat)):
+        assert np.isnan(linear_cka(*pair))
+
+
+def test_a_feature_that_differs_in_one_example_is_like_nothing():
+    x = torch.zeros(30, 4)
+    x[3] = 1
+    assert np.isnan(linear_cka(x, x))
+    x[4] = 2
+    assert linear_cka(x, x) == pytest.approx(1)
+
+
+def test_too_few_examples_and_unequal_ones_are_refused():
+    assert linear_cka(gaussian(4, 2, "x"), gaussian(4, 2, "y")) <= 1
+    with pytest.raises(InputError, match="4 examples or more"):
+        linear_cka(gaussian(3, 2, "x"), gaussian(3, 2, "y"))
+    with pytest.raises(InputError, match="4 and 5 examples"):
+        linear_cka(gaussian(4, 2, "x"), gaussian(5, 2, "y"))

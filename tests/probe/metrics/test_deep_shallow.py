@@ -1,0 +1,72 @@
+"""Deep and shallow forgetting on a three-task table worked out by hand."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from probe.errors import InputError, NotMeasured
+from probe.metrics import deep_shallow, gem
+from probe.metrics.matrix import AccuracyMatrix
+
+# In tenths; what neither reads is above the diagonal, and row 2 below it.
+A = AccuracyMatrix.square(np.array([[10, 3, 1], [4, 9, 2], [2, 5, 10]]) / 10)
+A_STAR = AccuracyMatrix.square(np.array([[9, 7, 6], [9, 10, 7], [8, 7, 9]]) / 10)
+
+
+def test_each_task_has_the_values_worked_out_by_hand():
+    assert deep_shallow.task_shallow_forgetting(A) == pytest.approx([0.8, 0.4])
+    assert deep_shallow.task_deep_forgetting(A_STAR) == pytest.approx([0.1, 0.3])
+
+
+def test_means_and_gap_have_the_values_worked_out_by_hand():
+    shallow, deep = Fraction(8 + 4, 20), Fraction(1 + 3, 20)
+    assert deep_shallow.shallow_forgetting(A) == pytest.approx(float(shallow))
+    assert deep_shallow.deep_forgetting(A_STAR) == pytest.approx(float(deep))
+    assert deep_shallow.replay_gap(A, A_STAR) == pytest.approx(float(shallow - deep))
+
+
+def test_shallow_forgetting_is_minus_the_backward_transfer_of_gem():
+    assert deep_shallow.shallow_forgetting(A) == pytest.approx(-gem.bwt(A))
+    assert deep_shallow.deep_forgetting(A_STAR) == pytest.approx(-gem.bwt(A_STAR))
+
+
+def test_a_head_that_tells_all_that_the_feature_holds_has_no_gap():
+    assert deep_shallow.replay_gap(A, A) == 0
+    assert deep_shallow.replay_gap(A_STAR, A) < 0
+
+
+def test_only_the_diagonal_and_the_last_row_are_needed():
+    gaps = A.values.copy()
+    gaps[0] = gaps[1, 1:] = gaps[2, 0] = gaps[2, 2] = np.nan
+    assert deep_shallow.shallow_forgetting(AccuracyMatrix(gaps)) == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        deep_shallow.deep_forgetting,
+        deep_shallow.shallow_forgetting,
+        deep_shallow.task_deep_forgetting,
+        deep_shallow.task_shallow_forgetting,
+        lambda R: deep_shallow.replay_gap(R, A_STAR),
+        lambda R: deep_shallow.replay_gap(A, R),
+    ],
+)
+def test_a_cell_that_was_not_measured_is_named(metric):
+    gaps = A.values.copy()
+    gaps[2, 1] = np.nan
+    with pytest.raises(NotMeasured, match=r"R\[2,2\]"):
+        metric(AccuracyMatrix(gaps))
+
+
+def test_one_task_has_nothing_to_forget():
+    one = AccuracyMatrix.square([[0.5]])
+    assert deep_shallow.task_deep_forgetting(one).size == 0
+    with pytest.raises(NotMeasured, match="at least 2 tasks"):
+        deep_shallow.deep_forgetting(one)
+
+
+def test_matrices_of_different_networks_have_no_gap():
+    with pytest.raises(InputError, match="1 tasks, the network's 3"):
+        deep_shallow.replay_gap(A, AccuracyMatrix.square([[0.5]]))

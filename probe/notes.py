@@ -81,8 +81,13 @@ def _no_gradient(value: Tensor) -> bool:
 def of_predictions(predicted: Tensor, labels: Tensor) -> list[str]:
     """Return a note if all N predictions (N,) are one class although the labels (N,) are not."""
     if len(predicted) and bool((predicted == predicted[0]).all()) and len(labels.unique()) > 1:
-        return [f"it predicts class {int(predicted[0])} for every test example"]
+        return [constant(int(predicted[0]))]
     return []
+
+
+def constant(label: int) -> str:
+    """Return the note on a model that predicts one class for every test example."""
+    return f"it predicts class {label} for every test example"
 
 
 def of_classes(train: Tensor, test: Tensor, classes: int) -> list[str]:

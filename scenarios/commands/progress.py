@@ -27,7 +27,7 @@ from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.terminal import printable
 from scenarios.execution.schedule import Waiting
 from scenarios.execution.work import Ended, Event, Part, Work
-from scenarios.study.jobs import Job
+from scenarios.study.jobs import Job, is_retraining
 
 
 def show_progress(
@@ -72,12 +72,14 @@ def show_progress(
 def _effort(job: Job, part: str) -> float:
     """Return roughly how long a part takes, in tasks trained on.
 
-    To evaluate takes a tenth of it; a part behind a feature, and offline training, take all T
-    tasks; the cumulative learner's i-th step takes i.
+    To evaluate takes a tenth of it, and so do readouts that train nothing by epochs; retraining and
+    offline training take all T tasks; the cumulative learner's i-th step takes i.
     """
-    if part == "step-0":
+    if is_retraining(part):
+        return len(job.tasks)
+    if part == "step-0" or not part.startswith("step-"):
         return 0.1
-    if part.startswith("feature-") or job.offline:
+    if job.offline:
         return len(job.tasks)
     return int(part.removeprefix("step-")) if job.kind == "cumulative" else 1.0
 

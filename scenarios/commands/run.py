@@ -47,7 +47,7 @@ from scenarios.study.run_directory import (
     survey,
 )
 from scenarios.study.source import check_study, overridden, read_study
-from scenarios.study.tables import write_tables
+from scenarios.study.reporting.tables import write_tables
 
 _ROUNDS = 2
 _FIGURES = (".png", ".svg")
@@ -132,7 +132,9 @@ def _to_the_end(
     Files may be found corrupt only when the tables are made of them, and their parts are then
     missing: so it is done once more, and what is lost again counts as failed.
     """
-    left = options.part.order(jobs) if options.part else list(jobs)
+    # Levels first in each seed, as the other jobs compare their networks with them.
+    begun = sorted(jobs, key=lambda job: (job.seed, not job.offline))
+    left = options.part.order(begun) if options.part else begun
     ends: list[Ended] = []
     for _ in range(_ROUNDS):
         # A shard does not wait: the last of them to end writes the tables.

@@ -13,11 +13,12 @@ import platform
 import traceback
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Literal
 
 import torch
+from torch import nn
 
 from probe.errors import InputError, NotWritten
 from probe.files import make_folder
@@ -26,8 +27,8 @@ from scenarios.data.datasets import Location
 from scenarios.execution.locks import Locked, is_locked, lock
 from scenarios.streams.task import Scenario
 from scenarios.study.fingerprint import Setup, data_hash
-from scenarios.study.job import on_device, run_job
-from scenarios.study.jobs import Job, parts_of
+from scenarios.study.job import on_device, run_job, trained_network
+from scenarios.study.jobs import Job, is_retraining, jobs_of, parts_of
 from scenarios.study.run_directory import store_of
 from scenarios.study.scenario_spec import ScenarioSpec
 from scenarios.study.store import Store
@@ -70,7 +71,7 @@ class Work:
     def retraining_left(self, jobs: Iterable[Job]) -> bool:
         """Whether a model has yet to be retrained behind some feature, in any of the jobs."""
         left = (part for job in jobs for part in set(self.parts(job)) - self.finished(job))
-        return any(part.startswith("feature-") for part in left)
+        return any(map(is_retraining, left))
 
     def is_finished(self, job: Job) -> bool:
         """Whether every part of the job is there, not corrupt and not to be made again.
@@ -178,7 +179,23 @@ def _do(work: Work, job: Job) -> Iterator[str]:
             cache = work.cache
             if work.sharing is not None:
                 cache = cache.settled(device, work.sharing)
-            yield from run_job(study, job, scenario, store, device, cache)
+            offline = partial(_offline_network, work, job, scenario)
+            yield from run_job(study, job, scenario, store, device, cache, offline)
+
+
+def _offline_network(work: Work, job: Job, scenario: Scenario) -> nn.Module:
+    """Return the offline network of a job's seed, under the lock of the offline job.
+
+    Whoever does that job now is waited for; offline jobs wait for none.
+    """
+    study, tasks = work.setup.study, len(work.setup.tasks)
+    each = jobs_of(study, tasks)
+    offline = next(own for own in each if (own.kind, own.seed) == ("offline", job.seed))
+    make_folder(work.folder(offline))
+    with lock(work.folder(offline), wait=True):
+        store = work.store(offline)
+        store.sweep()
+        return trained_network(study, offline, scenario, store, torch.device(work.device))
 
 
 @lru_cache(maxsize=1)

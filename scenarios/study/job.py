@@ -40,7 +40,7 @@ from scenarios.study.spec import Study
 from scenarios.study.store import Store
 
 Offline = Callable[[], nn.Module]
-"""What gives the network of the offline job of the same seed, on the CPU."""
+"""What gives the network of the offline job of the same seed, on the device."""
 
 
 def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
@@ -93,15 +93,21 @@ def run_job(
 
 def trained_network(
     study: Study, job: Job, scenario: Scenario, store: Store, device: torch.device
-) -> nn.Module | None:
-    """Return the network of a job that has learned all, None without a checkpoint of it.
+) -> nn.Module:
+    """Return the network of a job that has learned all, from its checkpoint or trained here.
 
-    See `run_job`. The network is on the CPU.
+    See `run_job`. Nobody else may be at work on the job.
     """
-    own = LEARNERS[job.kind].view(scenario.reordered(job.tasks))
-    walk = _Walk(study, job, own, store, device, CacheSettings(), None)
-    found = kept(walk.fresh, f"step-{steps_of(job)[-1]}", walk.tasks, store)
-    return found.learner.model.cpu() if found else None
+    with _named(f"learner {job.learner}, seed {job.seed}"), _one_thread():
+        own = LEARNERS[job.kind].view(scenario.reordered(job.tasks))
+        walk = _Walk(study, job, own, store, device, CacheSettings(), None)
+        learner, last = walk.fresh(), steps_of(job)[-1]
+        if found := kept(walk.fresh, f"step-{last}", walk.tasks, store):
+            return found.learner.model
+        for task in walk.tasks:
+            spent = _learn(learner, task)
+        keep(store, f"step-{last}", learner, spent)
+        return learner.model
 
 
 class _Walk:
@@ -157,7 +163,7 @@ class _Walk:
                 with _named(f"after {_task(self.tasks, done)}"):
                     yield from self._measured(learner, spent, name)
 
-    def _learned(self, learner: Learner, name: str, done: int) -> tuple[Learner, Spent]:
+    def _learned(self, learner: Learner, name: str, done: int) -> tuple[Learner, Spent | None]:
         """Return the learner after one more task, and what it spent on it."""
         # Where a measurement alone is lost, what was learned later is whole.
         if later := kept(self.fresh, name, self.tasks[:done], self.store):
@@ -203,7 +209,7 @@ class _Walk:
         if peer == "offline":
             if self.offline is None:
                 raise InputError("the study has no offline network at hand")
-            return self.offline().to(self.device)
+            return self.offline()
         done = int(peer.removeprefix("step-"))
         found = kept(self.fresh, peer, self.tasks[:done], self.store)
         learner = found.learner if found else self.fresh()

@@ -58,9 +58,11 @@ def jobs_of(study: Study, tasks: int) -> list[Job]:
     """Return the study's jobs: every learner, order and seed; offline once per seed.
 
     tasks: T. They come seed by seed, so that a study that is stopped early has all learners for its
-    first seeds. Raises InputError for more than MOST_JOBS, and for orders that do not fit T tasks.
+    first seeds. Raises InputError for more than MOST_JOBS, and for orders and steps that do not fit T tasks.
     """
     named, everyone = orders(study.orders, tasks), study.everyone
+    for readout in study.probing.readouts.given:
+        study.probing.at(readout, tasks)
     # Offline training sees all tasks at once: an order would only repeat it.
     base = {"": tuple(range(tasks))}
     own = {
@@ -95,6 +97,15 @@ def parts_of(study: Study, job: Job) -> list[str]:
         parts.append(f"step-{step}")
         parts += [each.part for each in readings if each.step == step]
     return parts
+
+
+def is_retraining(part: str) -> bool:
+    """Whether a part is partial retraining, by its name.
+
+    >>> is_retraining("feature-conv1"), is_retraining("row-2.conv1.linear-0123abcd")
+    (True, False)
+    """
+    return part.startswith("feature-") or f".{RETRAIN}" in part
 
 
 def steps_of(job: Job) -> tuple[int, ...]:
@@ -144,7 +155,7 @@ def peers_of(study: Study, job: Job) -> list[str]:
 
 
 def _digest(study: Study, job: Job, reading: Reading) -> str:
-    """Return what tells a reading's settings from others, empty where the job's fingerprint does."""
+    """Return what tells a reading's settings from others, empty where the fingerprint does."""
     settings = study.probing.settings_of(reading.base)
     if settings is not None:
         return digest_of({reading.base: asdict(settings), "wide": WIDE})

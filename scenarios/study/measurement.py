@@ -65,7 +65,8 @@ class Measurement:
       read behind a feature knows all classes: it has the head `single` alone; a learner that must
       be told the task has `multi` alone, any other all three heads; diagnostics count nothing;
     - right: by head, which test examples were classified right, task after task as the job executes
-      them; empty in results of versions that did not keep it, and of a step there is but one head;
+      them and class after class within each; empty in results of versions that did not keep it,
+      and of a step there is but one head;
     - spent: None where no task was learned for the part;
     - history: of the retraining, None where nothing was retrained;
     - values: of diagnostics, by name, see `scenarios.study.reading`;

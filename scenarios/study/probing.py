@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from probe.readouts.readout import Knn, Linear, Ncm, Readout
 from pydantic import (
@@ -42,8 +42,8 @@ REESTIMATED = "+bn"
 
 
 def _named_steps(steps: str) -> str:
-    if steps not in (known := Named.__args__):
-        raise unknown("rule for steps", steps, known)
+    if steps not in get_args(Named):
+        raise unknown("rule for steps", steps, get_args(Named))
     return steps
 
 
@@ -127,8 +127,8 @@ DEFAULT = Readouts(retrain=RetrainReadout(), linear=LinearReadout())
 def _budget(budget: tuple[int, ...]) -> tuple[int, ...]:
     if sorted(set(budget)) != list(budget) or budget[0] < 1:
         raise InputError(
-            f"a budget is multiples of the retraining's epochs, from 1 and ascending, as [1, 2, 4], "
-            f"got {list(budget)}"
+            f"a budget is multiples of the retraining's epochs, from 1 and ascending, as "
+            f"[1, 2, 4], got {list(budget)}"
         )
     return budget
 
@@ -175,8 +175,8 @@ class ProbingSpec(_Strict):
             return steps != "last", tuple(every)
         if steps[-1] > tasks:
             raise InputError(
-                f"probing.readouts.{readout}.steps: there are {tasks} tasks, so steps are from 0 to "
-                f"{tasks}, got {steps[-1]}"
+                f"probing.readouts.{readout}.steps: there are {tasks} tasks, so steps are from 0 "
+                f"to {tasks}, got {steps[-1]}"
             )
         return 0 in steps, tuple(step for step in steps if step)
 

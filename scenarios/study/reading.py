@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from probe.analysis.similarity import Compared
-from probe.analysis.units import dead_units, effective_rank
+import torch
 from probe.readouts.matrix import FeatureMatrix, feature_matrices
 from torch import Tensor, nn
 
+from probe.analysis.similarity import Compared
+from probe.analysis.units import dead_units, effective_rank
 from probe.batch import first
 from probe.cut.cuts import Cuts, cut_each
 from probe.metrics.outcomes import Outcomes
@@ -40,8 +41,15 @@ _Matrices = dict[str, FeatureMatrix]
 
 
 def right_of(scenario: Scenario, predicted: Tensor) -> Outcomes:
-    """Return which of the test examples of all tasks were predicted, (N,), right."""
-    return Outcomes.of((predicted.cpu() == scenario.test.y.cpu()).numpy())
+    """Return which of the test examples of all tasks were predicted, (N,), right.
+
+    They come task after task as they are learned, and within a task class after class: so a table
+    of counts says which task and class each is of.
+    """
+    y = [task.test.y.cpu() for task in scenario.tasks]
+    right = (predicted.cpu() == scenario.test.y.cpu()).split([len(own) for own in y])
+    ordered = [flags[own.argsort(stable=True)] for flags, own in zip(right, y, strict=True)]
+    return Outcomes.of(torch.cat(ordered).numpy())
 
 
 @dataclass(kw_only=True)

@@ -105,7 +105,7 @@ class _Strict(BaseModel):
 
 
 def _numbers(steps: str | tuple[int, ...]) -> tuple[int, ...]:
-    """Return the steps that are given as numbers; a rule has floor and ceiling, which 0 stands for."""
+    """Return the steps that are numbers; a rule has floor and ceiling, which 0 stands for."""
     return (0,) if isinstance(steps, str) else steps
 
 

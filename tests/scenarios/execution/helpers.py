@@ -32,7 +32,7 @@ from scenarios.study.jobs import Job, jobs_of
 from scenarios.study.measurement import Measurement
 from scenarios.study.source import check_study
 from scenarios.study.store import Store
-from scenarios.study.tables import write_tables
+from scenarios.study.reporting.tables import write_tables
 
 TINY = Path(__file__).with_name("tiny.toml")
 FIRST, SICK = "finetune.order-there.seed-0", "finetune.order-back.seed-0"

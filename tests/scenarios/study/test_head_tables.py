@@ -7,7 +7,7 @@ import pytest
 
 from scenarios.study.fingerprint import Setup
 from scenarios.study.source import check_study
-from scenarios.study.tables import write_tables
+from scenarios.study.reporting.tables import write_tables
 from tests.scenarios.study.toy_study import (
     FINETUNE,
     RUNS,

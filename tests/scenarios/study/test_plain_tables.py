@@ -23,7 +23,7 @@ from scenarios.study.jobs import jobs_of, parts_of
 from scenarios.study.measurement import Measurement
 from scenarios.study.run_directory import store_of
 from scenarios.study.source import check_study
-from scenarios.study.tables import read_results, write_tables
+from scenarios.study.reporting.tables import read_results, write_tables
 
 HEADS = ("single", "multi", "all")
 TASKS = {

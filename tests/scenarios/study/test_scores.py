@@ -8,8 +8,8 @@ import pytest
 from probe.metrics.counts import Counts
 from scenarios.study.jobs import Job
 from scenarios.study.measurement import Measurement
-from scenarios.study.results import result_of
-from scenarios.study.scores import metric_rows
+from scenarios.study.reporting.results import result_of
+from scenarios.study.reporting.scores import metric_rows
 from scenarios.study.spec import ReportSpec
 
 PARTS = (("few", 1, 1), ("half", 2, 2), ("most", 3, 3))

@@ -12,7 +12,7 @@ from scenarios.study.jobs import jobs_of, parts_of
 from scenarios.study.measurement import Measurement, Spent
 from scenarios.study.run_directory import store_of
 from scenarios.study.source import check_study
-from scenarios.study.tables import write_tables
+from scenarios.study.reporting.tables import write_tables
 
 TASKS = (("0-1", (0, 1)), ("2-3", (2, 3)))
 

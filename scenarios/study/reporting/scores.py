@@ -8,6 +8,7 @@ study lacks is left out, not filled in:
 - intransigence (Chaudhry 2018) needs the learner `cumulative`, of the same order and seed;
 - Omega_base and Omega_all (Kemker 2018) need `offline`, of the same seed;
 - the strength of forgetting (Murata 2020) needs `offline`, of the same seed;
+- the metrics of a feature's own matrix need all of its rows;
 - CLscore (Diaz-Rodriguez 2018) needs all seven criteria, CLstability two seeds besides.
 """
 
@@ -16,14 +17,19 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import product
+from typing import NamedTuple
 
+from probe.metrics.deep_shallow import deep_forgetting, replay_gap, shallow_forgetting
 from probe.metrics.diaz_rodriguez import CRITERIA, ce, cl_score, cl_stability, ms, sss
 from probe.metrics.mean_over_seeds import SeedMean, mean_over_seeds
 from probe.metrics.murata import forgetting_strength
 from probe.metrics.scorecard import scorecard
 from probe.tables.rows import MetricRow
+from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.heads import Head
-from scenarios.study.results import Result, own_head
+from scenarios.study.reporting.results import Result, own_head
 from scenarios.study.spec import ReportSpec
 
 CRITERIA_NAMES = dict(
@@ -31,7 +37,17 @@ CRITERIA_NAMES = dict(
 )
 """The names that the criteria of CLscore have in metrics.csv, by their names in the paper."""
 
-_Name = tuple[str, str, str]  # head, paper, metric
+
+class _Name(NamedTuple):
+    """What a line of metrics.csv is the mean of; feature, readout: empty for R."""
+
+    head: str
+    paper: str
+    metric: str
+    feature: str = ""
+    readout: str = ""
+
+
 _Scores = defaultdict[_Name, list[tuple[int, float]]]  # seed, value
 _Peers = Mapping[tuple[str, str, int], Result]  # by learner's kind, order, seed
 
@@ -54,9 +70,9 @@ def metric_rows(
         own, seed = scores[result.job.learner], result.job.seed
         for name, value in _scores(result, peers, report):
             own[name].append((seed, value))
-            head, paper, metric = name
-            if by_first and metric.startswith("omega_") and not result.job.offline:
-                own[head, paper, f"{metric}[{result.names[0]} first]"].append((seed, value))
+            if by_first and name.metric.startswith("omega_") and not result.job.offline:
+                first = f"{name.metric}[{result.names[0]} first]"
+                own[name._replace(metric=first)].append((seed, value))
     # Only here are seeds averaged: until then a score belongs to the seed that it was measured
     # with.
     rows = []
@@ -97,6 +113,7 @@ def _scores(result: Result, peers: _Peers, report: ReportSpec) -> Iterator[tuple
     yield from _murata(result, peers.get(("offline", "", result.job.seed)))
     for head in report.heads:
         yield from _of_outputs(result, peers, head, report)
+    yield from _of_layers(result, peers, report)
     yield from _of_costs(result)
 
 
@@ -107,11 +124,11 @@ def _murata(result: Result, offline: Result | None) -> Iterator[tuple[_Name, flo
     if offline is not None and offline is not result:
         # A learner that is told the task is compared with a level that is told it, too.
         level = offline.final.get(own_head(result.job))
-    for feature, score in result.pra.items():
-        yield ("", "murata", f"pra[{feature}]"), score
-        if level is not None:
-            strength = forgetting_strength(level, score)
-            yield ("", "murata", f"forgetting_strength[{feature}]"), strength
+    for feature, behind in result.retrained.items():
+        yield _Name("", "murata", f"pra[{feature}]"), behind.pra
+        if level is not None and result.job.kind != "untrained":
+            strength = forgetting_strength(level, behind.pra)
+            yield _Name("", "murata", f"forgetting_strength[{feature}]"), strength
 
 
 def _of_outputs(
@@ -135,7 +152,37 @@ def _of_outputs(
     )
     for paper, metric, value in card.rows():
         if value is not None:
-            yield (head, paper, metric), value
+            yield _Name(head, paper, metric), value
+
+
+def _of_layers(result: Result, peers: _Peers, report: ReportSpec) -> Iterator[tuple[_Name, float]]:
+    """Yield all metrics of each feature's own matrix A, and what its forgetting is beside R's.
+
+    None unless all of A is measured, its floor included. Kemker's ideal is the ceiling on the first
+    task; with the linear readout come deep forgetting and the replay gap.
+    """
+    untrained = peers.get(("untrained", "", result.job.seed))
+    offline = peers.get(("offline", "", result.job.seed))
+    if result.job.offline or LEARNERS[result.job.kind].own_features:
+        untrained = offline = None
+    R = result.matrix(own_head(result.job)) if own_head(result.job) in result.accuracy else None
+    if R is not None and result.readouts and R.tasks > 1:
+        yield _Name("", "deep_shallow", "shallow_forgetting"), shallow_forgetting(R)
+    for readout, feature in product(result.readouts, result.features[:-1]):
+        A = result.layer_matrix(feature, readout, untrained)
+        if A is None or not result.test_sizes:
+            continue
+        name = partial(_Name, head="", feature=feature, readout=readout)
+        ceiling = offline.rows(feature, readout).get(offline.last) if offline else None
+        ideal = float(ceiling.accuracy[result.job.tasks[0]]) if ceiling else None
+        card = scorecard(A, ideal=ideal or None, test_sizes=result.test_sizes)
+        for paper, metric, value in card.rows():
+            if value is not None:
+                yield name(paper=paper, metric=metric), value
+        if readout == "linear" and R is not None and R.tasks > 1:
+            own = partial(name, paper="deep_shallow")
+            yield own(metric="deep_forgetting"), deep_forgetting(A)
+            yield own(metric="replay_gap"), replay_gap(R, A)
 
 
 def _of_costs(result: Result) -> Iterator[tuple[_Name, float]]:
@@ -154,8 +201,8 @@ def _of_costs(result: Result) -> Iterator[tuple[_Name, float]]:
         "sss": sss([cost.stored_bytes for cost in costs], lifetime),
         "ce": ce([cost.ops_one_pass for cost in costs], [cost.ops for cost in costs]),
     }
-    yield from ((("", "diaz_rodriguez", name), value) for name, value in scores.items())
-    yield ("", "kemker", "model_size_mb"), costs[-1].kept_bytes / 1e6
+    yield from ((_Name("", "diaz_rodriguez", name), value) for name, value in scores.items())
+    yield _Name("", "kemker", "model_size_mb"), costs[-1].kept_bytes / 1e6
 
 
 def _ideal(result: Result, offline: Result | None, head: Head) -> float | None:
@@ -171,13 +218,12 @@ def _cl(own: Mapping[_Name, SeedMean], report: ReportSpec) -> Iterator[tuple[_Na
         # What a task cost has no head: it is the same criterion under each.
         criteria = {
             metric: found
-            for (of_head, paper, metric), found in own.items()
-            if paper == "diaz_rodriguez" and of_head in ("", head)
+            for (of_head, paper, metric, feature, _), found in own.items()
+            if paper == "diaz_rodriguez" and of_head in ("", head) and not feature
         }
         for metric, score in cl_scores(criteria, report):
-            yield (head, "diaz_rodriguez", metric), score
+            yield _Name(head, "diaz_rodriguez", metric), score
 
 
 def _row(learner: str, name: _Name, found: SeedMean) -> MetricRow:
-    head, paper, metric = name
-    return MetricRow(learner=learner, paper=paper, metric=metric, head=head, **vars(found))
+    return MetricRow(learner=learner, **name._asdict(), **vars(found))

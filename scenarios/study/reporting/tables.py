@@ -14,31 +14,40 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from probe.errors import InputError
 from probe.files import discard, replacing
+from probe.notes import constant
 from probe.tables.rows import (
     AnyRow,
     CostRow,
+    DiagnosticRow,
+    LayerRow,
     LearnerRow,
     MetricRow,
     NoteRow,
+    RetrainingRow,
     Row,
+    StartRow,
     SummaryRow,
     TimeRow,
 )
 from probe.tables.run_directory import NOTES, TIMES
 from probe.tables.summary import Group, summarize_groups
 from probe.tables.table_file import write_table
+from probe.training.history import STUCK
 from scenarios.learners.base import Settings
 from scenarios.study.fingerprint import Setup
 from scenarios.study.jobs import jobs_of, parts_of
-from scenarios.study.results import Result, result_of
+from scenarios.study.reporting.layers import layer_rows, start_rows
+from scenarios.study.probing import RETRAIN
+from scenarios.study.reporting.results import Result, result_of
 from scenarios.study.run_directory import store_of
-from scenarios.study.scores import metric_rows
+from scenarios.study.reporting.scores import metric_rows
 from scenarios.study.spec import Study
 
 
@@ -57,7 +66,7 @@ def read_results(setup: Setup, root: Path) -> Iterator[Result]:
         parts = {part: measured for part, measured in found.items() if measured is not None}
         tasks = tuple(setup.tasks[task] for task in job.tasks)
         try:
-            yield result_of(job, tasks, study.features_of(job.learner), parts, study.report)
+            yield result_of(job, tasks, study, parts)
         except InputError as error:
             raise InputError(
                 f"{store.folder} holds results that cannot be ({error}): remove it, and run the "
@@ -80,11 +89,19 @@ def write_tables(setup: Setup, root: Path) -> None:
     _replace(root / "learners.csv", LearnerRow, learners)
     _replace(root / "costs.csv", CostRow, (c for result in results for c in _costs(result)))
     _replace(root / TIMES, TimeRow, (t for result in results for t in _times(result)))
-    # Without any, none may be left of results that are no longer shown.
-    if notes := [note for result in results for note in _notes(result)]:
-        _replace(root / NOTES, NoteRow, notes)
-    else:
-        discard(root / NOTES)
+    later: list[tuple[str, type, Iterable[Any]]] = [
+        ("layers.csv", LayerRow, layer_rows(results)),
+        ("starts.csv", StartRow, start_rows(results)),
+        ("retraining.csv", RetrainingRow, (e for result in results for e in _epochs(result))),
+        ("diagnostics.csv", DiagnosticRow, (d for r in results for d in _diagnostics(r))),
+        (NOTES, NoteRow, (note for result in results for note in _notes(result))),
+    ]
+    for name, kind, rows in later:
+        # Without any, none may be left of results that are no longer shown.
+        if found := list(rows):
+            _replace(root / name, kind, found)
+        else:
+            discard(root / name)
     _replace(root / "rows.csv", Row, measured_rows(study, results))
 
 
@@ -95,25 +112,23 @@ def summary_rows(results: Sequence[Result]) -> list[SummaryRow]:
     1.
     """
     # In the order in which the rows name them: a learner without any is not among them.
-    named = (r.job.learner for r in results if r.pra or any(r.accuracy.values()))
+    named = (r.job.learner for r in results if r.retrained or any(r.accuracy.values()))
     learners = list(dict.fromkeys(named))
     groups: defaultdict[Group, list[tuple[int, float]]] = defaultdict(list)
     for result in results:
         learner, seed = result.job.learner, result.job.seed
-        for depth, feature in enumerate(result.features, 1):
-            if feature in result.pra:
-                score = result.pra[feature]
-                groups[Group(learner, "pra", depth, feature, None)].append((seed, score))
-                for place, value in enumerate(result.f1[feature].tolist(), 1):
-                    groups[Group(learner, "f1", depth, feature, place)].append((seed, value))
+        for feature, found in result.retrained.items():
+            groups[Group(learner, "pra", found.depth, feature, None)].append((seed, found.pra))
+            for place, value in enumerate(found.f1.tolist(), 1):
+                groups[Group(learner, "f1", found.depth, feature, place)].append((seed, value))
     return summarize_groups(groups, learners)
 
 
 def measured_rows(study: Study, results: Iterable[Result]) -> Iterator[Row]:
-    """Yield the rows of jobs: R cell by cell, then PRA and F1 feature by feature.
+    """Yield the rows of jobs: R cell by cell, then each feature's own matrix, PRA and F1.
 
     Steps count from 0, before any task; depths and positions from 1. R comes once for each head of
-    the report.
+    the report. F1 is that of partial retraining after the last task.
     """
     for result in results:
         row = partial(
@@ -128,11 +143,24 @@ def measured_rows(study: Study, results: Iterable[Result]) -> Iterator[Row]:
             for step, accuracies in result.accuracy[head].items():
                 cell = partial(row, measure="accuracy", step=step, head=head)
                 yield from _per_task(cell, result, accuracies)
-        for depth, feature in enumerate(result.features, 1):
-            if feature in result.pra:
-                cell = partial(row, feature=feature, depth=depth)
-                yield cell(measure="pra", value=result.pra[feature])
-                yield from _per_task(partial(cell, measure="f1"), result, result.f1[feature])
+        for reading, found in result.behind.items():
+            cell = partial(
+                row,
+                feature=reading.feature,
+                depth=found.depth,
+                step=reading.step,
+                readout=reading.readout,
+            )
+            yield cell(measure="pra", value=found.pra)
+            yield from _per_task(partial(cell, measure="accuracy"), result, found.accuracy)
+        for step, found in result.output.items():
+            output = partial(row, feature=result.features[-1], depth=found.depth, step=step)
+            yield output(measure="pra", value=found.pra)
+        for feature, found in result.retrained.items():
+            inner = "" if feature == result.features[-1] else RETRAIN
+            cell = partial(row, feature=feature, depth=found.depth, readout=inner)
+            cell = partial(cell, step=result.last)
+            yield from _per_task(partial(cell, measure="f1"), result, found.f1)
 
 
 def _learner(name: str, settings: Settings) -> LearnerRow:
@@ -165,10 +193,50 @@ def _times(result: Result) -> Iterator[TimeRow]:
 
 
 def _notes(result: Result) -> Iterator[NoteRow]:
-    """Yield a row for each note on what a job measured behind a feature, in order of depth."""
+    """Yield a row for each note on what a job measured, the learner itself first."""
     run = partial(NoteRow, learner=result.job.learner, order=result.job.order, seed=result.job.seed)
-    for feature, notes in result.notes.items():
-        yield from (run(feature=feature, note=note) for note in notes)
+    for step in sorted(result.stuck):
+        yield run(feature="", step=step, note=STUCK)
+    for step, found in result.output.items():
+        if step and found.constant is not None:
+            yield run(feature="", step=step, note=constant(found.constant))
+    for reading, behind in result.behind.items():
+        at = partial(run, feature=reading.feature, step=reading.step, readout=reading.readout)
+        yield from (at(note=note) for note in behind.notes)
+
+
+def _epochs(result: Result) -> Iterator[RetrainingRow]:
+    """Yield a row for each epoch of a job's retrainings, the longest of each feature and step."""
+    longest = {(r.feature, r.step, r.reestimated): r for r in result.behind if r.base == RETRAIN}
+    for reading in longest.values():
+        row = partial(
+            RetrainingRow,
+            learner=result.job.learner,
+            order=result.job.order,
+            seed=result.job.seed,
+            step=reading.step,
+            feature=reading.feature,
+            readout=reading.readout,
+        )
+        if history := result.behind[reading].history:
+            accuracies = (float("nan"), *history.accuracies)
+            for epoch, (loss, accuracy) in enumerate(zip(history.losses, accuracies, strict=True)):
+                yield row(epoch=epoch, loss=loss, accuracy=accuracy)
+
+
+def _diagnostics(result: Result) -> Iterator[DiagnosticRow]:
+    """Yield a row for each number that describes a feature of a job's last network."""
+    for reading, values in result.diagnostics.items():
+        row = partial(
+            DiagnosticRow,
+            learner=result.job.learner,
+            order=result.job.order,
+            seed=result.job.seed,
+            step=reading.step,
+            feature=reading.feature,
+            depth=1 + result.features.index(reading.feature),
+        )
+        yield from (row(measure=name, value=value) for name, value in values.items())
 
 
 def _replace(path: Path, kind: type[AnyRow], rows: Iterable[AnyRow]) -> None:

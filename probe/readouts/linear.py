@@ -1,0 +1,112 @@
+"""A linear probe: multinomial logistic regression to convergence on the standardised feature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from probe.readouts.lbfgs import Curvature, minimize
+from probe.readouts.softmax import Objective
+from probe.readouts.standardized import Standardization
+
+_TOLERANCE = 1e-8  # of the objective
+_MOST = 500  # iterations
+_ROWS = 8192  # predicted at a time
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LinearModel:
+    """Logits = weight (K, D) times the standardised feature + bias (K,), both float64.
+
+    A class without training examples has weight 0 and bias -inf: it is never predicted.
+
+    - objective: C sum_i logloss_i + 1/2 ||weight||^2 over the training examples, at the end;
+    - iterations: of L-BFGS; converged: whether what it could still gain is below 1e-8 of the
+      objective; left: an estimate of that share;
+    - standard: mean and scale of the feature's columns;
+    - notes: what is to be said of the fit, a sentence each.
+    """
+
+    weight: Tensor
+    bias: Tensor
+    objective: float
+    iterations: int
+    converged: bool
+    left: float
+    standard: Standardization
+    notes: tuple[str, ...] = ()
+
+    @property
+    def mean(self) -> Tensor:
+        """What is taken off each column (D,)."""
+        return self.standard.mean
+
+    @property
+    def scale(self) -> Tensor:
+        """What each column is divided by (D,)."""
+        return self.standard.scale
+
+    def logits(self, x: Tensor) -> Tensor:
+        """Return the logits (M, K) float32 of features (M, D), as they were before standardising."""
+        weight, bias = self.weight.float(), self.bias.float()
+        return torch.cat(
+            [torch.addmm(bias, self.standard(part), weight.T) for part in x.split(_ROWS)]
+        )
+
+    def predict(self, x: Tensor) -> Tensor:
+        """Return the classes (M,) int64 of features (M, D)."""
+        return self.logits(x).argmax(1)
+
+
+def fit_linear(x: Tensor, y: Tensor, classes: int, C: float = 1.0) -> LinearModel:
+    """Fit the linear probe of Davari et al. (CVPR 2022) to a feature x (N, D), y (N,) int64.
+
+    The objective is scikit-learn's for K = `classes` from 3; two classes have weights of their own
+    each, so that the penalty is half of what it is in scikit-learn's binary form. Classes that are
+    not in y are left out of it, and never predicted. C: what the examples count beside the penalty.
+
+    >>> x, y = torch.tensor([[0.0], [1.0], [4.0], [5.0]]), torch.tensor([0, 0, 1, 1])
+    >>> model = fit_linear(x, y, 3)
+    >>> model.predict(torch.tensor([[0.5], [4.5]])).tolist(), model.converged
+    ([0, 1], True)
+    """
+    standard = Standardization.of(x)
+    present, labels = y.unique(return_inverse=True)
+    weight = torch.zeros(classes, x.shape[1], dtype=torch.float64, device=x.device)
+    bias = torch.full((classes,), -torch.inf, dtype=torch.float64, device=x.device)
+    if len(present) == 1:
+        bias[present] = 0.0
+        only = (f"all training examples are of class {int(present)}, which is always predicted",)
+        return LinearModel(
+            weight=weight,
+            bias=bias,
+            objective=0.0,
+            iterations=0,
+            converged=True,
+            left=0.0,
+            standard=standard,
+            notes=only,
+        )
+    rows = standard(x)
+    objective = Objective(rows, labels, len(present), C)
+    found = minimize(objective, Curvature.of(rows, C), len(present), _TOLERANCE, _MOST)
+    weight[present], bias[present] = found.parameters[:, :-1], found.parameters[:, -1]
+    return LinearModel(
+        weight=weight,
+        bias=bias,
+        objective=found.value,
+        iterations=found.iterations,
+        converged=found.converged,
+        left=found.left,
+        standard=standard,
+        notes=() if found.converged else (_unfinished(found.iterations, found.left),),
+    )
+
+
+def _unfinished(iterations: int, left: float) -> str:
+    return (
+        f"the logistic regression had not converged after {iterations} iterations: about "
+        f"{left:.1e} of its objective could still be gained"
+    )

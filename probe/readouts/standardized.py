@@ -1,0 +1,44 @@
+"""Columns of mean 0 and deviation 1, by the statistics of the training examples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from probe.batch import pieces
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Standardization:
+    """What is taken off each column (mean) and what it is divided by (scale), both (D,) float32.
+
+    >>> x = torch.tensor([[1.0, 5.0], [3.0, 5.0]])
+    >>> Standardization.of(x)(x).tolist()
+    [[-1.0, 0.0], [1.0, 0.0]]
+    """
+
+    mean: Tensor
+    scale: Tensor
+
+    @classmethod
+    def of(cls, x: Tensor) -> Self:
+        """Return mean and population deviation of the columns of x (N, D), N from 1.
+
+        A constant column has scale 1, as in scikit-learn's StandardScaler. Summed in float64.
+        """
+        total = torch.stack([part.sum(0, dtype=torch.float64) for part in pieces(x)]).sum(0)
+        exact = total / len(x)
+        mean = exact.float()
+        squares = [(part - mean).double().square().sum(0) for part in pieces(x)]
+        # The deviation from the rounded mean is larger by how much that was rounded.
+        variance = torch.stack(squares).sum(0) / len(x) - (exact - mean).square()
+        scale = variance.clamp(min=0).sqrt().float()
+        constant = (x.amax(0) == x.amin(0)) | (scale == 0)
+        return cls(mean=mean, scale=scale.masked_fill(constant, 1.0))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Return x (M, D), standardised, in memory of its own."""
+        return x.sub(self.mean).div_(self.scale)

@@ -26,6 +26,11 @@ class FeatureMatrix:
     values: Tensor
     how: str
 
+    @property
+    def pooled(self) -> bool:
+        """Whether a row is less than all that the module gives for an example."""
+        return not self.how.startswith("flattened")
+
     def __len__(self) -> int:
         return len(self.values)
 

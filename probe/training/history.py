@@ -77,8 +77,8 @@ class Watched(Objective):
 def notes_of(losses: Sequence[float]) -> list[str]:
     """Return a note on a training that was not done, or did nothing; see `History.losses`.
 
-    Where the loss never left its first value, that is all that is said; a single epoch cannot tell
-    whether it was level.
+    Where the loss never left its first value, that is all that is said. The mean over a single epoch
+    tells neither.
 
     >>> notes_of([2.3, 1.0, 0.8])
     ['its training had not levelled off: the last epoch lowered the loss by more than 5 %']
@@ -94,12 +94,12 @@ def notes_of(losses: Sequence[float]) -> list[str]:
 
 
 def never_left(losses: Sequence[float]) -> bool:
-    """Whether a training ended at the loss of its first batch; see `History.losses`.
+    """Whether a training of two epochs or more ended at its first loss; see `History.losses`.
 
     >>> never_left([2.303, 2.31, 2.302]), never_left([])
     (True, False)
     """
-    return bool(losses) and losses[-1] > max((1 - _LEVEL) * losses[0], _LITTLE)
+    return len(losses) > 2 and losses[-1] > max((1 - _LEVEL) * losses[0], _LITTLE)
 
 
 _FALLING = "its training had not levelled off: the last epoch lowered the loss by more than 5 %"

@@ -38,6 +38,7 @@ from scenarios.options import RunOptions
 from scenarios.study.fingerprint import Setup, setup_of
 from scenarios.study.jobs import Job, jobs_of
 from scenarios.study.preflight import cache_plans, refuse_misfits
+from scenarios.study.reporting.tables import write_tables
 from scenarios.study.run_directory import (
     JobState,
     describe,
@@ -47,7 +48,6 @@ from scenarios.study.run_directory import (
     survey,
 )
 from scenarios.study.source import check_study, overridden, read_study
-from scenarios.study.reporting.tables import write_tables
 
 _ROUNDS = 2
 _FIGURES = (".png", ".svg")

@@ -6,7 +6,8 @@ In the order in which they are used:
   checked;
 - `jobs`: its jobs and their parts; `preflight`: what is refused before any of them begins;
 - `fingerprint`, `code`: what a result depends on; `measurement`, `store`: how it is kept;
-- `job`, `reading`: one job done, and what is read behind its features; `resuming`: taken up again where it was stopped;
+- `job`, `reading`: one job done, and what is read behind its features; `resuming`: taken up again
+  where it was stopped;
 - `run_directory`: how far all jobs are; `reporting`: what came out.
 
 In which process and when a job is done is not known here; that is `scenarios.execution`.

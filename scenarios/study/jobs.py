@@ -11,9 +11,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 
-from probe.readouts.matrix import WIDE
-
 from probe.errors import InputError
+from probe.readouts.pooling import WIDE
 from scenarios.learners.catalog import LEARNERS
 from scenarios.streams.orders import orders
 from scenarios.study.probing import DIAGNOSTICS, RETRAIN, Reading, digest_of, recorded
@@ -58,7 +57,8 @@ def jobs_of(study: Study, tasks: int) -> list[Job]:
     """Return the study's jobs: every learner, order and seed; offline once per seed.
 
     tasks: T. They come seed by seed, so that a study that is stopped early has all learners for its
-    first seeds. Raises InputError for more than MOST_JOBS, and for orders and steps that do not fit T tasks.
+    first seeds. Raises InputError for more than MOST_JOBS, and for orders and steps that do not fit
+    T tasks.
     """
     named, everyone = orders(study.orders, tasks), study.everyone
     for readout in study.probing.readouts.given:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import groupby
 
 import torch
-from probe.readouts.matrix import FeatureMatrix, feature_matrices
 from torch import Tensor, nn
 
 from probe.analysis.similarity import Compared
@@ -21,6 +20,7 @@ from probe.batch import first
 from probe.cut.cuts import Cuts, cut_each
 from probe.metrics.outcomes import Outcomes
 from probe.notes import of_classes, of_predictions
+from probe.readouts.matrix import FeatureMatrix, feature_matrices
 from probe.retrain import SAMPLE, retrain_each
 from probe.retraining import RetrainSettings
 from probe.training.batch_norm import reestimate
@@ -121,7 +121,7 @@ class Reader:
                 raise TypeError(f"{reading.readout} is fitted to no matrix")
             own = train[reading.feature], y, test[reading.feature], scenario.classes
             found = readout.read(*own)
-            notes = [f"the readout {reading.base} sees it {own[0].how}"] if own[0].pooled else []
+            notes = [f"{reading.base} reads {own[0].how}"] if own[0].pooled else []
             notes += [*found.notes, *of_predictions(found.predicted, scenario.test.y.cpu())]
             yield reading, self._measured(found.predicted, notes)
 

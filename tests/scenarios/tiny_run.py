@@ -1,4 +1,7 @@
-"""A tiny study of two tasks of digits, run within this process and without its figures."""
+"""A tiny study of two tasks of digits, run within this process and without its figures.
+
+It measures no more than the model at its end and one retrained behind `hidden1`; see `PROBED`.
+"""
 
 import io
 from contextlib import redirect_stdout
@@ -24,9 +27,22 @@ features = ["hidden1"]
 epochs = 1
 batch_size = 8
 learning_rate = 0.01
+[probing]
+readouts = { retrain = "last" }
+checkpoints = "all"
+diagnostics = false
 [learners.finetune]
 [learners.offline]
 """
+
+PROBED = TINY.replace(
+    """readouts = { retrain = "last" }
+checkpoints = "all"
+diagnostics = false
+""",
+    "",
+)
+"""The same with all that is measured by default: floor, ceiling and a linear readout."""
 
 
 @dataclass(frozen=True)

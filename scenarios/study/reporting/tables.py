@@ -43,11 +43,11 @@ from probe.training.history import STUCK
 from scenarios.learners.base import Settings
 from scenarios.study.fingerprint import Setup
 from scenarios.study.jobs import jobs_of, parts_of
-from scenarios.study.reporting.layers import layer_rows, start_rows
 from scenarios.study.probing import RETRAIN
+from scenarios.study.reporting.layers import layer_rows, start_rows
 from scenarios.study.reporting.results import Result, result_of
-from scenarios.study.run_directory import store_of
 from scenarios.study.reporting.scores import metric_rows
+from scenarios.study.run_directory import store_of
 from scenarios.study.spec import Study
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from scenarios.study.fingerprint import Setup
-from scenarios.study.source import check_study
 from scenarios.study.reporting.tables import write_tables
+from scenarios.study.source import check_study
 from tests.scenarios.study.toy_study import (
     FINETUNE,
     RUNS,

@@ -10,9 +10,9 @@ from probe.training.costs import Cost
 from scenarios.study.fingerprint import Setup
 from scenarios.study.jobs import jobs_of, parts_of
 from scenarios.study.measurement import Measurement, Spent
+from scenarios.study.reporting.tables import write_tables
 from scenarios.study.run_directory import store_of
 from scenarios.study.source import check_study
-from scenarios.study.reporting.tables import write_tables
 
 TASKS = (("0-1", (0, 1)), ("2-3", (2, 3)))
 

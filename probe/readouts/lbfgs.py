@@ -103,7 +103,8 @@ def minimize(
 
     def evaluate(inner: Tensor) -> tuple[Point, Tensor]:
         point = objective(curvature.outside(inner))
-        return point, curvature.inside(point.gradient)
+        # Its mean over classes is 0 but for rounding, and nothing would hold back steps along it.
+        return point, curvature.inside(point.gradient - point.gradient.mean(0))
 
     where, (point, gradient) = zeros, evaluate(zeros)
     memory: deque[tuple[Tensor, Tensor]] = deque(maxlen=_MEMORY)
@@ -140,6 +141,7 @@ def _direction(gradient: Tensor, memory: deque[tuple[Tensor, Tensor]], diagonal:
         direction = direction - share * change
         shares.append(share)
     direction = direction / diagonal
+    direction = direction - direction.mean(0)
     if memory:
         step, change = memory[-1]
         direction = direction * ((step * change).sum() / (change * change / diagonal).sum())

@@ -134,7 +134,7 @@ class Summed(nn.Module):
 
 def test_a_value_without_a_row_for_each_example_is_refused():
     model, x = Summed(), torch.randn(6, 3)
-    with pytest.raises(InputError, match="'inner'.*has no row for each example"):
+    with pytest.raises(InputError, match=r"'inner'.*has no row for each example"):
         feature_matrices(cut_each(model, ["inner"], x).each, x)
 
 

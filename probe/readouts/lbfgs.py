@@ -1,8 +1,8 @@
 """L-BFGS for logistic regression, preconditioned by the data's own covariance.
 
-Nocedal and Wright 2006, algorithms 7.4 and 7.5. What L-BFGS takes for the second derivatives before
-it has seen any is C w_k X'X + I for the weights of class k, w_k the mean of p_k (1 - p_k): with
-w_k = 1/2 it is Boehning's bound (1992). In the eigenvectors of X'X it is diagonal, so that all steps
+Nocedal and Wright 2006, algorithms 7.4 and 7.5. What L-BFGS takes for the second derivatives
+before it has seen any is C w X'X + I for the weights of every class, w the mean of p (1 - p): with
+w = 1/2 it is Boehning's bound (1992). In the eigenvectors of X'X it is diagonal, so that all steps
 are taken in these coordinates.
 """
 
@@ -19,10 +19,11 @@ from probe.readouts.softmax import Objective, Point
 
 _MEMORY = 20  # steps that are remembered
 _WIDEST = 2048  # features, up to which their eigenvectors are worth their time
-_ROWS = 8  # examples per feature, from which X'X is estimated
+_ROWS = 8192  # summed up in float32 at a time
 _ARMIJO = 1e-4
 _NOISE = 1e-9  # of the objective: what its float32 parts leave uncertain
 _HALVINGS = 30
+_LEAST = 1e-3  # of C times a sum of p (1 - p)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,11 +54,11 @@ class Curvature:
         width = x.shape[1]
         if width > _WIDEST:
             return cls(vectors=None, values=x.new_ones(width, dtype=torch.float64), C=C)
-        some = x[:: max(1, len(x) // (_ROWS * width))]
         gram = torch.zeros(width, width, dtype=torch.float64, device=x.device)
-        for part in some.split(8192):
+        # All rows: a column that is 0 but for few of them would look constant among some.
+        for part in x.split(_ROWS):
             gram += part.T @ part
-        values, vectors = torch.linalg.eigh(gram / len(some))
+        values, vectors = torch.linalg.eigh(gram / len(x))
         return cls(vectors=vectors, values=values.clamp(min=0), C=C)
 
     def inside(self, parameters: Tensor) -> Tensor:
@@ -68,11 +69,15 @@ class Curvature:
         """Undo `inside`."""
         return self._turned(parameters, None if self.vectors is None else self.vectors.T)
 
-    def at(self, weights: Tensor) -> Tensor:
-        """Return the diagonal (K, D + 1) for sums of p (1 - p) by class (K,)."""
-        # A class that is quite certain still has a bias that is not penalised.
-        mass = (self.C * weights).clamp(min=1e-3)[:, None]
-        return torch.cat([mass * self.values + 1, mass], 1)
+    def at(self, weight: float) -> Tensor:
+        """Return the diagonal (D + 1,) for a sum of p (1 - p), the mean over classes.
+
+        One for all classes: only then do steps stay where weights and biases of all classes sum
+        to 0, as the gradients do. Elsewhere the objective hardly bends, or not at all.
+        """
+        # Where all is quite certain there are still biases, which are not penalised.
+        mass = max(self.C * weight, _LEAST)
+        return torch.cat([mass * self.values + 1, self.values.new_full((1,), mass)])
 
     @staticmethod
     def _turned(parameters: Tensor, by: Tensor | None) -> Tensor:
@@ -98,16 +103,17 @@ def minimize(
 
     def evaluate(inner: Tensor) -> tuple[Point, Tensor]:
         point = objective(curvature.outside(inner))
-        return point, curvature.inside(point.gradient)
+        # Its mean over classes is 0 but for rounding, and nothing would hold back steps along it.
+        return point, curvature.inside(point.gradient - point.gradient.mean(0))
 
     where, (point, gradient) = zeros, evaluate(zeros)
     memory: deque[tuple[Tensor, Tensor]] = deque(maxlen=_MEMORY)
     left = torch.inf
-    for iteration in range(most):
-        direction = _direction(gradient, memory, curvature.at(point.weights))
+    for iterations in range(most + 1):
+        direction = _direction(gradient, memory, curvature.at(point.weight))
         slope = float((direction * gradient).sum())
         left = -slope / 2 / max(point.value, torch.finfo(torch.float64).tiny)
-        if left <= tolerance:
+        if left <= tolerance or iterations == most:
             break
         found = _search(evaluate, where, direction, point.value, slope)
         if found is None:
@@ -117,12 +123,10 @@ def minimize(
         if float((step * change).sum()) > 0:
             memory.append((step, change))
         where, gradient = there, ahead
-    else:
-        iteration = most
     return Minimum(
         parameters=curvature.outside(where),
         value=point.value,
-        iterations=iteration,
+        iterations=iterations,
         left=left,
         converged=left <= tolerance,
     )
@@ -137,6 +141,7 @@ def _direction(gradient: Tensor, memory: deque[tuple[Tensor, Tensor]], diagonal:
         direction = direction - share * change
         shares.append(share)
     direction = direction / diagonal
+    direction = direction - direction.mean(0)
     if memory:
         step, change = memory[-1]
         direction = direction * ((step * change).sum() / (change * change / diagonal).sum())

@@ -49,7 +49,7 @@ class LinearModel:
         return self.standard.scale
 
     def logits(self, x: Tensor) -> Tensor:
-        """Return the logits (M, K) float32 of features (M, D), as they were before standardising."""
+        """Return the logits (M, K) float32 of features (M, D), not yet standardised."""
         weight, bias = self.weight.float(), self.bias.float()
         return torch.cat(
             [torch.addmm(bias, self.standard(part), weight.T) for part in x.split(_ROWS)]

@@ -72,11 +72,11 @@ class Layout:
 def layout_of(shape: tuple[int, ...], wide: int = WIDE) -> Layout:
     """Decide by an example's shape alone how its value becomes a row of numbers.
 
-    Up to `wide` numbers are flattened, and so is any single dimension. A map (C, H, W), or (H, W, C)
-    where the first two sizes alone are equal, is averaged to the largest grid, square as far as the
-    map reaches, with which the row has at most `wide` numbers, or to a single position. Of a
-    sequence (T, D) the mean over T is taken, and of (C, ...) with more dimensions that over all but
-    the first.
+    Up to `wide` numbers are flattened, and so is any single dimension. A map (C, H, W), or
+    (H, W, C) where the first two sizes alone are equal, is averaged to the largest grid, square as
+    far as the map reaches, with which the row has at most `wide` numbers, or to a single position.
+    Of a sequence (T, D) the mean over T is taken, and of (C, ...) with more dimensions that over
+    all but the first.
 
     >>> layout_of((32, 14, 14)).how
     '32 channels averaged over 14 x 14 positions to 5 x 5, 800 values'

@@ -50,7 +50,7 @@ class Linear:
 
 @configuration
 class Ncm:
-    """The nearest class mean of the standardised feature (Rebuffi et al., CVPR 2017, section 2.1)."""
+    """The nearest class mean of the standardised feature (Rebuffi et al., CVPR 2017)."""
 
     @property
     def name(self) -> str:

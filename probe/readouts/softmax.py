@@ -14,14 +14,14 @@ _LOWEST = -80.0  # below the largest logit: exp of less is slow (denormal) and a
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Point:
-    """The objective at a point: its value, gradient (K, D + 1) float64, and the weights (K,).
+    """The objective at a point: its value, gradient (K, D + 1) float64, and its curvature.
 
-    weights: for each class the sum over all examples of p (1 - p), its part of the curvature.
+    weight: the sum over all examples of p (1 - p), the mean over classes.
     """
 
     value: float
     gradient: Tensor
-    weights: Tensor
+    weight: float
 
 
 class Objective:
@@ -41,7 +41,7 @@ class Objective:
         size = _CHUNK.get(x.device.type, _LARGE_CHUNK)
         self._chunks = list(zip(x.split(size), y[None].split(size, 1), strict=True))
         self._shape = (classes, x.shape[1] + 1)
-        self._C = C
+        self._examples, self._C = len(x), C
 
     def __call__(self, parameters: Tensor) -> Point:
         """Return the objective at weights and, as the last column, biases (K, D + 1) float64."""
@@ -49,7 +49,7 @@ class Objective:
         weight32, bias32 = weight.float().contiguous(), bias.float()
         loss = parameters.new_zeros(())
         gradient = parameters.new_zeros(self._shape)
-        weights = parameters.new_zeros(self._shape[0])
+        certain = parameters.new_zeros(())
         for rows, labels in self._chunks:
             logits = torch.addmm(bias32, weight32, rows.T)
             logits -= logits.amax(0)
@@ -57,12 +57,12 @@ class Objective:
             total = chances.sum(0)
             loss += (total.log() - logits.gather(0, labels)[0]).sum(dtype=torch.float64)
             chances /= total
-            sums, squares = chances.sum(1), chances.square().sum(1)
-            weights += sums - squares
+            certain += chances.square().sum(dtype=torch.float64)
             chances.scatter_add_(0, labels, torch.full_like(labels, -1, dtype=torch.float32))
             gradient[:, :-1] += chances @ rows
             gradient[:, -1] += chances.sum(1)
         gradient *= self._C
         gradient[:, :-1] += weight
         value = self._C * loss + weight.square().sum() / 2
-        return Point(value=float(value), gradient=gradient, weights=weights)
+        uncertain = (self._examples - float(certain)) / self._shape[0]
+        return Point(value=float(value), gradient=gradient, weight=uncertain)

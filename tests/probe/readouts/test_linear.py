@@ -1,0 +1,188 @@
+"""The linear probe against scikit-learn: objective, predictions, what must make a difference."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import logsumexp
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+from torch import Tensor
+
+from probe.readouts import lbfgs, linear
+from probe.readouts.linear import LinearModel, fit_linear
+from probe.readouts.standardized import Standardization
+
+
+def digits() -> tuple[Tensor, Tensor]:
+    x, y = load_digits(return_X_y=True)
+    return torch.from_numpy(x).float(), torch.from_numpy(y)
+
+
+def drawn(n: int, width: int, classes: int, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Return correlated features on scales from 1e-4 to 1e4, one constant, with noisy labels."""
+    draw = torch.Generator().manual_seed(seed)
+    hidden = torch.randn(n, width, generator=draw)
+    mixed = hidden @ torch.randn(width, width, generator=draw) * torch.logspace(-4, 4, width)
+    mixed = mixed + 10 * mixed.std(0)
+    mixed[:, 1] = 7.1
+    noise = torch.randn(n, classes, generator=draw)
+    y = (hidden[:, :classes] + noise).argmax(1)
+    return mixed, y
+
+
+def objective(x: np.ndarray, y: Tensor, weight: np.ndarray, bias: np.ndarray, C: float) -> float:
+    """Return the objective in float64, from its definition."""
+    logits = x @ weight.T + bias
+    chosen = logits[np.arange(len(y)), y.numpy()]
+    return float(C * (logsumexp(logits, axis=1) - chosen).sum() + (weight**2).sum() / 2)
+
+
+def of_sklearn(
+    x: Tensor, y: Tensor, C: float = 1.0
+) -> tuple[float, np.ndarray, LogisticRegression]:
+    """Return scikit-learn's objective, its standardised data, and its model."""
+    scaled = StandardScaler().fit_transform(x.double().numpy())
+    model = LogisticRegression(C=C, tol=1e-10, max_iter=100_000).fit(scaled, y.numpy())
+    return objective(scaled, y, model.coef_, model.intercept_, C), scaled, model
+
+
+def own_objective(model: LinearModel, x: np.ndarray, y: Tensor, C: float = 1.0) -> float:
+    return objective(x, y, model.weight.numpy(), model.bias.numpy(), C)
+
+
+CASES = {
+    "digits": digits(),
+    "badly scaled": drawn(500, 40, 5),
+    "fewer examples than features": drawn(60, 150, 4),
+    "as many": drawn(100, 100, 3),
+}
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0])
+@pytest.mark.parametrize("case", CASES)
+def test_the_objective_is_scikit_learns(case, C):
+    x, y = CASES[case]
+    classes = int(y.max()) + 1
+    expected, scaled, _ = of_sklearn(x, y, C)
+    model = fit_linear(x, y, classes, C)
+    assert model.converged
+    assert model.notes == ()
+    assert own_objective(model, scaled, y, C) == pytest.approx(expected, rel=1e-6)
+    assert model.objective == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.xfail(strict=True, reason="500 iterations are too few where the penalty hardly counts")
+@pytest.mark.parametrize("case", ["digits", "fewer examples than features", "as many"])
+def test_it_converges_with_a_weak_penalty(case):
+    x, y = CASES[case]
+    assert fit_linear(x, y, int(y.max()) + 1, 100.0).converged
+
+
+def test_predictions_on_digits_are_scikit_learns():
+    x, y = digits()
+    order = torch.randperm(len(x), generator=torch.Generator().manual_seed(0))
+    train, test = order[:1200], order[1200:]
+    _, _, theirs = of_sklearn(x[train], y[train])
+    scaler = StandardScaler().fit(x[train].double().numpy())
+    expected = theirs.predict(scaler.transform(x[test].double().numpy()))
+    ours = fit_linear(x[train], y[train], 10).predict(x[test])
+    assert ours.tolist() == expected.tolist()
+    assert (ours == y[test]).double().mean() > 0.9
+
+
+def test_another_penalty_gives_another_objective_and_another_model():
+    x, y = digits()
+    expected, scaled, _ = of_sklearn(x, y)
+    other = fit_linear(x, y, 10, C=2.0)
+    assert other.objective > 1.2 * expected
+    assert own_objective(other, scaled, y) > expected * (1 + 1e-3)
+
+
+def test_shuffled_labels_give_chance():
+    x, y = digits()
+    shuffled = y[torch.randperm(len(y), generator=torch.Generator().manual_seed(0))]
+    right = (fit_linear(x[:900], shuffled[:900], 10).predict(x[900:]) == y[900:]).double().mean()
+    assert 0.02 < right < 0.18  # 897 examples at a chance of .1
+
+
+def test_the_gradient_at_the_end_is_none():
+    """In float64: W = C sum_i (one-hot - p)_i x_i, and p sums to the counts."""
+    x, y = CASES["badly scaled"]
+    model = fit_linear(x, y, 5)
+    rows = StandardScaler().fit_transform(x.double().numpy())
+    logits = rows @ model.weight.numpy().T + model.bias.numpy()
+    chances = np.exp(logits - logsumexp(logits, axis=1, keepdims=True))
+    wrong = np.eye(5)[y.numpy()] - chances
+    np.testing.assert_allclose(wrong.T @ rows, model.weight.numpy(), atol=0.02)
+    np.testing.assert_allclose(wrong.sum(0), 0, atol=0.02)
+
+
+def test_classes_without_examples_are_left_out():
+    x, y = CASES["badly scaled"]
+    spread = torch.tensor([1, 3, 4, 7, 8])[y]
+    few, many = fit_linear(x, y, 5), fit_linear(x, spread, 10)
+    assert many.objective == few.objective
+    assert torch.equal(many.weight[[1, 3, 4, 7, 8]], few.weight)
+    assert many.bias[[0, 2, 5, 6, 9]].tolist() == [-torch.inf] * 5
+    assert set(many.predict(x).tolist()) <= {1, 3, 4, 7, 8}
+    assert not many.logits(x).isnan().any()
+
+
+def test_a_single_class_is_predicted_and_said():
+    x, _ = CASES["as many"]
+    model = fit_linear(x, torch.full((100,), 2), 4)
+    assert set(model.predict(x).tolist()) == {2}
+    assert "all training examples are of class 2" in model.notes[0]
+
+
+def test_two_classes_are_scikit_learns_with_twice_c():
+    x, y = CASES["as many"]
+    y = (y > 0).long()
+    scaled = StandardScaler().fit_transform(x.double().numpy())
+    theirs = LogisticRegression(C=2.0, tol=1e-10, max_iter=100_000).fit(scaled, y.numpy())
+    ours = fit_linear(x, y, 2)
+    both = (ours.weight[1] - ours.weight[0]).numpy()
+    np.testing.assert_allclose(both, theirs.coef_[0], atol=2e-3 * np.abs(both).max())
+
+
+def test_shift_and_scale_of_the_columns_do_not_matter():
+    x, y = digits()
+    powers = 2.0 ** torch.arange(64).remainder(17).sub(8)
+    plain, moved = fit_linear(x, y, 10), fit_linear(x * powers, y, 10)
+    assert moved.objective == pytest.approx(plain.objective, rel=1e-6)
+    assert torch.equal(moved.predict(x * powers), plain.predict(x))
+
+
+def test_what_has_not_converged_is_said(monkeypatch):
+    monkeypatch.setattr(linear, "_MOST", 3)
+    x, y = digits()
+    model = fit_linear(x, y, 10)
+    assert (model.converged, model.iterations) == (False, 3)
+    assert "had not converged after 3 iterations" in model.notes[0]
+
+
+def test_without_eigenvectors_the_minimum_is_the_same(monkeypatch):
+    x, y = digits()
+    known = fit_linear(x, y, 10)
+    monkeypatch.setattr(lbfgs, "_WIDEST", 10)
+    plain = fit_linear(x, y, 10)
+    assert plain.objective == pytest.approx(known.objective, rel=1e-6)
+    assert plain.iterations > known.iterations
+
+
+def test_the_same_bits_twice():
+    x, y = digits()
+    assert torch.equal(fit_linear(x, y, 10).weight, fit_linear(x, y, 10).weight)
+
+
+def test_standardised_as_scikit_learn_does():
+    x, _ = CASES["badly scaled"]
+    expected = StandardScaler().fit(x.double().numpy())
+    ours = Standardization.of(x)
+    np.testing.assert_allclose(ours.scale.numpy(), expected.scale_, rtol=1e-6)
+    np.testing.assert_allclose(ours(x).numpy(), expected.transform(x.double().numpy()), atol=1e-4)
+    assert ours.scale[1] == 1
+    assert float(ours(x)[:, 1].abs().max()) == 0

@@ -1,0 +1,158 @@
+"""The matrix of a feature holds what its module gives, whatever the cut keeps."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import adaptive_avg_pool2d
+
+from probe.cut.cuts import cut_each
+from probe.errors import InputError
+from probe.modules import tap
+from probe.readouts.matrix import feature_matrices
+from scenarios.networks import build_network
+
+
+def outputs(model: nn.Module, names: list[str], x: Tensor) -> dict[str, Tensor]:
+    """Return what forward hooks see in eval mode."""
+    seen: dict[str, Tensor] = {}
+
+    def note(name: str, output: object) -> None:
+        seen[name] = output.detach().clone()
+
+    with torch.no_grad(), tap(model.eval(), names, note):
+        model(x.clone())
+    return seen
+
+
+def chain() -> nn.Sequential:
+    return nn.Sequential(
+        nn.Conv2d(1, 4, 3),
+        nn.BatchNorm2d(4),
+        nn.ReLU(inplace=True),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Dropout(),
+        nn.Linear(4 * 3 * 3, 5),
+    )
+
+
+def test_values_are_those_of_the_module_also_where_the_cut_keeps_others():
+    model, x = chain(), torch.randn(11, 1, 8, 8)
+    names = ["0", "1", "3", "6"]
+    cuts = cut_each(model, names, x).each
+    kept = [cut.plan.kept != cut.feature.visit.names for cut in cuts]
+    assert any(kept)
+    found = feature_matrices(cuts, x, batch_size=4)
+    for name, value in outputs(model, names, x).items():
+        torch.testing.assert_close(found[name].values, value.flatten(1))
+    assert bool((found["0"].values < 0).any())  # the ReLU behind it writes over this very memory
+
+
+def test_the_fast_way_through_a_chain_gives_what_hooks_see():
+    model, x = build_network("cnn3", (1, 28, 28), 10), torch.rand(9, 1, 28, 28)
+    names = ["conv1", "conv2", "conv3", "output"]
+    found = feature_matrices(cut_each(model, names, x).each, x, batch_size=4)
+    seen = outputs(model, names, x)
+    for name, grid in (("conv1", 5), ("conv2", 4), ("conv3", 2)):
+        expected = adaptive_avg_pool2d(seen[name], grid).flatten(1)
+        torch.testing.assert_close(found[name].values, expected)
+    torch.testing.assert_close(found["output"].values, seen["output"])
+    assert found["conv1"].how == (
+        "32 channels averaged over 14 x 14 positions to 5 x 5, 800 values"
+    )
+
+
+def test_groups_by_budget_change_no_bit():
+    model, x = chain(), torch.randn(11, 1, 8, 8)
+    cuts = cut_each(model, ["0", "1", "3", "6"], x).each
+    whole = feature_matrices(cuts, x, batch_size=4)
+    for budget in (0, 11 * 4 * 150, 10**9):
+        parts = feature_matrices(cuts, x, batch_size=4, budget=budget)
+        assert parts.keys() == whole.keys()
+        assert all(torch.equal(parts[name].values, whole[name].values) for name in whole)
+
+
+class SequenceFirst(nn.Module):
+    """(B, T, D) is turned to (T, B, D) on the way; the last linear sees (2 B, D)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.c = nn.Linear(3, 4), nn.Linear(4, 2), nn.Linear(4, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = torch.relu(self.a(x.transpose(0, 1)))  # (T, B, 4)
+        z = self.b(y.transpose(0, 1).reshape(-1, 4))  # (T B, 2)
+        return z.reshape(len(x), -1) + self.c(y.sum(0))[:, :1]
+
+
+def test_rows_are_examples_wherever_these_lie():
+    model, x = SequenceFirst(), torch.randn(7, 2, 3)
+    cuts = cut_each(model, ["a", "b"], x).each
+    found = feature_matrices(cuts, x, batch_size=3)
+    with torch.no_grad():
+        a = model.a(x)
+        torch.testing.assert_close(found["a"].values, a.flatten(1))
+        torch.testing.assert_close(found["b"].values, model.b(a.relu()).flatten(1))
+
+
+class Two(nn.Module):
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return x[:, :2] * 2, x[:, 2:] * 3
+
+
+class WithTwo(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.two, self.last = nn.Linear(5, 5), Two(), nn.Linear(2, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        left, right = self.two(self.first(x))
+        return self.last(left) + right
+
+
+def test_values_of_several_tensors_are_side_by_side():
+    model, x = WithTwo(), torch.randn(6, 5)
+    found = feature_matrices(cut_each(model, ["two"], x).each, x)["two"]
+    with torch.no_grad():
+        torch.testing.assert_close(found.values, torch.cat(model.two(model.first(x)), 1))
+    assert found.how == "flattened, 2 values + flattened, 3 values"
+
+
+class Summed(nn.Module):
+    """The value of `inner` is of the whole batch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.inner, self.last = nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.first(x)
+        return self.last(y + self.inner(torch.ones(1, 3)))
+
+
+def test_a_value_without_a_row_for_each_example_is_refused():
+    model, x = Summed(), torch.randn(6, 3)
+    with pytest.raises(InputError, match=r"'inner'.*has no row for each example"):
+        feature_matrices(cut_each(model, ["inner"], x).each, x)
+
+
+def test_the_slow_way_gives_the_value_too():
+    """Where data decides the size of a value on the way, nothing can be cached."""
+
+    class Masked(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b = nn.Linear(3, 4), nn.Linear(4, 2)
+
+        def forward(self, x: Tensor) -> Tensor:
+            y = torch.relu(x)
+            total = y[y > 0.5].sum() * 0
+            return self.b(self.a(x) + total)
+
+    model, x = Masked(), torch.randn(7, 3)
+    cuts = cut_each(model, ["b"], x).each
+    assert cuts[0].slow
+    found = feature_matrices(cuts, x, batch_size=7)["b"].values
+    torch.testing.assert_close(found, outputs(model, ["b"], x)["b"])

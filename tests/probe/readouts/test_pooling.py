@@ -1,0 +1,63 @@
+"""How wide values become rows: decided by their shape, and equal to plain averages."""
+
+import pytest
+import torch
+from torch.nn.functional import adaptive_avg_pool2d
+
+from probe.readouts.pooling import layout_of
+
+CASES = {
+    # shape, wide: kind, grid, width
+    ((128,), 1024): ("flattened", (1, 1), 128),
+    ((4096,), 1024): ("flattened", (1, 1), 4096),
+    ((), 1024): ("flattened", (1, 1), 1),
+    ((16, 8, 8), 1024): ("flattened", (1, 1), 1024),
+    ((32, 14, 14), 1024): ("channels first", (5, 5), 800),
+    ((64, 7, 7), 1024): ("channels first", (4, 4), 1024),
+    ((128, 4, 4), 1024): ("channels first", (2, 2), 512),
+    ((2048, 7, 7), 1024): ("channels first", (1, 1), 2048),
+    ((4, 3, 300), 1024): ("channels first", (3, 85), 1020),
+    ((14, 14, 32), 1024): ("channels last", (5, 5), 800),
+    ((20, 20, 20), 1024): ("channels first", (7, 7), 980),
+    ((65, 192), 1024): ("sequence", (1, 1), 192),
+    ((2, 2000), 1024): ("sequence", (1, 1), 2000),
+    ((8, 4, 14, 14), 1024): ("channels first", (1, 1), 8),
+}
+
+
+@pytest.mark.parametrize(("shape", "wide"), CASES)
+def test_the_shape_decides(shape, wide):
+    layout = layout_of(shape, wide)
+    assert (layout.kind, layout.grid, layout.width) == CASES[shape, wide]
+    assert f"{layout.width} values" in layout.how
+    assert layout.rows(torch.zeros(2, *shape)).shape == (2, layout.width)
+
+
+def test_a_value_that_is_not_wide_is_only_flattened():
+    value = torch.randn(3, 4, 5, 6)
+    assert torch.equal(layout_of((4, 5, 6)).rows(value), value.flatten(1))
+
+
+def test_maps_are_averaged_as_torch_does_in_either_layout():
+    value = torch.randn(3, 32, 14, 14)
+    expected = adaptive_avg_pool2d(value, 5).flatten(1)
+    torch.testing.assert_close(layout_of((32, 14, 14)).rows(value), expected)
+    last = value.permute(0, 2, 3, 1).contiguous()
+    torch.testing.assert_close(layout_of((14, 14, 32)).rows(last), expected)
+
+
+def test_a_grid_that_divides_the_map_gives_means_of_blocks():
+    value = torch.randn(2, 64, 8, 8)
+    blocks = value.reshape(2, 64, 4, 2, 4, 2).mean((3, 5)).flatten(1)
+    torch.testing.assert_close(layout_of((64, 8, 8)).rows(value), blocks)
+
+
+def test_sequences_and_volumes_are_averaged_over_all_positions():
+    value = torch.randn(2, 65, 192)
+    torch.testing.assert_close(layout_of((65, 192)).rows(value), value.mean(1))
+    value = torch.randn(2, 8, 4, 14, 14)
+    torch.testing.assert_close(layout_of((8, 4, 14, 14)).rows(value), value.mean((2, 3, 4)))
+
+
+def test_rows_are_float32_whatever_the_value_is():
+    assert layout_of((3,)).rows(torch.tensor([[1, 2, 3]])).dtype == torch.float32

@@ -50,7 +50,7 @@ def mean_interval(
 
     e: (S, n), for each seed and test example, such as right (1 or 0) by one model minus right by
     another; w: (n,), >= 0, of sum 1; strata: (n,), see `Design`; level: in (0, 1). Only zeros
-    give [0, 0]. 95 % intervals cover 93 to 97 % from 3 seeds on; with 2 seeds, down to 91 %.
+    give [0, 0]. 95 % intervals cover 94 to 97 % from 3 seeds on, with 2 seeds 93 to 97 %.
 
     >>> mean_interval(np.array([[1.0, 0], [1, 1], [0, 0]]), np.full(2, 0.5), np.zeros(2, int)).value
     0.5

@@ -133,15 +133,14 @@ class Design:
         seed the first and the last are 0: they cannot be told.
         """
         S, strata = len(parts), self._by_stratum(parts)
-        by_example = parts.mean(axis=0)
-        apart = by_example - np.repeat(strata.mean(axis=0), self.sizes)
+        apart = parts.sum(axis=0) / S - np.repeat(strata.sum(axis=0) / S, self.sizes)
         cells = self.sizes * (self.sizes - 1.0)
-        items = (np.add.reduceat(apart**2, self._starts) / cells).sum()
+        items = (np.add.reduceat(apart * apart, self._starts) / cells).sum()
         if S == 1:
             return np.array([0.0, items, 0.0])
         seeds = strata.sum(axis=1).var(ddof=1) / S
         residual = parts - apart - np.repeat(strata, self.sizes, axis=1)
-        squares = np.add.reduceat((residual**2).sum(axis=0), self._starts)
+        squares = np.add.reduceat(np.einsum("si,si->i", residual, residual), self._starts)
         return np.array([seeds, items, (squares / cells).sum() / (S * (S - 1))])
 
     def spread(self, components: Floats, seeds: int) -> Spread:

@@ -149,7 +149,7 @@ class Design:
         V_seeds holds the seeds' own part and the residual, V_items the examples' own part and
         the residual once more, so that V_both comes off: the sum is unbiased but for the floor,
         and never below V_seeds. A floor for V_seeds as well (at V_both) would make intervals of
-        3 seeds cover 98 to 99 % where seeds hardly differ.
+        3 seeds cover 98 % and more where seeds hardly differ.
         """
         by_seeds, items, both = np.maximum(components, 0).tolist()
         return Spread(

@@ -98,13 +98,13 @@ def quantities(outcomes: LayerOutcomes, layout: TestLayout, level: float = LEVEL
 
     The floor is row 0 where there is no other. The best row is chosen for each place, by its mean
     over seeds and orders, the earliest of equals. As a maximum of noisy means it is too high by
-    chance: `forgotten` is biased upward and `never_learned` downward, by less than the rows'
-    standard error where one row is clearly best, and their intervals do not know of it. Both
-    need a row between the first task and the last. For all tasks these and `since_learned` are
-    the mean over places.
+    chance: `forgotten` is biased upward and `never_learned` downward, by next to nothing where
+    one row is clearly best, by up to sqrt(2 ln k) standard errors of a row where k are alike, and
+    their intervals do not know of it. Both need a row between the first task and the last. For
+    all tasks these and `since_learned` are the mean over places.
 
     With one seed there are values without intervals. Raises InputError for shapes that do not
-    fit together and where row T is missing. Source: SPEC, sections 7 and 8.
+    fit together and where row T is missing.
     """
     check_level(level)
     _check(outcomes, layout)

@@ -18,6 +18,7 @@ from probe.analysis.crossed import Design, Floats, Spread
 from probe.errors import InputError
 
 LEVEL = 0.95  # of an interval, where none is given
+_FAR = 1e9  # a ratio so large that its interval has no end
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +141,7 @@ def _end(outside: Callable[[float], float], start: float, step: float) -> float:
         return start
     inside, reached = start, start + step
     while outside(reached) <= 0:
-        if not math.isfinite(reached):
-            return reached
+        if abs(reached) > _FAR:
+            return math.copysign(math.inf, step)
         inside, reached, step = reached, reached + 2 * step, 2 * step
     return float(brentq(outside, inside, reached, xtol=1e-12))

@@ -42,10 +42,10 @@ def starting_feature(
 
     Holm's test over layers, each at one end of its interval: the chance that any layer not beyond
     the margin is called so is at most (1 - level) / 2, 2.5 % by default. With 3 seeds it may be
-    3 % for 4 layers and 6 % for 25, with 2 seeds twice as much, at the worst shares of seeds and
-    examples in the variance. The estimates have Bonferroni's intervals, as Holm's test has no
-    useful ones; it finds no less than they do, so that the interval of the layer found may reach
-    the margin.
+    3.5 % for 4 layers and 6.5 % for 25, with 2 seeds about twice as much, at the worst shares of
+    seeds and examples in the variance. The estimates have Bonferroni's intervals, as Holm's test
+    has no useful ones; it finds no less than they do, so that the interval of the layer found may
+    reach the margin.
 
     Source: Murata 2020 (starting feature); Holm, Scandinavian Journal of Statistics 1979.
     """

@@ -37,7 +37,7 @@ def test_degrees_of_freedom_of_satterthwaite_would_not():
 
 
 @pytest.mark.parametrize(
-    ("seeds", "layers", "most"), [(3, 4, 0.035), (3, 10, 0.045), (3, 25, 0.06), (5, 25, 0.03)]
+    ("seeds", "layers", "most"), [(3, 4, 0.04), (3, 10, 0.05), (3, 25, 0.07), (5, 25, 0.035)]
 )
 def test_one_end_of_the_intervals_of_many_layers_misses_seldom(seeds, layers, most):
     """At most 2.5 % is meant; here is the sum over layers at the worst shares of the variance."""

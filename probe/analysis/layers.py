@@ -8,7 +8,7 @@ seed. Place None is all tasks, weighed by their numbers of test examples.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -98,13 +98,13 @@ def quantities(outcomes: LayerOutcomes, layout: TestLayout, level: float = LEVEL
 
     The floor is row 0 where there is no other. The best row is chosen for each place, by its mean
     over seeds and orders, the earliest of equals. As a maximum of noisy means it is too high by
-    chance: `forgotten` is biased upward and `never_learned` downward, by less than the rows'
-    standard error where one row is clearly best, and their intervals do not know of it. Both
-    need a row between the first task and the last. For all tasks these and `since_learned` are
-    the mean over places.
+    chance: `forgotten` is biased upward and `never_learned` downward, by next to nothing where
+    one row is clearly best, by up to sqrt(2 ln k) standard errors of a row where k are alike, and
+    their intervals do not know of it. Both need a row between the first task and the last. For
+    all tasks these and `since_learned` are the mean over places.
 
     With one seed there are values without intervals. Raises InputError for shapes that do not
-    fit together and where row T is missing. Source: SPEC, sections 7 and 8.
+    fit together and where row T is missing.
     """
     check_level(level)
     _check(outcomes, layout)
@@ -123,21 +123,30 @@ class _Layer:
         if self._b is not None and 0 not in rows:
             rows[0] = np.broadcast_to(self._b[:, None], self._A.shape)
         self._rows = dict(sorted(rows.items()))
-        self._places = [of_place(tasks, orders, place) for place in range(1, self._T + 1)]
+        places = [of_place(tasks, orders, place) for place in range(1, self._T + 1)]
+        self._places = [(place, self._design(place)) for place in places]
 
     def all(self) -> list[Quantity]:
         """Return what was measured, by name, all tasks first."""
-        found = [
-            q for place in (of_all(len(self._layout.tasks)), *self._places) for q in self._at(place)
-        ]
-        if any(0 < t < self._T for t in self._rows):
-            found += [*self._split(), *self._since_learned()]
-        # Stable: of each name, all tasks come first, then the places in their order.
-        return sorted(found, key=lambda q: NAMES.index(q.name))
+        every = of_all(len(self._layout.tasks))
+        found = list(self._at(every, self._design(every)))
+        scores = np.array([self._scores(right) for right in self._rows.values()])
+        over_time = any(0 < t < self._T for t in self._rows)
+        lost: dict[str, list[tuple[Place, Floats]]] = {}
+        for (place, design), by_row in zip(self._places, scores.T, strict=True):
+            found += self._at(place, design)
+            for name, e in self._over_time(place, by_row) if over_time else ():
+                found.append(self._quantity(name, place, design, e))
+                lost.setdefault(name, []).append((place, e))
+        for name, each in lost.items():
+            # Not where a row of its own is missing at one of the places.
+            if len(each) == self._T - (name == "since_learned"):
+                mean, e = together(*zip(*each, strict=True))
+                found.append(self._quantity(name, mean, self._design(mean), e))
+        return sorted(found, key=lambda q: (NAMES.index(q.name), q.place or 0))
 
-    def _at(self, place: Place) -> Iterator[Quantity]:
+    def _at(self, place: Place, design: Design) -> Iterator[Quantity]:
         """Yield what the last row, the floor and the ceiling say at a place."""
-        design = self._design(place)
         A = place.mean(self._A)
         b, C = (x if x is None else place.mean(x) for x in (self._b, self._C))
         values = {"accuracy": A}
@@ -146,39 +155,33 @@ class _Layer:
         if C is not None:
             values |= {"ceiling": C, "missing": C - A}
         for name, e in values.items():
-            yield _quantity(name, place, mean_of(design, e, self._level))
+            yield self._quantity(name, place, design, e)
         if b is not None and C is not None:
-            yield _quantity("retained", place, ratio_of(design, A - b, C - b, self._level))
+            ratio = ratio_of(design, A - b, C - b, self._level)
+            yield _quantity("retained", place, ratio)
 
-    def _split(self) -> Iterator[Quantity]:
-        """Yield what was forgotten and what was never learned."""
-        tasks, orders, rows = self._layout.tasks, self._layout.orders, list(self._rows.values())
-        scores = np.array([scores_by_place(right, tasks, orders) for right in rows])
-        # The last row comes last; of equals, the earliest is the best.
-        past, ever = scores[:-1].argmax(axis=0), scores.argmax(axis=0)
-        pairs = list(zip(self._places, past, ever, strict=True))
-        lost = [place.mean(rows[t]) - place.mean(self._A) for place, t, _ in pairs]
-        yield from self._by_place("forgotten", self._places, lost)
+    def _over_time(self, place: Place, scores: Floats) -> Iterator[tuple[str, Floats]]:
+        """Yield what rows before the last say at a place; scores: of the rows, the last one last.
+
+        Of equal rows, the earliest is the best.
+        """
+        rows = list(self._rows.values())
+        A, past, ever = place.mean(self._A), int(scores[:-1].argmax()), int(scores.argmax())
+        best = place.mean(rows[past])
+        yield "forgotten", best - A
         if self._C is not None:
-            never = [place.mean(self._C) - place.mean(rows[t]) for place, _, t in pairs]
-            yield from self._by_place("never_learned", self._places, never)
+            yield "never_learned", place.mean(self._C) - (best if ever == past else A)
+        if place.place in self._rows and place.place != self._T:
+            yield "since_learned", place.mean(self._rows[place.place]) - A
 
-    def _since_learned(self) -> Iterator[Quantity]:
-        places = [place for place in self._places[:-1] if place.place in self._rows]
-        lost = [place.mean(self._rows[place.place or 0]) - place.mean(self._A) for place in places]
-        every = len(places) == self._T - 1
-        yield from self._by_place("since_learned", places, lost, mean=every)
-
-    def _by_place(
-        self, name: str, places: Sequence[Place], values: Sequence[Floats], mean: bool = True
-    ) -> Iterator[Quantity]:
-        """Yield a quantity of each place, after the mean over these places if asked for."""
-        all_places = [together(places, values)] if mean else []
-        for place, e in (*all_places, *zip(places, values, strict=True)):
-            yield _quantity(name, place, mean_of(self._design(place), e, self._level))
+    def _scores(self, right: Right) -> Floats:
+        return scores_by_place(right, self._layout.tasks, self._layout.orders)
 
     def _design(self, place: Place) -> Design:
         return Design(place.weights, self._layout.strata[place.examples])
+
+    def _quantity(self, name: str, place: Place, design: Design, e: Floats) -> Quantity:
+        return _quantity(name, place, mean_of(design, e, self._level))
 
 
 def _quantity(name: str, place: Place, estimate: Estimate) -> Quantity:

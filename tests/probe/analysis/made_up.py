@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.stats import norm
 
 from probe.analysis.layers import LayerOutcomes, TestLayout
@@ -89,25 +92,61 @@ def layout(examples: int) -> TestLayout:
     return TestLayout(tasks=classes // 2, strata=classes, orders=ORDERS)
 
 
+class Drawn:
+    """The seeds and test examples of one study, new in every one, of which models are drawn."""
+
+    def __init__(
+        self, world: World, where: TestLayout, seeds: int, chance: np.random.Generator
+    ) -> None:
+        n = len(where.tasks)
+        self._world, self._chance = world, chance
+        self._hard = CLASS_LEVELS[where.strata] + world.by_example * chance.standard_normal(n)
+        self._all_models = world.shared * chance.standard_normal(seeds)
+
+    def right(self, levels: np.ndarray) -> np.ndarray:
+        """Return the right answers of one model for each seed and order, (S, O, n); levels: (O, n).
+
+        The seed's part is the same in all orders, by which averaging over these helps least.
+        """
+        seeds = len(self._all_models)
+        own = np.sqrt(1 - self._world.shared**2) * self._chance.standard_normal(seeds)
+        by_seed = self._world.by_seed * (self._all_models + own)
+        rest = self._chance.standard_normal((seeds, *levels.shape), dtype=np.float32)
+        return rest + by_seed[:, None, None] + (levels + self._hard) > 0
+
+
 def study(
     world: World, where: TestLayout, seeds: int, chance: np.random.Generator
 ) -> LayerOutcomes:
-    """Return one study's outcomes in a world: new seeds, a new test set."""
-    n, own = len(where.tasks), np.sqrt(1 - world.shared**2)
-    hard = CLASS_LEVELS[where.strata] + world.by_example * chance.standard_normal(n)
-    all_models = world.shared * chance.standard_normal(seeds)
-
-    def right(levels: np.ndarray) -> np.ndarray:
-        """levels: (O, n); one model of each seed for each order."""
-        # The seed's part of a model is the same in all orders: the hardest case.
-        by_seed = world.by_seed * (all_models + own * chance.standard_normal(seeds))
-        rest = chance.standard_normal((seeds, *levels.shape), dtype=np.float32)
-        return rest + by_seed[:, None, None] + (levels + hard) > 0
-
-    flat = np.zeros((1, n))
+    """Return one study's outcomes in a world."""
+    right = Drawn(world, where, seeds, chance).right
+    flat = np.zeros((1, len(where.tasks)))
     floor, ceiling = (right(flat + level)[:, 0] for level in (world.floor, world.ceiling))
     # The place of each example's task in each order, (O, n).
     places = np.argsort(ORDERS, axis=1)[:, where.tasks]
     rows = range(1, TASKS + 1) if world.early is not None else [TASKS]
     levels = {t: np.array([world.level(t, p) for p in range(1, TASKS + 1)])[places] for t in rows}
     return LayerOutcomes(rows={t: right(levels[t]) for t in rows}, floor=floor, ceiling=ceiling)
+
+
+@cache
+def level_of(world: World, accuracy: float) -> float:
+    """Return the level at which the chance of a right answer is this."""
+    return float(brentq(lambda level: world.chance(level) - accuracy, -9, 9))
+
+
+def differences(
+    world: World,
+    drops: Sequence[float],
+    where: TestLayout,
+    seeds: int,
+    chance: np.random.Generator,
+) -> list[np.ndarray]:
+    """Return what each layer lacks to the ceiling, (S, n), its accuracy being lower by the drop."""
+    right, n = Drawn(world, where, seeds, chance).right, len(where.tasks)
+    top, made = world.chance(world.ceiling), []
+    for drop in drops:
+        level = level_of(world, top - drop)
+        ceiling = right(np.full((1, n), world.ceiling))[:, 0]
+        made.append(ceiling - right(np.full((len(ORDERS), n), level)).mean(axis=1))
+    return made

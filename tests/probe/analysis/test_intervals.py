@@ -164,6 +164,18 @@ def test_a_ceiling_not_clearly_above_the_floor_makes_it_not_identifiable(C):
     assert np.isnan([got.value, got.low, got.high]).all()
 
 
+@pytest.mark.parametrize("above", [1e-6, 1e-12, 1e-15])
+def test_a_denominator_that_is_hardly_above_zero_leaves_the_ratio_open(above):
+    A, b, C = paired()
+    where = uniform(400)
+    den = (C - b) - mean_interval(C - b, *where).low + above
+    got = ratio_interval(A - b, den, *where)
+    if got.identifiable:
+        assert got.low < got.value < got.high
+        assert got.high > 100
+    assert got.identifiable or above < 1e-14
+
+
 def test_one_seed_has_a_ratio_where_the_test_set_alone_shows_the_denominator():
     A, b, C = paired(S=1)
     clear = ratio_interval(A - b, C - b, *uniform(400))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
@@ -20,7 +21,7 @@ _MARGIN = 0.03  # of a cell, left white around each
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """A cell: its left and upper end, 1 wide and high; its values, side by side; how it is drawn."""
+    """A cell, 1 wide and high: its left and upper end, its values, side by side, how it is drawn."""
 
     x: float
     y: float
@@ -46,10 +47,11 @@ def draw_cells(axes: Axes, cells: Sequence[Cell], *, top: float, texts: bool) ->
     mesh = PolyCollection(boxes, cmap=SHADES, edgecolor="white", linewidth=0.3)
     mesh.set_array(np.array([value for _, (_, _, value) in parts]))
     mesh.set_clim(0, top)
+    to_rgba: Callable[[float], tuple[float, float, float, float]] = matplotlib.colormaps[SHADES]
     axes.add_collection(mesh)
     _hatch(axes, [cell for cell in cells if cell.hatched])
     for cell, (left, right, value) in parts if texts else ():
-        color = mesh.cmap(mesh.norm(value))
+        color = to_rgba(float(np.clip(value / top, 0, 1)))
         axes.text(
             (left + right) / 2,
             cell.y + 0.5,

@@ -47,8 +47,9 @@ def plot_means(
     """Draw the rows' means at x, with bars of one standard deviation either way, or of intervals.
 
     A row of a single seed has no bar. x_bars: how far bars along x reach either way, none by
-    default; intervals: the ends of the bars along y, of each row, NaN = no bar; scale: what the means are multiplied by, 100 = fractions in percent; joined: whether a
-    line runs through the markers.
+    default; intervals: the ends of the bars along y, of each row, NaN = no bar; scale: what the
+    means are multiplied by, 100 = fractions in percent; joined: whether a line runs through the
+    markers.
     """
     means = [scale * row.mean for row in rows]
     bars: Any = [scale * row.std for row in rows]

@@ -32,7 +32,8 @@ def draw(tables: Tables) -> Figure | None:
     that rises is a bias toward the tasks learned last (Murata 2020, figures 2 and 3).
 
     Where learners have networks of their own, each network has rows of panels of its own. Offline
-    training has no order, and so no line, nor has the untrained network. Returns None without a continual learner.
+    training has no order, and so no line, nor has the untrained network. Returns None without a
+    continual learner.
     """
     f1 = [row for row in tables.summary if row.measure == "f1" and row.learner not in LEVELS]
     if tables.crowded or not f1:

@@ -57,10 +57,7 @@ def draw(tables: Tables) -> Figure | None:
     learners = [name for name in continual(pra) if any(name in n.learners for n in drawn)]
     appearances = learner_appearances([*(row.learner for row in pra), *LEVELS])
     layers = _layers(tables)
-    # All bars of a figure are of one kind, or none could be read.
-    measured = [row for name in learners for row in layers.get((name, "accuracy"), {}).values()]
-    known = {row.learner for row in measured if not math.isnan(row.low)}
-    bars = measured if known == set(learners) else []
+    bars = _with_intervals(layers, learners)
     wide = max(len(each.features) for each in drawn) > 8 or len(learners) > style.MANY
     alone = len(drawn) == 1
     figure, grid = layout.panels(len(drawn), most=4, wide=wide or not alone)
@@ -90,6 +87,14 @@ def _layers(tables: Tables) -> Layers:
         if row.readout in ("", RETRAIN) and row.place is None and not math.isnan(row.value):
             found.setdefault((row.learner, row.quantity), {})[row.feature] = row
     return found
+
+
+def _with_intervals(layers: Layers, learners: Sequence[str]) -> list[LayerRow]:
+    """Return the accuracies whose intervals are the bars, none unless all learners have some."""
+    rows = [row for name in learners for row in layers.get((name, "accuracy"), {}).values()]
+    known = {row.learner for row in rows if not math.isnan(row.low)}
+    # All bars of a figure are of one kind, or none could be read.
+    return rows if known == set(learners) else []
 
 
 def _plot_network(

@@ -12,8 +12,9 @@ since, and never learned.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -22,65 +23,13 @@ from matplotlib.patches import Patch, Rectangle
 from figures import labels, layout, lines, style
 from figures.appearance import learner_appearances
 from figures.cells import Cell, draw_cells
-from figures.tables import Tables, continual
-from probe.tables.rows import LayerRow
-
-READOUTS = ("retrain", "linear")
-"""Those that have panels, in this order; the later ones only where they fit on the page."""
+from figures.missing import GAP, READOUTS, Panel, found_missing
+from figures.tables import Tables
 
 MOST_ANNOTATED = 12
 """Up to this many tasks cells show their values; in smaller cells no number could be read."""
 
-_BESIDE, _PAGE = 0.65, 8.8  # inches: what stands at the left of the panels; height of a page
-_GAP_BEFORE_ALL = 0.3  # of a cell, between the last task and all tasks
-
-
-@dataclass(frozen=True, kw_only=True)
-class Panel:
-    """What one panel shows: a learner under a readout.
-
-    features: names by depth, in order of depth; places: of the tasks, None for all of them; values:
-    by feature, place and quantity, fractions; start: the feature at which forgetting starts.
-    """
-
-    learner: str
-    readout: str
-    features: list[str]
-    places: list[int | None]
-    values: Mapping[tuple[str, int | None, str], float]
-    start: str
-
-    @property
-    def split(self) -> bool:
-        """Whether all steps were measured behind a feature that is not the output."""
-        return any(self.halves(f, place) for f in self.features[:-1] for place in self.places)
-
-    def halves(self, feature: str, place: int | None) -> list[float]:
-        """Return what was forgotten and what never learned, nothing where that is not known."""
-        found = [
-            self.values.get((feature, place, name), math.nan)
-            for name in ("forgotten", "never_learned")
-        ]
-        return [] if any(map(math.isnan, found)) else found
-
-    def cells(self) -> list[Cell]:
-        """Return the cells of what was measured, in points."""
-        split, found = self.split, []
-        for x, feature in enumerate(self.features):
-            for y, place in enumerate(self.places):
-                missing = self.values.get((feature, place, "missing"), math.nan)
-                if not math.isnan(missing):
-                    values = self.halves(feature, place) if split else []
-                    retained = self.values.get((feature, place, "retained"), 0.0)
-                    found.append(
-                        Cell(
-                            x=x,
-                            y=y + _GAP_BEFORE_ALL * (place is None),
-                            values=[100 * value for value in values or [missing]],
-                            hatched=math.isnan(retained),
-                        )
-                    )
-        return found
+_PAGE, _BESIDE, _AROUND = 8.8, 0.6, 0.5  # inches: height of a page, room at a panel's left, above
 
 
 @style.house_style()
@@ -91,60 +40,33 @@ def draw(tables: Tables) -> Figure | None:
     frame is where forgetting starts. All panels share the colors; what lies below 0, better than
     the ceiling, has the color of 0. Returns None where nothing is known to be missing.
     """
-    panels = _panels(tables)
+    panels = found_missing(tables)
     if not panels:
         return None
     blocks = [own for name in READOUTS if (own := [p for p in panels if p.readout == name])]
     tasks = max(len(panel.places) for panel in panels)
     layers = max(len(panel.features) for panel in panels)
     split = any(panel.split for panel in panels)
-    size = _Size.of(max(map(len, blocks)), tasks, layers, split=split)
+    size = _Size.of(len(blocks), max(map(len, blocks)), tasks, layers, split=split)
     blocks = blocks[: size.blocks]
     figure, grid = _grid(blocks, size)
     shown = [panel for block in blocks for panel in block]
     cells = [panel.cells() for panel in shown]
     highest = max(value for own in cells for cell in own for value in cell.values)
     top = max(10, 10 * math.ceil(highest / 10))
-    for axes, panel, own in zip(grid, shown, cells, strict=True):
-        mesh = draw_cells(axes, own, top=top, texts=size.legible)
+    for axes, panel, drawn in zip(grid, shown, cells, strict=True):
+        mesh = draw_cells(axes, drawn, top=top, texts=size.legible)
         _finish(axes, panel, named=len(blocks) > 1)
     # Of all panels, as they share it.
     grid[0].invert_yaxis()
     _explain(figure, tables, shown, cells)
-    for axes, panel in zip(grid, shown, strict=True):
-        at = [x + 0.5 for x in range(len(panel.features))]
-        layout.name_ticks(figure, axes, at, labels.shortened(panel.features))
+    _name_features(figure, grid, shown)
     whole = (size.columns * size.wide, len(grid) / size.columns * size.high)
     label = "Missing: ceiling minus accuracy (points)"
     lines.color_bar(figure, grid, mesh, label, (0, top / 2, top), whole)
-    sides = ("Layer, by depth", "Place of the task in the executed order")
+    sides = ("Layer, by depth", "Place of the task")
     layout.fit(figure, grid, sides, height=size.high, width=size.wide)
     return figure
-
-
-def _panels(tables: Tables) -> list[Panel]:
-    """Return what is to be drawn, in the order of the table."""
-    groups: dict[tuple[str, str], list[LayerRow]] = {}
-    learners = set(continual(tables.layers))
-    for row in tables.layers:
-        if row.readout in READOUTS and row.learner in learners:
-            groups.setdefault((row.learner, row.readout), []).append(row)
-    starts = {(row.learner, row.readout): row.feature for row in tables.starts}
-    found = []
-    for (learner, readout), rows in groups.items():
-        of_tasks = {row.place for row in rows if row.quantity == "missing"}
-        places: list[int | None] = sorted(place for place in of_tasks if place)
-        panel = Panel(
-            learner=learner,
-            readout=readout,
-            features=list(dict(sorted({row.depth: row.feature for row in rows}.items())).values()),
-            places=places + ([None] if None in of_tasks else []),
-            values={(row.feature, row.place, row.quantity): row.value for row in rows},
-            start=starts.get((learner, readout), ""),
-        )
-        if panel.cells():
-            found.append(panel)
-    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,22 +80,22 @@ class _Size:
     legible: bool
 
     @classmethod
-    def of(cls, learners: int, tasks: int, layers: int, *, split: bool) -> _Size:
-        """Return the size for so many learners a readout, rows and columns of cells."""
+    def of(cls, blocks: int, learners: int, tasks: int, layers: int, *, split: bool) -> _Size:
+        """Return the size for so many readouts, learners of each, rows and columns of cells."""
         legible = tasks <= MOST_ANNOTATED + 1
-        high = max(1.0, 0.19 * (tasks + _GAP_BEFORE_ALL)) if legible else 2.4
+        high = max(1.0, 0.19 * (tasks + GAP)) if legible else 2.4
         room = style.DOUBLE - _BESIDE
         # Cells as wide as is easily read or, if the page is then too short, as is just legible.
-        for cell in (0.5, 0.4) if split else (0.32, 0.25):
+        for cell in (0.5, 0.4, 0.33) if split else (0.32, 0.25):
             columns = layout.balanced(learners, max(1, int(room / (layers * cell + 0.1))))
             rows = math.ceil(learners / columns)
-            if 2 * rows * (high + 0.7) < _PAGE:
+            if blocks * rows * (high + _AROUND) < _PAGE:
                 break
         return cls(
             columns=columns,
-            wide=min(max(layers * cell, 2.7 / columns), room / columns),
+            wide=min(max(layers * cell, (style.SINGLE - _BESIDE) / columns), room / columns),
             high=high,
-            blocks=max(1, int(_PAGE / (rows * (high + 0.7)))),
+            blocks=max(1, int(_PAGE / (rows * (high + _AROUND)))),
             legible=legible and layers * cell <= room,
         )
 
@@ -206,7 +128,7 @@ def _finish(axes: Axes, panel: Panel, *, named: bool) -> None:
     count = len(panel.places)
     tasks = [place for place in panel.places if place]
     ticks = {panel.places.index(k) + 0.5: str(k) for k in layout.ticks(1, len(tasks)) if k in tasks}
-    bottom = count + _GAP_BEFORE_ALL * (count > len(tasks))
+    bottom = count + GAP * (count > len(tasks))
     if count > len(tasks):
         ticks[bottom - 0.5] = "all"
     axes.set_yticks(list(ticks), list(ticks.values()))
@@ -220,7 +142,21 @@ def _finish(axes: Axes, panel: Panel, *, named: bool) -> None:
         axes.add_patch(Rectangle(at, 1, bottom, **_FRAME, clip_on=False, zorder=5))
 
 
-_FRAME = {"fill": False, "edgecolor": "black", "linewidth": 1.6}
+_FRAME: dict[str, Any] = {"fill": False, "edgecolor": "black", "linewidth": 1.6}
+
+
+def _name_features(figure: Figure, grid: Sequence[Axes], shown: Sequence[Panel]) -> None:
+    """Name the features below each panel, unless the same stand below the panel under it."""
+    places = [axes.get_subplotspec() for axes in grid]
+    at = {
+        (p.rowspan.start, p.colspan.start): own for p, own in zip(places, shown, strict=True) if p
+    }
+    for (row, column), axes, panel in zip(at, grid, shown, strict=True):
+        below = at.get((row + 1, column))
+        same = below is not None and below.features == panel.features
+        x = [k + 0.5 for k in range(len(panel.features))]
+        names = [""] * len(x) if same else labels.shortened(panel.features)
+        layout.name_ticks(figure, axes, x, names)
 
 
 def _explain(
@@ -229,14 +165,15 @@ def _explain(
     """Put a legend above the panels that says what halves, hatches and frames are."""
     entries = []
     if any(panel.split for panel in shown):
-        label = "Left: forgotten, right: never learned (together: missing)"
+        label = "Halves: forgotten | never learned"
         entries.append(Patch(facecolor="0.85", edgecolor="0.5", label=label))
     if any(cell.hatched for own in cells for cell in own):
-        label = "Floor and ceiling not apart: what was retained is unknown"
+        label = "Floor meets ceiling: retained is unknown"
         entries.append(Patch(facecolor="white", edgecolor="0.3", hatch="/////", lw=0, label=label))
     if any(panel.start for panel in shown):
         entries.append(Patch(**_FRAME, label="Forgetting starts (95 %)"))
-    readouts = " and ".join(dict.fromkeys(panel.readout for panel in shown))
+    names = list(dict.fromkeys(panel.readout for panel in shown))
+    readouts = f"readout{'s' * (len(names) > 1)} {' and '.join(names)}"
     own = {(panel.learner, panel.readout) for panel in shown}
     rows = [row for row in tables.layers if (row.learner, row.readout) in own]
-    lines.legend_above(figure, entries, f"{labels.mean_over(rows)}, readout {readouts}")
+    lines.legend_above(figure, entries, f"{labels.mean_over(rows)}, {readouts}")

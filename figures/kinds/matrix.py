@@ -9,8 +9,6 @@ are), and how it is forgotten below; read along a row to see all tasks at one ti
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes

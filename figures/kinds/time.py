@@ -39,8 +39,8 @@ def draw(tables: Tables) -> Figure | None:
     """Draw one panel per continual learner and in it a line per layer over 0..T tasks learned.
 
     Of the readout that was measured after most tasks, `linear` if several were. Bars are one
-    standard deviation over seeds either way. Returns None where no layer but the output was
-    measured after two tasks or more.
+    standard deviation over seeds either way; of many layers there are none. Returns None where no
+    layer but the output was measured after two tasks or more.
     """
     readout = _readout(tables)
     if not readout:
@@ -55,13 +55,14 @@ def draw(tables: Tables) -> Figure | None:
     figure, grid = layout.panels(len(learners), most=3)
     for axes, learner in zip(grid, learners, strict=True):
         own = {layer: course for layer, course in drawn.items() if layer.learner == learner}
-        _plot_learner(axes, looks, own, ends)
+        _plot_learner(axes, looks, own, ends, bars=named)
         axes.set_title(labels.folded(learner_appearances([learner])[learner].label))
     entries: list[lines.Entry] = list(looks.values()) if named else []
     if any(layer.learner == OFFLINE for layer in ends):
         entries.append(Line2D([], [], color="0.3", lw=1.4, ls=_DASHES, label="Ceiling (offline)"))
     points = [point for course in drawn.values() for point in course.values()]
-    lines.legend_above(figure, entries, f"{labels.over_seeds(points)}, readout {readout}")
+    said = f"{labels.over_seeds(points, bars=named)}, readout {readout}"
+    lines.legend_above(figure, entries, said)
     if not named:
         _name_depths(figure, grid, list(looks.values()))
     sides = ("Tasks learned so far (0: untrained)", "Accuracy on all tasks (%)")
@@ -114,6 +115,8 @@ def _plot_learner(
     looks: Mapping[int, Appearance],
     own: Mapping[Layer, Course],
     ends: Mapping[Layer, Course],
+    *,
+    bars: bool,
 ) -> None:
     """Draw the layers of one learner slightly beside each other, and their ceilings.
 
@@ -122,8 +125,13 @@ def _plot_learner(
     last = max(max(course) for course in own.values())
     for (layer, course), offset in zip(own.items(), lines.dodges(len(own), 0.06), strict=True):
         look = looks[layer.depth]
-        x = [step + offset for step in course]
-        lines.plot_means(axes, look, x, list(course.values()))
+        if bars:
+            x = [step + offset for step in course]
+            lines.plot_means(axes, look, x, list(course.values()))
+        else:
+            # Behind bars and markers the lines of many layers could not be told apart.
+            means = [100 * point.mean for point in course.values()]
+            axes.plot(list(course), means, color=look.color, lw=0.9)
         # Where it has learned all tasks, of which it may have a row for each.
         ceiling = ends.get(layer._replace(learner=OFFLINE), {})
         if ceiling:

@@ -83,8 +83,9 @@ def mean_accuracies(rows: Iterable[Row]) -> dict[str, AccuracyMatrix]:
 
     Learners come in order of first appearance, those without `accuracy` rows are not among them. T
     is the largest step or place in a learner's rows; a cell without a measurement is NaN. Rows with
-    a feature are cells of its own matrix A, not of R, and count nowhere. Raises InputError for rows of more than one scenario or network, and for fewer cells than there are
-    tasks: one evaluation gives T.
+    a feature are cells of its own matrix A, not of R, and count nowhere. Raises InputError for rows
+    of more than one scenario or network, and for fewer cells than there are tasks: one evaluation
+    gives T.
     """
     learners: defaultdict[str, _Cells] = defaultdict(lambda: defaultdict(list))
     for row in _of_one_study(rows):

@@ -22,6 +22,7 @@ from probe.tables.rows import MetricRow, NoteRow, Row, SummaryRow, TimeRow
 from probe.tables.run_directory import NOTES
 from probe.tables.summary import training_seconds
 from probe.tables.table_file import read_table
+from scenarios.commands.layers_found import show_layers_found
 from scenarios.commands.terminal import printable
 
 _Value = tuple[float, float]  # mean and standard deviation
@@ -35,8 +36,10 @@ def show_outcome(console: Console, root: Path, omegas: bool, files: Iterable[str
     root: the run directory; omegas: whether to print Kemker's metrics too; files: by name within
     the run directory, whose paths are printed. Raises InputError for tables that cannot be read.
     """
-    metrics = read_table(root / "metrics.csv", MetricRow)
+    # Metrics of R: those of a feature's own matrix are for a reader of the file.
+    metrics = read_table(root / "metrics.csv", MetricRow, lambda cells: not cells["feature"])
     show_results(console, read_table(root / "summary.csv", SummaryRow), metrics)
+    show_layers_found(console, root)
     if omegas:
         show_omegas(console, metrics, read_table(root / "times.csv", TimeRow))
     for line in note_lines(root):

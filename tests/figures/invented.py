@@ -173,7 +173,11 @@ def layers(learners, features, *, tasks=5, readouts=("retrain",), seeds=3, split
                         "ceiling": 0.95,
                         "missing": missing,
                         "retained": math.nan if depth == 1 else 1 - missing / (0.7 * deep),
-                        **({"forgotten": 0.8 * missing, "never_learned": 0.2 * missing} if whole else {}),
+                        **(
+                            {"forgotten": 0.8 * missing, "never_learned": 0.2 * missing}
+                            if whole
+                            else {}
+                        ),
                     }
                     if place is None and feature == has[-1]:
                         quantities["chance"] = 0.1

@@ -21,7 +21,7 @@ _MARGIN = 0.03  # of a cell, left white around each
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """A cell, 1 wide and high: its left and upper end, its values, side by side, how it is drawn."""
+    """A cell, 1 wide and high, by its left and upper end: values side by side, hatched or not."""
 
     x: float
     y: float

@@ -110,8 +110,8 @@ def show_omegas(console: Console, metrics: Sequence[MetricRow], times: Sequence[
 def note_lines(root: Path) -> list[str]:
     """Return a line for each note on the results of a run directory, those of most jobs first.
 
-    A line says for which learners the note holds, behind which of their features, and for how many
-    of the jobs that were measured there. Of many lines the last says only how many more there are.
+    A line says for which learners the note holds, behind which of their features, if it is of any,
+    and for how many of the jobs that were measured there. Of many lines the last says only how many more there are.
     Raises InputError for tables that cannot be read.
     """
     if not (root / NOTES).is_file():
@@ -120,8 +120,10 @@ def note_lines(root: Path) -> list[str]:
     for noted in read_table(root / NOTES, NoteRow):
         notes[noted.note].append(noted)
     measured = _Jobs(set)
+    # Of no feature is what is told of a learner itself, in any of its jobs.
     for row in read_table(root / "rows.csv", Row, lambda cells: cells["measure"] == "pra"):
         measured[row.learner, row.feature].add(_job(row))
+        measured[row.learner, ""].add(_job(row))
     most_first = sorted(notes.values(), key=lambda own: -len(set(map(_job, own))))
     lines = [_note_line(own, measured) for own in most_first[:_MOST_NOTES]]
     more = len(most_first) - len(lines)
@@ -131,10 +133,11 @@ def note_lines(root: Path) -> list[str]:
 def _note_line(own: Sequence[NoteRow], measured: _Jobs) -> str:
     """Return the line of one note; own: its rows; measured: the jobs measured there."""
     learners = listed(dict.fromkeys(row.learner for row in own))
-    features = listed(dict.fromkeys(row.feature for row in own))
+    features = listed(dict.fromkeys(row.feature for row in own if row.feature))
+    behind = f", behind {features}" if features else ""
     there = {job for row in own for job in measured[row.learner, row.feature]}
     jobs = f"{len(set(map(_job, own)))} of {len(there)} {'job' if len(there) == 1 else 'jobs'}"
-    return printable(f"note: {learners}, behind {features} ({jobs}): {own[0].note}")
+    return printable(f"note: {learners}{behind} ({jobs}): {own[0].note}")
 
 
 def _job(row: Row | NoteRow) -> tuple[str, str, int]:

@@ -89,8 +89,8 @@ def learner(name, kind="", *, per_class=None, total=None, sampling=""):
     )
 
 
-def write(folder, measured, scores=()):
-    """Write a study's tables; learners named er10-uniform store that many, chosen so."""
+def write(folder, measured, scores=(), found=(), begun=()):
+    """Write a study's tables, found in layers.csv and begun in starts.csv; learners named er10-uniform store that many, chosen so."""
     folder.mkdir(exist_ok=True)
     names = list(dict.fromkeys(row.learner for row in scores))
     stored = [
@@ -104,7 +104,13 @@ def write(folder, measured, scores=()):
         ("metrics", MetricRow, scores),
         ("learners", LearnerRow, stored),
         ("times", TimeRow, times(names, tasks=2)),
+        ("layers", LayerRow, found),
+        ("starts", StartRow, begun),
     ):
+        # As a study does: what has no rows is not there.
+        if name in ("layers", "starts") and not table:
+            (folder / f"{name}.csv").unlink(missing_ok=True)
+            continue
         write_table(folder / f"{name}.csv", kind, table)
     return folder
 
@@ -120,7 +126,7 @@ def levels(features=("conv1", "conv2", "output"), *, steps=0, seeds=2, readout="
     ]
 
 
-def courses(learners, features, *, steps=5, seeds=2, orders=2, readout="linear"):
+def courses(learners, features, *, steps=5, seeds=2, orders=2, readout="linear", own=None):
     """Return the PRA behind each feature after each task; the deepest is the output."""
     rng = np.random.default_rng(2)
     return [
@@ -129,7 +135,7 @@ def courses(learners, features, *, steps=5, seeds=2, orders=2, readout="linear")
         for seed in range(seeds)
         for order in range(orders)
         for step in range(1, steps + 1)
-        for at in [*enumerate(features, start=1)]
+        for at in enumerate((own or {}).get(learner, features), start=1)
     ]
 
 

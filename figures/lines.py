@@ -138,8 +138,10 @@ def legend_above(
         for each in entries
     ]
     length = None if any(key.get_linestyle() != "None" for key in keys) else 1
+    # Of no keys there is the title alone.
+    most = max(1, len(keys))
     # The fewest rows first: the width of a legend is known only when it is there.
-    for columns in dict.fromkeys(math.ceil(len(keys) / rows) for rows in range(1, len(keys) + 1)):
+    for columns in dict.fromkeys(math.ceil(most / rows) for rows in range(1, most + 1)):
         legend = figure.legend(
             handles=keys,
             ncols=columns,

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from operator import attrgetter
 
 from matplotlib.axes import Axes
@@ -115,12 +116,14 @@ def _plot_network(
         points = sorted((row for row in pra if row.learner == name), key=attrgetter("depth"))
         x = [row.depth + offset for row in points]
         own = layers.get((name, "accuracy"), {})
-        nothing = (math.nan, math.nan)
-        ends = [
-            (own[row.feature].low, own[row.feature].high) if row.feature in own else nothing
-            for row in points
-        ]
-        lines.plot_means(axes, appearances[name], x, points, intervals=ends if layers else ())
+        ends = []
+        if layers:
+            found = [own.get(row.feature) for row in points]
+            ends = [(row.low, row.high) if row else (math.nan, math.nan) for row in found]
+            # Where a bar is from there, so is its middle.
+            pairs = zip(points, found, strict=True)
+            points = [replace(row, mean=at.value) if at else row for row, at in pairs]
+        lines.plot_means(axes, appearances[name], x, points, intervals=ends)
         for at, row in zip(x, points, strict=True):
             places[name, row.feature] = at, 100 * row.mean
     axes.set_xlim(min(network.features) - 0.4, max(network.features) + 0.4)

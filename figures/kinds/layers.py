@@ -44,11 +44,8 @@ def draw(tables: Tables) -> Figure | None:
     if not panels:
         return None
     blocks = [own for name in READOUTS if (own := [p for p in panels if p.readout == name])]
-    tasks = max(len(panel.places) for panel in panels)
-    layers = max(len(panel.features) for panel in panels)
-    split = any(panel.split for panel in panels)
-    size = _Size.of(len(blocks), max(map(len, blocks)), tasks, layers, split=split)
-    blocks = blocks[: size.blocks]
+    while not (size := _Size.of(blocks)).fits and len(blocks) > 1:
+        blocks = blocks[:-1]
     figure, grid = _grid(blocks, size)
     shown = [panel for block in blocks for panel in block]
     cells = [panel.cells() for panel in shown]
@@ -71,31 +68,36 @@ def draw(tables: Tables) -> Figure | None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Size:
-    """How panels fit on a page: columns of the grid, inches of a panel, readouts that fit."""
+    """How panels lie on a page: columns of the grid, inches of a panel, whether all of it fits."""
 
     columns: int
     wide: float
     high: float
-    blocks: int
+    fits: bool
     legible: bool
 
     @classmethod
-    def of(cls, blocks: int, learners: int, tasks: int, layers: int, *, split: bool) -> _Size:
-        """Return the size for so many readouts, learners of each, rows and columns of cells."""
+    def of(cls, blocks: Sequence[Sequence[Panel]]) -> _Size:
+        """Return the size for the panels of each readout."""
+        panels = [panel for block in blocks for panel in block]
+        learners = max(map(len, blocks))
+        tasks = max(len(panel.places) for panel in panels)
+        layers = max(len(panel.features) for panel in panels)
+        split = any(panel.split for panel in panels)
         legible = tasks <= MOST_ANNOTATED + 1
         high = max(1.0, 0.19 * (tasks + GAP)) if legible else 2.4
         room = style.DOUBLE - _BESIDE
         # Cells as wide as is easily read or, if the page is then too short, as is just legible.
         for cell in (0.5, 0.4, 0.33) if split else (0.32, 0.25):
             columns = layout.balanced(learners, max(1, int(room / (layers * cell + 0.1))))
-            rows = math.ceil(learners / columns)
-            if blocks * rows * (high + _AROUND) < _PAGE:
+            rows = len(blocks) * math.ceil(learners / columns)
+            if fits := rows * (high + _AROUND) < _PAGE:
                 break
         return cls(
             columns=columns,
             wide=min(max(layers * cell, (style.SINGLE - _BESIDE) / columns), room / columns),
             high=high,
-            blocks=max(1, int(_PAGE / (rows * (high + _AROUND)))),
+            fits=fits,
             legible=legible and layers * cell <= room,
         )
 
@@ -156,7 +158,8 @@ def _name_features(figure: Figure, grid: Sequence[Axes], shown: Sequence[Panel])
         same = below is not None and below.features == panel.features
         x = [k + 0.5 for k in range(len(panel.features))]
         names = [""] * len(x) if same else labels.shortened(panel.features)
-        layout.name_ticks(figure, axes, x, names)
+        # Slanted, long names would push the panels apart.
+        layout.name_ticks(figure, axes, x, names, upright=max(map(len, names)) > 10)
 
 
 def _explain(

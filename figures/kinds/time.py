@@ -52,16 +52,17 @@ def draw(tables: Tables) -> Figure | None:
     drawn = {layer: course for layer, course in drawn.items() if len(courses[layer]) > 1}
     learners = list(dict.fromkeys(layer.learner for layer in drawn))
     looks, named = _looks(list(drawn))
+    bars = len(looks) <= MOST_NAMED
     figure, grid = layout.panels(len(learners), most=3)
     for axes, learner in zip(grid, learners, strict=True):
         own = {layer: course for layer, course in drawn.items() if layer.learner == learner}
-        _plot_learner(axes, looks, own, ends, bars=named)
+        _plot_learner(axes, looks, own, ends, bars=bars)
         axes.set_title(labels.folded(learner_appearances([learner])[learner].label))
     entries: list[lines.Entry] = list(looks.values()) if named else []
     if any(layer.learner == OFFLINE for layer in ends):
         entries.append(Line2D([], [], color="0.3", lw=1.4, ls=_DASHES, label="Ceiling (offline)"))
     points = [point for course in drawn.values() for point in course.values()]
-    said = f"{labels.over_seeds(points, bars=named)}, readout {readout}"
+    said = f"{labels.over_seeds(points, bars=bars)}, readout {readout}"
     lines.legend_above(figure, entries, said)
     if not named:
         _name_depths(figure, grid, list(looks.values()))

@@ -90,7 +90,10 @@ def learner(name, kind="", *, per_class=None, total=None, sampling=""):
 
 
 def write(folder, measured, scores=(), found=(), begun=()):
-    """Write a study's tables, found in layers.csv and begun in starts.csv; learners named er10-uniform store that many, chosen so."""
+    """Write a study's tables, `found` in layers.csv and `begun` in starts.csv.
+
+    Learners named er10-uniform store that many, chosen so.
+    """
     folder.mkdir(exist_ok=True)
     names = list(dict.fromkeys(row.learner for row in scores))
     stored = [

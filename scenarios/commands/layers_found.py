@@ -69,10 +69,10 @@ def start_sentence(row: StartRow) -> str:
 
     >>> row = StartRow(learner="er", readout="retrain", feature="conv3", earliest="conv2",
     ...                margin=0.01, value=0.379, low=0.301, high=0.457, seeds=3)
-    >>> said, _, brackets = start_sentence(row).partition(" (")
-    >>> print(said, brackets, sep="\n")
-    er: forgetting starts at conv3
-    37.9 points below the ceiling, 95 % interval 30.1 to 45.7; at conv2 at the earliest)
+    >>> start_sentence(row).split(" (")[0]
+    'er: forgetting starts at conv3'
+    >>> start_sentence(row).split(" (")[1]
+    '37.9 points below the ceiling, 95 % interval 30.1 to 45.7; at conv2 at the earliest)'
     """
     margin = f"{100 * row.margin:g} point{'' if round(100 * row.margin, 6) == 1 else 's'}"
     if row.seeds == 1:

@@ -111,8 +111,8 @@ def note_lines(root: Path) -> list[str]:
     """Return a line for each note on the results of a run directory, those of most jobs first.
 
     A line says for which learners the note holds, behind which of their features, if it is of any,
-    and for how many of the jobs that were measured there. Of many lines the last says only how many more there are.
-    Raises InputError for tables that cannot be read.
+    and for how many of the jobs that were measured there. Of many lines the last says only how many
+    more there are. Raises InputError for tables that cannot be read.
     """
     if not (root / NOTES).is_file():
         return []

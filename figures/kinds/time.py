@@ -53,7 +53,8 @@ def draw(tables: Tables) -> Figure | None:
     learners = list(dict.fromkeys(layer.learner for layer in drawn))
     looks, named = _looks(list(drawn))
     bars = len(looks) <= MOST_NAMED
-    figure, grid = layout.panels(len(learners), most=3)
+    many = len(learners) > style.MANY
+    figure, grid = layout.panels(len(learners), most=4 if many else 3)
     for axes, learner in zip(grid, learners, strict=True):
         own = {layer: course for layer, course in drawn.items() if layer.learner == learner}
         _plot_learner(axes, looks, own, ends, bars=bars)
@@ -67,7 +68,7 @@ def draw(tables: Tables) -> Figure | None:
     if not named:
         _name_depths(figure, grid, list(looks.values()))
     sides = ("Tasks learned so far (0: untrained)", "Accuracy on all tasks (%)")
-    layout.fit(figure, grid, sides, height=1.6)
+    layout.fit(figure, grid, sides, height=1.3 if many else 1.6)
     return figure
 
 

@@ -195,6 +195,35 @@ def test_a_figure_is_drawn_again_if_a_table_has_changed_or_a_file_is_missing(run
     assert drawn_again(marked(run)) == []
 
 
+@pytest.mark.parametrize(
+    ("changes", "drawn"),
+    [
+        ({}, []),
+        ({"layers": LAYERS[::-1]}, ["depth", "layers"]),
+        ({"layers": ()}, ["depth"]),
+        ({"starts": STARTS[:0]}, ["depth", "layers"]),
+        ({"rows": ROWS + COURSES[1:]}, ["time"]),
+    ],
+    ids=["nothing", "layers", "no layers", "no starts", "a course"],
+)
+def test_figures_of_layers_are_drawn_again_if_their_tables_have_changed_or_are_gone(
+    sketched, monkeypatch, tmp_path, changes, drawn
+):
+    """What is no longer there to be drawn has no figure any more."""
+    monkeypatch.setattr(module, "KINDS", {k: KINDS[k] for k in ("depth", "layers", "time")})
+    given = {"rows": ROWS + COURSES, "layers": LAYERS, "starts": STARTS}
+
+    def made(rows, layers, starts):
+        write(tmp_path, rows, METRICS, layers, starts)
+        return build(tmp_path, changed_only=True)
+
+    made(**given)
+    marked(tmp_path)
+    paths = made(**given | changes)
+    assert [path.stem for path in paths[1::2] if path.read_text() == "drawn"] == drawn
+    assert (tmp_path / "figures" / "layers.png").exists() == (changes.get("layers") != ())
+
+
 def test_where_nothing_has_changed_no_table_is_read(run, monkeypatch):
     """Nor is the figure with nothing to draw tried again."""
     monkeypatch.setattr("figures.build.Tables.read", None)

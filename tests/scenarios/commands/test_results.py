@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from probe.tables.rows import MetricRow, NoteRow, Row, SummaryRow, TimeRow
+from probe.tables.rows import LayerRow, MetricRow, NoteRow, Row, SummaryRow, TimeRow
 from probe.tables.table_file import write_table
-from scenarios.commands.results import note_lines, show_omegas, show_results
+from scenarios.commands.results import note_lines, show_omegas, show_outcome, show_results
+from tests.figures import invented
 
 
 def pra(learner: str, feature: str, mean: float, depth: int) -> SummaryRow:
@@ -203,3 +204,23 @@ def test_a_note_on_a_learner_names_no_feature_and_one_on_a_feature_does(tmp_path
         "note: er, behind conv1 (2 of 2 jobs): it is dead",
         "note: er (1 of 2 jobs): it predicts one class",
     ]
+
+
+def test_the_outcome_is_of_r_and_says_what_layers_lack_where_that_is_known(tmp_path: Path) -> None:
+    """A feature's own matrix has metrics of the same names, with other values."""
+    own = [
+        replace(row, mean=0.111, feature="conv1", readout="linear") for row in measured(("single",))
+    ]
+    write_table(tmp_path / "metrics.csv", MetricRow, [*measured(("single",)), *own])
+    summary = [pra("er", feature, 0.9, depth) for depth, feature in enumerate(("conv1", "out"), 1)]
+    write_table(tmp_path / "summary.csv", SummaryRow, summary)
+    layers = invented.layers(["er"], ["conv1", "output"])
+    texts = []
+    for table in ([], layers):
+        if table:
+            write_table(tmp_path / "layers.csv", LayerRow, table)
+        console = Console(file=io.StringIO(), width=80)
+        show_outcome(console, tmp_path, False, [])
+        texts.append(console.file.getvalue())  # type: ignore[attr-defined]
+    assert all("80.0±2.0" in text and "11.1" not in text for text in texts)
+    assert ["What each layer lacks" in text for text in texts] == [False, True]

@@ -54,3 +54,4 @@ def test_floor_and_ceiling_have_no_line(panels, summary):
     ]
     found = bias.draw(Tables(summary=[*levels, *summary[::-1]])).axes
     assert [len(axes.containers) for axes in found] == [len(axes.containers) for axes in panels]
+    assert bias.draw(Tables(summary=levels)) is None

@@ -77,7 +77,8 @@ def shown(layers: list[LayerRow], starts: list[StartRow], width: int = 80) -> li
 
 def test_a_line_for_each_layer_in_percent_with_intervals() -> None:
     """Rows of single tasks and of the levels themselves have no part in it."""
-    others = [*rows(place=1), *rows("offline"), *rows("untrained")]
+    of_one_task = [replace(row, value=0.5) for row in rows(place=1)]
+    others = [*of_one_task, *rows("offline"), *rows("untrained")]
     lines = shown([*reversed(rows()), *others], [START])
     assert lines[0].endswith("retrained (readout retrain),")
     assert lines[1] == "in %: mean over 3 seeds [95 % interval]"

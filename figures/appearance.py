@@ -100,6 +100,7 @@ _LONG_DASH: LineStyle = (0, (6, 2.2))
 
 _LEARNERS = {
     "offline": _filled("Offline", "#000000", "", "--"),
+    "untrained": _filled("Untrained", _GRAY, "", ":"),
     "cumulative": _filled("Cumulative", _GRAY, "h", "-"),
     "finetune": _filled("Finetune", _RED, "o", "-"),
     "finetune-s": _open("Finetune-S", _RED, "o", "--"),

@@ -6,7 +6,8 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
-from probe.tables.rows import MetricRow, Row, SummaryRow
+from probe.metrics.mean_over_seeds import SeedMean
+from probe.tables.rows import LayerRow, MetricRow, Row, SummaryRow
 
 
 def shortened(names: Sequence[str], width: int = 24) -> list[str]:
@@ -60,7 +61,7 @@ def with_head(text: str, rows: Iterable[Row | MetricRow]) -> str:
     return text + {"multi": ", multi-head", "all": ", over all outputs"}.get(head, "")
 
 
-def over_seeds(rows: Iterable[SummaryRow | MetricRow], *, bars: bool = True) -> str:
+def over_seeds(rows: Iterable[SummaryRow | MetricRow | SeedMean], *, bars: bool = True) -> str:
     """Say what the points of a figure are and, with `bars`, what its error bars are.
 
     rows: at least one, all that are drawn. Bars are not announced where none has a deviation; where
@@ -72,12 +73,33 @@ def over_seeds(rows: Iterable[SummaryRow | MetricRow], *, bars: bool = True) -> 
     ('Mean ± standard deviation over 3 seeds', 'Mean over 3 seeds')
     """
     table = list(rows)
-    least, most = min(row.seeds for row in table), max(row.seeds for row in table)
+    spread = bars and not all(math.isnan(row.std) for row in table)
+    said = mean_over(table)
+    return said.replace("Mean", "Mean ± standard deviation") if spread else said
+
+
+def with_interval(rows: Iterable[LayerRow]) -> str:
+    """Say what the points of a figure are whose bars are the intervals of its rows.
+
+    rows: at least one, all that are drawn. Bars are not announced where none has an interval.
+
+    >>> row = LayerRow(learner="er", readout="retrain", feature="conv1", depth=1, place=None,
+    ...                quantity="accuracy", value=0.9, low=0.8, high=0.95, seeds=3)
+    >>> with_interval([row])
+    'Mean over 3 seeds, 95 % interval (of seeds and test set)'
+    """
+    table = list(rows)
+    known = not all(math.isnan(row.low) for row in table)
+    return mean_over(table) + (", 95 % interval (of seeds and test set)" if known else "")
+
+
+def mean_over(rows: Iterable[SummaryRow | MetricRow | SeedMean | LayerRow]) -> str:
+    """Say over how many seeds rows are means, at least one of them."""
+    numbers = {row.seeds for row in rows}
+    least, most = min(numbers), max(numbers)
     if most == 1:
         return "One seed"
-    spread = bars and not all(math.isnan(row.std) for row in table)
-    number = str(most) if least == most else f"{least} to {most}"
-    return f"Mean{' ± standard deviation' if spread else ''} over {number} seeds"
+    return f"Mean over {most if least == most else f'{least} to {most}'} seeds"
 
 
 def _end(name: str, width: int) -> str:

@@ -109,15 +109,25 @@ def ticks(first: int, last: int) -> list[int]:
     return [first, *range(first - first % step + step, last + 1, step)]
 
 
-def name_ticks(figure: Figure, axes: Axes, x: Sequence[float], names: Sequence[str]) -> None:
-    """Write names below the x axis, at x; turn them if they would touch. "" = a tick alone."""
+def name_ticks(
+    figure: Figure,
+    axes: Axes,
+    x: Sequence[float],
+    names: Sequence[str],
+    *,
+    upright: bool = False,
+) -> None:
+    """Write names below the x axis, at x; turn them if they would touch. "" = a tick alone.
+
+    upright: turn them as many names are turned, however few they are.
+    """
     axes.set_xticks(list(x), list(names))
     arrange(figure)
     labels = [label for label in axes.get_xticklabels() if label.get_text()]
     boxes = [label.get_window_extent() for label in labels]
     gap = figure.dpi / 18  # 4 points
     if any(left.x1 + gap > right.x0 for left, right in pairwise(boxes)):
-        rotation, va = (90, "center") if len(names) > 16 else (40, "top")
+        rotation, va = (90, "center") if upright or len(names) > 16 else (40, "top")
         for label in labels:
             label.set(rotation=rotation, rotation_mode="anchor", ha="right", va=va)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,10 +20,14 @@ from numpy.typing import ArrayLike
 
 from figures.appearance import Appearance, Appearances, Marker
 from figures.layout import ticks
+from probe.metrics.mean_over_seeds import SeedMean
 from probe.tables.rows import MetricRow, SummaryRow
 
 Groups = Sequence[Mapping[str, MetricRow]]
 """Groups of rows, in each by the name of a learner or a strategy."""
+
+Interval = tuple[float, float]
+"""The ends of a 95 % interval, low and high."""
 
 Entry = Appearance | Line2D | Patch
 """What a legend can name."""
@@ -32,19 +37,26 @@ def plot_means(
     axes: Axes,
     appearance: Appearance,
     x: Sequence[float],
-    rows: Sequence[SummaryRow | MetricRow],
+    rows: Sequence[SummaryRow | MetricRow | SeedMean],
     *,
     x_bars: Sequence[float] = (),
+    intervals: Sequence[Interval] = (),
     scale: float = 100,
     joined: bool = True,
 ) -> None:
-    """Draw the rows' means at x, with bars of one standard deviation either way.
+    """Draw the rows' means at x, with bars of one standard deviation either way, or of intervals.
 
     A row of a single seed has no bar. x_bars: how far bars along x reach either way, none by
-    default; scale: what the means are multiplied by, 100 = fractions in percent; joined: whether a
-    line runs through the markers.
+    default; intervals: the ends of the bars along y, of each row, NaN = no bar; scale: what the
+    means are multiplied by, 100 = fractions in percent; joined: whether a line runs through the
+    markers.
     """
-    means, bars = [scale * row.mean for row in rows], [scale * row.std for row in rows]
+    means = [scale * row.mean for row in rows]
+    bars: Any = [scale * row.std for row in rows]
+    if intervals:
+        # matplotlib draws no bar of negative length, as rounding can make one.
+        ends = scale * np.transpose(intervals) - means
+        bars = np.maximum([-ends[0], ends[1]], 0)
     # matplotlib leaves out a bar of NaN, but not the caps of bars that are all NaN.
     xerr, yerr = (None if np.isnan(each).all() else np.asarray(each) for each in (x_bars, bars))
     color, thin = appearance.color, 0.9
@@ -126,8 +138,10 @@ def legend_above(
         for each in entries
     ]
     length = None if any(key.get_linestyle() != "None" for key in keys) else 1
+    # Of no keys there is the title alone.
+    most = max(1, len(keys))
     # The fewest rows first: the width of a legend is known only when it is there.
-    for columns in dict.fromkeys(math.ceil(len(keys) / rows) for rows in range(1, len(keys) + 1)):
+    for columns in dict.fromkeys(math.ceil(most / rows) for rows in range(1, most + 1)):
         legend = figure.legend(
             handles=keys,
             ncols=columns,

@@ -14,21 +14,36 @@ from figures.appearance import distinct
 from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
 from probe.tables.cells import MOST
-from probe.tables.rows import AnyRow, LearnerRow, MetricRow, Row, SummaryRow, TimeRow
+from probe.tables.rows import (
+    AnyRow,
+    LayerRow,
+    LearnerRow,
+    MetricRow,
+    Row,
+    StartRow,
+    SummaryRow,
+    TimeRow,
+)
 from probe.tables.summary import mean_accuracies
 from probe.tables.table_file import Cells, read_table
 
 OFFLINE = "offline"
 """The learner that sees all tasks at once: a level to compare with, not a continual learner."""
 
+UNTRAINED = "untrained"
+"""The network before any training, in the tables a learner: the other level to compare with."""
+
+LEVELS = (OFFLINE, UNTRAINED)
+"""Behind their features are ceiling and floor; they learn nothing task by task."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tables:
     """What a study has measured: a field for each of its tables, with the name of the file.
 
-    rows: those of measure `accuracy` alone, the cells of R; no figure draws others from there.
-    rows, metrics: of several heads (sets of outputs that compete) only the main one, which is the
-    first in the table.
+    rows: the cells of R and the PRA; no figure draws others from there. metrics: those of R. rows,
+    metrics: of several heads (sets of outputs that compete) only the main one, which is the first
+    in the table. layers, starts: empty where nothing was measured to compare layers with.
     """
 
     rows: Sequence[Row] = ()
@@ -36,26 +51,34 @@ class Tables:
     metrics: Sequence[MetricRow] = ()
     learners: Sequence[LearnerRow] = ()
     times: Sequence[TimeRow] = ()
+    layers: Sequence[LayerRow] = ()
+    starts: Sequence[StartRow] = ()
 
     @classmethod
     def read(cls, run_directory: Path) -> Tables:
-        """Read the tables of a run directory; `times.csv` may be missing, as in old ones.
+        """Read the tables of a run directory.
 
-        Raises InputError if another table is missing, or if one cannot be read.
+        `times.csv`, `layers.csv` and `starts.csv` may be missing, as in old ones. Raises InputError
+        if another table is missing, or if one cannot be read.
         """
-        times = run_directory / "times.csv"
         # One filter for each table, which goes by the first of its own lines that has a head.
-        of_main_head = _main_head()
+        of_main_head, main_head = _main_head(), _main_head()
         return cls(
             rows=_read(
                 run_directory / "rows.csv",
                 Row,
-                lambda cells: cells["measure"] == "accuracy" and of_main_head(cells),
+                lambda cells: _of_matrix(cells) and of_main_head(cells),
             ),
             summary=_read(run_directory / "summary.csv", SummaryRow),
-            metrics=_read(run_directory / "metrics.csv", MetricRow, _main_head()),
+            metrics=_read(
+                run_directory / "metrics.csv",
+                MetricRow,
+                lambda cells: not cells["feature"] and main_head(cells),
+            ),
             learners=_read(run_directory / "learners.csv", LearnerRow),
-            times=_read(times, TimeRow) if times.exists() else [],
+            times=_read_if_there(run_directory / "times.csv", TimeRow),
+            layers=_read_if_there(run_directory / "layers.csv", LayerRow),
+            starts=_read_if_there(run_directory / "starts.csv", StartRow),
         )
 
     @cached_property
@@ -66,8 +89,7 @@ class Tables:
         place of the task in the executed order. Raises InputError for a table that has no such R.
         """
         found = mean_accuracies(self.rows)
-        found.pop(OFFLINE, None)
-        return found
+        return {name: found[name] for name in found if name not in LEVELS}
 
     @property
     def crowded(self) -> bool:
@@ -127,9 +149,15 @@ class Tables:
         return T, found.get(T, {})
 
 
-def continual(rows: Iterable[SummaryRow | MetricRow]) -> list[str]:
-    """Return the learners of a table without Offline, in order of first appearance."""
-    return [name for name in dict.fromkeys(row.learner for row in rows) if name != OFFLINE]
+def continual(rows: Iterable[SummaryRow | MetricRow | LayerRow | Row]) -> list[str]:
+    """Return the learners of a table that learn task by task, in order of first appearance."""
+    names = dict.fromkeys(row.learner for row in rows)
+    return [name for name in names if name not in LEVELS]
+
+
+def _of_matrix(cells: Cells) -> bool:
+    """Whether a line of rows.csv is a cell of R, or the PRA of a feature."""
+    return cells["measure"] == "pra" or (cells["measure"] == "accuracy" and not cells["feature"])
 
 
 def _main_head() -> Callable[[Cells], bool]:
@@ -142,6 +170,11 @@ def _main_head() -> Callable[[Cells], bool]:
         return cells["head"] in ("", main)
 
     return kept
+
+
+def _read_if_there(path: Path, kind: type[AnyRow]) -> list[AnyRow]:
+    """Read a table that not every directory has."""
+    return _read(path, kind) if path.exists() else []
 
 
 def _read(

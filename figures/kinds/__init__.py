@@ -17,7 +17,9 @@ are made in five steps, with the modules above this folder:
 from __future__ import annotations
 
 KINDS = {
-    "depth": ("summary", "learners"),
+    "depth": ("summary", "learners", "layers", "starts"),
+    "layers": ("layers", "starts"),
+    "time": ("rows",),
     "bias": ("summary", "learners"),
     "matrix": ("rows",),
     "curves": ("rows",),

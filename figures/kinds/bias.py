@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from figures import labels, layout, lines, style
 from figures.appearance import Appearances, learner_appearances
 from figures.networks import Network, networks
-from figures.tables import OFFLINE, Tables, continual
+from figures.tables import LEVELS, Tables, continual
 from probe.tables.rows import SummaryRow
 
 
@@ -32,9 +32,10 @@ def draw(tables: Tables) -> Figure | None:
     that rises is a bias toward the tasks learned last (Murata 2020, figures 2 and 3).
 
     Where learners have networks of their own, each network has rows of panels of its own. Offline
-    training has no order, and so no line. Returns None without a continual learner.
+    training has no order, and so no line, nor has the untrained network. Returns None without a
+    continual learner.
     """
-    f1 = [row for row in tables.summary if row.measure == "f1" and row.learner != OFFLINE]
+    f1 = [row for row in tables.summary if row.measure == "f1" and row.learner not in LEVELS]
     if tables.crowded or not f1:
         return None
     learners = continual(f1)

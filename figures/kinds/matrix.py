@@ -9,8 +9,6 @@ are), and how it is forgotten below; read along a row to see all tasks at one ti
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
@@ -20,6 +18,7 @@ from numpy.typing import NDArray
 
 from figures import labels, layout, lines, style
 from figures.appearance import learner_appearances
+from figures.cells import ink
 from figures.tables import Tables
 from probe.metrics.matrix import AccuracyMatrix
 
@@ -52,21 +51,6 @@ def draw(tables: Tables) -> Figure | None:
     sides = ("Place of the evaluated task", "Tasks learned so far")
     layout.fit(figure, grid, sides, height=high, width=wide)
     return figure
-
-
-def ink(background: Sequence[float]) -> str:
-    """Return black or white, whichever has the higher contrast (WCAG 2.1) on a color.
-
-    background: sRGB in [0, 1], red, green and blue first.
-
-    >>> ink((1.0, 1.0, 0.0)), ink((0.0, 0.0, 0.5))
-    ('black', 'white')
-    """
-    # sRGB is not linear in light, of which contrast is a ratio.
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in background[:3]]
-    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    # Contrast is (lighter + 0.05) / (darker + 0.05): black's and white's are equal at this level.
-    return "black" if (luminance + 0.05) ** 2 > 0.05 * 1.05 else "white"
 
 
 def _sizes(count: int, tasks: int) -> tuple[int, float, float]:

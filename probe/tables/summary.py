@@ -10,7 +10,7 @@ import numpy as np
 
 from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.mean_over_seeds import mean_over_seeds
+from probe.metrics.mean_over_seeds import SeedMean, mean_over_seeds
 from probe.tables.cells import Measure
 from probe.tables.rows import Row, SummaryRow, TimeRow
 
@@ -18,6 +18,18 @@ MEASURES: tuple[Measure, ...] = ("pra", "f1")
 """The measures that `summarize` keeps, in the order in which it lists them."""
 
 _Cells = defaultdict[tuple[int, int], list[tuple[int, float]]]  # by step, place: seed, value
+
+
+RETRAIN = "retrain"
+"""The readout whose scores are a PRA by the definition: all behind the feature is trained anew."""
+
+
+class Layer(NamedTuple):
+    """A feature of a learner's network, see `Row`."""
+
+    learner: str
+    depth: int
+    feature: str
 
 
 class Group(NamedTuple):
@@ -33,6 +45,8 @@ class Group(NamedTuple):
 def summarize(rows: Iterable[Row]) -> list[SummaryRow]:
     """Return the mean and the sample standard deviation (ddof=1) over seeds of `pra` and `f1`.
 
+    Of retraining, and of each learner after the last of its steps: 0 for `untrained`.
+
     A seed's score is the mean over its orders (Murata 2020, section 3); `f1` is grouped by the
     task's place in the executed order, whatever the task. Fractions in [0, 1]; `std` is NaN for a
     single seed; rows whose value is NaN were not measured and count nowhere. Sorted by learner
@@ -42,10 +56,8 @@ def summarize(rows: Iterable[Row]) -> list[SummaryRow]:
     table = _of_one_study(rows)
     learners = list(dict.fromkeys(row.learner for row in table))
     groups: defaultdict[Group, list[tuple[int, float]]] = defaultdict(list)
-    for row in table:
-        # Accuracies are cells of R, which `mean_accuracies` averages.
-        if row.measure in MEASURES:
-            groups[_group(row)].append((row.seed, row.value))
+    for row in _at_the_last_step(table):
+        groups[_group(row)].append((row.seed, row.value))
     return summarize_groups(groups, learners)
 
 
@@ -70,16 +82,39 @@ def mean_accuracies(rows: Iterable[Row]) -> dict[str, AccuracyMatrix]:
     """Return each learner's R by place, (T+1, T): each cell the mean over seeds of means of orders.
 
     Learners come in order of first appearance, those without `accuracy` rows are not among them. T
-    is the largest step or place in a learner's rows; a cell without a measurement is NaN. Raises
-    InputError for rows of more than one scenario or network, and for fewer cells than there are
-    tasks: one evaluation gives T.
+    is the largest step or place in a learner's rows; a cell without a measurement is NaN. Rows with
+    a feature are cells of its own matrix A, not of R, and count nowhere. Raises InputError for rows
+    of more than one scenario or network, and for fewer cells than there are tasks: one evaluation
+    gives T.
     """
     learners: defaultdict[str, _Cells] = defaultdict(lambda: defaultdict(list))
     for row in _of_one_study(rows):
-        if row.measure == "accuracy":
+        if row.measure == "accuracy" and not row.feature:
             cell = _cell(row, "step", 0), _cell(row, "place", 1)
             learners[row.learner][cell].append((row.seed, row.value))
     return {learner: _mean_matrix(learner, cells) for learner, cells in learners.items()}
+
+
+def pra_by_step(rows: Iterable[Row], readout: str) -> dict[Layer, dict[int, SeedMean]]:
+    """Return the PRA of each learner's features by the number of tasks learned, ascending.
+
+    Each is the mean over seeds of means of orders. readout: what was trained behind the features;
+    rows of none are of the output, and there as well. Sorted by learner (in order of first
+    appearance) and depth. Rows of no step, as in tables of earlier versions, count nowhere.
+    """
+    found: defaultdict[Layer, defaultdict[int, list[tuple[int, float]]]]
+    found = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        if row.measure == "pra" and row.readout in ("", readout) and row.step is not None:
+            layer = Layer(row.learner, _cell(row, "depth", 1), row.feature)
+            found[layer][row.step].append((row.seed, row.value))
+    learners = list(dict.fromkeys(layer.learner for layer in found))
+    ordered = sorted(found, key=lambda layer: (learners.index(layer.learner), layer.depth))
+    means = {
+        layer: {step: mean_over_seeds(pairs) for step, pairs in sorted(found[layer].items())}
+        for layer in ordered
+    }
+    return {layer: {k: mean for k, mean in own.items() if mean} for layer, own in means.items()}
 
 
 def training_seconds(times: Iterable[TimeRow]) -> dict[str, float]:
@@ -108,6 +143,17 @@ def training_seconds(times: Iterable[TimeRow]) -> dict[str, float]:
 def _group(row: Row) -> Group:
     place = _cell(row, "place", 1) if row.measure == "f1" else None
     return Group(row.learner, row.measure, _cell(row, "depth", 1), row.feature, place)
+
+
+def _at_the_last_step(rows: Sequence[Row]) -> list[Row]:
+    """Return what `summarize` keeps: retraining and the output, each learner at its last step."""
+    # Accuracies are cells of R, which `mean_accuracies` averages.
+    kept = [row for row in rows if row.measure in MEASURES and row.readout in ("", RETRAIN)]
+    last: dict[str, int] = {}
+    for row in kept:
+        last[row.learner] = max(last.get(row.learner, 0), row.step or 0)
+    # Without a step, as in tables of earlier versions, it is the last one.
+    return [row for row in kept if row.step in (None, last[row.learner])]
 
 
 def _mean_matrix(learner: str, cells: _Cells) -> AccuracyMatrix:

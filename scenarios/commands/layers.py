@@ -11,24 +11,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
 
+import torch
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from probe.batch import Value, tensors
 from probe.cut.candidates import Candidate, candidates
 from probe.cut.feature import Feature
 from probe.errors import InputError, ModelRaised, described
 from probe.memory.byte_sizes import show_size
-from scenarios.commands.sample_inputs import sample_inputs
+from probe.seeding import stream
 from scenarios.networks import ARCHITECTURES, build_network
 from scenarios.user_model import current_folder, load_model
 
 _CLASSES = 10
+_EXAMPLES = 3
+_LARGEST = 2**28  # values of the examples: 1 GiB
+_SHAPE = r"[1-9]\d{0,9}(x[1-9]\d{0,9})*"
 _WIDE = 200  # columns: what goes into a file or a pipe is not cut off
 
 
@@ -125,3 +131,59 @@ def _print_line(console: Console, line: str) -> None:
 def _joined(shape: Sequence[int]) -> str:
     """Return a shape as it is typed, as 3x32x32."""
     return "x".join(map(str, shape)) or "one number"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Input:
+    """One --input: its name, empty if it has none, its sizes with the batch's, and its kind."""
+
+    name: str
+    sizes: tuple[int, ...]
+    integers: bool
+
+    def drawn(self, own: Generator) -> Tensor:
+        if self.integers:
+            return torch.randint(2, self.sizes, generator=own)
+        return torch.randn(self.sizes, generator=own)
+
+
+def sample_inputs(texts: Sequence[str], integers: bool) -> Value:
+    """Return a batch of three: one tensor, a tuple of several, or a mapping of those with names.
+
+    texts: [NAME=]SHAPE[:int], as 3x32x32 or mask=16:int; integers: whether all are whole numbers.
+    Values are normal, or the numbers 0 and 1, which any table holds; they are the same every time.
+    Raises InputError for a text that is no such thing, names that some lack or two share, and for
+    inputs that would not fit into memory.
+    """
+    given = [_read(text, integers) for text in texts]
+    names = [one.name for one in given]
+    if any(names) and not all(names):
+        raise InputError(
+            f"--input is given with a name ({next(filter(None, names))}) and without one: name all "
+            f"inputs, or none"
+        )
+    if twice := next((name for name in names if name and names.count(name) > 1), None):
+        raise InputError(f"--input names {twice!r} twice: give each input a name of its own")
+    if sum(prod(one.sizes) for one in given) > _LARGEST:
+        raise InputError(
+            f"--input expects a shape of at most {_LARGEST // _EXAMPLES:,} values, got "
+            f"{', '.join(map(repr, texts))}"
+        )
+    own = stream(0, "sample")
+    drawn = [one.drawn(own) for one in given]
+    if any(names):
+        return dict(zip(names, drawn, strict=True))
+    return tuple(drawn) if len(drawn) > 1 else drawn[0]
+
+
+def _read(text: str, integers: bool) -> _Input:
+    name, named, rest = text.rpartition("=")
+    shape, marked, kind = rest.partition(":")
+    if (named and not name.isidentifier()) or (marked and kind != "int"):
+        raise InputError(
+            f"--input expects a shape as 3x32x32, NAME=16 or NAME=16:int, got {text!r}"
+        )
+    if not re.fullmatch(_SHAPE, shape):
+        raise InputError(f"--input expects the shape of one input as 3x32x32, got {text!r}")
+    sizes = (_EXAMPLES, *map(int, shape.split("x")))
+    return _Input(name=name, sizes=sizes, integers=integers or bool(marked))

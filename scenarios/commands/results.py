@@ -22,6 +22,7 @@ from probe.tables.rows import MetricRow, NoteRow, Row, SummaryRow, TimeRow
 from probe.tables.run_directory import NOTES
 from probe.tables.summary import training_seconds
 from probe.tables.table_file import read_table
+from scenarios.commands.layers_found import show_layers_found
 from scenarios.commands.terminal import printable
 
 _Value = tuple[float, float]  # mean and standard deviation
@@ -35,8 +36,10 @@ def show_outcome(console: Console, root: Path, omegas: bool, files: Iterable[str
     root: the run directory; omegas: whether to print Kemker's metrics too; files: by name within
     the run directory, whose paths are printed. Raises InputError for tables that cannot be read.
     """
-    metrics = read_table(root / "metrics.csv", MetricRow)
+    # Metrics of R: those of a feature's own matrix are for a reader of the file.
+    metrics = read_table(root / "metrics.csv", MetricRow, lambda cells: not cells["feature"])
     show_results(console, read_table(root / "summary.csv", SummaryRow), metrics)
+    show_layers_found(console, root)
     if omegas:
         show_omegas(console, metrics, read_table(root / "times.csv", TimeRow))
     for line in note_lines(root):
@@ -107,9 +110,9 @@ def show_omegas(console: Console, metrics: Sequence[MetricRow], times: Sequence[
 def note_lines(root: Path) -> list[str]:
     """Return a line for each note on the results of a run directory, those of most jobs first.
 
-    A line says for which learners the note holds, behind which of their features, and for how many
-    of the jobs that were measured there. Of many lines the last says only how many more there are.
-    Raises InputError for tables that cannot be read.
+    A line says for which learners the note holds, behind which of their features, if it is of any,
+    and for how many of the jobs that were measured there. Of many lines the last says only how many
+    more there are. Raises InputError for tables that cannot be read.
     """
     if not (root / NOTES).is_file():
         return []
@@ -117,8 +120,10 @@ def note_lines(root: Path) -> list[str]:
     for noted in read_table(root / NOTES, NoteRow):
         notes[noted.note].append(noted)
     measured = _Jobs(set)
+    # Of no feature is what is told of a learner itself, in any of its jobs.
     for row in read_table(root / "rows.csv", Row, lambda cells: cells["measure"] == "pra"):
         measured[row.learner, row.feature].add(_job(row))
+        measured[row.learner, ""].add(_job(row))
     most_first = sorted(notes.values(), key=lambda own: -len(set(map(_job, own))))
     lines = [_note_line(own, measured) for own in most_first[:_MOST_NOTES]]
     more = len(most_first) - len(lines)
@@ -128,10 +133,11 @@ def note_lines(root: Path) -> list[str]:
 def _note_line(own: Sequence[NoteRow], measured: _Jobs) -> str:
     """Return the line of one note; own: its rows; measured: the jobs measured there."""
     learners = listed(dict.fromkeys(row.learner for row in own))
-    features = listed(dict.fromkeys(row.feature for row in own))
+    features = listed(dict.fromkeys(row.feature for row in own if row.feature))
+    behind = f", behind {features}" if features else ""
     there = {job for row in own for job in measured[row.learner, row.feature]}
     jobs = f"{len(set(map(_job, own)))} of {len(there)} {'job' if len(there) == 1 else 'jobs'}"
-    return printable(f"note: {learners}, behind {features} ({jobs}): {own[0].note}")
+    return printable(f"note: {learners}{behind} ({jobs}): {own[0].note}")
 
 
 def _job(row: Row | NoteRow) -> tuple[str, str, int]:

@@ -15,6 +15,9 @@ from tests.figures.invented import write
 
 NAMES = [f"{name}.{kind}" for name in KINDS for kind in ("png", "svg")]
 ROWS = invented.rows(["finetune", "offline"], ["conv1", "output"], tasks=2)
+COURSES = invented.courses(["finetune"], ["conv1", "output"], steps=2)
+LAYERS = invented.layers(["finetune"], ["conv1", "output"], tasks=2)
+STARTS = invented.starts(["finetune"], "output")
 METRICS = invented.metrics(["er10-uniform", "er20-uniform", "er10-entropy"], tasks=2)
 OTHER_ROWS = [replace(row, value=1 - row.value) for row in ROWS]
 OTHER_METRICS = [replace(row, mean=1 - row.mean) for row in METRICS]
@@ -23,7 +26,7 @@ OTHER_METRICS = [replace(row, mean=1 - row.mean) for row in METRICS]
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """A run directory with every figure, drawn by a process of its own, and what it printed."""
-    run = write(tmp_path_factory.mktemp("whole"), ROWS, METRICS)
+    run = write_all(tmp_path_factory.mktemp("whole"), ROWS, METRICS, LAYERS)
     code = (
         "import sys; from pathlib import Path; from figures.build import build; "
         "print([path.name for path in build(Path(sys.argv[1]))]); "
@@ -31,6 +34,10 @@ def whole(tmp_path_factory):
     )
     done = subprocess.run([sys.executable, "-c", code, run], capture_output=True, text=True)
     return run, (done.stdout, done.stderr)
+
+
+def write_all(run, rows, metrics, layers):
+    return write(run, [*rows, *COURSES], metrics, layers, STARTS)
 
 
 def contents(run):
@@ -45,9 +52,11 @@ def test_every_figure_is_drawn_without_torch_and_pyplot(whole):
 
 @pytest.mark.slow
 def test_the_same_tables_give_the_same_bytes_and_others_do_not(whole, tmp_path):
-    build(write(tmp_path, ROWS, METRICS))
+    build(write_all(tmp_path, ROWS, METRICS, LAYERS))
     assert contents(tmp_path) == contents(whole[0])
-    build(write(tmp_path, OTHER_ROWS, OTHER_METRICS))
+    other = [*OTHER_ROWS, *(replace(row, value=1 - row.value) for row in COURSES)]
+    less = [replace(row, value=row.value / 2) for row in LAYERS]
+    build(write(tmp_path, other, OTHER_METRICS, less, STARTS))
     before = contents(whole[0])
     assert all(content != before[name] for name, content in contents(tmp_path).items())
 
@@ -106,10 +115,10 @@ def test_a_missing_table_says_so_and_nothing_is_written(table, tmp_path):
 
 
 def test_an_older_directory_has_every_figure_but_those_of_what_it_lacks(sketched, tmp_path):
-    """Older runs have no times.csv, and no alphas among their metrics."""
+    """Older runs have no times.csv, no layers, one step, and no alphas among their metrics."""
     run = write(tmp_path, ROWS, [row for row in METRICS if not row.metric.startswith("alpha_")])
     (run / "times.csv").unlink()
-    lacking = [name for name in KINDS if name not in ("sessions", "costs")]
+    lacking = [name for name in KINDS if name not in ("sessions", "costs", "layers", "time")]
     assert [path.stem for path in build(run)][::2] == lacking
 
 
@@ -184,6 +193,35 @@ def test_a_figure_is_drawn_again_if_a_table_has_changed_or_a_file_is_missing(run
     change(run)
     assert drawn_again(run) == drawn
     assert drawn_again(marked(run)) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "drawn"),
+    [
+        ({}, []),
+        ({"layers": LAYERS[::-1]}, ["depth", "layers"]),
+        ({"layers": ()}, ["depth"]),
+        ({"starts": STARTS[:0]}, ["depth", "layers"]),
+        ({"rows": ROWS + COURSES[1:]}, ["time"]),
+    ],
+    ids=["nothing", "layers", "no layers", "no starts", "a course"],
+)
+def test_figures_of_layers_are_drawn_again_if_their_tables_have_changed_or_are_gone(
+    sketched, monkeypatch, tmp_path, changes, drawn
+):
+    """What is no longer there to be drawn has no figure any more."""
+    monkeypatch.setattr(module, "KINDS", {k: KINDS[k] for k in ("depth", "layers", "time")})
+    given = {"rows": ROWS + COURSES, "layers": LAYERS, "starts": STARTS}
+
+    def made(rows, layers, starts):
+        write(tmp_path, rows, METRICS, layers, starts)
+        return build(tmp_path, changed_only=True)
+
+    made(**given)
+    marked(tmp_path)
+    paths = made(**given | changes)
+    assert [path.stem for path in paths[1::2] if path.read_text() == "drawn"] == drawn
+    assert (tmp_path / "figures" / "layers.png").exists() == (changes.get("layers") != ())
 
 
 def test_where_nothing_has_changed_no_table_is_read(run, monkeypatch):

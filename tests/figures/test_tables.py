@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.cbook import is_math_text
 
-from figures.tables import Tables
+from figures.tables import Tables, continual
 from probe.errors import InputError
 from probe.tables.rows import Row
 from probe.tables.summary import mean_accuracies
@@ -32,10 +32,11 @@ def test_of_several_heads_the_first_in_a_table_is_read(rows, tmp_path):
     metrics = invented.metrics(["er"], tasks=2, head="multi")
     of_rows, of_metrics = other_head(rows, "single"), other_head(metrics, "single")
     first = Tables.read(write(tmp_path, [*rows, *of_rows], [*metrics, *of_metrics]))
-    assert first.rows == [row for row in rows if row.measure == "accuracy"]
+    pra = [row for row in rows if row.measure == "pra"]
+    assert first.rows == [row for row in rows if row.measure != "f1"]
     assert first.metrics == metrics
     turned = Tables.read(write(tmp_path, [*of_rows, *rows], [*of_metrics, *metrics]))
-    assert turned.rows == of_rows
+    assert turned.rows == [*of_rows, *pra]
     # Those for which the head makes no difference are there all the same.
     assert turned.metrics == [*of_metrics, *(row for row in metrics if not row.head)]
 
@@ -91,3 +92,36 @@ def test_what_is_no_number_of_tasks_is_named(number):
 def test_a_study_of_more_learners_than_appearances_is_crowded(count, crowded):
     names = ["offline", "er", *(f"own{k}" for k in range(count))]
     assert Tables(learners=[invented.learner(name) for name in names]).crowded == crowded
+
+
+def test_cells_of_a_features_own_matrix_and_their_metrics_are_not_read(rows, tmp_path):
+    """They are many, and would be taken for those of R."""
+    own = {"feature": "conv1", "readout": "linear"}
+    A = [replace(r, value=0.0, depth=1, **own) for r in rows if r.measure == "accuracy"]
+    metrics = invented.metrics(["er"], tasks=2, head="multi")
+    of_A = [replace(row, mean=0.0, **own) for row in metrics]
+    read = Tables.read(write(tmp_path, [*A, *rows], [*of_A, *metrics]))
+    assert read.rows == [row for row in rows if row.measure != "f1"]
+    assert read.metrics == metrics
+
+
+def test_the_untrained_network_is_no_continual_learner(rows):
+    floor = [replace(r, learner="untrained", step=0) for r in rows if r.learner == "er"]
+    assert list(Tables(rows=[*floor, *rows]).matrices) == ["finetune", "er"]
+    assert continual([*floor, *rows]) == ["finetune", "er"]
+
+
+def test_tables_of_layers_are_read_where_they_are(rows, tmp_path):
+    layers = invented.layers(["er"], ["a$b_c$", "output"], tasks=2)
+    starts = invented.starts(["er"], "a$b_c$")
+    assert Tables.read(write(tmp_path, rows)).layers == []
+    read = Tables.read(write(tmp_path, rows, (), layers, starts))
+    assert {row.feature for row in read.layers} == {r"a\$b_c\$", "output"}
+    # By its name a start is found among the layers.
+    assert [row.feature for row in read.starts] == [r"a\$b_c\$"]
+    assert [row.value for row in read.layers] == pytest.approx(
+        [row.value for row in layers], nan_ok=True
+    )
+    (tmp_path / "layers.csv").write_text("learner\n")
+    with pytest.raises(InputError, match=r"layers\.csv: expected the columns"):
+        Tables.read(tmp_path)

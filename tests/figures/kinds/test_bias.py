@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -40,3 +42,16 @@ def test_a_network_of_its_own_has_rows_of_its_own(panels):
     cells = [axes.get_subplotspec() for axes in panels]
     rows, columns = ([getattr(c, span).start for c in cells] for span in ("rowspan", "colspan"))
     assert (rows, columns) == ([0, 0, 0, 1, 1], [0, 1, 2, 0, 1])
+
+
+def test_floor_and_ceiling_have_no_line(panels, summary):
+    """They have F1 behind every feature, but no order."""
+    levels = [
+        replace(row, learner=name)
+        for row in summary
+        if row.learner == "er"
+        for name in ("untrained", "offline")
+    ]
+    found = bias.draw(Tables(summary=[*levels, *summary[::-1]])).axes
+    assert [len(axes.containers) for axes in found] == [len(axes.containers) for axes in panels]
+    assert bias.draw(Tables(summary=levels)) is None

@@ -50,8 +50,13 @@ def drawn(shape):
     learners, features, tasks, seeds, head = SHAPES[shape]
     rows = invented.rows(learners, features, tasks=tasks, orders=1, seeds=seeds, head=head, own=OWN)
     alone = [name for name in learners if name != "offline"]
+    of = {"features": features, "own": OWN}
+    both = {"readouts": ("retrain", "linear"), "seeds": seeds}
+    courses = invented.courses(alone, steps=tasks, seeds=seeds, orders=1, **of)
     tables = Tables(
-        rows=rows,
+        rows=[*rows, *courses, *invented.levels(features, steps=tasks, seeds=seeds)],
+        layers=invented.layers(alone, tasks=tasks, split=("linear",), **of, **both),
+        starts=invented.starts(alone, features[1], **both),
         summary=summarize(rows),
         metrics=invented.metrics(alone, tasks=tasks, seeds=seeds, head=head, weightings=WEIGHTINGS),
         learners=[invented.learner(name) for name in learners],
@@ -93,7 +98,9 @@ def test_a_kind_draws_no_other_tables_than_it_says(name, monkeypatch):
     ]
     rows = invented.rows([*names, "offline"], ["a", "b"], tasks=2, orders=1, seeds=1)
     given = {
-        "rows": rows,
+        "rows": [*rows, *invented.courses(names, ["a", "b"], steps=2)],
+        "layers": invented.layers(names, ["a", "b"], tasks=2),
+        "starts": invented.starts(names, "b"),
         "summary": summarize(rows),
         "metrics": invented.metrics(names, tasks=2),
         "learners": learners,

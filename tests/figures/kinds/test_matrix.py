@@ -6,6 +6,7 @@ import pytest
 from matplotlib import colormaps
 from matplotlib.colors import to_rgb
 
+from figures import cells
 from figures.kinds import matrix
 from figures.tables import Tables
 from probe.tables.summary import mean_accuracies
@@ -77,5 +78,5 @@ def test_up_to_ten_tasks_every_cell_has_a_value_within_it(learners, tasks):
 def test_values_stand_out_from_every_shade():
     for value in np.linspace(0, 1, 101):
         shade = colormaps["viridis"](value)
-        light, dark = sorted([luminance(shade), luminance(to_rgb(matrix.ink(shade)))])[::-1]
+        light, dark = sorted([luminance(shade), luminance(to_rgb(cells.ink(shade)))])[::-1]
         assert (light + 0.05) / (dark + 0.05) >= 4.5

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from probe.errors import InputError
 from probe.metrics.mean_over_seeds import mean_over_seeds
 from probe.tables.rows import Row
-from probe.tables.summary import mean_accuracies, summarize
+from probe.tables.summary import Layer, mean_accuracies, pra_by_step, summarize
 
 
 def a_row(seed, order, value, learner="er", **cells) -> Row:
@@ -216,3 +216,57 @@ def test_a_spread_scales_and_shifts_with_its_scores(pairs, scale, shift):
     )
     assert after.mean == pytest.approx(scale * before.mean + shift, abs=1e-12)
     assert after.std == pytest.approx(scale * before.std, abs=1e-12, nan_ok=True)
+
+
+def test_of_several_steps_and_readouts_the_last_step_of_retraining_is_summarized():
+    """The untrained network's last step is 0; other readouts and variants are other measures."""
+    rows = [
+        pra(0, "0", 0.1, step=1, readout="retrain"),
+        pra(0, "0", 0.2, step=3, readout="retrain"),
+        pra(0, "0", 0.3, step=3, readout="linear"),
+        pra(0, "0", 0.4, step=4, readout="linear"),
+        pra(0, "0", 0.5, step=3, readout="retrain@2"),
+        pra(0, "0", 0.6, step=3, feature="output", depth=2),
+        pra(0, "0", 0.7, step=2, feature="output", depth=2),
+        pra(0, "", 0.8, step=0, learner="untrained", readout="retrain"),
+        pra(0, "", 0.9, step=0, learner="untrained", readout="linear"),
+    ]
+    found = {(row.learner, row.feature): row.mean for row in summarize(rows)}
+    expected = {("er", "conv1"): 0.2, ("er", "output"): 0.6, ("untrained", "conv1"): 0.8}
+    assert found == pytest.approx(expected)
+
+
+def test_cells_of_a_features_own_matrix_are_not_in_r():
+    own = {"feature": "conv1", "depth": 1, "readout": "linear"}
+    R = [accuracy(0, "0", step, place, 0.5) for step in (0, 1, 2) for place in (1, 2)]
+    A = [replace(row, value=0.9, **own) for row in R]
+    found = mean_accuracies([*R, *A, *(replace(row, step=9) for row in A)])["er"]
+    assert found.tasks == 2
+    assert (found.values == 0.5).all()
+    assert mean_accuracies(A) == {}
+
+
+def test_pra_by_step_is_a_mean_over_seeds_of_means_of_orders_for_each_readout():
+    rows = [
+        replace(row, step=step, readout=readout, value=scale * row.value)
+        for step, readout, scale in ((2, "linear", 0.5), (1, "linear", 1), (1, "retrain", 0.1))
+        for row in UNEQUAL
+    ]
+    output = [pra(0, "0", 0.25, step=k, feature="output", depth=2) for k in (1, 2)]
+    untrained = [pra(0, "", 0.75, step=0, learner="untrained", readout="linear")]
+    old = [pra(0, "0", 0.0, readout="linear")]
+    found = pra_by_step([*output, *rows, *untrained, *old], "linear")
+    means = {layer: {k: each.mean for k, each in own.items()} for layer, own in found.items()}
+    assert list(means) == [
+        Layer("er", 1, "conv1"),
+        Layer("er", 2, "output"),
+        Layer("untrained", 1, "conv1"),
+    ]
+    assert list(means[Layer("er", 1, "conv1")]) == [1, 2]
+    assert means[Layer("er", 1, "conv1")] == pytest.approx({1: 0.8, 2: 0.4})
+    assert means[Layer("er", 2, "output")] == {1: 0.25, 2: 0.25}
+    assert means[Layer("untrained", 1, "conv1")] == {0: 0.75}
+    (two,) = pra_by_step(rows, "retrain").values()
+    assert two[1].mean == pytest.approx(0.08)
+    # conv1 of `retrain` does not take part, and nothing else is there.
+    assert pra_by_step(rows, "knn") == {}

@@ -9,7 +9,7 @@ import torch
 
 from probe.cut.candidates import candidates
 from probe.seeding import stream
-from scenarios.commands.sample_inputs import sample_inputs
+from scenarios.commands.layers import sample_inputs
 from scenarios.networks import ARCHITECTURES, build_network
 from scenarios.user_model import current_folder, load_model
 

@@ -6,12 +6,16 @@ import io
 import math
 import re
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
-from probe.tables.rows import MetricRow, SummaryRow, TimeRow
-from scenarios.commands.results import show_omegas, show_results
+from probe.tables.rows import LayerRow, MetricRow, NoteRow, Row, SummaryRow, TimeRow
+from probe.tables.table_file import write_table
+from scenarios.commands.results import note_lines, show_omegas, show_outcome, show_results
+from tests.figures import invented
 
 
 def pra(learner: str, feature: str, mean: float, depth: int) -> SummaryRow:
@@ -167,3 +171,56 @@ def test_where_the_first_set_matters_kemkers_table_is_one_for_each() -> None:
 
 
 OMEGAS = ("base", "new", "all")
+
+
+def test_a_note_on_a_learner_names_no_feature_and_one_on_a_feature_does(tmp_path: Path) -> None:
+    """Of two jobs that were measured, one has the first note and both the second."""
+    measured = [
+        Row(
+            scenario="digits",
+            network="cnn3",
+            learner="er",
+            order=order,
+            seed=0,
+            step=step,
+            feature="conv1",
+            depth=1,
+            measure="pra",
+            value=0.5,
+            readout=readout,
+        )
+        for order in ("0", "1")
+        for step in (1, 2)
+        for readout in ("retrain", "linear")
+    ]
+    write_table(tmp_path / "rows.csv", Row, measured)
+    about: dict[str, Any] = {"learner": "er", "seed": 0, "step": 2}
+    notes = [
+        NoteRow(**about, order="0", feature="", note="it predicts one class"),
+        *(NoteRow(**about, order=k, feature="conv1", note="it is dead") for k in ("0", "1")),
+    ]
+    write_table(tmp_path / "notes.csv", NoteRow, notes)
+    assert note_lines(tmp_path) == [
+        "note: er, behind conv1 (2 of 2 jobs): it is dead",
+        "note: er (1 of 2 jobs): it predicts one class",
+    ]
+
+
+def test_the_outcome_is_of_r_and_says_what_layers_lack_where_that_is_known(tmp_path: Path) -> None:
+    """A feature's own matrix has metrics of the same names, with other values."""
+    own = [
+        replace(row, mean=0.111, feature="conv1", readout="linear") for row in measured(("single",))
+    ]
+    write_table(tmp_path / "metrics.csv", MetricRow, [*measured(("single",)), *own])
+    summary = [pra("er", feature, 0.9, depth) for depth, feature in enumerate(("conv1", "out"), 1)]
+    write_table(tmp_path / "summary.csv", SummaryRow, summary)
+    layers = invented.layers(["er"], ["conv1", "output"])
+    texts = []
+    for table in ([], layers):
+        if table:
+            write_table(tmp_path / "layers.csv", LayerRow, table)
+        console = Console(file=io.StringIO(), width=80)
+        show_outcome(console, tmp_path, False, [])
+        texts.append(console.file.getvalue())  # type: ignore[attr-defined]
+    assert all("80.0±2.0" in text and "11.1" not in text for text in texts)
+    assert ["What each layer lacks" in text for text in texts] == [False, True]

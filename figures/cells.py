@@ -1,0 +1,100 @@
+"""Cells of a heat map, one by one: whole or in halves, hatched or not, with their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+
+SHADES = "magma_r"
+"""The colors from 0 to the top: perceptually uniform, and told apart by color-blind readers."""
+
+HATCHED = "hatched"
+"""The id of what lies over the cells that are hatched."""
+
+_MARGIN = 0.03  # of a cell, left white around each
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """A cell, 1 wide and high, by its left and upper end: values side by side, hatched or not."""
+
+    x: float
+    y: float
+    values: Sequence[float]
+    hatched: bool
+
+    def parts(self) -> list[tuple[float, float, float]]:
+        """Return left end, right end and value of each of its parts."""
+        edges = np.linspace(self.x + _MARGIN, self.x + 1 - _MARGIN, len(self.values) + 1)
+        return [
+            (float(a), float(b), v)
+            for a, b, v in zip(edges[:-1], edges[1:], self.values, strict=True)
+        ]
+
+
+def draw_cells(axes: Axes, cells: Sequence[Cell], *, top: float, texts: bool) -> PolyCollection:
+    """Draw cells in colors from 0 to `top`; return what has these colors.
+
+    texts: whether each part shows its value, in whole numbers.
+    """
+    parts = [(cell, part) for cell in cells for part in cell.parts()]
+    boxes = [_box(left, right, cell.y) for cell, (left, right, _) in parts]
+    mesh = PolyCollection(boxes, cmap=SHADES, edgecolor="white", linewidth=0.3)
+    mesh.set_array(np.array([value for _, (_, _, value) in parts]))
+    mesh.set_clim(0, top)
+    to_rgba: Callable[[float], tuple[float, float, float, float]] = matplotlib.colormaps[SHADES]
+    axes.add_collection(mesh)
+    _hatch(axes, [cell for cell in cells if cell.hatched])
+    for cell, (left, right, value) in parts if texts else ():
+        color = to_rgba(float(np.clip(value / top, 0, 1)))
+        axes.text(
+            (left + right) / 2,
+            cell.y + 0.5,
+            # Rounded to a whole number: of a float, -0.2 would be -0.
+            str(round(value)),
+            color=ink(color),
+            size=7,
+            ha="center",
+            va="center_baseline",
+            # What is hatched is not, behind its number.
+            bbox={"facecolor": color, "linewidth": 0, "pad": 0.6} if cell.hatched else None,
+            in_layout=False,  # it lies within the panel, which is much to find out
+        )
+    return mesh
+
+
+def ink(background: Sequence[float]) -> str:
+    """Return black or white, whichever has the higher contrast (WCAG 2.1) on a color.
+
+    background: sRGB in [0, 1], red, green and blue first.
+
+    >>> ink((1.0, 1.0, 0.0)), ink((0.0, 0.0, 0.5))
+    ('black', 'white')
+    """
+    # sRGB is not linear in light, of which contrast is a ratio.
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in background[:3]]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    # Contrast is (lighter + 0.05) / (darker + 0.05): black's and white's are equal at this level.
+    return "black" if (luminance + 0.05) ** 2 > 0.05 * 1.05 else "white"
+
+
+def _hatch(axes: Axes, cells: Iterable[Cell]) -> None:
+    """Hatch cells; the lines are grey, to be seen on light and dark."""
+    boxes = [_box(cell.x + _MARGIN, cell.x + 1 - _MARGIN, cell.y) for cell in cells]
+    if boxes:
+        over = PolyCollection(
+            boxes, facecolor="none", edgecolor="0.45", linewidth=0, hatch="/////", zorder=2
+        )
+        over.set_gid(HATCHED)
+        axes.add_collection(over)
+
+
+def _box(left: float, right: float, top: float) -> list[tuple[float, float]]:
+    """Return the corners of a box that is 1 high, but for the margin."""
+    low, high = top + _MARGIN, top + 1 - _MARGIN
+    return [(left, low), (right, low), (right, high), (left, high)]

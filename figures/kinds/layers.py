@@ -1,0 +1,182 @@
+"""What each layer lacks of each task: which layer forgot what, toward which task.
+
+x: the layer, by depth; y: the task's place in the executed order, the first learned on top, and all
+tasks below; color and number: what is missing, the ceiling minus the accuracy, in points (of 100),
+from layers.csv; a panel for each learner and readout.
+
+Read along a row to see how deep a task is lost, down a column to see which tasks a layer lacks: one
+that forgets lacks the first ones. Where all steps were measured, a cell has two halves: forgotten
+since, and never learned.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch, Rectangle
+
+from figures import labels, layout, lines, style
+from figures.appearance import learner_appearances
+from figures.cells import Cell, draw_cells
+from figures.missing import GAP, READOUTS, Panel, found_missing
+from figures.tables import Tables
+
+MOST_ANNOTATED = 12
+"""Up to this many tasks cells show their values; in smaller cells no number could be read."""
+
+_PAGE, _BESIDE, _AROUND = 8.8, 0.6, 0.5  # inches: height of a page, room at a panel's left, above
+
+
+@style.house_style()
+def draw(tables: Tables) -> Figure | None:
+    """Draw one heat map per continual learner and readout: T places (and all) by L layers.
+
+    Hatched cells: floor and ceiling are not apart, so that what was retained cannot be told. A
+    frame is where forgetting starts. All panels share the colors; what lies below 0, better than
+    the ceiling, has the color of 0. Returns None where nothing is known to be missing.
+    """
+    panels = found_missing(tables)
+    if not panels:
+        return None
+    blocks = [own for name in READOUTS if (own := [p for p in panels if p.readout == name])]
+    while not (size := _Size.of(blocks)).fits and len(blocks) > 1:
+        blocks = blocks[:-1]
+    figure, grid = _grid(blocks, size)
+    shown = [panel for block in blocks for panel in block]
+    cells = [panel.cells() for panel in shown]
+    highest = max(value for own in cells for cell in own for value in cell.values)
+    top = max(10, 10 * math.ceil(highest / 10))
+    for axes, panel, drawn in zip(grid, shown, cells, strict=True):
+        mesh = draw_cells(axes, drawn, top=top, texts=size.legible)
+        _finish(axes, panel, named=len(blocks) > 1)
+    # Of all panels, as they share it.
+    grid[0].invert_yaxis()
+    _explain(figure, tables, shown, cells)
+    _name_features(figure, grid, shown)
+    whole = (size.columns * size.wide, len(grid) / size.columns * size.high)
+    label = "Missing: ceiling minus accuracy (points)"
+    lines.color_bar(figure, grid, mesh, label, (0, top / 2, top), whole)
+    sides = ("Layer, by depth", "Place of the task")
+    layout.fit(figure, grid, sides, height=size.high, width=size.wide)
+    return figure
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Size:
+    """How panels lie on a page: columns of the grid, inches of a panel, whether all of it fits."""
+
+    columns: int
+    wide: float
+    high: float
+    fits: bool
+    legible: bool
+
+    @classmethod
+    def of(cls, blocks: Sequence[Sequence[Panel]]) -> _Size:
+        """Return the size for the panels of each readout."""
+        panels = [panel for block in blocks for panel in block]
+        learners = max(map(len, blocks))
+        tasks = max(len(panel.places) for panel in panels)
+        layers = max(len(panel.features) for panel in panels)
+        split = any(panel.split for panel in panels)
+        legible = tasks <= MOST_ANNOTATED + 1
+        high = max(1.0, 0.19 * (tasks + GAP)) if legible else 2.4
+        room = style.DOUBLE - _BESIDE
+        # Cells as wide as is easily read or, if the page is then too short, as is just legible.
+        for cell in (0.5, 0.4, 0.33) if split else (0.32, 0.25):
+            columns = layout.balanced(learners, max(1, int(room / (layers * cell + 0.1))))
+            rows = len(blocks) * math.ceil(learners / columns)
+            if fits := rows * (high + _AROUND) < _PAGE:
+                break
+        return cls(
+            columns=columns,
+            wide=min(max(layers * cell, (style.SINGLE - _BESIDE) / columns), room / columns),
+            high=high,
+            fits=fits,
+            legible=legible and layers * cell <= room,
+        )
+
+
+def _grid(blocks: Sequence[Sequence[Panel]], size: _Size) -> tuple[Figure, list[Axes]]:
+    """Return a figure and its panels, in which each readout begins a row of its own."""
+    columns = size.columns
+    rows = [math.ceil(len(block) / columns) for block in blocks]
+    figure, grid = layout.panels(sum(rows) * columns, columns, wide=True)
+    starts = [columns * sum(rows[:k]) for k in range(len(rows))]
+    kept = [
+        axes
+        for start, block in zip(starts, blocks, strict=True)
+        for axes in grid[start : start + len(block)]
+    ]
+    for unused in set(grid).difference(kept):
+        unused.remove()
+    # Legends are as wide as the figure will be.
+    figure.set_size_inches(columns * size.wide + _BESIDE, figure.get_figheight())
+    return figure, kept
+
+
+def _finish(axes: Axes, panel: Panel, *, named: bool) -> None:
+    """Give a panel its title, the ticks along y, and a frame where forgetting starts.
+
+    named: whether its title names the readout, too.
+    """
+    label = learner_appearances([panel.learner])[panel.learner].label
+    axes.set_title(labels.folded(f"{label}, {panel.readout}" if named else label))
+    count = len(panel.places)
+    tasks = [place for place in panel.places if place]
+    ticks = {panel.places.index(k) + 0.5: str(k) for k in layout.ticks(1, len(tasks)) if k in tasks}
+    bottom = count + GAP * (count > len(tasks))
+    if count > len(tasks):
+        ticks[bottom - 0.5] = "all"
+    axes.set_yticks(list(ticks), list(ticks.values()))
+    axes.set_xlim(0, len(panel.features))
+    axes.set_ylim(0, bottom)
+    axes.tick_params(length=0)
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
+    if panel.start in panel.features:
+        at = (panel.features.index(panel.start), 0)
+        axes.add_patch(Rectangle(at, 1, bottom, **_FRAME, clip_on=False, zorder=5))
+
+
+_FRAME: dict[str, Any] = {"fill": False, "edgecolor": "black", "linewidth": 1.6}
+
+
+def _name_features(figure: Figure, grid: Sequence[Axes], shown: Sequence[Panel]) -> None:
+    """Name the features below each panel, unless the same stand below the panel under it."""
+    places = [axes.get_subplotspec() for axes in grid]
+    at = {
+        (p.rowspan.start, p.colspan.start): own for p, own in zip(places, shown, strict=True) if p
+    }
+    for (row, column), axes, panel in zip(at, grid, shown, strict=True):
+        below = at.get((row + 1, column))
+        same = below is not None and below.features == panel.features
+        x = [k + 0.5 for k in range(len(panel.features))]
+        names = [""] * len(x) if same else labels.shortened(panel.features)
+        # Slanted, long names would push the panels apart.
+        layout.name_ticks(figure, axes, x, names, upright=max(map(len, names)) > 10)
+
+
+def _explain(
+    figure: Figure, tables: Tables, shown: Sequence[Panel], cells: Sequence[Sequence[Cell]]
+) -> None:
+    """Put a legend above the panels that says what halves, hatches and frames are."""
+    entries = []
+    if any(panel.split for panel in shown):
+        label = "Halves: forgotten | never learned"
+        entries.append(Patch(facecolor="0.85", edgecolor="0.5", label=label))
+    if any(cell.hatched for own in cells for cell in own):
+        label = "Floor meets ceiling: retained is unknown"
+        entries.append(Patch(facecolor="white", edgecolor="0.3", hatch="/////", lw=0, label=label))
+    if any(panel.start for panel in shown):
+        entries.append(Patch(**_FRAME, label="Forgetting starts (95 %)"))
+    names = list(dict.fromkeys(panel.readout for panel in shown))
+    readouts = f"readout{'s' * (len(names) > 1)} {' and '.join(names)}"
+    own = {(panel.learner, panel.readout) for panel in shown}
+    rows = [row for row in tables.layers if (row.learner, row.readout) in own]
+    lines.legend_above(figure, entries, f"{labels.mean_over(rows)}, {readouts}")

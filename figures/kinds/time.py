@@ -1,0 +1,159 @@
+"""PRA by layer as tasks are learned: when each layer began to lack what the tasks need.
+
+x: the number of tasks learned, 0 = the network before any training; y: accuracy on all tasks in %,
+from rows.csv, of what was trained behind the layer; a panel for each learner, a line for each
+layer, dark for the first by depth and light for the last.
+
+A line that falls is a layer that forgets; one that rises is still learning. The dashed pieces at
+the right are the same behind the layers of the offline network: what a line is below them is
+missing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import ListedColormap, Normalize
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from figures import labels, layout, lines, style
+from figures.appearance import Appearance, learner_appearances
+from figures.tables import LEVELS, OFFLINE, UNTRAINED, Tables, continual
+from probe.metrics.mean_over_seeds import SeedMean
+from probe.tables.summary import Layer, pra_by_step
+
+MOST_NAMED = 10
+"""Up to this many layers the legend names each; beyond, a color bar stands for their depths."""
+
+Course = Mapping[int, SeedMean]
+"""What was measured behind a layer, by the number of tasks learned."""
+
+
+@style.house_style()
+def draw(tables: Tables) -> Figure | None:
+    """Draw one panel per continual learner and in it a line per layer over 0..T tasks learned.
+
+    Of the readout that was measured after most tasks, `linear` if several were. Bars are one
+    standard deviation over seeds either way; of many layers there are none. Returns None where no
+    layer but the output was measured after two tasks or more.
+    """
+    readout = _readout(tables)
+    if not readout:
+        return None
+    courses = pra_by_step(tables.rows, readout)
+    ends = {layer: course for layer, course in courses.items() if layer.learner in LEVELS}
+    drawn = {layer: _whole(layer, courses) for layer in courses if layer not in ends}
+    # A point alone says nothing of time.
+    drawn = {layer: course for layer, course in drawn.items() if len(courses[layer]) > 1}
+    learners = list(dict.fromkeys(layer.learner for layer in drawn))
+    looks, named = _looks(list(drawn))
+    bars = len(looks) <= MOST_NAMED
+    many = len(learners) > style.MANY
+    figure, grid = layout.panels(len(learners), most=4 if many else 3)
+    for axes, learner in zip(grid, learners, strict=True):
+        own = {layer: course for layer, course in drawn.items() if layer.learner == learner}
+        _plot_learner(axes, looks, own, ends, bars=bars)
+        axes.set_title(labels.folded(learner_appearances([learner])[learner].label))
+    entries: list[lines.Entry] = list(looks.values()) if named else []
+    if any(layer.learner == OFFLINE for layer in ends):
+        entries.append(Line2D([], [], color="0.3", lw=1.4, ls=_DASHES, label="Ceiling (offline)"))
+    points = [point for course in drawn.values() for point in course.values()]
+    said = f"{labels.over_seeds(points, bars=bars)}, readout {readout}"
+    lines.legend_above(figure, entries, said)
+    if not named:
+        _name_depths(figure, grid, list(looks.values()))
+    sides = ("Tasks learned so far (0: untrained)", "Accuracy on all tasks (%)")
+    layout.fit(figure, grid, sides, height=1.3 if many else 1.6)
+    return figure
+
+
+_DASHES = (0, (2, 0.8))
+
+
+def _readout(tables: Tables) -> str:
+    """Return the readout that was measured at most steps, "" if none was at two or more."""
+    steps = defaultdict[str, set[int]](set)
+    learners = set(continual(tables.rows))
+    for row in tables.rows:
+        if row.measure == "pra" and row.readout and row.step and row.learner in learners:
+            steps[row.readout].add(row.step)
+    most = max(map(len, steps.values()), default=0)
+    found = [readout for readout, own in steps.items() if len(own) == most > 1]
+    return "linear" if "linear" in found else next(iter(found), "")
+
+
+def _whole(layer: Layer, courses: Mapping[Layer, Course]) -> Course:
+    """Return a layer's course, from the untrained network on, which all learners share."""
+    return {**courses.get(layer._replace(learner=UNTRAINED), {}), **courses[layer]}
+
+
+def _looks(drawn: Sequence[Layer]) -> tuple[dict[int, Appearance], bool]:
+    """Return how layers are drawn, by depth, and whether the legend can name each.
+
+    It cannot if there are too many, or if a depth has another name in another learner's network.
+    """
+    names = {(layer.depth, layer.feature) for layer in drawn}
+    depths = sorted({depth for depth, _ in names})
+    one = len(depths) == len(names)
+    texts = labels.shortened([name for _, name in sorted(names)]) if one else map(str, depths)
+    # The lightest shades of it are too faint on paper.
+    shades = matplotlib.colormaps["viridis"]([0.88 * k / max(depths) for k in range(max(depths))])
+    looks = {
+        depth: Appearance(
+            label=text, color=matplotlib.colors.to_hex(shades[depth - 1]), marker="o", line="-"
+        )
+        for depth, text in zip(depths, texts, strict=True)
+    }
+    return looks, one and len(depths) <= MOST_NAMED
+
+
+def _plot_learner(
+    axes: Axes,
+    looks: Mapping[int, Appearance],
+    own: Mapping[Layer, Course],
+    ends: Mapping[Layer, Course],
+    *,
+    bars: bool,
+) -> None:
+    """Draw the layers of one learner slightly beside each other, and their ceilings.
+
+    ends: the courses of the offline and the untrained network.
+    """
+    last = max(max(course) for course in own.values())
+    for (layer, course), offset in zip(own.items(), lines.dodges(len(own), 0.06), strict=True):
+        look = looks[layer.depth]
+        if bars:
+            x = [step + offset for step in course]
+            lines.plot_means(axes, look, x, list(course.values()))
+        else:
+            # Behind bars and markers the lines of many layers could not be told apart.
+            means = [100 * point.mean for point in course.values()]
+            axes.plot(list(course), means, color=look.color, lw=0.9)
+        # Where it has learned all tasks, of which it may have a row for each.
+        ceiling = ends.get(layer._replace(learner=OFFLINE), {})
+        if ceiling:
+            y = 100 * ceiling[max(ceiling)].mean
+            axes.plot([last + 0.3, last + 0.7], [y, y], color=look.color, lw=1.4, ls=_DASHES)
+    axes.set_xlim(-0.4, last + 0.8)
+    axes.set_xticks(layout.ticks(0, last))
+
+
+def _name_depths(figure: Figure, grid: list[Axes], looks: Sequence[Appearance]) -> None:
+    """Say which color stands for which depth, by a color bar beside the panels."""
+    shades = ListedColormap([look.color for look in looks])
+    # From half a layer before the first: so each color stands around its number.
+    bar = figure.colorbar(
+        ScalarMappable(Normalize(0.5, len(looks) + 0.5), shades),
+        ax=grid,
+        fraction=0.05,
+        pad=0.02,
+        aspect=25,
+        label="Layer, by depth",
+    )
+    bar.set_ticks(layout.ticks(1, len(looks)))
+    bar.outline.set_visible(False)

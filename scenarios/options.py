@@ -68,7 +68,7 @@ class Shard:
 class RunOptions:
     """The flags of `probe run` as they were typed, each with its help; None = not given.
 
-    The first nine change the study; of the others only `device` can change a result. Raises
+    The first ten change the study; of the others only `device` can change a result. Raises
     InputError for values that cannot be, and for flags that do not fit together.
 
     >>> RunOptions(executor="inline", workers=1).shard is None
@@ -84,6 +84,9 @@ class RunOptions:
         None
     )
     sets: Annotated[str | None, "Other data, as NAME or A.npz,B.npz."] = None
+    budget: Annotated[
+        str | None, "Multiples of the retraining's epochs to test after, as 1,2,4."
+    ] = None
     heads: Annotated[str | None, "To report, of single,multi,all."] = None
     weights: Annotated[
         tuple[str, ...] | None, "A weighting of CLscore, NAME=w1,...,w7; repeatable."

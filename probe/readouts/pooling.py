@@ -9,7 +9,7 @@ from typing import Literal
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d
 
-WIDE = 1024
+WIDE = 512
 """Numbers of an example's value up to which it is flattened, not averaged over positions."""
 
 Kind = Literal["flattened", "channels first", "channels last", "sequence"]

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from probe.errors import InputError
 from probe.examples import Examples
 from probe.retrain import SAMPLE, cache_plan
+from probe.training.batch_norm import running_norms
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.learners.catalog import LEARNERS
 from scenarios.streams.task import Scenario
@@ -21,15 +23,24 @@ from scenarios.study.spec import Study
 
 
 def refuse_misfits(study: Study, scenario: Scenario) -> None:
-    """Raise InputError for a network that cannot see the data, and for budgets too small.
+    """Raise InputError for a network that cannot see the data, and for settings that do not fit.
+
+    These are budgets of exemplars that are too small, and batch norm that is to be reestimated
+    where there is none.
 
     Every learner of the study is tried once, on the CPU; nothing is trained.
     """
-    few = _few(scenario)
+    few, norms = _few(scenario), 0
     for name, settings in study.learners.items():
-        network_of(study, name, LEARNERS[settings.kind].view(few))
+        network = network_of(study, name, LEARNERS[settings.kind].view(few))
+        norms += len(running_norms(network))
         if settings.budget:
             settings.budget.quota(scenario.classes)
+    if study.probing.batch_norm == "reestimated" and not norms:
+        raise InputError(
+            f"probing.batch_norm: no network of {study.name} has batch norm, so that nothing can "
+            f"be reestimated: leave it out"
+        )
 
 
 def cache_plans(

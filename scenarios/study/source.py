@@ -159,6 +159,8 @@ def overridden(study: Study, options: RunOptions) -> Study:
         raw["scenario"]["validation"] = options.validation
     if options.sets is not None:
         raw["scenario"]["data"] = _sets(names(options.sets), raw["scenario"]["kind"])
+    if options.budget is not None:
+        raw["probing"]["budget"] = _multiples(options.budget)
     if options.heads is not None:
         raw["report"]["heads"] = names(options.heads)
     raw["report"]["weights"].update(_weightings(options.weights or ()))
@@ -201,6 +203,14 @@ def _set_epochs(raw: dict[str, Any], epochs: int) -> None:
         own = settings.get("training")
         if own and own["epochs"]:
             own["epochs"] = epochs
+
+
+def _multiples(text: str) -> list[int]:
+    """Return the multiples of `--budget`; raises InputError for what are no whole numbers."""
+    try:
+        return [int(each) for each in names(text)]
+    except ValueError:
+        raise InputError(f"--budget expects whole numbers as 1,2,4, got {text!r}") from None
 
 
 def _weightings(texts: Sequence[str]) -> dict[str, list[float]]:

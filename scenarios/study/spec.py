@@ -28,6 +28,7 @@ from pydantic import (
 from probe.errors import InputError, unknown
 from probe.metrics.diaz_rodriguez import CRITERIA, W1, W2, W3, weights_by_criterion
 from probe.metrics.task_counts import Mean
+from probe.retraining import check_multiples
 from probe.training.recipe import Recipe
 from probe.values.allocation import Storage
 from scenarios.learners.base import Settings
@@ -256,6 +257,10 @@ class Study(_Strict):
             if feature not in known:
                 problem = unknown("feature of this study's networks", feature, known)
                 raise InputError(f"network.features: {problem}")
+        try:
+            check_multiples(self.probing.budget, self.retraining_recipe)
+        except InputError as error:
+            raise InputError(f"probing.budget: {error}") from None
         for name, settings in self.learners.items():
             if LEARNERS[settings.kind].task_aware:
                 self._refuse_unless_told(name)

@@ -61,24 +61,17 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("C", [0.01, 1.0])
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
 @pytest.mark.parametrize("case", CASES)
 def test_the_objective_is_scikit_learns(case, C):
     x, y = CASES[case]
     classes = int(y.max()) + 1
     expected, scaled, _ = of_sklearn(x, y, C)
-    model = fit_linear(x, y, classes, C)
+    model = fit_linear(x, y, classes, C, tolerance=1e-9)
     assert model.converged
     assert model.notes == ()
     assert own_objective(model, scaled, y, C) == pytest.approx(expected, rel=1e-6)
     assert model.objective == pytest.approx(expected, rel=1e-6)
-
-
-@pytest.mark.xfail(strict=True, reason="500 iterations are too few where the penalty hardly counts")
-@pytest.mark.parametrize("case", ["digits", "fewer examples than features", "as many"])
-def test_it_converges_with_a_weak_penalty(case):
-    x, y = CASES[case]
-    assert fit_linear(x, y, int(y.max()) + 1, 100.0).converged
 
 
 def test_predictions_on_digits_are_scikit_learns():

@@ -18,7 +18,7 @@ from torch import Tensor
 from probe.readouts.softmax import Objective, Point
 
 _MEMORY = 20  # steps that are remembered
-_WIDEST = 2048  # features, up to which their eigenvectors are worth their time
+_WIDEST = 2048  # features, up to which X'X is worth its time
 _LEAST = 1e-3  # of the sum of p (1 - p): biases are not penalised and need some curvature
 _ARMIJO = 1e-4
 _NOISE = 1e-9  # of the objective: what rounding leaves uncertain
@@ -41,25 +41,21 @@ class Minimum:
     converged: bool
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Curvature:
-    """Eigenvectors (D, D), None for the columns themselves, and eigenvalues (D,) of X'X / N."""
+    """What the second derivatives of the objective are taken for: C w X'X / N + I, factorised.
 
-    vectors: Tensor | None
-    values: Tensor
-    C: float
+    x: standardised, (N, D); C: as in `Objective`. The factors are renewed when w has halved.
+    """
 
-    @classmethod
-    def of(cls, x: Tensor, C: float) -> Curvature:
-        """Look at standardised x (N, D)."""
-        width = x.shape[1]
-        if width > _WIDEST:
-            return cls(vectors=None, values=x.new_ones(width), C=C)
-        gram = torch.zeros(width, width, dtype=x.dtype, device=x.device)
-        for part in x.split(8192):
-            gram.addmm_(part.T, part)
-        values, vectors = torch.linalg.eigh(gram / len(x))
-        return cls(vectors=vectors, values=values.clamp(min=0), C=C)
+    def __init__(self, x: Tensor, C: float) -> None:
+        self._C, self._kind, self.width = C, x.dtype, x.shape[1]
+        self._gram: Tensor | None = None
+        if self.width <= _WIDEST:
+            gram = torch.zeros(self.width, self.width, dtype=x.dtype, device=x.device)
+            for part in x.split(8192):
+                gram.addmm_(part.T, part)
+            self._gram = gram.double() / len(x)
+        self._mass, self._factor = 0.0, x.new_empty(0)
 
     def divided(self, change: Tensor, weight: float) -> Tensor:
         """Return a gradient or its change (K, D + 1) divided by the curvature.
@@ -68,28 +64,33 @@ class Curvature:
         weights and biases stay where those of all classes sum to 0, as gradients do. Elsewhere the
         objective hardly bends, or not at all.
         """
-        mass = max(self.C * weight, _LEAST)
-        inner = change[:, :-1].to(self.values.dtype)
-        if self.vectors is not None:
-            inner = inner @ self.vectors
-        inner = inner / (mass * self.values + 1)
-        if self.vectors is not None:
-            inner = inner @ self.vectors.T
+        mass = max(self._C * weight, _LEAST)
+        inner = change[:, :-1].to(self._kind)
+        if self._gram is None:
+            inner = inner / (mass + 1)
+        else:
+            inner = torch.cholesky_solve(inner.T, self._factored(self._gram, mass)).T
         found = torch.cat([inner.to(change.dtype), change[:, -1:] / mass], 1)
         return found - found.mean(0)
 
+    def _factored(self, gram: Tensor, mass: float) -> Tensor:
+        """Return the Cholesky factor for a mass near this one."""
+        if not self._mass / 2 <= mass <= 2 * self._mass:
+            self._mass = mass
+            damped = mass * gram
+            damped.diagonal().add_(1)
+            # Not in float32, in which the 1 may be lost beside the largest numbers.
+            self._factor = torch.linalg.cholesky(damped).to(self._kind)
+        return self._factor
 
-def minimize(
-    objective: Objective, curvature: Curvature, classes: int, tolerance: float, most: int
-) -> Minimum:
+
+def minimize(objective: Objective, curvature: Curvature, tolerance: float, most: int) -> Minimum:
     """Minimise from zero until what is left is below `tolerance`, a share of the objective.
 
     most: iterations. What is left is estimated by half the Newton decrement, g'Hg / 2, with the
     inverse second derivatives H as L-BFGS knows them: it may be ten times as much.
     """
-    values = curvature.values
-    shape = (classes, len(values) + 1)
-    where = torch.zeros(shape, dtype=torch.float64, device=values.device)
+    where = objective.start()
     point = objective(where)
     pairs: _Pairs = deque(maxlen=_MEMORY)
     left = torch.inf

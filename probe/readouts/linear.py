@@ -98,7 +98,7 @@ def fit_linear(
         )
     rows = standard(x.double() if tolerance < _EXACT else x)
     objective = Objective(rows, labels, len(present), C)
-    found = minimize(objective, Curvature.of(rows, C), len(present), tolerance, _MOST)
+    found = minimize(objective, Curvature(rows, C), tolerance, _MOST)
     weight[present], bias[present] = found.parameters[:, :-1], found.parameters[:, -1]
     return LinearModel(
         weight=weight,

@@ -43,6 +43,10 @@ class Objective:
         self._shape = (classes, x.shape[1] + 1)
         self._examples, self._C = len(x), C
 
+    def start(self) -> Tensor:
+        """Return parameters of zeros, (K, D + 1) float64."""
+        return torch.zeros(self._shape, dtype=torch.float64, device=self._chunks[0][0].device)
+
     def __call__(self, parameters: Tensor) -> Point:
         """Return the objective at weights and, as the last column, biases (K, D + 1) float64."""
         weight, bias = parameters[:, :-1], parameters[:, -1:]

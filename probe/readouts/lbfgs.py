@@ -17,7 +17,7 @@ from torch import Tensor
 
 from probe.readouts.softmax import Objective, Point
 
-_MEMORY = 20  # steps that are remembered
+_MEMORY = 10  # steps that are remembered
 _WIDEST = 2048  # features, up to which X'X is worth its time
 _LEAST = 1e-3  # of the sum of p (1 - p): biases are not penalised and need some curvature
 _ARMIJO = 1e-4
@@ -96,7 +96,7 @@ def minimize(objective: Objective, curvature: Curvature, tolerance: float, most:
     left = torch.inf
     for iterations in range(most + 1):
         direction = _direction(point.gradient, pairs, curvature, point.weight)
-        slope = float((direction * point.gradient).sum())
+        slope = _product(direction, point.gradient)
         left = -slope / 2 / max(point.value, torch.finfo(torch.float64).tiny)
         if left <= tolerance or iterations == most:
             break
@@ -105,7 +105,7 @@ def minimize(objective: Objective, curvature: Curvature, tolerance: float, most:
             break
         step, ahead = found
         change = ahead.gradient - point.gradient
-        product = float((step * change).sum())
+        product = _product(step, change)
         if product > 0:
             pairs.append((step, change, 1 / product))
         where, point = where + step, ahead
@@ -123,17 +123,20 @@ def _direction(gradient: Tensor, pairs: _Pairs, curvature: Curvature, weight: fl
     direction = -gradient
     shares = []
     for step, change, inverse in reversed(pairs):
-        share = (step * direction).sum() * inverse
-        direction = direction - share * change
+        share = _product(step, direction) * inverse
+        direction.sub_(change, alpha=share)
         shares.append(share)
     direction = curvature.divided(direction, weight)
     if pairs:
         _, change, inverse = pairs[-1]
-        direction = direction / (inverse * (change * curvature.divided(change, weight)).sum())
+        direction /= inverse * _product(change, curvature.divided(change, weight))
     for (step, change, inverse), share in zip(pairs, reversed(shares), strict=True):
-        other = (change * direction).sum() * inverse
-        direction = direction + (share - other) * step
+        direction.add_(step, alpha=share - _product(change, direction) * inverse)
     return direction
+
+
+def _product(a: Tensor, b: Tensor) -> float:
+    return float(torch.dot(a.flatten(), b.flatten()))
 
 
 def _search(

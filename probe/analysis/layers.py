@@ -185,12 +185,16 @@ class _Layer:
 
 
 def _quantity(name: str, place: Place, estimate: Estimate) -> Quantity:
+    low, high = estimate.low, estimate.high
+    if name in ("accuracy", "floor", "ceiling"):
+        # Nothing else can be true of an accuracy; NaN stays.
+        low, high = float(np.clip(low, 0, 1)), float(np.clip(high, 0, 1))
     return Quantity(
         name=name,
         place=place.place,
         value=estimate.value,
-        low=estimate.low,
-        high=estimate.high,
+        low=low,
+        high=high,
         seeds=estimate.seeds,
     )
 

@@ -1,4 +1,4 @@
-"""The README's example does what the README says."""
+"""The examples of the README and of docs/studies.md do what they say."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import pytest
 from scenarios.study.source import check_study
 
 README = Path(__file__).parents[1] / "README.md"
+STUDIES = README.parent / "docs" / "studies.md"
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+def blocks(language: str, page: Path = README) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
 
 
 def scores(text: str) -> list[list[float]]:
@@ -57,7 +58,7 @@ def test_the_examples_of_other_models_and_data_run(
 
 
 def test_the_toml_example_is_a_study() -> None:
-    (example,) = blocks("toml")
+    (example,) = blocks("toml", STUDIES)
     study = check_study({"name": "example", **tomllib.loads(example)}, "README")
     assert study.learners["er-50"].memory_per_class == 50
     assert study.features_of("er-50") == ("conv2", "conv3", "output")

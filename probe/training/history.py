@@ -77,8 +77,9 @@ class Watched(Objective):
 def notes_of(losses: Sequence[float]) -> list[str]:
     """Return a note on a training that was not done, or did nothing; see `History.losses`.
 
-    Where the loss never left its first value, that is all that is said. The mean over a single epoch
-    tells neither.
+    Where the loss never left its first value, that is all that is said. The mean over a single
+    epoch tells neither. Of dropout a loss goes up and down by more than an epoch lowers it: the last
+    has to be below all before.
 
     >>> notes_of([2.3, 1.0, 0.8])
     ['its training had not levelled off: the last epoch lowered the loss by more than 5 %']
@@ -88,9 +89,10 @@ def notes_of(losses: Sequence[float]) -> list[str]:
     if never_left(losses):
         return [STUCK]
     means = losses[1:]
-    if len(means) > 1 and means[-2] - means[-1] > max(_LEVEL * means[-2], _LITTLE):
-        return [_FALLING]
-    return []
+    if len(means) < 2:
+        return []
+    least = min(means[:-1])
+    return [_FALLING] if least - means[-1] > max(_LEVEL * least, _LITTLE) else []
 
 
 def never_left(losses: Sequence[float]) -> bool:

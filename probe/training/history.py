@@ -78,8 +78,8 @@ def notes_of(losses: Sequence[float]) -> list[str]:
     """Return a note on a training that was not done, or did nothing; see `History.losses`.
 
     Where the loss never left its first value, that is all that is said. The mean over a single
-    epoch tells neither. Of dropout a loss goes up and down by more than an epoch lowers it: the last
-    has to be below all before.
+    epoch tells neither. With dropout a loss goes up and down by more than an epoch lowers it: the
+    last has to be below all before.
 
     >>> notes_of([2.3, 1.0, 0.8])
     ['its training had not levelled off: the last epoch lowered the loss by more than 5 %']

@@ -1,10 +1,10 @@
 """What is finished of one job, as numbers: all that its tables and metrics are made of.
 
 `result_of` turns the measurements of a job, which are confusion counts, into accuracies, PRA, F1
-and costs. From these `scenarios.study.reporting.tables` writes the tables and `scenarios.study.reporting.scores` the
-metrics. A job need not be finished: what is missing is left out, so that tables can be written
-while a study runs. Tasks are in executed order throughout, as the metrics of the literature are
-defined by it.
+and costs. From these `scenarios.study.reporting.tables` writes the tables and
+`scenarios.study.reporting.scores` the metrics. A job need not be finished: what is missing is left
+out, so that tables can be written while a study runs. Tasks are in executed order throughout, as
+the metrics of the literature are defined by it.
 """
 
 from __future__ import annotations

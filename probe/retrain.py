@@ -21,7 +21,7 @@ from probe.cut.split import Cut, Trainable
 from probe.errors import InputError
 from probe.examples import Examples, alike, as_tasks, check_examples, check_labeled, check_tasks
 from probe.metrics.counts import Counts
-from probe.modules import check_model, mode, unwrapped
+from probe.modules import check_model, mode, restore, unwrapped
 from probe.retraining import PartialRetraining, Retrained, RetrainSettings
 from probe.seeding import every_global_stream, stream
 from probe.training.chosen_outputs import ChosenOutputs, outputs_of
@@ -206,7 +206,7 @@ class _Protocol:
         found += watch.notes()
         tested = [self._tested(cut.name, tail, test, found, watched.history, how.multiples[-1])]
         for epochs, multiple in zip(reversed(earlier), reversed(how.multiples[:-1]), strict=True):
-            tail.load_state_dict(watched.states.pop(epochs))
+            restore(tail, watched.states.pop(epochs))
             until = watched.history.until(epochs)
             tested.append(self._tested(cut.name, tail, test, found, until, multiple))
         return tested[::-1]

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from probe.modules import named_state
 from probe.training.loop import Objective
 
 _LEVEL = 0.05  # of the loss: an epoch that lowers it by less has levelled off
@@ -42,7 +43,8 @@ class History:
 class Watched(Objective):
     """Plain cross-entropy, with a record of how the training goes.
 
-    kept: after which epochs, from 1, the model's state is copied into `states`, by epoch.
+    kept: after which epochs, from 1, the model's parameters and buffers are copied into `states`,
+    by epoch and name; `probe.modules.restore` gives them back.
     """
 
     def __init__(self, kept: Collection[int] = ()) -> None:
@@ -70,8 +72,8 @@ class Watched(Objective):
         self._right = []
         epoch = len(self._accuracies)
         if epoch in self._kept:
-            state = model.state_dict()
-            self.states[epoch] = {name: value.clone() for name, value in state.items()}
+            state = named_state(model).items()
+            self.states[epoch] = {name: value.detach().clone() for name, value in state}
 
 
 def notes_of(losses: Sequence[float]) -> list[str]:

@@ -222,7 +222,7 @@ def test_it_is_refused_before_the_first_training(monkeypatch: pytest.MonkeyPatch
     model = made(sideways, {**ABC, "d": (6, 3)})
     [note] = retrained(model, "a").notes
     assert note.startswith("a: its training left b.weight, b.bias, c.weight, c.bias as")
-    monkeypatch.setattr("probe.retrain.fit", too_late)
+    monkeypatch.setattr("probe.protocol.fit", too_late)
     before = torch.get_rng_state()
     with pytest.raises(InputError, match="what is behind 'd' cannot be trained"):
         retrained(model, "a", "d")

@@ -1,7 +1,7 @@
 """Walking the modules of a model: its layers by name, its mode, buffers and copies."""
 
 import copy
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
 import torch
@@ -65,6 +65,28 @@ def named_state(model: nn.Module) -> dict[str, Tensor]:
     """Return every parameter and buffer, of any shape, by each of its names."""
     both = (model.named_parameters, model.named_buffers)
     return {name: tensor for each in both for name, tensor in each(remove_duplicate=False)}
+
+
+@torch.no_grad()
+def restore(model: nn.Module, state: Mapping[str, Tensor]) -> None:
+    """Give a model back, in place, the values that `named_state` had, which become its own.
+
+    Also of buffers that no file keeps, and of those that are of another shape by now, which
+    `load_state_dict` does not give back.
+
+    >>> model = nn.Linear(2, 2)
+    >>> before = {name: value.clone() for name, value in named_state(model).items()}
+    >>> _ = model.bias.data.add_(1)
+    >>> restore(model, before)
+    >>> torch.equal(model.bias, before["bias"])
+    True
+    """
+    for name, own in named_state(model).items():
+        if isinstance(own, nn.Parameter):
+            own.copy_(state[name])
+        else:
+            owner, _, last = name.rpartition(".")
+            setattr(model.get_submodule(owner), last, state.get(name))
 
 
 def state_groups(model: nn.Module) -> list[tuple[str, ...]]:

@@ -1,37 +1,32 @@
 """The protocol for one model: retrain what each feature does not need, and count what results."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import Tensor, nn
 
 from probe import notes
-from probe.batch import Rows, Value, arranged, first, tensors
+from probe.batch import Value, arranged, first, tensors
 from probe.beforehand import (
     refuse_other_rows,
     refuse_untrainable,
     refuse_what_it_does_not_take,
     refuse_what_no_rule_writes,
 )
-from probe.cut.cuts import Cuts, cut_anew, cut_found, find_each, run_whole
-from probe.cut.model_call import Call, ModelCall, Output, explained
-from probe.cut.replay import NotKept
+from probe.cut.cuts import Cuts, cut_found, find_each
+from probe.cut.model_call import Call, ModelCall, Output
 from probe.cut.split import Cut, Trainable
 from probe.errors import InputError
 from probe.examples import Examples, alike, as_tasks, check_examples, check_labeled, check_tasks
 from probe.metrics.counts import Counts
-from probe.modules import check_model, mode, unwrapped
+from probe.modules import check_model, unwrapped
+from probe.protocol import Protocol
 from probe.retraining import PartialRetraining, Retrained, RetrainSettings
-from probe.seeding import every_global_stream, stream
-from probe.training.chosen_outputs import ChosenOutputs, outputs_of
-from probe.training.evaluation import predict_each
+from probe.training.chosen_outputs import outputs_of
 from probe.training.fresh_weights import Fresh, check_fresh
-from probe.training.history import History, Watched, notes_of
-from probe.training.loop import fit
 from probe.training.recipe import Recipe
 from probe.values.allocation import Allocation, CacheSettings
-from probe.values.cache import LabeledRows, ValueCache
+from probe.values.cache import ValueCache
 
 SAMPLE = 8  # examples on which a cut is checked
 
@@ -125,7 +120,7 @@ def retrain_each(
     cuts, outputs = _cuts(model, features, first(test.x, SAMPLE), classes, how)
     for cut in (cut for cut in cuts if cut.trainable):
         refuse_untrainable(cut, min(len(train), how.recipe.batch_size))
-    protocol = _Protocol(
+    protocol = Protocol(
         train=train,
         test=test,
         classes=classes,
@@ -134,118 +129,6 @@ def retrain_each(
         values=ValueCache(how.cache, how.recipe.batch_size, device),
     )
     return protocol.each(cuts)
-
-
-_Kept = dict[str, Rows]  # values by feature
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Protocol:
-    """The retrainings of one model's tails: data on its device, K classes, outputs that are read.
-
-    outputs: which stand for the classes, None = all.
-    """
-
-    train: Examples[Any]
-    test: Examples[Any]
-    classes: int
-    outputs: Tensor | None
-    how: RetrainSettings
-    values: ValueCache
-
-    def each(self, cuts: Sequence[Cut]) -> Iterator[Retrained]:
-        """Retrain and test each tail; where some batch takes another path, the model is run whole.
-
-        A model may skip a mask that masks nothing: then other values are there than when it was
-        cut.
-        """
-        try:
-            kept = self._fill(cuts)
-        except NotKept as error:
-            cuts = [run_whole(cut, str(error)) for cut in cuts]
-            kept = self._fill(cuts)
-        for cut in cuts:
-            yield from self._any_way(cut, kept)
-
-    def _any_way(self, cut: Cut, kept: tuple[_Kept, _Kept] | None = None) -> list[Retrained]:
-        """Retrain one tail; where a batch takes another path than it knows, cut anew and again."""
-        try:
-            return self._one(cut, kept or self._fill([cut]))
-        except NotKept as error:
-            other = cut_anew(cut, str(error))
-        return self._any_way(other)
-
-    def _fill(self, cuts: Sequence[Cut]) -> tuple[_Kept, _Kept]:
-        """Return the values to train on and those to test on."""
-        plan = self.values.plan(cuts, (len(self.train), len(self.test)))
-        # Behind the output there is nothing to train: no values of training examples are needed.
-        learnt = [cut for cut in cuts if cut.trainable]
-        with explained(self.train.x):
-            seen = self.values.rows(learnt, plan, self.train.x)
-        with explained(self.test.x):
-            return seen, self.values.rows(cuts, plan, self.test.x)
-
-    def _one(self, cut: Cut, kept: tuple[_Kept, _Kept]) -> list[Retrained]:
-        """Retrain one tail, unless there is nothing to train, and test it after each multiple.
-
-        Its values are dropped once they have served, and so is its copy of the model.
-        """
-        how, split, found = self.how, cut.split(), notes.of_cut(cut)
-        chosen = self.outputs
-        tail = split.tail if chosen is None else ChosenOutputs(split.tail, chosen)
-        test = LabeledRows(kept[1].pop(cut.name), self.test.y)
-        if not cut.trainable:
-            return [self._tested(cut.name, tail, test, found, None, each) for each in how.multiples]
-        split.reinitialize(how.source, stream(how.seed, "tail", cut.name))
-        watch = notes.Watch(cut, split)
-        data = LabeledRows(kept[0].pop(cut.name), self.train.y)
-        *earlier, last = (each * how.recipe.epochs for each in how.multiples)
-        watched = Watched(earlier)
-        self._fit(tail, data, replace(how.recipe, epochs=last), cut.name, watched)
-        del data
-        found += watch.notes()
-        tested = [self._tested(cut.name, tail, test, found, watched.history, how.multiples[-1])]
-        for epochs, multiple in zip(reversed(earlier), reversed(how.multiples[:-1]), strict=True):
-            tail.load_state_dict(watched.states.pop(epochs))
-            until = watched.history.until(epochs)
-            tested.append(self._tested(cut.name, tail, test, found, until, multiple))
-        return tested[::-1]
-
-    def _tested(
-        self,
-        name: str,
-        tail: nn.Module,
-        test: LabeledRows,
-        found: Sequence[str],
-        history: History | None,
-        multiple: int,
-    ) -> Retrained:
-        """Test a tail; found: notes on it whatever it predicts."""
-        # It may draw at random, in eval mode too.
-        chance = every_global_stream(stream(self.how.seed, "test", name))
-        with mode(tail, training=False), chance, explained(self.test.x):
-            predicted = predict_each(tail, test, self.classes, {"": None})[""]
-        own = [*found, *(notes_of(history.losses) if history else ())]
-        own += notes.of_predictions(predicted, test.y)
-        return Retrained(
-            feature=name,
-            predicted=predicted,
-            history=history,
-            multiple=multiple,
-            notes=tuple(own),
-        )
-
-    def _fit(
-        self, tail: nn.Module, data: LabeledRows, recipe: Recipe, name: str, watched: Watched
-    ) -> None:
-        """Train a tail in place; name: of the feature that it is behind."""
-        try:
-            with explained(self.train.x):
-                fit(tail, data, recipe, stream(self.how.seed, "retrain", name), watched)
-        except NotKept:
-            raise
-        except InputError as error:
-            raise InputError(f"retraining behind {name!r}: {error}") from error.__cause__
 
 
 def cache_plan(

@@ -27,7 +27,7 @@ class Outcomes:
     bits: bytes
 
     def __post_init__(self) -> None:
-        if type(self.size) is not int or len(self.bits) != -(-self.size // 8):
+        if type(self.size) is not int or self.size < 0 or len(self.bits) != -(-self.size // 8):
             raise ValueError(f"{len(self.bits)} bytes are not the bits of {self.size} examples")
         if self.size % 8 and self.bits[-1] & (0xFF >> self.size % 8):
             raise ValueError("bits behind the last example must be 0")

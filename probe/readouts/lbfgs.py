@@ -88,7 +88,8 @@ def minimize(objective: Objective, curvature: Curvature, tolerance: float, most:
     """Minimise from zero until what is left is below `tolerance`, a share of the objective.
 
     most: iterations. What is left is estimated by half the Newton decrement, g'Hg / 2, with the
-    inverse second derivatives H as L-BFGS knows them: it may be ten times as much.
+    inverse second derivatives H as L-BFGS knows them: of many classes hardly penalised, it may be
+    thirty times as much.
     """
     where = objective.start()
     point = objective(where)

@@ -12,7 +12,7 @@ from probe.readouts.softmax import Objective
 from probe.readouts.standardized import Standardization
 
 TOLERANCE = 1e-4
-"""What a fit may leave, a share of its objective, by an estimate that may be ten times too low."""
+"""What a fit may leave, a share of its objective, by an estimate that may be 30 times too low."""
 
 _EXACT = 1e-7  # below it float32 would hide what is left
 _MOST = 500  # iterations

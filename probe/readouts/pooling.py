@@ -79,7 +79,7 @@ def layout_of(shape: tuple[int, ...], wide: int = WIDE) -> Layout:
     all but the first.
 
     >>> layout_of((32, 14, 14)).how
-    '32 channels averaged over 14 x 14 positions to 5 x 5, 800 values'
+    '32 channels averaged over 14 x 14 positions to 4 x 4, 512 values'
     >>> layout_of((7, 7, 768)).how, layout_of((65, 192)).how
     ('768 channels averaged over 7 x 7 positions, 768 values', \
 '192 units averaged over 65 positions, 192 values')

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from probe.modules import named_state
 from probe.training.loop import Objective
 
 _LEVEL = 0.05  # of the loss: an epoch that lowers it by less has levelled off
@@ -42,7 +43,8 @@ class History:
 class Watched(Objective):
     """Plain cross-entropy, with a record of how the training goes.
 
-    kept: after which epochs, from 1, the model's state is copied into `states`, by epoch.
+    kept: after which epochs, from 1, the model's parameters and buffers are copied into `states`,
+    by epoch and name; `probe.modules.restore` gives them back.
     """
 
     def __init__(self, kept: Collection[int] = ()) -> None:
@@ -70,15 +72,16 @@ class Watched(Objective):
         self._right = []
         epoch = len(self._accuracies)
         if epoch in self._kept:
-            state = model.state_dict()
-            self.states[epoch] = {name: value.clone() for name, value in state.items()}
+            state = named_state(model).items()
+            self.states[epoch] = {name: value.detach().clone() for name, value in state}
 
 
 def notes_of(losses: Sequence[float]) -> list[str]:
     """Return a note on a training that was not done, or did nothing; see `History.losses`.
 
-    Where the loss never left its first value, that is all that is said. The mean over a single epoch
-    tells neither.
+    Where the loss never left its first value, that is all that is said. The mean over a single
+    epoch tells neither. With dropout a loss goes up and down by more than an epoch lowers it: the
+    last has to be below all before.
 
     >>> notes_of([2.3, 1.0, 0.8])
     ['its training had not levelled off: the last epoch lowered the loss by more than 5 %']
@@ -88,9 +91,10 @@ def notes_of(losses: Sequence[float]) -> list[str]:
     if never_left(losses):
         return [STUCK]
     means = losses[1:]
-    if len(means) > 1 and means[-2] - means[-1] > max(_LEVEL * means[-2], _LITTLE):
-        return [_FALLING]
-    return []
+    if len(means) < 2:
+        return []
+    least = min(means[:-1])
+    return [_FALLING] if least - means[-1] > max(_LEVEL * least, _LITTLE) else []
 
 
 def never_left(losses: Sequence[float]) -> bool:

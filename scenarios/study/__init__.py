@@ -5,7 +5,8 @@ In the order in which they are used:
 - `scenario_spec`, `probing`, `spec`: what a study is; `source`: read from a preset or file, and
   checked;
 - `jobs`: its jobs and their parts; `preflight`: what is refused before any of them begins;
-- `fingerprint`, `code`: what a result depends on; `measurement`, `store`: how it is kept;
+- `fingerprint`, `code`: what a result depends on; `measurement`, `store`,
+  `quarantine`: how it is kept;
 - `job`, `reading`: one job done, and what is read behind its features; `resuming`: taken up again
   where it was stopped;
 - `run_directory`: how far all jobs are; `reporting`: what came out.

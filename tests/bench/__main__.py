@@ -13,7 +13,7 @@ os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # read when torch is loaded
 
 import torch
 
-from tests.bench import agreement, cutting, executors, limit, memory, scale, som, speed
+from tests.bench import agreement, cutting, executors, limit, linear, memory, scale, som, speed
 from tests.bench.section import Section
 from tests.bench.subjects import SUBJECTS
 from tests.bench.timing import machine
@@ -26,6 +26,7 @@ PARTS = (
     "copies",
     "losses",
     "limit",
+    "linear",
     "memory",
     "som",
     "tables",
@@ -67,6 +68,7 @@ def _sections(asked: argparse.Namespace) -> dict[str, Callable[[], Section]]:
         "copies": cutting.copies,
         "losses": partial(agreement.losses, subjects),
         "limit": partial(limit.section, subjects, asked.repeats),
+        "linear": partial(linear.section, asked.repeats),
         "memory": memory.section,
         "som": partial(som.section, asked.repeats),
         "tables": scale.section,

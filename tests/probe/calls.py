@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-import probe.retrain
+import probe.protocol
 from probe import Examples, Recipe, partial_retrain
 from probe.cut.cuts import cut_each
 from probe.errors import InputError
@@ -106,7 +106,7 @@ def of_cuts(model: nn.Module, train: Any = DATA, **given: Any) -> PartialRetrain
 def check_told(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check that a mistake is told in one sentence before any training, and what that says."""
     # Not an Exception: it may not become one of the sentences.
-    monkeypatch.setattr(probe.retrain, "fit", lambda *_: pytest.fail("something was trained"))
+    monkeypatch.setattr(probe.protocol, "fit", lambda *_: pytest.fail("something was trained"))
     call, sentence = case
     with pytest.raises(InputError) as raised:
         call()

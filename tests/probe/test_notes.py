@@ -20,7 +20,7 @@ from probe.seeding import global_stream, stream
 from tests.laws.zoo.written import ABC, Layer, Written
 
 TASKS = [[0, 1], [2]]
-RECIPE = Recipe(epochs=8, batch_size=16, learning_rate=0.02)
+RECIPE = Recipe(epochs=40, batch_size=16, learning_rate=0.02)
 
 
 def three_classes(n: int = 96) -> Examples:
@@ -58,7 +58,7 @@ def partly_detached(m: Any, x: Tensor) -> Tensor:
     return m.c(m.b(m.a(x).relu()).relu().detach())
 
 
-SGD = Recipe(epochs=8, batch_size=16, optimizer="sgd", learning_rate=0.05, momentum=0.9)
+SGD = Recipe(epochs=40, batch_size=16, optimizer="sgd", learning_rate=0.05, momentum=0.9)
 
 
 def normed() -> nn.Module:
@@ -222,7 +222,7 @@ def test_it_is_refused_before_the_first_training(monkeypatch: pytest.MonkeyPatch
     model = made(sideways, {**ABC, "d": (6, 3)})
     [note] = retrained(model, "a").notes
     assert note.startswith("a: its training left b.weight, b.bias, c.weight, c.bias as")
-    monkeypatch.setattr("probe.retrain.fit", too_late)
+    monkeypatch.setattr("probe.protocol.fit", too_late)
     before = torch.get_rng_state()
     with pytest.raises(InputError, match="what is behind 'd' cannot be trained"):
         retrained(model, "a", "d")

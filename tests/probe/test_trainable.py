@@ -53,7 +53,7 @@ def tails(monkeypatch: pytest.MonkeyPatch) -> dict[str, Tensor]:
         seen.update({f"{n}.grad": p.grad for n, p in tail.named_parameters() if p.grad is not None})
         return predict_each(tail, *others)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("probe.retrain.predict_each", keep)
+    monkeypatch.setattr("probe.protocol.predict_each", keep)
     return seen
 
 

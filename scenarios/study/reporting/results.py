@@ -1,15 +1,15 @@
 """What is finished of one job, as numbers: all that its tables and metrics are made of.
 
 `result_of` turns the measurements of a job, which are confusion counts, into accuracies, PRA, F1
-and costs. From these `scenarios.study.reporting.tables` writes the tables and `scenarios.study.reporting.scores` the
-metrics. A job need not be finished: what is missing is left out, so that tables can be written
-while a study runs. Tasks are in executed order throughout, as the metrics of the literature are
-defined by it.
+and costs. From these `scenarios.study.reporting.tables` writes the tables and
+`scenarios.study.reporting.scores` the metrics. A job need not be finished: what is missing is left
+out, so that tables can be written while a study runs. Tasks are in executed order throughout, as
+the metrics of the literature are defined by it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import pra
-from probe.metrics.task_counts import TaskCounts
+from probe.metrics.task_counts import Mean, TaskCounts
 from probe.training.costs import Cost
 from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.heads import Head
@@ -169,34 +169,20 @@ def result_of(
     spent = {step: parts[part].spent for step, part in steps.items()}
     own = own_head(job)
     tested = filter(None, (counts(part, own) for part in steps.values()))
-    output = {
-        step: behind_of(parts[part], evaluated, len(features), own, report.mean)
-        for step, part in steps.items()
-        if (evaluated := counts(part, own))
-    }
     return Result(
         job=job,
         tasks=tasks,
         parts=frozenset(parts),
         features=features,
-        accuracy={
-            head: {
-                step: evaluated.accuracies(report.mean)
-                for step, part in steps.items()
-                if (evaluated := counts(part, head))
-            }
-            for head in report.heads
-        },
+        accuracy={head: _accuracies(steps, head, counts, report.mean) for head in report.heads},
         # Over all test examples at once, which is not the mean over tasks if their sizes differ.
         final={head: pra(evaluated.total) for head, evaluated in after_all.items() if evaluated},
-        output=output,
-        behind={
-            each: behind_of(
-                parts[each.part], evaluated, 1 + features.index(each.feature), "single", report.mean
-            )
-            for each in readings
-            if (evaluated := counts(each.part, "single"))
+        output={
+            step: behind_of(parts[part], evaluated, len(features), own, report.mean)
+            for step, part in steps.items()
+            if (evaluated := counts(part, own))
         },
+        behind=_all_behind(readings, parts, counts, features, report.mean),
         diagnostics={
             each: parts[each.part].values for each in readings if each.readout == DIAGNOSTICS
         },
@@ -205,6 +191,34 @@ def result_of(
         seconds={step: each.seconds for step, each in spent.items() if step and each},
         stuck=frozenset(step for step, each in spent.items() if each and each.stuck),
     )
+
+
+_CountsOf = Callable[[str, str], TaskCounts | None]  # by part and head, see `_counts`
+
+
+def _accuracies(
+    steps: Mapping[int, str], head: Head, counts: _CountsOf, mean: Mean
+) -> dict[int, NDArray[np.float64]]:
+    """Return the rows (T,) of R under a head, by the number of tasks; steps: parts by the same."""
+    found = ((step, counts(part, head)) for step, part in steps.items())
+    return {step: evaluated.accuracies(mean) for step, evaluated in found if evaluated}
+
+
+def _all_behind(
+    readings: Sequence[Reading],
+    parts: Mapping[str, Measurement],
+    counts: _CountsOf,
+    features: Sequence[str],
+    mean: Mean,
+) -> dict[Reading, Behind]:
+    """Return what stands behind the features, by reading, where there are counts."""
+    return {
+        each: behind_of(
+            parts[each.part], evaluated, 1 + features.index(each.feature), "single", mean
+        )
+        for each in readings
+        if (evaluated := counts(each.part, "single"))
+    }
 
 
 def _counts(

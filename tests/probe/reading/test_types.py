@@ -95,7 +95,7 @@ def test_refused_with_a_remedy_that_serves(
         pytest.fail("it was trained")  # no Exception: what a model raises becomes an InputError
 
     with monkeypatch.context() as patched:
-        patched.setattr("probe.retrain.fit", trained)
+        patched.setattr("probe.protocol.fit", trained)
         with pytest.raises(InputError, match=re.escape(says)) as error:
             retrained(build(), feature, data)
         assert str(error.value).startswith("the model raised ")

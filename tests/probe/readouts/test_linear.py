@@ -74,16 +74,49 @@ def test_the_objective_is_scikit_learns(case, C):
     assert model.objective == pytest.approx(expected, rel=1e-6)
 
 
-def test_predictions_on_digits_are_scikit_learns():
+def on_digits(seed: int, **settings: float) -> tuple[LinearModel, float, Tensor, Tensor, Tensor]:
+    """Return our model, scikit-learn's objective, both predictions, and the labels."""
     x, y = digits()
-    order = torch.randperm(len(x), generator=torch.Generator().manual_seed(0))
+    order = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))
     train, test = order[:1200], order[1200:]
-    _, _, theirs = of_sklearn(x[train], y[train])
+    least, _, theirs = of_sklearn(x[train], y[train], settings.get("C", 1.0))
     scaler = StandardScaler().fit(x[train].double().numpy())
     expected = theirs.predict(scaler.transform(x[test].double().numpy()))
-    ours = fit_linear(x[train], y[train], 10).predict(x[test])
+    model = fit_linear(x[train], y[train], 10, **settings)
+    return model, least, model.predict(x[test]), torch.from_numpy(expected), y[test]
+
+
+def test_predictions_on_digits_are_scikit_learns():
+    _, _, ours, expected, y = on_digits(0, tolerance=1e-9)
     assert ours.tolist() == expected.tolist()
-    assert (ours == y[test]).double().mean() > 0.9
+    assert (ours == y).double().mean() > 0.9
+
+
+@pytest.mark.parametrize(("C", "more"), [(0.01, 2e-3), (1.0, 2e-3), (100.0, 5e-3)])
+@pytest.mark.parametrize("seed", range(3))
+def test_at_the_default_tolerance_predictions_have_settled(seed, C, more):
+    """The objective is near its minimum, from above, and the classes are scikit-learn's."""
+    model, least, ours, expected, _ = on_digits(seed, C=C)
+    assert model.converged
+    assert model.left <= linear.TOLERANCE
+    assert least * (1 - 1e-6) <= model.objective <= least * (1 + more)
+    assert (ours == expected).double().mean() >= 0.99
+
+
+def test_a_loose_tolerance_leaves_more_and_other_predictions():
+    """What the default tolerance keeps is not kept for nothing."""
+    model, least, ours, expected, _ = on_digits(0, tolerance=0.5)
+    assert model.converged
+    assert model.objective > least * (1 + 0.1)
+    assert (ours == expected).double().mean() < 0.99
+
+
+def test_a_tighter_tolerance_leaves_less():
+    x, y = digits()
+    found = [fit_linear(x, y, 10, tolerance=10.0**-k) for k in (1, 2, 4, 6, 9)]
+    objectives = [model.objective for model in found]
+    assert objectives == sorted(objectives, reverse=True)
+    assert [model.iterations for model in found] == sorted({m.iterations for m in found})
 
 
 def test_another_penalty_gives_another_objective_and_another_model():
@@ -104,7 +137,7 @@ def test_shuffled_labels_give_chance():
 def test_the_gradient_at_the_end_is_none():
     """In float64: W = C sum_i (one-hot - p)_i x_i, and p sums to the counts."""
     x, y = CASES["badly scaled"]
-    model = fit_linear(x, y, 5)
+    model = fit_linear(x, y, 5, tolerance=1e-9)
     rows = StandardScaler().fit_transform(x.double().numpy())
     logits = rows @ model.weight.numpy().T + model.bias.numpy()
     chances = np.exp(logits - logsumexp(logits, axis=1, keepdims=True))
@@ -136,7 +169,7 @@ def test_two_classes_are_scikit_learns_with_twice_c():
     y = (y > 0).long()
     scaled = StandardScaler().fit_transform(x.double().numpy())
     theirs = LogisticRegression(C=2.0, tol=1e-10, max_iter=100_000).fit(scaled, y.numpy())
-    ours = fit_linear(x, y, 2)
+    ours = fit_linear(x, y, 2, tolerance=1e-9)
     both = (ours.weight[1] - ours.weight[0]).numpy()
     np.testing.assert_allclose(both, theirs.coef_[0], atol=2e-3 * np.abs(both).max())
 
@@ -159,9 +192,9 @@ def test_what_has_not_converged_is_said(monkeypatch):
 
 def test_without_eigenvectors_the_minimum_is_the_same(monkeypatch):
     x, y = digits()
-    known = fit_linear(x, y, 10)
+    known = fit_linear(x, y, 10, tolerance=1e-9)
     monkeypatch.setattr(lbfgs, "_WIDEST", 10)
-    plain = fit_linear(x, y, 10)
+    plain = fit_linear(x, y, 10, tolerance=1e-9)
     assert plain.objective == pytest.approx(known.objective, rel=1e-6)
     assert plain.iterations > known.iterations
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn.functional import adaptive_avg_pool2d
 
-from probe.readouts.pooling import layout_of
+from probe.readouts.pooling import WIDE, layout_of
 
 CASES = {
     # shape, wide: kind, grid, width
@@ -22,6 +22,11 @@ CASES = {
     ((65, 192), 1024): ("sequence", (1, 1), 192),
     ((2, 2000), 1024): ("sequence", (1, 1), 2000),
     ((8, 4, 14, 14), 1024): ("channels first", (1, 1), 8),
+    ((8, 8, 8), WIDE): ("flattened", (1, 1), 512),
+    ((32, 14, 14), WIDE): ("channels first", (4, 4), 512),
+    ((64, 7, 7), WIDE): ("channels first", (2, 2), 256),
+    ((128, 4, 4), WIDE): ("channels first", (2, 2), 512),
+    ((513, 7, 7), WIDE): ("channels first", (1, 1), 513),
 }
 
 
@@ -40,16 +45,16 @@ def test_a_value_that_is_not_wide_is_only_flattened():
 
 def test_maps_are_averaged_as_torch_does_in_either_layout():
     value = torch.randn(3, 32, 14, 14)
-    expected = adaptive_avg_pool2d(value, 5).flatten(1)
+    expected = adaptive_avg_pool2d(value, 4).flatten(1)
     torch.testing.assert_close(layout_of((32, 14, 14)).rows(value), expected)
     last = value.permute(0, 2, 3, 1).contiguous()
     torch.testing.assert_close(layout_of((14, 14, 32)).rows(last), expected)
 
 
 def test_a_grid_that_divides_the_map_gives_means_of_blocks():
-    value = torch.randn(2, 64, 8, 8)
-    blocks = value.reshape(2, 64, 4, 2, 4, 2).mean((3, 5)).flatten(1)
-    torch.testing.assert_close(layout_of((64, 8, 8)).rows(value), blocks)
+    value = torch.randn(2, 32, 8, 8)
+    blocks = value.reshape(2, 32, 4, 2, 4, 2).mean((3, 5)).flatten(1)
+    torch.testing.assert_close(layout_of((32, 8, 8)).rows(value), blocks)
 
 
 def test_sequences_and_volumes_are_averaged_over_all_positions():

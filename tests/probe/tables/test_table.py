@@ -13,10 +13,14 @@ from hypothesis import strategies as st
 from probe.errors import InputError
 from probe.tables.rows import (
     CostRow,
+    DiagnosticRow,
+    LayerRow,
     LearnerRow,
     MetricRow,
     NoteRow,
+    RetrainingRow,
     Row,
+    StartRow,
     SummaryRow,
     TimeRow,
 )
@@ -33,23 +37,31 @@ COSTS += ("ops_one_pass", "ops", "kept_bytes")
 # What each column can hold; those that are not named hold texts. Costs: multiply-adds of a whole
 # training, past 2^53, a float would round.
 HOLDS = {
-    **dict.fromkeys(("seed", "step"), st.integers(0, 100_000)),
+    **dict.fromkeys(("seed", "step", "epoch"), st.integers(0, 100_000)),
     **dict.fromkeys(("place", "depth", "seeds"), st.integers(1, 100_000)),
     **dict.fromkeys(("per_class", "total", *COSTS), st.integers(0, 2**63 - 1)),
-    **dict.fromkeys(("value", "mean"), value),
-    **dict.fromkeys(("std", "seconds"), spread),
+    **dict.fromkeys(("value", "mean", "low", "high", "margin"), value),
+    **dict.fromkeys(("std", "seconds", "loss", "accuracy"), spread),
     "measure": st.sampled_from(["accuracy", "pra", "f1"]),
 }
 COLUMNS = {
-    Row: "scenario,network,learner,order,seed,step,head,feature,depth,measure,place,task,value",
+    Row: "scenario,network,learner,order,seed,step,head,feature,depth,measure,place,task,value,"
+    "readout",
     SummaryRow: "learner,feature,depth,measure,place,mean,std,seeds",
-    MetricRow: "learner,paper,metric,head,mean,std,seeds",
+    MetricRow: "learner,paper,metric,head,mean,std,seeds,feature,readout",
     LearnerRow: "learner,kind,per_class,total,sampling",
     CostRow: f"learner,order,seed,step,{','.join(COSTS)}",
     TimeRow: "learner,order,seed,step,seconds",
-    NoteRow: "learner,order,seed,feature,note",
+    NoteRow: "learner,order,seed,feature,note,step,readout",
+    LayerRow: "learner,readout,feature,depth,place,quantity,value,low,high,seeds",
+    StartRow: "learner,readout,feature,earliest,margin,value,low,high,seeds",
+    RetrainingRow: "learner,order,seed,step,feature,readout,epoch,loss,accuracy",
+    DiagnosticRow: "learner,order,seed,step,feature,depth,measure,value",
 }
+# Those at the end of a row that came later: a table of an earlier version lacks them.
+LATER = {Row: ("readout",), MetricRow: ("feature", "readout"), NoteRow: ("step", "readout")}
 MAY_BE_NONE = {Row: ("step", "depth", "place"), SummaryRow: "place", LearnerRow: "per_class,total"}
+MAY_BE_NONE |= {NoteRow: ("step",), LayerRow: ("place",)}
 
 
 def rows_of(kind):
@@ -70,6 +82,31 @@ def test_rows_read_back_as_they_were_written(tmp_path_factory, kind, data):
     path = tmp_path_factory.mktemp("table") / "rows.csv"
     write_table(path, kind, rows)
     assert read_table(path, kind) == rows
+
+
+@pytest.mark.parametrize("kind", LATER, ids=lambda kind: kind.__name__)
+@given(data=st.data())
+def test_tables_of_earlier_versions_are_read_with_the_defaults(tmp_path_factory, kind, data):
+    """Whichever of the last columns they lack; of these alone there is a default."""
+    row = data.draw(rows_of(kind))
+    columns, later = COLUMNS[kind].split(","), LATER[kind]
+    assert columns[-len(later) :] == list(later)
+    path = tmp_path_factory.mktemp("table") / "rows.csv"
+    write_table(path, kind, [row])
+    with path.open(newline="", encoding="utf-8") as file:
+        header, cells = csv.reader(file)
+    for lacking in range(len(later) + 2):
+        with path.open("w", newline="", encoding="utf-8") as file:
+            kept = slice(len(columns) - lacking)
+            csv.writer(file).writerows([header[kept], cells[kept]])
+        if lacking > len(later):
+            with pytest.raises(InputError, match="expected the columns"):
+                read_table(path, kind)
+            continue
+        lost = columns[len(columns) - lacking :]
+        defaults = {each.name: each.default for each in fields(kind) if each.name in lost}
+        assert read_table(path, kind) == [replace(row, **defaults)]
+        assert set(defaults.values()) <= {None, ""}
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -143,7 +180,13 @@ def test_cells_that_do_not_apply_are_empty(tmp_path):
     write_table(tmp_path / "rows.csv", Row, [PRA])
     with (tmp_path / "rows.csv").open(newline="") as file:
         line = next(csv.DictReader(file))
-    assert [name for name, cell in line.items() if not cell] == ["step", "head", "place", "task"]
+    assert [name for name, cell in line.items() if not cell] == [
+        "step",
+        "head",
+        "place",
+        "task",
+        "readout",
+    ]
     assert float(line["value"]) == 1 / 3
 
 
@@ -152,7 +195,7 @@ def test_nan_is_an_empty_cell_and_reads_back_as_nan(tmp_path):
         learner="er", paper="gem", metric="acc", head="single", mean=0.5, std=math.nan, seeds=1
     )
     write_table(tmp_path / "metrics.csv", MetricRow, [row])
-    assert (tmp_path / "metrics.csv").read_text().splitlines()[1] == "er,gem,acc,single,0.5,,1"
+    assert (tmp_path / "metrics.csv").read_text().splitlines()[1] == "er,gem,acc,single,0.5,,1,,"
     assert math.isnan(read_table(tmp_path / "metrics.csv", MetricRow)[0].std)
 
 
@@ -163,7 +206,8 @@ def test_scalars_of_other_types_are_written_as_plain_numbers(tmp_path):
     assert read_table(tmp_path / "rows.csv", Row) == expected
 
 
-HEADER = f"{COLUMNS[MetricRow]}\n"
+ALL = f"{COLUMNS[MetricRow]}\n"
+HEADER = "learner,paper,metric,head,mean,std,seeds\n"  # of an earlier version
 LINE = "er,gem,acc,all,0.5,0.1,1\n"
 
 
@@ -180,6 +224,11 @@ LINE = "er,gem,acc,all,0.5,0.1,1\n"
         (HEADER + 2 * LINE + "er,gem,acc,all,0.5,0.1,er\n", "line 4: 'er' .* of seeds"),
         (HEADER + 2 * LINE + "er,gem,acc,all,0.5,0.1,\n", "line 4: '' .* of seeds"),
         (HEADER + LINE + "er,gem,acc,all,x,y,z\n", "line 3: 'x' cannot .* mean"),
+        (ALL + LINE, "line 2 has 7 cells, expected 9"),
+        (ALL + "er,gem,acc,all,0.5,0.1,1,conv1\n", "line 2 has 8 cells, expected 9"),
+        (HEADER.replace("seeds", "feature"), "expected the columns learner,paper"),
+        (ALL.replace("feature,readout", "readout,feature"), "expected the columns learner,paper"),
+        (ALL.replace("readout", "readout,more"), "expected the columns learner,paper"),
         (b"\xff\xfe", "not a table of this study"),
     ],
 )

@@ -62,7 +62,7 @@ def test_trained_tails_do_not_depend_on_it_to_the_last_bit(
             trained.update({k: v.clone() for k, v in tail.state_dict().items()})
             return predict_each(tail, data, classes, barred)
 
-        monkeypatch.setattr("probe.retrain.predict_each", keep)
+        monkeypatch.setattr("probe.protocol.predict_each", keep)
         how = RetrainSettings(recipe=Recipe(epochs=1, batch_size=SIZE), cache=cache)
         list(retrain_each(model, ["layer2"], Examples(x, y), Examples(x, y), 3, how))
         return trained

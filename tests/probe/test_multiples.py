@@ -1,0 +1,103 @@
+"""Multiples of the epochs, read off one training, are what trainings of these lengths give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from probe.errors import InputError
+from probe.examples import Examples
+from probe.retrain import retrain_each
+from probe.retraining import Retrained, RetrainSettings
+from probe.seeding import global_stream, stream
+from probe.training.recipe import Recipe
+from tests.laws.zoo.written import ABC, Written
+from tests.probe.training.test_history import Centred
+
+Y = torch.arange(90) % 3
+DATA = Examples(functional.one_hot(Y, 6) + torch.randn(90, 6, generator=stream(0)), Y)
+TEST = Examples(functional.one_hot(Y, 6) + torch.randn(90, 6, generator=stream(1)), Y)
+EPOCHS, MULTIPLES = 2, (1, 2, 4)
+
+
+def chain() -> nn.Module:
+    norm = nn.BatchNorm1d(16)
+    drawn = nn.Dropout(0.3)
+    return nn.Sequential(nn.Linear(6, 16), norm, nn.ReLU(), drawn, nn.Linear(16, 4), Centred())
+
+
+def branched() -> nn.Module:
+    return Written(lambda m, x: m.c(m.b(h := m.a(x).relu()).relu() + h), ABC)
+
+
+def run_whole() -> nn.Module:
+    return Written(lambda m, x: m.c(m.b((h := m.a(x)) - h.mean(0)).relu()), ABC)
+
+
+def measured(make: Callable[[], nn.Module], features: list[str], **how: Any) -> list[Retrained]:
+    with global_stream(stream(0)):
+        model = make()
+    return list(retrain_each(model, features, DATA, TEST, 3, RetrainSettings(seed=7, **how)))
+
+
+def recipe(epochs: int = EPOCHS, **changes: Any) -> Recipe:
+    return Recipe(epochs=epochs, batch_size=16, learning_rate=0.02, **changes)
+
+
+CASES = [(chain, ["0", "2", "4"]), (branched, ["a", "b"]), (run_whole, ["b"])]
+
+
+@pytest.mark.parametrize(
+    ("make", "features"), CASES, ids=lambda case: getattr(case, "__name__", "")
+)
+def test_they_are_what_trainings_of_their_lengths_give(make, features) -> None:
+    """Bit for bit, also batch norm's statistics, dropout's draws and buffers of no state dict."""
+    together = measured(make, features, recipe=recipe(), multiples=MULTIPLES)
+    assert [(one.feature, one.multiple) for one in together] == [
+        (feature, multiple) for feature in features for multiple in MULTIPLES
+    ]
+    for multiple in MULTIPLES:
+        own = [one for one in together if one.multiple == multiple]
+        alone = measured(make, features, recipe=recipe(EPOCHS * multiple))
+        for mine, separate in zip(own, alone, strict=True):
+            assert torch.equal(mine.predicted, separate.predicted)
+            assert mine.history == separate.history
+            assert mine.notes == separate.notes
+    last = {one.feature: one.predicted for one in together}
+    assert any(not torch.equal(one.predicted, last[one.feature]) for one in together)
+
+
+def test_the_output_is_the_same_at_every_multiple() -> None:
+    found = measured(chain, ["5"], recipe=recipe(), multiples=MULTIPLES)
+    assert [one.multiple for one in found] == [1, 2, 4]
+    assert [one.history for one in found] == [None] * 3
+    assert all(torch.equal(one.predicted, found[0].predicted) for one in found)
+
+
+def test_the_first_need_not_be_one() -> None:
+    [two] = measured(branched, ["a"], recipe=recipe(), multiples=(2,))
+    [four] = measured(branched, ["a"], recipe=recipe(2 * EPOCHS))
+    assert two.multiple == 2
+    assert torch.equal(two.predicted, four.predicted)
+
+
+@pytest.mark.parametrize(
+    "multiples", [(), (0, 1), (-1,), (2, 1), (1, 1), (1, 2.0), (True, 2), ("1", "2")]
+)
+def test_what_are_no_multiples_is_refused(multiples) -> None:
+    with pytest.raises(InputError, match=r"the budget must be multiples .* ascending"):
+        RetrainSettings(multiples=multiples)
+
+
+@pytest.mark.parametrize("changes", [{"schedule": "cosine"}, {"warmup": 0.1}])
+def test_a_rate_that_depends_on_the_length_is_refused(changes) -> None:
+    with pytest.raises(InputError, match="a schedule or warm-up that depends on its length"):
+        RetrainSettings(recipe=recipe(**changes), multiples=(1, 2))
+    assert RetrainSettings(recipe=recipe(**changes), multiples=(3,)).multiples == (3,)
+    steady = recipe(weight_decay=0.1, clip_norm=1.0)
+    assert RetrainSettings(recipe=steady, multiples=(1, 2)).multiples == (1, 2)

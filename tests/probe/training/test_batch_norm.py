@@ -1,0 +1,186 @@
+"""Statistics of batch norm taken anew: torch's own, a closed form, and what stays as it was."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.optim.swa_utils import update_bn
+
+from probe.modules import named_state
+from probe.seeding import stream
+from probe.training.batch_norm import reestimate, running_norms
+
+STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
+
+
+def network() -> nn.Sequential:
+    """Two layers of batch norm, with momenta of their own and statistics of something else."""
+    draw = stream(0)
+    model = nn.Sequential(
+        nn.Conv2d(3, 4, 3),
+        nn.BatchNorm2d(4, momentum=0.3),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(64, 5),
+        nn.BatchNorm1d(5, momentum=None),
+        nn.Linear(5, 2),
+    )
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=draw))
+        for _ in range(3):
+            model(torch.randn(64, 3, 6, 6, generator=draw) + 3)
+    return model
+
+
+def inputs(n: int) -> Tensor:
+    return torch.rand(n, 3, 6, 6, generator=stream(0, "x"))
+
+
+def is_statistic(name: str) -> bool:
+    return name.endswith(STATISTICS)
+
+
+@pytest.mark.parametrize("n", [2, 7, 511, 1100])
+def test_the_statistics_are_torchs_own_for_the_same_batches(n):
+    ours, x, seen = network(), inputs(n), []
+    theirs = deepcopy(ours)
+
+    def call(model: nn.Module, batch: Tensor) -> None:
+        seen.append(batch.clone())
+        model(batch)
+
+    assert reestimate(ours, x, call)
+    update_bn(seen, theirs)
+    assert sum(map(len, seen)) == n
+    assert max(map(len, seen)) - min(map(len, seen)) <= 1
+    for name, value in named_state(theirs).items():
+        torch.testing.assert_close(named_state(ours)[name], value)
+    plain = network()
+    reestimate(plain, x)
+    assert all(map(torch.equal, plain.state_dict().values(), ours.state_dict().values()))
+
+
+def test_of_batches_of_one_size_they_are_in_closed_form():
+    """The mean is that of all inputs, the variance lacks what the batches' means differ by."""
+    norm, x = nn.BatchNorm1d(5), torch.randn(1024, 5, generator=stream(0)) * 3 + 1
+    assert reestimate(norm, x)
+    assert int(norm.num_batches_tracked) == 4
+    torch.testing.assert_close(norm.running_mean, x.mean(0))
+    torch.testing.assert_close(norm.running_var, x.var(0), rtol=0.02, atol=0)
+
+
+@pytest.mark.parametrize("mode", [True, False])
+def test_all_but_the_statistics_is_as_before(mode):
+    model = network().train(mode)
+    model[5].eval()
+    before, x = deepcopy(model.state_dict()), inputs(300)
+    draws = torch.get_rng_state()
+    reestimate(model, x)
+    assert torch.equal(torch.get_rng_state(), draws)
+    changed = {name for name, value in model.state_dict().items() if (value != before[name]).any()}
+    assert changed == {name for name in before if is_statistic(name)}
+    assert [m.training for m in model] == [mode] * 5 + [False, mode]
+    assert (model[1].momentum, model[5].momentum) == (0.3, None)
+    assert torch.equal(x, inputs(300))
+    assert all(p.grad is None and p.requires_grad for p in model.parameters())
+
+
+def test_after_a_failure_modes_momenta_and_parameters_are_as_before():
+    model, before = network(), network().state_dict()
+    model[3].eval()
+
+    def failing(_: nn.Module, batch: Tensor) -> None:
+        model(batch)
+        raise RuntimeError("out of memory")
+
+    with pytest.raises(RuntimeError, match="out of memory"):
+        reestimate(model, inputs(300), failing)
+    assert [m.training for m in model] == [True] * 3 + [False] + [True] * 3
+    assert (model[1].momentum, model[5].momentum) == (0.3, None)
+    kept = {name: value for name, value in model.state_dict().items() if not is_statistic(name)}
+    assert all(torch.equal(value, before[name]) for name, value in kept.items())
+
+
+def test_they_do_not_depend_on_what_was_there_before():
+    first, second = network(), network()
+    with torch.no_grad():
+        second[1].running_mean += 7
+        second[5].running_var *= 7
+    for model in (first, second):
+        reestimate(model, inputs(600))
+    assert all(map(torch.equal, first.state_dict().values(), second.state_dict().values()))
+
+
+def test_the_order_of_the_examples_matters_little():
+    """Sorted by class, batches of one class each would lack what classes differ by."""
+    y = torch.arange(1024) % 4
+    x = 5 * torch.eye(4)[y] + torch.randn(1024, 4, generator=stream(0))
+    by_class = x[y.argsort(stable=True)]
+    found = []
+    for each in (x, by_class):
+        norm = nn.BatchNorm1d(4)
+        reestimate(norm, each)
+        found.append(norm)
+    torch.testing.assert_close(found[0].running_mean, found[1].running_mean)
+    torch.testing.assert_close(found[0].running_var, found[1].running_var, rtol=0.02, atol=0)
+    unmixed = nn.BatchNorm1d(4)
+    update_bn(by_class.split(256), unmixed)
+    assert bool((unmixed.running_var < 0.5 * found[1].running_var).all())
+
+
+def test_the_rest_of_the_model_is_in_eval_mode():
+    """With dropout before it, the norm sees what it will see when the model is used."""
+    x = torch.randn(512, 3, generator=stream(0))
+    plain, dropped = nn.BatchNorm1d(3), nn.Sequential(nn.Dropout(0.9), nn.BatchNorm1d(3))
+    reestimate(plain, x)
+    reestimate(dropped, x)
+    assert torch.equal(dropped[1].running_var, plain.running_var)
+
+
+class Pair(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm1d(2)
+
+    def forward(self, a: Tensor, b: Tensor) -> Tensor:
+        return self.norm(a + b)
+
+
+def test_inputs_of_several_tensors_are_mixed_together():
+    a = torch.randn(600, 2, generator=stream(0))
+    model, plain = Pair(), nn.BatchNorm1d(2)
+    reestimate(model, {"a": a, "b": 2 * a}, lambda m, x: m(x["a"], x["b"]))
+    reestimate(plain, 3 * a)
+    torch.testing.assert_close(model.norm.running_var, plain.running_var)
+
+
+@pytest.mark.parametrize(
+    "norm",
+    [
+        nn.LayerNorm(3),
+        nn.BatchNorm1d(3, track_running_stats=False),
+        nn.InstanceNorm1d(3),
+        nn.GroupNorm(1, 3),
+    ],
+)
+def test_without_running_statistics_nothing_is_run(norm):
+    def never(*_: object) -> None:
+        raise AssertionError("the model was run")
+
+    model = nn.Sequential(nn.Linear(3, 3), norm)
+    assert running_norms(model) == []
+    assert not reestimate(model, torch.zeros(4, 3), never)
+
+
+def test_instance_norm_that_is_told_to_keeps_them_too():
+    """There torch takes no momentum for one of 0, which leaves the mean where it was."""
+    norm = nn.InstanceNorm1d(2, track_running_stats=True)
+    x = torch.randn(768, 2, 9, generator=stream(0)) + 4
+    assert reestimate(norm, x)
+    torch.testing.assert_close(norm.running_mean, x.mean((0, 2)))
+    torch.testing.assert_close(norm.running_var, x.var(2).mean(0))
+    assert norm.momentum == 0.1

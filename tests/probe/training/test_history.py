@@ -1,0 +1,201 @@
+"""A training's history against a plain loop, and what is noted of it."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from probe.errors import InputError
+from probe.examples import Examples
+from probe.modules import named_state, restore
+from probe.seeding import stream
+from probe.training.history import STUCK, History, Watched, never_left, notes_of
+from probe.training.loop import fit
+from probe.training.recipe import Recipe
+
+N, SIZE, EPOCHS = 50, 16, 4
+FALLING = "its training had not levelled off: the last epoch lowered the loss by more than 5 %"
+
+
+class Centred(nn.Module):
+    """Takes off a mean over batches, a buffer that no state dict holds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 3)
+        self.register_buffer("centre", torch.zeros(4), persistent=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.training:
+            self.centre = 0.5 * self.centre + 0.5 * x.detach().mean(0)
+        return self.layer(x - self.centre)
+
+
+def data() -> Examples:
+    x = torch.randn(N, 4, generator=stream(0, "x"))
+    return Examples(x, x[:, :3].argmax(1))
+
+
+def model() -> nn.Module:
+    made = Centred()
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=stream(0)))
+    return made
+
+
+def recipe(epochs: int = EPOCHS) -> Recipe:
+    return Recipe(epochs=epochs, batch_size=SIZE, optimizer="sgd", learning_rate=0.3)
+
+
+def trained(epochs: int = EPOCHS, kept: tuple[int, ...] = ()) -> tuple[nn.Module, Watched]:
+    own, watched = model(), Watched(kept)
+    fit(own, data(), recipe(epochs), stream(0, "fit"), watched)
+    return own, watched
+
+
+def by_hand() -> tuple[list[float], list[float]]:
+    """Return losses and accuracies of the plainest loop over the same batches."""
+    own, examples, draw = model().train(), data(), stream(0, "fit")
+    optimizer = torch.optim.SGD(own.parameters(), lr=0.3)
+    _ = torch.randint(2**62, (), generator=draw)  # the seed of the model's own chance
+    losses, accuracies = [], []
+    for epoch in range(EPOCHS):
+        order, each, right = torch.randperm(N, generator=draw), [], 0
+        for batch in order.split(SIZE):
+            logits, y = own(examples.x[batch]), examples.y[batch]
+            loss = functional.cross_entropy(logits, y)
+            right += int((logits.argmax(1) == y).sum())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            each.append(loss.item())
+        losses += [each[0]] if not epoch else []
+        losses.append(sum(each) / len(each))
+        accuracies.append(right / N)
+    return losses, accuracies
+
+
+def test_a_history_is_what_a_plain_loop_sees() -> None:
+    history = trained()[1].history
+    losses, accuracies = by_hand()
+    assert history.losses == pytest.approx(losses, rel=1e-5)
+    assert history.accuracies == pytest.approx(accuracies, abs=1e-12)
+    assert history.losses[-1] < history.losses[0]
+    assert len(set(history.accuracies)) > 1
+
+
+def test_to_watch_a_training_changes_no_bit() -> None:
+    plain = model()
+    fit(plain, data(), recipe(), stream(0, "fit"))
+    watched, _ = trained(kept=(1, 2))
+    assert all(map(torch.equal, named_state(plain).values(), named_state(watched).values()))
+
+
+@pytest.mark.parametrize("epoch", range(1, EPOCHS + 1))
+def test_what_was_kept_is_what_a_shorter_training_gives(epoch: int) -> None:
+    """Bit for bit, with its history, and also a buffer that no state dict holds."""
+    long, watched = trained(kept=(epoch,))
+    short, alone = trained(epoch)
+    assert watched.states.keys() == {epoch}
+    restore(long, watched.states[epoch])
+    found, expected = named_state(long), named_state(short)
+    assert found.keys() == expected.keys() == {"layer.weight", "layer.bias", "centre"}
+    assert all(torch.equal(found[name], expected[name]) for name in expected)
+    assert watched.history.until(epoch) == alone.history
+
+
+def test_what_is_kept_is_a_copy() -> None:
+    _, watched = trained(kept=(1,))
+    kept = copy.deepcopy(watched.states[1])
+    other, _ = trained(EPOCHS)
+    assert not torch.equal(other.layer.weight, kept["layer.weight"])
+    assert all(map(torch.equal, watched.states[1].values(), kept.values()))
+
+
+def test_a_buffer_of_another_shape_comes_back() -> None:
+    own = Centred()
+    before = {name: value.detach().clone() for name, value in named_state(own).items()}
+    own.centre = torch.ones(2, 7)
+    restore(own, before)
+    assert own.centre.tolist() == [0.0] * 4
+
+
+def test_a_training_that_diverges_has_no_history_of_it() -> None:
+    watched = Watched()
+    lost = Examples(data().x * torch.nan, data().y)
+    with pytest.raises(InputError, match="the loss is not finite in epoch 1"):
+        fit(model(), lost, recipe(), stream(0), watched)
+    with pytest.raises(ValueError, match="no training gives"):
+        _ = watched.history
+
+
+@pytest.mark.parametrize(
+    ("losses", "accuracies"),
+    [
+        ((), ()),
+        ((2.3,), ()),
+        ((2.3, 1.0), ()),
+        ((2.3, 1.0), (0.5, 0.6)),
+        ((2.3, math.nan), (0.5,)),
+        ((2.3, math.inf), (0.5,)),
+        ((2.3, -0.1), (0.5,)),
+        ((2, 1.0), (0.5,)),
+        (("2.3", 1.0), (0.5,)),
+        ((2.3, 1.0), (1.01,)),
+        ((2.3, 1.0), (-0.01,)),
+        ((2.3, 1.0), (math.nan,)),
+        ((2.3, 1.0), (True,)),
+    ],
+)
+def test_what_no_training_gives_is_refused(losses: object, accuracies: object) -> None:
+    with pytest.raises(ValueError, match="no training gives"):
+        History(losses=losses, accuracies=accuracies)  # type: ignore[arg-type]
+
+
+def test_until_is_from_the_first_epoch_on() -> None:
+    history = History(losses=(2.3, 1.0, 0.5), accuracies=(0.2, 0.4))
+    assert history.until(1) == History(losses=(2.3, 1.0), accuracies=(0.2,))
+    assert history.until(2) == history
+    with pytest.raises(ValueError, match="no training gives"):
+        history.until(0)
+
+
+NOTED: list[tuple[list[float], list[str]]] = [
+    ([], []),
+    ([2.3], []),
+    ([2.3, 2.3], []),  # a single epoch tells neither
+    ([2.3, 1.0], []),
+    ([2.3, 2.3, 2.3], [STUCK]),
+    ([2.3, 9.0, 2.2], [STUCK]),
+    ([2.3, 9.0, 2.18], [FALLING]),
+    ([2.3, 1.0, 0.951], []),
+    ([2.3, 1.0, 0.949], [FALLING]),
+    ([2.3, 0.011, 0.002], []),  # as good as level
+    ([0.009, 0.009, 0.009], []),  # there was nothing to learn
+    ([2.3, 0.2, 0.25, 0.21], []),  # noise, lower than before and no lower than ever
+    ([2.3, 0.2, 0.25, 0.18], [FALLING]),
+    ([2.3, 0.2, 0.3, 2.4], [STUCK]),
+]
+
+
+@pytest.mark.parametrize(("losses", "notes"), NOTED)
+def test_what_is_noted(losses: list[float], notes: list[str]) -> None:
+    assert notes_of(losses) == notes
+    assert never_left(losses) == (notes == [STUCK])
+
+
+def test_a_training_that_cannot_learn_is_stuck_and_one_that_can_is_not() -> None:
+    """Class 0 or 1 at random behind a constant input: the loss stays at ln 2."""
+    blind = Examples(torch.zeros(N, 4), torch.arange(N) % 2)
+    for examples, stuck in ((blind, True), (data(), False)):
+        own, watched = nn.Linear(4, 3 - stuck), Watched()
+        nn.init.zeros_(own.weight)
+        nn.init.zeros_(own.bias)
+        fit(own, examples, recipe(6), stream(0), watched)
+        assert never_left(watched.history.losses) == stuck

@@ -77,8 +77,8 @@ class Watched(Objective):
 def notes_of(losses: Sequence[float]) -> list[str]:
     """Return a note on a training that was not done, or did nothing; see `History.losses`.
 
-    Where the loss never left its first value, that is all that is said. The mean over a single epoch
-    tells neither.
+    Where the loss never left its first value, that is all that is said. The mean over a single
+    epoch tells neither.
 
     >>> notes_of([2.3, 1.0, 0.8])
     ['its training had not levelled off: the last epoch lowered the loss by more than 5 %']

@@ -161,8 +161,9 @@ def _plain(spent: Spent) -> dict[str, Any]:
 
 def _spent(record: Mapping[str, Any]) -> Spent:
     """Return what was spent, from its JSON; raises what `Spent` and a missing key raise."""
-    stuck = record.get("stuck", False)
-    return Spent(cost=Cost(**record["cost"]), seconds=record["seconds"], stuck=stuck)
+    own = dict(record)
+    stuck = own.get("stuck", False)
+    return Spent(cost=Cost(**own["cost"]), seconds=own["seconds"], stuck=stuck)
 
 
 def _notes(record: object) -> tuple[str, ...]:

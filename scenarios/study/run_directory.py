@@ -25,8 +25,9 @@ from probe.files import replacing
 from scenarios.study.code import code_hash
 from scenarios.study.fingerprint import RESULTS_VERSION, Setup
 from scenarios.study.jobs import Job, jobs_of, parts_of
+from scenarios.study.quarantine import quarantine_notes
 from scenarios.study.spec import Study
-from scenarios.study.store import Store, quarantine_notes
+from scenarios.study.store import Store
 
 _DESCRIPTION = "study.json"
 _LOCK = "lock"  # of whoever uses the directory; there before anything else is

@@ -19,25 +19,20 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from probe.errors import NotWritten
 from probe.files import discard, hashed, make_folder, not_written, replacing, sweep, unhashed
 from scenarios.study.fingerprint import Record, differences, fingerprint
 from scenarios.study.measurement import Measurement
-
-QUARANTINE = "quarantine"
-"""The folder of a run directory for files that are not as they were written."""
+from scenarios.study.quarantine import set_aside
 
 _RECORD = "fingerprint.json"
 _DESCRIPTION = ".checkpoint"
 _CHECKPOINT = {"model": ".pt", "learner": ".learner.pt"}
-_NOTE = ".txt"
 
 
 @dataclass(frozen=True)
@@ -256,32 +251,6 @@ def _measurement(part: str, record: Record) -> Measurement:
         return Measurement.of_record(part, record)
     except (KeyError, ValueError, TypeError, OverflowError):
         raise Corrupt("it holds no counts") from None
-
-
-def set_aside(root: Path, path: Path, reason: str) -> None:
-    """Move a corrupt file, if it is still there, to the quarantine; raises NotWritten."""
-    folder, own = root / QUARANTINE, path.relative_to(root)
-    name = ".".join(own.parts).removeprefix("jobs.")[-200:]
-    try:
-        folder.mkdir(exist_ok=True)
-        targets = (folder / (name if k == 1 else f"{name}.{k}") for k in count(1))
-        target = next(target for target in targets if not target.exists())
-        os.replace(path, target)
-        note = f"{own}: {reason}; set aside as {QUARANTINE}/{target.name}, computed again\n"
-        target.with_name(target.name + _NOTE).write_text(note, encoding="utf-8")
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise NotWritten(
-            f"cannot set the corrupt file {path} aside ({error.strerror}): make room or allow "
-            f"writing, and run the same command again"
-        ) from None
-
-
-def quarantine_notes(root: Path) -> list[str]:
-    """Return what was set aside in a run directory, and why, one sentence each, sorted by file."""
-    notes = sorted((root / QUARANTINE).glob(f"*{_NOTE}"))
-    return [line for path in notes for line in path.read_text("utf-8", "replace").splitlines()]
 
 
 def _read_record(path: Path) -> Record | None:

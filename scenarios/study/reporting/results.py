@@ -1,10 +1,9 @@
 """What is finished of one job, as numbers: all that its tables and metrics are made of.
 
 `result_of` turns the measurements of a job, which are confusion counts, into accuracies, PRA, F1
-and costs. From these `scenarios.study.reporting.tables` writes the tables and `scenarios.study.reporting.scores` the
-metrics. A job need not be finished: what is missing is left out, so that tables can be written
-while a study runs. Tasks are in executed order throughout, as the metrics of the literature are
-defined by it.
+and costs. From these `tables` beside it writes the tables and `scores` the metrics. A job need not
+be finished: what is missing is left out, so that tables can be written while a study runs. Tasks
+are in executed order throughout, as the metrics of the literature are defined by it.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +23,15 @@ from probe.training.costs import Cost
 from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.heads import Head
 from scenarios.study.jobs import Job, readings_of, steps_of
-from scenarios.study.measurement import Measurement
+from scenarios.study.measurement import Measurement, Spent
 from scenarios.study.probing import DIAGNOSTICS, RETRAIN, Reading
 from scenarios.study.reporting.behind import Behind, behind_of, test_counts
 from scenarios.study.spec import Study
 
 Tasks = tuple[tuple[str, tuple[int, ...]], ...]
 """The name and the classes of each of the T tasks, in executed order."""
+
+_HEADS: tuple[Head, ...] = ("single", "multi", "all")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,21 +161,13 @@ def result_of(
     tasks: see `Tasks`; parts: by name, see `scenarios.study.jobs.parts_of`. Raises InputError for
     counts that are of other tasks.
     """
-    features, report = study.features_of(job.learner), study.report
+    features, mean = study.features_of(job.learner), study.report.mean
     classes = tuple(own for _, own in tasks)
     counts = partial(_counts, parts, classes)
     steps = {step: f"step-{step}" for step in steps_of(job) if f"step-{step}" in parts}
-    last = f"step-{steps_of(job)[-1]}"
-    after_all = {head: counts(last, head) for head in ("single", "multi", "all")}
-    readings = [each for each in readings_of(study, job) if each.part in parts]
-    spent = {step: parts[part].spent for step, part in steps.items()}
     own = own_head(job)
-    tested = filter(None, (counts(part, own) for part in steps.values()))
-    output = {
-        step: behind_of(parts[part], evaluated, len(features), own, report.mean)
-        for step, part in steps.items()
-        if (evaluated := counts(part, own))
-    }
+    tested = {step: evaluated for step, part in steps.items() if (evaluated := counts(part, own))}
+    after_all = {head: counts(f"step-{steps_of(job)[-1]}", head) for head in _HEADS}
     return Result(
         job=job,
         tasks=tasks,
@@ -181,30 +175,56 @@ def result_of(
         features=features,
         accuracy={
             head: {
-                step: evaluated.accuracies(report.mean)
+                step: evaluated.accuracies(mean)
                 for step, part in steps.items()
                 if (evaluated := counts(part, head))
             }
-            for head in report.heads
+            for head in study.report.heads
         },
         # Over all test examples at once, which is not the mean over tasks if their sizes differ.
         final={head: pra(evaluated.total) for head, evaluated in after_all.items() if evaluated},
-        output=output,
-        behind={
+        output={
+            step: behind_of(parts[steps[step]], evaluated, len(features), own, mean)
+            for step, evaluated in tested.items()
+        },
+        test_counts=test_counts(classes, next(iter(tested.values()), None)),
+        **_read_behind(job, study, parts, classes),
+        **_spent({step: parts[part].spent for step, part in steps.items()}),
+    )
+
+
+def _read_behind(
+    job: Job, study: Study, parts: Mapping[str, Measurement], classes: tuple[tuple[int, ...], ...]
+) -> dict[str, Any]:
+    """Return what readings found, by the names of `Result`."""
+    features = study.features_of(job.learner)
+    readings = [each for each in readings_of(study, job) if each.part in parts]
+    return {
+        "behind": {
             each: behind_of(
-                parts[each.part], evaluated, 1 + features.index(each.feature), "single", report.mean
+                parts[each.part],
+                evaluated,
+                1 + features.index(each.feature),
+                "single",
+                study.report.mean,
             )
             for each in readings
-            if (evaluated := counts(each.part, "single"))
+            if (evaluated := _counts(parts, classes, each.part, "single"))
         },
-        diagnostics={
+        "diagnostics": {
             each: parts[each.part].values for each in readings if each.readout == DIAGNOSTICS
         },
-        test_counts=test_counts(classes, next(tested, None)),
-        costs={step: each.cost for step, each in spent.items() if step and each},
-        seconds={step: each.seconds for step, each in spent.items() if step and each},
-        stuck=frozenset(step for step, each in spent.items() if each and each.stuck),
-    )
+    }
+
+
+def _spent(each: Mapping[int, Spent | None]) -> dict[str, Any]:
+    """Return what tasks took, by the names of `Result`; each: by the step that it led to."""
+    learned = {step: spent for step, spent in each.items() if step and spent}
+    return {
+        "costs": {step: spent.cost for step, spent in learned.items()},
+        "seconds": {step: spent.seconds for step, spent in learned.items()},
+        "stuck": frozenset(step for step, spent in learned.items() if spent.stuck),
+    }
 
 
 def _counts(

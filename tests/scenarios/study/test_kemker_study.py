@@ -34,6 +34,9 @@ epochs = 8
 batch_size = 32
 [report]
 heads = ["single", "multi", "all"]
+[probing]
+readouts = { retrain = "last" }
+checkpoints = "all"
 [learners.finetune]
 [learners.cumulative]
 [learners.offline]
@@ -53,6 +56,8 @@ epochs = 4
 batch_size = 16
 [report]
 mean = "classes"
+[probing]
+checkpoints = "all"
 [learners.er]
 memory_per_class = 4
 [learners.offline]

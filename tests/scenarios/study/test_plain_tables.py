@@ -24,6 +24,7 @@ from scenarios.study.measurement import Measurement
 from scenarios.study.reporting.tables import read_results, write_tables
 from scenarios.study.run_directory import store_of
 from scenarios.study.source import check_study
+from tests.scenarios.tiny_run import PLAIN
 
 HEADS = ("single", "multi", "all")
 TASKS = {
@@ -50,6 +51,7 @@ def made(root, seed, missing=0.0, tasks="apart", heads=("multi",), mean="example
         "learners": {name: {} for name in LEARNERS},
         "orders": {"there": [1, 2, 3], "back": [3, 1, 2]},
         "seeds": 2,
+        "probing": PLAIN,
         "report": {"heads": heads, "mean": mean},
     }
     study = check_study(raw, "made")

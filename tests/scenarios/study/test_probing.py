@@ -117,8 +117,8 @@ def test_each_learner_is_read_where_the_study_says_and_the_levels_once():
         "diagnostics": [5],
     }
     levels = {"retrain", "linear", "diagnostics"}
-    assert read(given, "untrained") == dict.fromkeys(levels, [0])
-    assert read(given, "offline") == dict.fromkeys(levels, [5])
+    assert read(given, "untrained") == {name: [0] for name in levels}
+    assert read(given, "offline") == {name: [5] for name in levels}
     # Behind the output nothing is left to read.
     assert read(given, "finetune", "output") == {}
 

@@ -28,6 +28,7 @@ RAW = {
     "network": {"name": "cnn3"},
     "training": {"epochs": 1, "batch_size": 8},
     "orders": {"back": [2, 1]},
+    "probing": {"checkpoints": "all"},
     "report": {"heads": ["multi"]},
 }
 

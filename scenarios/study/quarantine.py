@@ -1,0 +1,40 @@
+"""Where corrupt files go: never believed nor deleted, but set aside, each with a note."""
+
+from __future__ import annotations
+
+import os
+from itertools import count
+from pathlib import Path
+
+from probe.errors import NotWritten
+
+QUARANTINE = "quarantine"
+"""The folder of a run directory for files that are not as they were written."""
+
+_NOTE = ".txt"
+
+
+def set_aside(root: Path, path: Path, reason: str) -> None:
+    """Move a corrupt file, if it is still there, to the quarantine; raises NotWritten."""
+    folder, own = root / QUARANTINE, path.relative_to(root)
+    name = ".".join(own.parts).removeprefix("jobs.")[-200:]
+    try:
+        folder.mkdir(exist_ok=True)
+        targets = (folder / (name if k == 1 else f"{name}.{k}") for k in count(1))
+        target = next(target for target in targets if not target.exists())
+        os.replace(path, target)
+        note = f"{own}: {reason}; set aside as {QUARANTINE}/{target.name}, computed again\n"
+        target.with_name(target.name + _NOTE).write_text(note, encoding="utf-8")
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise NotWritten(
+            f"cannot set the corrupt file {path} aside ({error.strerror}): make room or allow "
+            f"writing, and run the same command again"
+        ) from None
+
+
+def quarantine_notes(root: Path) -> list[str]:
+    """Return what was set aside in a run directory, and why, one sentence each, sorted by file."""
+    notes = sorted((root / QUARANTINE).glob(f"*{_NOTE}"))
+    return [line for path in notes for line in path.read_text("utf-8", "replace").splitlines()]

@@ -58,8 +58,14 @@ class Curvature:
         gram = torch.zeros(width, width, dtype=x.dtype, device=x.device)
         for part in x.split(8192):
             gram.addmm_(part.T, part)
-        values, vectors = torch.linalg.eigh(gram / len(x))
-        return cls(vectors=vectors, values=values.clamp(min=0), C=C)
+        for kind in (gram.dtype, torch.float64):
+            try:
+                values, vectors = torch.linalg.eigh((gram / len(x)).to(kind))
+            except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
+                # Of many equal eigenvalues, in float32: units that are copies of each other.
+                continue
+            return cls(vectors=vectors.to(x.dtype), values=values.clamp(min=0).to(x.dtype), C=C)
+        return cls(vectors=None, values=x.new_ones(width), C=C)
 
     def divided(self, change: Tensor, weight: float) -> Tensor:
         """Return a gradient or its change (K, D + 1) divided by the curvature.

@@ -58,13 +58,11 @@ class Curvature:
         gram = torch.zeros(width, width, dtype=x.dtype, device=x.device)
         for part in x.split(8192):
             gram.addmm_(part.T, part)
+        # Of a feature that is mostly dead, eigh fails in float32, or gives NaN without a word.
         for kind in (gram.dtype, torch.float64):
-            try:
-                values, vectors = torch.linalg.eigh((gram / len(x)).to(kind))
-            except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
-                # Of many equal eigenvalues, in float32: units that are copies of each other.
-                continue
-            return cls(vectors=vectors.to(x.dtype), values=values.clamp(min=0).to(x.dtype), C=C)
+            if found := _eigen((gram / len(x)).to(kind)):
+                values, vectors = (each.to(x.dtype) for each in found)
+                return cls(vectors=vectors, values=values.clamp(min=0), C=C)
         return cls(vectors=None, values=x.new_ones(width), C=C)
 
     def divided(self, change: Tensor, weight: float) -> Tensor:
@@ -83,6 +81,15 @@ class Curvature:
             inner = inner @ self.vectors.T
         found = torch.cat([inner.to(change.dtype), change[:, -1:] / mass], 1)
         return found - found.mean(0)
+
+
+def _eigen(matrix: Tensor) -> tuple[Tensor, Tensor] | None:
+    """Return eigenvalues (D,) and eigenvectors (D, D) of a matrix, None if they are not found."""
+    try:
+        values, vectors = torch.linalg.eigh(matrix)
+    except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
+        return None
+    return (values, vectors) if vectors.isfinite().all() and values.isfinite().all() else None
 
 
 def minimize(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from rich.box import SIMPLE
@@ -111,33 +111,67 @@ def note_lines(root: Path) -> list[str]:
     """Return a line for each note on the results of a run directory, those of most jobs first.
 
     A line says for which learners the note holds, behind which of their features, if it is of any,
-    and for how many of the jobs that were measured there. Of many lines the last says only how many
-    more there are. Raises InputError for tables that cannot be read.
+    how these are read and after how many tasks, where that is not by retraining after all, and for
+    how many of the jobs that were measured there. Of many lines the last says only how many more
+    there are. Raises InputError for tables that cannot be read.
     """
     if not (root / NOTES).is_file():
         return []
-    notes = defaultdict[str, list[NoteRow]](list)
+    notes = defaultdict[tuple[str, str, bool], list[NoteRow]](list)
     for noted in read_table(root / NOTES, NoteRow):
-        notes[noted.note].append(noted)
-    measured = _Jobs(set)
+        notes[noted.note, noted.readout, bool(noted.feature)].append(noted)
+    measured, last = _Jobs(set), defaultdict[str, int](int)
     # Of no feature is what is told of a learner itself, in any of its jobs.
     for row in read_table(root / "rows.csv", Row, lambda cells: cells["measure"] == "pra"):
         measured[row.learner, row.feature].add(_job(row))
         measured[row.learner, ""].add(_job(row))
+        last[row.learner] = max(last[row.learner], row.step or 0)
     most_first = sorted(notes.values(), key=lambda own: -len(set(map(_job, own))))
-    lines = [_note_line(own, measured) for own in most_first[:_MOST_NOTES]]
+    lines = [_note_line(own, measured, last) for own in most_first[:_MOST_NOTES]]
     more = len(most_first) - len(lines)
     return [*lines, f"and {more} more in {NOTES}"] if more else lines
 
 
-def _note_line(own: Sequence[NoteRow], measured: _Jobs) -> str:
-    """Return the line of one note; own: its rows; measured: the jobs measured there."""
+def _note_line(own: Sequence[NoteRow], measured: _Jobs, last: Mapping[str, int]) -> str:
+    """Return the line of one note.
+
+    own: its rows, all of one readout; measured: the jobs measured there; last: the number of tasks
+    after which a learner ends.
+    """
     learners = listed(dict.fromkeys(row.learner for row in own))
     features = listed(dict.fromkeys(row.feature for row in own if row.feature))
     behind = f", behind {features}" if features else ""
     there = {job for row in own for job in measured[row.learner, row.feature]}
     jobs = f"{len(set(map(_job, own)))} of {len(there)} {'job' if len(there) == 1 else 'jobs'}"
-    return printable(f"note: {learners}{behind} ({jobs}): {own[0].note}")
+    where = f"{learners}{behind}{_how(own[0].readout)}{_when(own, last)}"
+    return printable(f"note: {where} ({jobs}): {own[0].note}")
+
+
+def _how(readout: str) -> str:
+    """Return how a feature is read, nothing for retraining as the study has it.
+
+    >>> _how("retrain"), _how("linear"), _how("retrain@2+bn")
+    ('', ', read by linear', ', retrained for 2 times the epochs, with batch norm reestimated')
+    """
+    name, statistics = readout.removesuffix("+bn"), readout.endswith("+bn")
+    base, _, multiple = name.partition("@")
+    how = f", retrained for {multiple} times the epochs" if multiple else f", read by {base}"
+    how = "" if name in ("", "retrain") else how
+    return f"{how}, with batch norm reestimated" if statistics else how
+
+
+def _when(own: Sequence[NoteRow], last: Mapping[str, int]) -> str:
+    """Return after how many tasks a note holds, nothing where that is only at the end."""
+    early = sorted({row.step for row in own if row.step is not None and _is_early(row, last)})
+    if not early:
+        return ""
+    tasks = "task" if early == [1] else "tasks"
+    at_last = "" if all(_is_early(row, last) for row in own) else " and after all"
+    return f", after {listed(early)} {tasks}{at_last}"
+
+
+def _is_early(row: NoteRow, last: Mapping[str, int]) -> bool:
+    return row.step is not None and row.step < last[row.learner]
 
 
 def _job(row: Row | NoteRow) -> tuple[str, str, int]:

@@ -136,7 +136,7 @@ def readings_of(study: Study, job: Job) -> list[Reading]:
             reading = Reading(step=step, feature=feature, readout=name)
             readings.append(replace(reading, digest=_digest(study, job, reading)))
     if probing.diagnostics and readings:
-        digest = digest_of({"similar to": peers_of(study, job)})
+        digest = digest_of(_similar_to(study, job))
         last = Reading(step=steps_of(job)[-1], feature="", readout=DIAGNOSTICS, digest=digest)
         readings += [replace(last, feature=feature) for feature in features]
     return readings
@@ -152,6 +152,17 @@ def peers_of(study: Study, job: Job) -> list[str]:
     offline = ["offline"] if "offline" in study.learners and not (own or job.offline) else []
     untrained = [] if job.kind == "untrained" else ["untrained"]
     return [*after, *untrained, *offline]
+
+
+def _similar_to(study: Study, job: Job) -> dict[str, object]:
+    """Return what decides a job's similarities beside its fingerprint."""
+    peers = peers_of(study, job)
+    if "offline" in peers:
+        recipe = recorded(study.recipe_of("offline"))
+        # By the job's own recipe, as the fingerprint has it, it is one network.
+        if recipe != recorded(study.recipe_of(job.learner)):
+            return {"similar to": peers, "offline": recipe}
+    return {"similar to": peers}
 
 
 def _digest(study: Study, job: Job, reading: Reading) -> str:

@@ -128,9 +128,10 @@ def _heads_of(part: str) -> Sequence[set[str]]:
 
 def _values(record: Mapping[str, Any]) -> dict[str, float]:
     """Return numbers by name, from their JSON; raises ValueError for anything else."""
-    if any(x is not None and type(x) is not float for x in record.values()):
+    values = dict(record)
+    if any(x is not None and type(x) is not float for x in values.values()):
         raise ValueError("expected numbers by name")
-    return {str(name): math.nan if x is None else x for name, x in record.items()}
+    return {str(name): math.nan if x is None else x for name, x in values.items()}
 
 
 def _right(
@@ -161,8 +162,9 @@ def _plain(spent: Spent) -> dict[str, Any]:
 
 def _spent(record: Mapping[str, Any]) -> Spent:
     """Return what was spent, from its JSON; raises what `Spent` and a missing key raise."""
-    stuck = record.get("stuck", False)
-    return Spent(cost=Cost(**record["cost"]), seconds=record["seconds"], stuck=stuck)
+    own = dict(record)
+    stuck = own.get("stuck", False)
+    return Spent(cost=Cost(**own["cost"]), seconds=own["seconds"], stuck=stuck)
 
 
 def _notes(record: object) -> tuple[str, ...]:

@@ -25,8 +25,8 @@ from scenarios.study.spec import Study
 def refuse_misfits(study: Study, scenario: Scenario) -> None:
     """Raise InputError for a network that cannot see the data, and for settings that do not fit.
 
-    These are budgets of exemplars that are too small, and batch norm that is to be reestimated
-    where there is none.
+    These are budgets of exemplars that are too small, more neighbours than there are training
+    examples, and batch norm that is to be reestimated where there is none.
 
     Every learner of the study is tried once, on the CPU; nothing is trained.
     """
@@ -36,6 +36,12 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
         norms += len(running_norms(network))
         if settings.budget:
             settings.budget.quota(scenario.classes)
+    knn, examples = study.probing.readouts.knn, sum(len(task.train) for task in scenario.tasks)
+    if knn and knn.k > examples:
+        raise InputError(
+            f"probing.readouts.knn.k: {study.name} has {examples} training examples, expected no "
+            f"more neighbours than that, got {knn.k}: lower k"
+        )
     if study.probing.batch_norm == "reestimated" and not norms:
         raise InputError(
             f"probing.batch_norm: no network of {study.name} has batch norm, so that nothing can "

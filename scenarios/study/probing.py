@@ -20,6 +20,7 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
+    StrictBool,
     StrictInt,
     Tag,
 )
@@ -124,6 +125,9 @@ DEFAULT = Readouts(retrain=RetrainReadout(), linear=LinearReadout())
 """Partial retraining with floor and ceiling, and a linear readout after every task."""
 
 
+_Multiple = Annotated[StrictInt, Field(le=10_000)]
+
+
 class ProbingSpec(_Strict):
     """What is measured behind the features of a study.
 
@@ -136,10 +140,10 @@ class ProbingSpec(_Strict):
     """
 
     readouts: Readouts = DEFAULT
-    budget: Annotated[tuple[StrictInt, ...], Field(max_length=8)] = (1,)
+    budget: Annotated[tuple[_Multiple, ...], Field(max_length=8)] = (1,)
     batch_norm: Literal["kept", "reestimated"] = "kept"
     checkpoints: Literal["needed", "all"] = "needed"
-    diagnostics: bool = True
+    diagnostics: StrictBool = True
 
     def settings_of(self, readout: str) -> Readout | None:
         """Return how a readout by name reads a feature; None for retraining."""

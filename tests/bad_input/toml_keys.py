@@ -104,7 +104,7 @@ OF_KEY: dict[str, dict[str | None, str]] = {
     "orders.mine": {"{a = 1}": "expected a list, got a table of 1"},
     "learners": {
         None: NEEDED,
-        "{}": "name at least one of finetune, offline, cumulative, er, ewc,",
+        "{}": "name at least one of finetune, offline, untrained, cumulative, er, ewc,",
         "['finetune']": "expected a table, got a list of 1",
         "'finetune'": "expected a table, got 'finetune'",
     },
@@ -259,7 +259,7 @@ ONCE: dict[str, tuple[dict[str, str | None], str]] = {
     ),
     "huge-grid": (
         {"orders": "'shuffle:10000'", "seeds": "10000", "learners": "{er = {}, offline = {}}"},
-        "has 100010000 jobs, one for each learner, order and seed...expected no more than 100000",
+        "has 100020000 jobs, one for each learner, order and seed...expected no more than 100000",
     ),
 }
 FILES = {

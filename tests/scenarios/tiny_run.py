@@ -35,6 +35,9 @@ diagnostics = false
 [learners.offline]
 """
 
+PLAIN = {"readouts": {"retrain": "last"}, "checkpoints": "all", "diagnostics": False}
+"""The table `probing` of that study, for one that is no file."""
+
 PROBED = TINY.replace(
     """readouts = { retrain = "last" }
 checkpoints = "all"
@@ -43,6 +46,11 @@ diagnostics = false
     "",
 )
 """The same with all that is measured by default: floor, ceiling and a linear readout."""
+
+
+def probed(settings: str) -> str:
+    """Return that study with lines in its table `probing`."""
+    return PROBED.replace("[probing]\n", f"[probing]\n{settings}\n")
 
 
 @dataclass(frozen=True)

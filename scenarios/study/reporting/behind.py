@@ -21,9 +21,10 @@ class Behind:
 
     depth: of the feature, from 1; pra: the accuracy on the test data of all tasks; accuracy: that
     on each task's, (T,); f1: each task's micro-F1, (T,); right: on which test examples it is right,
-    None in results of versions that did not keep that, where counts, (K, K), are of all test data;
-    constant: the class predicted for every test example, None for several; history: of its
-    training, None for what is not trained by epochs; notes: what has to be known to read it.
+    None in results of versions that did not keep that, where hits, (K,), are how many test examples
+    of each class are; constant: the class predicted for every test example, None for several;
+    history: of its training, None for what is not trained by epochs; notes: what has to be known to
+    read it.
     """
 
     depth: int
@@ -31,7 +32,7 @@ class Behind:
     accuracy: NDArray[np.float64]
     f1: NDArray[np.float64]
     right: Outcomes | None
-    counts: Counts | None
+    hits: NDArray[np.int64] | None
     constant: int | None
     history: History | None = None
     notes: tuple[str, ...] = ()
@@ -50,7 +51,8 @@ def behind_of(
         accuracy=evaluated.accuracies(mean),
         f1=evaluated.f1(),
         right=measured.right.get(head),
-        counts=None if head in measured.right else evaluated.total,
+        # The whole table would be too much: a large study has very many.
+        hits=None if head in measured.right else np.diagonal(evaluated.total.table).copy(),
         constant=_constant(evaluated.total),
         history=measured.history,
         notes=measured.notes,

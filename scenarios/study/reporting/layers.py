@@ -152,12 +152,15 @@ def _layer(
     steps = set.intersection(*(set(runs[s, name]) for s in whole for name in orders))
 
     def row(step: int) -> _Right:
-        each = [[examples.right(runs[s, o][step], orders[o]) for o in orders] for s in whole]
+        each = [
+            [examples.right(one.job.learner, runs[s, o][step], orders[o]) for o in orders]
+            for s in whole
+        ]
         return np.array(each)
 
     def of(kind: str) -> _Right | None:
         found = level[kind]
-        each = [examples.right(found[s], range(T)) for s in whole if found]
+        each = [examples.right(kind, found[s], range(T)) for s in whole if found]
         return np.array(each) if each else None
 
     return _Layer(
@@ -198,18 +201,29 @@ class _Examples:
         tasks = self._strata // self._sizes.shape[1]
         return TestLayout(tasks=tasks, strata=self._strata, orders=np.array(orders))
 
-    def right(self, behind: Behind, order: Sequence[int]) -> _Right:
+    def right(self, model: str, behind: Behind, order: Sequence[int]) -> _Right:
         """Return which of them, (n,), an evaluation has right whose job has its tasks in `order`.
 
-        Where only counts were kept its errors are laid out by chance, as if independent of other
-        models'.
+        Where only counts were kept its errors are laid out by chance, as if independent of those
+        behind other features and of other models'; model: which that is, by its name.
         """
         if behind.right is None:
             labels = self._strata % self._sizes.shape[1]
-            chance = stream(0, "outcomes", behind.depth)
-            if behind.counts is None:
+            chance = stream(0, "outcomes", model, behind.depth)
+            if behind.hits is None:
                 raise ValueError("neither outcomes nor counts were kept")
-            return right_of_counts(behind.counts.table, labels, chance)
+            return right_of_counts(_table(behind.hits, labels), labels, chance)
         ends = np.cumsum(self._sizes.sum(axis=1)[list(order)])[:-1]
         parts = np.split(behind.right.right, ends)
         return np.concatenate([parts[place] for place in np.argsort(order)])
+
+
+def _table(hits: NDArray[np.int64], labels: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return counts (K, K) with that many right of each class, (K,), of examples with labels (n,).
+
+    For what class the others are taken does not matter.
+    """
+    K = len(hits)
+    table = np.diag(hits)
+    table[np.arange(K), (np.arange(K) + 1) % K] += np.bincount(labels, minlength=K) - hits
+    return table

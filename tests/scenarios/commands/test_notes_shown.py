@@ -88,6 +88,59 @@ def test_what_a_file_says_is_shown_and_not_obeyed(tmp_path: Path) -> None:
     ]
 
 
+def step_rows(root: Path, notes: Iterable[NoteRow], steps: dict[str, int]) -> list[str]:
+    """Return the lines of a run directory whose learners were measured until those steps."""
+    write_table(root / "notes.csv", NoteRow, notes)
+    known = {"scenario": "digits", "network": "mlp", "order": "0", "seed": 0, "depth": 1}
+    pra = [
+        Row(**known, learner=name, step=k, feature=f, measure="pra", value=0.5)  # type: ignore[arg-type]
+        for name, last in steps.items()
+        for k in range(last + 1)
+        for f in "ab"
+    ]
+    write_table(root / "rows.csv", Row, pra)
+    return note_lines(root)
+
+
+def note(learner: str, step: int | None, readout: str, feature: str = "a") -> NoteRow:
+    place = {"order": "0", "seed": 0, "feature": feature, "step": step}
+    return NoteRow(learner=learner, readout=readout, note="so", **place)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("notes", "said"),
+    [
+        ([note("er", 5, "retrain")], "er, behind a"),
+        ([note("er", None, "")], "er, behind a"),
+        ([note("er", 5, "linear")], "er, behind a, read by linear"),
+        ([note("er", 5, "retrain@4")], "er, behind a, retrained for 4 times the epochs"),
+        ([note("er", 5, "ncm+bn")], "er, behind a, read by ncm, with batch norm reestimated"),
+        ([note("er", 1, "retrain")], "er, behind a, after 1 task"),
+        ([note("er", k, "knn") for k in (3, 2)], "er, behind a, read by knn, after 2, 3 tasks"),
+        ([note("er", k, "") for k in (2, 5)], "er, behind a, after 2 tasks and after all"),
+        ([note("er", 0, "linear")], "er, behind a, read by linear, after 0 tasks"),
+        ([note("er", 3, "", feature="")], "er, after 3 tasks"),
+        # Each ends after another number of tasks.
+        ([note("er", 5, ""), note("untrained", 0, "")], "er, untrained, behind a"),
+    ],
+)
+def test_a_line_says_the_readout_and_the_step_where_they_matter(
+    tmp_path: Path, notes: list[NoteRow], said: str
+) -> None:
+    [line] = step_rows(tmp_path, notes, {"er": 5, "untrained": 0})
+    jobs = "2 of 2 jobs" if "untrained" in said else "1 of 1 job"
+    assert line == f"note: {said} ({jobs}): so"
+
+
+def test_readouts_do_not_share_a_line_nor_does_a_learner_with_its_features(tmp_path: Path) -> None:
+    notes = [note("er", 5, "retrain"), note("er", 5, "linear"), note("er", 5, "", feature="")]
+    assert step_rows(tmp_path, notes, {"er": 5}) == [
+        "note: er, behind a (1 of 1 job): so",
+        "note: er, behind a, read by linear (1 of 1 job): so",
+        "note: er (1 of 1 job): so",
+    ]
+
+
 def test_a_directory_without_notes_has_no_lines(tmp_path: Path) -> None:
     assert note_lines(tmp_path) == []
 

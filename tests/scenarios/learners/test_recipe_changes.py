@@ -17,6 +17,7 @@ from scenarios.study.job import run_job
 from scenarios.study.jobs import jobs_of
 from scenarios.study.source import check_study
 from scenarios.study.store import Store
+from tests.scenarios.tiny_run import PLAIN
 
 RECIPE = Recipe(epochs=3, batch_size=8, optimizer="adam", learning_rate=0.01, init="torch")
 CHANGES: dict[str, Any] = {
@@ -39,6 +40,7 @@ RAW: dict[str, Any] = {
     },
     "learners": {"finetune": {}},
     "orders": "none",
+    "probing": PLAIN,
 }
 
 

@@ -8,13 +8,16 @@ import torch
 from scenarios.learners.catalog import LEARNERS
 from tests.scenarios.learners.tiny_study import Table, tiny_counts, tiny_study
 
+# All but the one that learns nothing.
+KINDS = [kind for kind in LEARNERS if kind != "untrained"]
+
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, list[Table]]:
-    return {kind: tiny_counts(kind) for kind in LEARNERS}
+    return {kind: tiny_counts(kind) for kind in KINDS}
 
 
-@pytest.mark.parametrize("kind", LEARNERS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_counts_are_the_same_each_time_and_all_is_float64(
     kind: str, found: dict[str, list[Table]]
 ) -> None:

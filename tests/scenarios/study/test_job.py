@@ -16,6 +16,7 @@ from scenarios.study.job import run_job
 from scenarios.study.jobs import jobs_of
 from scenarios.study.source import check_study
 from scenarios.study.store import Store
+from tests.scenarios.tiny_run import PLAIN
 
 
 class Watched(nn.Linear):
@@ -42,6 +43,7 @@ def test_a_study_evaluates_in_eval_mode(monkeypatch: pytest.MonkeyPatch, tmp_pat
         "training": {"epochs": 1, "batch_size": 16},
         "learners": {"finetune": {}},
         "orders": "none",
+        "probing": PLAIN,
     }
     study = check_study(raw, "watched")
     scenario = study.scenario.scenario(Location())
@@ -67,6 +69,7 @@ def test_the_retraining_has_a_recipe_of_its_own(tmp_path: Path) -> None:
             "retraining": {"epochs": epochs, "learning_rate": 0.01},
             "learners": {"finetune": {}},
             "orders": "none",
+            "probing": PLAIN,
         }
         study = check_study(raw, "own")
         (job,) = jobs_of(study, 5)

@@ -34,6 +34,9 @@ epochs = 8
 batch_size = 32
 [report]
 heads = ["single", "multi", "all"]
+[probing]
+readouts = { retrain = "last" }
+checkpoints = "all"
 [learners.finetune]
 [learners.cumulative]
 [learners.offline]
@@ -53,6 +56,8 @@ epochs = 4
 batch_size = 16
 [report]
 mean = "classes"
+[probing]
+checkpoints = "all"
 [learners.er]
 memory_per_class = 4
 [learners.offline]
@@ -187,7 +192,7 @@ def test_pra_is_over_all_sessions_and_f1_is_a_sessions_own_accuracy(
     permuted: Run, feature: str
 ) -> None:
     """Each session has as many test examples, and all classes."""
-    given = {"learner": "finetune", "order": "back", "feature": feature}
+    given = {"learner": "finetune", "order": "back", "feature": feature, "step": "3"}
     [pra] = permuted.values("pra", **given).values()
     f1 = list(permuted.values("f1", **given).values())
     assert np.mean(f1) == pytest.approx(pra, abs=1e-12)
@@ -206,8 +211,8 @@ def test_the_metric_pra_is_over_the_test_examples_of_all_sessions(permuted: Run)
     assert permuted.metric("finetune", "pra[output]") == pytest.approx(plain.mean(), abs=1e-12)
     assert abs(plain[:, 0].mean() - plain.mean()) > 0.05
     for feature in ("hidden1", "output"):
-        given = {"learner": "finetune", "feature": feature}
-        rows = [permuted.values("pra", order=order, **given)["", ""] for order in SESSIONS]
+        given = {"learner": "finetune", "feature": feature, "step": "3"}
+        rows = [permuted.values("pra", order=order, **given)["3", ""] for order in SESSIONS]
         names = (f"pra[{feature}]", f"forgetting_strength[{feature}]")
         found = [permuted.metric("finetune", name) for name in names]
         assert found == pytest.approx([np.mean(rows), level - np.mean(rows)], abs=1e-12)

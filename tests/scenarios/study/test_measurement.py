@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 
 from probe.files import hashed, unhashed
 from probe.metrics.counts import Counts
-from scenarios.study.measurement import Measurement
+from scenarios.study.measurement import Measurement, Spent
 from scenarios.study.store import Store
 from tests.scenarios.study.toy_store import COST, COUNTS, MEASURED, assert_set_aside
 
@@ -118,7 +118,17 @@ def test_what_cannot_have_been_spent_is_set_aside(store, spent):
 )
 def test_the_most_and_the_least_that_can_be_spent_is_believed(store, spent):
     measured = read_back(store, spent=spent)
-    assert (asdict(measured.spent) if measured.spent else None) == spent
+    expected = spent and {**spent, "stuck": False}
+    assert (asdict(measured.spent) if measured.spent else None) == expected
+
+
+def test_a_training_that_did_nothing_is_kept_as_such_and_only_then_said(store):
+    for stuck in (False, True):
+        spent = Spent(cost=COST, seconds=1.0, stuck=stuck)
+        record = Measurement(counts=COUNTS, spent=spent).to_record()
+        # The files of versions that did not know are the same.
+        assert ("stuck" in record["spent"]) == stuck
+        assert Measurement.of_record("step-1", record).spent == spent
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,14 @@ from torch import Tensor, nn
 
 from probe.tables.rows import NoteRow
 from probe.tables.table_file import read_table
+from scenarios.commands.results import note_lines
 from scenarios.study.job import run_job
 from scenarios.study.jobs import jobs_of
 from scenarios.study.run_directory import read_setup, store_of
 from scenarios.study.source import check_study
 from scenarios.study.store import Store
 from tests.scenarios.study.toy_setup import RAW, scenario
-from tests.scenarios.tiny_run import TINY, Tiny
+from tests.scenarios.tiny_run import PLAIN, TINY, Tiny
 
 # Weights that decay to nothing at every step: of the last layer only the biases are left.
 DECAYED = TINY.replace(
@@ -38,13 +39,17 @@ def rows(tiny: Tiny) -> list[NoteRow]:
     return read_table(tiny.root / "notes.csv", NoteRow)
 
 
+def learners_own(tiny: Tiny) -> list[tuple[str, int, str]]:
+    return [(row.learner, row.seed, row.note) for row in rows(tiny) if not row.feature]
+
+
 def notes_in(printed: str) -> list[str]:
     return [line for line in printed.splitlines() if line.startswith("note: ")]
 
 
 def test_a_note_is_in_the_part_in_the_table_and_in_what_is_printed(noted: Tiny) -> None:
     """A single class at each seed, of which nothing but the seed tells which."""
-    setup, found = read_setup(noted.root), rows(noted)
+    setup, found = read_setup(noted.root), [row for row in rows(noted) if row.feature]
     jobs = [job for job in jobs_of(setup.study, 2) if job.learner == "finetune"]
     assert [(row.learner, row.order, row.seed, row.feature) for row in found] == [
         (job.learner, job.order, job.seed, "hidden1") for job in jobs
@@ -57,10 +62,13 @@ def test_a_note_is_in_the_part_in_the_table_and_in_what_is_printed(noted: Tiny) 
         assert row.note == f"it predicts class {label} for every test example"
     said = noted.run(DECAYED, seeds=2)
     assert len(found) == 2
-    assert notes_in(said) == [
-        f"note: finetune, behind hidden1 (1 of 2 jobs): {row.note}" for row in found
-    ]
+    behind = [f"note: finetune, behind hidden1 (1 of 2 jobs): {row.note}" for row in found]
+    assert [line for line in notes_in(said) if "behind" in line] == behind
     assert str(noted.root / "notes.csv") in said.splitlines()
+    # The learners' own outputs are as constant, and are noted of no feature.
+    assert {(learner, seed) for learner, seed, _ in learners_own(noted)} == {
+        (learner, seed) for learner in ("finetune", "offline") for seed in (0, 1)
+    }
 
 
 def test_a_study_without_notes_has_no_such_table_and_says_nothing(tiny: Tiny) -> None:
@@ -72,17 +80,18 @@ def test_a_study_without_notes_has_no_such_table_and_says_nothing(tiny: Tiny) ->
 
 def test_the_table_goes_with_its_notes_and_comes_back_with_them(noted: Tiny) -> None:
     before = (noted.root / "notes.csv").read_bytes()
-    assert notes_in(noted.run(TINY, seeds=2)) == []
+    assert notes_in(noted.run(TINY)) == []
     assert not (noted.root / "notes.csv").exists()
     noted.run(DECAYED, seeds=2)
     assert (noted.root / "notes.csv").read_bytes() == before
 
 
 def test_fewer_seeds_show_their_own_notes_alone(noted: Tiny) -> None:
-    first = rows(noted)[0]
-    [line] = notes_in(noted.run(DECAYED))
-    assert line == f"note: finetune, behind hidden1 (1 of 1 job): {first.note}"
-    assert rows(noted) == [first]
+    first = [row for row in rows(noted) if row.seed == 0]
+    lines = notes_in(noted.run(DECAYED))
+    [behind] = [row for row in first if row.feature]
+    assert f"note: finetune, behind hidden1 (1 of 1 job): {behind.note}" in lines
+    assert rows(noted) == first
 
 
 def test_resumed_it_is_the_same(noted: Tiny) -> None:
@@ -101,14 +110,16 @@ def test_resumed_it_is_the_same(noted: Tiny) -> None:
 def test_workers_note_the_same(noted: Tiny, tmp_path: Path) -> None:
     other = Tiny(tmp_path / "other")
     said = other.run(DECAYED, seeds=2, executor="pool", workers=2)
-    assert len(notes_in(said)) == 2
+    assert notes_in(said) == note_lines(noted.root)
+    assert sum("behind" in line for line in notes_in(said)) == 2
     assert rows(other) == rows(noted)
     assert other.tables() == noted.tables()
 
 
 def test_probe_figures_says_them_of_the_tables_alone(noted, probe, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("scenarios.commands.figures.build", lambda root: [])
-    expected = [f"note: finetune, behind hidden1 (1 of 2 jobs): {r.note}" for r in rows(noted)]
+    expected = note_lines(noted.root)
+    assert {r.note for r in rows(noted)} == {line.partition("): ")[2] for line in expected}
     assert probe(f"figures {noted.root}") == (0, "\n".join([*expected, ""]), "")
     for name in ("rows.csv", "notes.csv"):
         (tmp_path / name).write_bytes((noted.root / name).read_bytes())
@@ -133,15 +144,15 @@ def test_parameters_without_gradients_are_noted(
 
     monkeypatch.setattr("scenarios.study.job.build_network", network)
     said = fresh.run(TINY.replace("epochs = 1", "epochs = 5"))
-    [note] = [row.note for row in rows(fresh)]
+    [note] = [row.note for row in rows(fresh) if row.feature and "left output" in row.note]
     assert note.startswith("its training left output.0.weight, output.0.bias as re-initialized:")
-    assert notes_in(said) == [f"note: finetune, behind hidden1 (1 of 1 job): {note}"]
+    assert f"note: finetune, behind hidden1 (1 of 1 job): {note}" in notes_in(said)
 
 
 def test_a_class_without_training_examples_is_noted_of_every_feature(tmp_path: Path) -> None:
     recipe = {"epochs": 20, "learning_rate": 0.01}
     raw = {**RAW, "network": {"name": "mlp"}, "training": recipe, "learners": {"finetune": {}}}
-    study = check_study({**raw, "orders": "none"}, "lacking")
+    study = check_study({**raw, "orders": "none", "probing": PLAIN}, "lacking")
     (job,) = jobs_of(study, 2)
     store = Store(tmp_path, job.name, {})
     parts = list(run_job(study, job, scenario(labels=(0, 1, 2, 2)), store, torch.device("cpu")))

@@ -24,6 +24,7 @@ from scenarios.study.measurement import Measurement
 from scenarios.study.reporting.tables import read_results, write_tables
 from scenarios.study.run_directory import store_of
 from scenarios.study.source import check_study
+from tests.scenarios.tiny_run import PLAIN
 
 HEADS = ("single", "multi", "all")
 TASKS = {
@@ -50,6 +51,7 @@ def made(root, seed, missing=0.0, tasks="apart", heads=("multi",), mean="example
         "learners": {name: {} for name in LEARNERS},
         "orders": {"there": [1, 2, 3], "back": [3, 1, 2]},
         "seeds": 2,
+        "probing": PLAIN,
         "report": {"heads": heads, "mean": mean},
     }
     study = check_study(raw, "made")
@@ -110,11 +112,24 @@ def plain_rows(made):
                     value = plain_accuracy(counts, tasks, place, study.report.mean)
                     cell = {"measure": "accuracy", "step": step, "head": head, "value": value}
                     rows.append(Row(**known, **cell, place=place + 1, task=tasks[place][0]))
-        for depth, feature in enumerate(study.features_of(job.learner), 1):
-            counts = model_behind(made, job, feature)
-            if counts:
-                at = {**known, "feature": feature, "depth": depth}
+        *inner, output = study.features_of(job.learner)
+        own = "multi" if job.kind == "pathnet" else "single"
+        for depth, feature in enumerate(inner, 1):
+            at = {**known, "feature": feature, "depth": depth, "step": 3, "readout": "retrain"}
+            if counts := model_behind(made, job, feature):
                 rows.append(Row(**at, measure="pra", value=plain_pra(counts)))
+                for place, (task, _) in enumerate(tasks):
+                    value = plain_accuracy(counts, tasks, place, study.report.mean)
+                    cell = {"measure": "accuracy", "place": place + 1, "task": task}
+                    rows.append(Row(**at, **cell, value=value))
+        for step in range(4):
+            if counts := made.counts.get((job, f"step-{step}"), {}).get(own):
+                at = {**known, "feature": output, "depth": 1 + len(inner), "step": step}
+                rows.append(Row(**at, measure="pra", value=plain_pra(counts)))
+        for depth, feature in enumerate([*inner, output], 1):
+            at = {**known, "feature": feature, "depth": depth, "step": 3}
+            at["readout"] = "retrain" if feature != output else ""
+            if counts := model_behind(made, job, feature):
                 for place, (task, _) in enumerate(tasks):
                     value = plain_f1(counts, tasks, place)
                     rows.append(Row(**at, measure="f1", place=place + 1, task=task, value=value))
@@ -133,7 +148,7 @@ def plain_metrics(made, rows):
     found = defaultdict(list)
     cells = defaultdict(dict)
     for row in rows:
-        if row.measure == "accuracy":
+        if row.measure == "accuracy" and not row.feature:
             cells[row.learner, row.order, row.seed, row.head][row.step, row.place] = row.value
     R = {run: np.full((4, 3), nan) for run, own in cells.items() if len(own) == 12}
     for run, values in R.items():

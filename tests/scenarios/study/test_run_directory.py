@@ -8,6 +8,7 @@ from probe.errors import InputError
 from scenarios.study import run_directory
 from scenarios.study.jobs import jobs_of, parts_of
 from scenarios.study.measurement import Measurement
+from scenarios.study.probing import ProbingSpec
 from scenarios.study.run_directory import (
     describe,
     read_setup,
@@ -19,7 +20,11 @@ from scenarios.study.run_directory import (
 from tests.scenarios.study.toy_setup import CHANGES, made_setup, scenario, study
 from tests.scenarios.study.toy_store import COUNTS, truncated
 
-TINY = made_setup(study(None, "orders", "none"))
+# No floor: two jobs, of one order each.
+PLAIN = {"readouts": {"retrain": "last"}}
+TINY = made_setup(
+    study(None, "orders", "none").model_copy(update={"probing": ProbingSpec.model_validate(PLAIN)})
+)
 
 
 def all_remarks(setup, root):
@@ -164,9 +169,17 @@ def test_jobs_of_other_code_are_counted_and_the_first_is_named(tmp_path, monkeyp
 
 def test_results_of_other_fingerprints_are_told_in_one_sentence_each_difference_once(tmp_path):
     others = [
-        made_setup(study("training", "epochs", 6).model_copy(update={"orders": "none"})),
+        made_setup(
+            study("training", "epochs", 6).model_copy(
+                update={"orders": "none", "probing": TINY.study.probing}
+            )
+        ),
         made_setup(TINY.study, scenario(seed=1)),
-        made_setup(study("learners", "er", {"memory_per_class": 9})),
+        made_setup(
+            study("learners", "er", {"memory_per_class": 9}).model_copy(
+                update={"probing": TINY.study.probing}
+            ),
+        ),
     ]
     for other in others:
         for job in jobs_of(other.study, 2):

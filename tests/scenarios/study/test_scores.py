@@ -10,9 +10,21 @@ from scenarios.study.jobs import Job
 from scenarios.study.measurement import Measurement
 from scenarios.study.reporting.results import result_of
 from scenarios.study.reporting.scores import metric_rows
+from scenarios.study.source import check_study
 from scenarios.study.spec import ReportSpec
 
 PARTS = (("few", 1, 1), ("half", 2, 2), ("most", 3, 3))
+
+STUDY = check_study(
+    {
+        "name": "scored",
+        "scenario": {"data": "digits"},
+        "network": {"name": "mlp", "features": ["output"]},
+        "learners": {name: {} for name in ("offline", "finetune", "er", "pathnet")},
+        "report": {"heads": ["single", "multi"]},
+    },
+    "scored",
+)
 
 
 def single(counts: Counts) -> Measurement:
@@ -30,13 +42,12 @@ def test_an_offline_model_that_knows_nothing_is_no_ideal(right: int, measured: b
         for kind, order in (("offline", ""), ("finetune", "0"))
     ]
     results = [
-        result_of(jobs[0], tasks, ("output",), {"step-2": single(offline)}, ReportSpec()),
+        result_of(jobs[0], tasks, STUDY, {"step-2": single(offline)}),
         result_of(
             jobs[1],
             tasks,
-            ("output",),
+            STUDY,
             {f"step-{i}": single(step) for i in range(3)},
-            ReportSpec(),
         ),
     ]
     rows = metric_rows(results, ReportSpec())
@@ -58,9 +69,8 @@ def test_who_is_told_the_task_is_compared_with_offline_that_is_told_it(
         result_of(
             Job(learner=name, kind=name, order=order, tasks=(0, 1), seed=0),
             (("0", (0,)), ("1", (1,))),
-            ("output",),
+            STUDY,
             {"step-2": Measurement(counts=counts)},
-            ReportSpec(),
         )
         for name, order, counts in (("offline", "", offline), (kind, "0", own))
     ]
@@ -83,15 +93,14 @@ def test_omegas_come_by_what_was_learned_first_where_that_is_asked_for() -> None
             result_of(
                 Job(learner="er", kind="er", order=order, tasks=executed, seed=0),
                 tuple(tasks[task] for task in executed),
-                ("output",),
+                STUDY,
                 {f"step-{i}": single(Counts(table)) for i in range(3)},
-                ReportSpec(),
             )
         )
     whole = Counts(np.array([[4, 0], [0, 4]]))
     job = Job(learner="offline", kind="offline", order="", tasks=(0, 1), seed=0)
     parts = {f"step-{i}": single(whole) for i in (0, 2)}
-    results.append(result_of(job, tasks, ("output",), parts, ReportSpec()))
+    results.append(result_of(job, tasks, STUDY, parts))
     both, mean = (
         {
             r.metric: r.mean

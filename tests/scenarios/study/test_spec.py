@@ -169,5 +169,6 @@ def test_no_two_jobs_share_a_folder():
         '[learners.finetune-order-0]\nkind = "er"\n[learners.finetune]\n[learners.offline]\n',
     )
     jobs = jobs_of(study(text.replace('"tiny"', '"tiny"\nseeds = 12')), tasks=2)
-    assert len(jobs) == 12 * (2 + 2 + 1)
+    # Two learners with two orders each, offline and the floor.
+    assert len(jobs) == 12 * (2 + 2 + 1 + 1)
     assert len({job.name for job in jobs}) == len(jobs)

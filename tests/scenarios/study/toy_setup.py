@@ -55,6 +55,7 @@ CHANGES = [
     (None, "orders", "none"),
     (None, "orders", {"0": [1, 2]}),
     (None, "seeds", 2),
+    (None, "probing", {"readouts": {"linear": {"C": 2.0}, "retrain": "all"}, "budget": [1, 2]}),
     ("scenario", "data", "mnist"),
     ("scenario", "train_limit", 5),
     (None, "scenario", {"kind": "permutation", "data": "digits"}),

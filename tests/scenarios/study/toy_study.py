@@ -13,6 +13,7 @@ from scenarios.study.measurement import Measurement, Spent
 from scenarios.study.reporting.tables import write_tables
 from scenarios.study.run_directory import store_of
 from scenarios.study.source import check_study
+from tests.scenarios.tiny_run import PLAIN
 
 TASKS = (("0-1", (0, 1)), ("2-3", (2, 3)))
 
@@ -72,6 +73,7 @@ def written(root, learners, without=(), multi=None, costs=True, report=None):
         "learners": {name: {} for name in learners},
         "orders": {"there": [1, 2], "back": [2, 1]},
         "seeds": 2,
+        "probing": PLAIN,
         "report": report or {},
     }
     study = check_study(raw, "toy")

@@ -1,0 +1,70 @@
+"""What tests of a probed study ask of a run: its parts, its tables, and its counts as stored."""
+
+import base64
+import csv
+import json
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.scenarios.tiny_run import Tiny
+
+FINETUNE, OFFLINE, UNTRAINED = "finetune.order-there.seed-0", "offline.seed-0", "untrained.seed-0"
+TABLES = ("rows", "summary", "metrics", "layers", "starts", "costs", "retraining", "diagnostics")
+
+
+def parts(tiny: Tiny) -> dict[str, dict[str, tuple[int, int, bytes]]]:
+    """Return the finished parts of each job, each with its inode, time of change and bytes."""
+    found: dict[str, dict[str, tuple[int, int, bytes]]] = {}
+    for name, state in tiny.results().items():
+        job, _, file = name.split("/")
+        part = file.removesuffix(".json")
+        if part != file and not part.endswith(("checkpoint", "fingerprint")):
+            found.setdefault(job, {})[part] = state
+    return found
+
+
+def names(tiny: Tiny) -> dict[str, set[str]]:
+    """Return the names of the finished parts of each job, without the digests of settings."""
+    return {job: set(map(bare, own)) for job, own in parts(tiny).items()}
+
+
+def bare(part: str) -> str:
+    """Return the name of a part without the digest of its settings."""
+    return part.rpartition("-")[0] if part.startswith("row-") else part
+
+
+def checkpoints(tiny: Tiny) -> set[str]:
+    """Return which checkpoints there are, as JOB/STEP."""
+    each = (name.split("/") for name in tiny.results())
+    named = (f"{job}/{file}" for job, _, file in each)
+    return {name.removesuffix(".checkpoint.json") for name in named if "checkpoint" in name}
+
+
+def tables(tiny: Tiny) -> dict[str, bytes]:
+    """Return every table but that of seconds."""
+    return {name: (tiny.root / f"{name}.csv").read_bytes() for name in TABLES}
+
+
+def rows(tiny: Tiny, name: str, **given: object) -> list[dict[str, str]]:
+    """Return the rows of a table in which every given column has that value."""
+    with (tiny.root / f"{name}.csv").open(newline="") as file:
+        every = list(csv.DictReader(file))
+    return [row for row in every if all(row[key] == str(value) for key, value in given.items())]
+
+
+def value(tiny: Tiny, name: str, column: str = "value", **given: object) -> float:
+    """Return the number in the only such row."""
+    [row] = rows(tiny, name, **given)
+    return float(row[column] or "nan")
+
+
+def counts(tiny: Tiny, job: str, part: str) -> NDArray[np.int64]:
+    """Return the counts of a part of all test data, (K, K), read from its file by json alone.
+
+    part: without its digest.
+    """
+    [path] = [p for p in tiny.root.glob(f"jobs/{job}/*/*.json") if bare(p.stem) == part]
+    packed = json.loads(path.read_text())["counts"]["single"]
+    table = np.frombuffer(base64.b64decode(packed["cells"]), packed["kind"])
+    return table.reshape(packed["shape"]).astype(np.int64).sum(axis=0)

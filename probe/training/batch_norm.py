@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn.modules.batchnorm import _NormBase
 
 from probe.batch import Value, gather, tensors
-from probe.modules import mode
+from probe.modules import copied, mode
 from probe.seeding import every_global_stream, stream
 
 _SIZE = 256  # examples of a batch whose statistics are averaged
@@ -57,3 +57,12 @@ def reestimate(
     for norm, momentum in zip(norms, momenta, strict=True):
         norm.momentum = momentum
     return True
+
+
+def reestimated(
+    model: nn.Module, x: Value, call: Callable[[nn.Module, Value], object] | None = None
+) -> nn.Module:
+    """Return a copy of the model with the running statistics of x (N, ...); see `reestimate`."""
+    own = copied(model)
+    reestimate(own, x, call)
+    return own

@@ -13,9 +13,10 @@ from itertools import product
 
 from probe.errors import InputError
 from probe.readouts.pooling import WIDE
+from probe.tables.summary import RETRAIN
 from scenarios.learners.catalog import LEARNERS
 from scenarios.streams.orders import orders
-from scenarios.study.probing import DIAGNOSTICS, RETRAIN, Reading, digest_of, recorded
+from scenarios.study.probing import DIAGNOSTICS, Reading, digest_of, recorded
 from scenarios.study.spec import Study
 
 MOST_JOBS = 100_000

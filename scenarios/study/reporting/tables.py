@@ -37,13 +37,12 @@ from probe.tables.rows import (
     TimeRow,
 )
 from probe.tables.run_directory import NOTES, TIMES
-from probe.tables.summary import Group, summarize_groups
+from probe.tables.summary import RETRAIN, Group, summarize_groups
 from probe.tables.table_file import write_table
 from probe.training.history import STUCK
 from scenarios.learners.base import Settings
 from scenarios.study.fingerprint import Setup
 from scenarios.study.jobs import jobs_of, parts_of
-from scenarios.study.probing import RETRAIN
 from scenarios.study.reporting.layers import layer_rows, start_rows
 from scenarios.study.reporting.results import Result, result_of
 from scenarios.study.reporting.scores import metric_rows

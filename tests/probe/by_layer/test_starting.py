@@ -2,20 +2,50 @@
 
 from __future__ import annotations
 
+import copy
+from collections import OrderedDict
+from collections.abc import Sequence
+from functools import cache
+
 import pytest
 import torch
 from torch import nn
 
 from probe.seeding import stream
 from probe.tables.rows import StartRow
-from tests.probe.by_layer.nets import FEATURES, analyzed, offline, rows
+from probe.training.fresh_weights import initialize
+from probe.training.loop import fit
+from tests.probe.by_layer.nets import TRAINED, analyzed, digits, rows
 
 NETWORKS = 20
 READOUTS = ("retrain", "linear")
+FEATURES = ["act1", "act2", "output"]
 
 
-def noisy(model: nn.Sequential, layer: str, seed: int) -> nn.Sequential:
-    """A network with values of ten times the spread in place of one layer's weights."""
+@cache
+def _trained(seed: int) -> nn.Sequential:
+    layers = OrderedDict[str, nn.Module](
+        hidden1=nn.Linear(64, 32),
+        act1=nn.Tanh(),
+        # So narrow that a trained layer and a random one differ: four units, of either sign.
+        hidden2=nn.Linear(32, 4),
+        act2=nn.Tanh(),
+        output=nn.Linear(4, 10),
+    )
+    net = nn.Sequential(layers)
+    initialize(net, "torch", stream(seed, "init"))
+    fit(net, digits()[0], TRAINED, stream(seed, "offline"))
+    return net
+
+
+def trained(seed: int) -> nn.Sequential:
+    """A network trained on all tasks at once."""
+    return copy.deepcopy(_trained(seed))
+
+
+def noisy(seed: int, layer: str) -> nn.Sequential:
+    """The same with values of ten times the spread in place of one layer's weights."""
+    model = trained(seed)
     weight = model.get_submodule(layer).weight
     with torch.no_grad():
         noise = torch.randn(weight.shape, generator=stream(seed, "noise"))
@@ -23,9 +53,10 @@ def noisy(model: nn.Sequential, layer: str, seed: int) -> nn.Sequential:
     return model
 
 
-def starts(last: nn.Module, seed: int) -> dict[str, StartRow]:
+def starts(last: nn.Module, seed: int, readouts: Sequence[str] = READOUTS) -> dict[str, StartRow]:
     """Where forgetting starts by readout; layers before it have lost nothing at all."""
-    found = analyzed({3: last}, offline=offline(seed), seeds=3)
+    given = {"features": FEATURES, "readouts": readouts, "offline": trained(seed)}
+    found = analyzed({3: last}, seeds=3, **given)
     by_readout = {row.readout: row for row in found.starts()}
     missing = rows(found, "missing")
     for readout, row in by_readout.items():
@@ -35,31 +66,31 @@ def starts(last: nn.Module, seed: int) -> dict[str, StartRow]:
     return by_readout
 
 
-def check_found(layer: str, feature: str, seed: int) -> None:
-    by_readout = starts(noisy(offline(seed), layer, seed), seed)
+def check_found(layer: str, feature: str, seed: int, readouts: Sequence[str] = READOUTS) -> None:
+    by_readout = starts(noisy(seed, layer), seed, readouts)
     assert {name: row.feature for name, row in by_readout.items()} == dict.fromkeys(
-        READOUTS, feature
+        readouts, feature
     )
-    assert all(row.earliest == feature and row.low > 0 for row in by_readout.values())
+    assert all(row.earliest == feature and row.value > 0.05 for row in by_readout.values())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(NETWORKS))
-def test_a_layer_overwritten_with_noise_is_found(seed: int) -> None:
-    check_found("hidden2", "relu2", seed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(NETWORKS))
-def test_so_it_is_where_the_first_or_the_last_was_overwritten(seed: int) -> None:
-    layer, feature = (("hidden1", "relu1"), ("output", "output"))[seed % 2]
+@pytest.mark.parametrize(("layer", "feature"), [("hidden2", "act2"), ("output", "output")])
+def test_a_layer_overwritten_with_noise_is_found(layer: str, feature: str, seed: int) -> None:
     check_found(layer, feature, seed)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(NETWORKS))
+def test_so_is_the_first_by_what_varies_less_than_three_retrainings(seed: int) -> None:
+    check_found("hidden1", "act1", seed, ["linear"])
+
+
 def test_one_of_them_is_among_the_fast_tests() -> None:
-    check_found("hidden2", "relu2", 0)
+    check_found("hidden2", "act2", 0)
 
 
 def test_where_nothing_was_overwritten_no_layer_is_found() -> None:
-    assert {row.feature for row in starts(offline(), 0).values()} == {""}
-    assert {row.earliest for row in starts(offline(), 0).values()} == {""}
+    by_readout = starts(trained(0), 0)
+    assert {(row.feature, row.earliest) for row in by_readout.values()} == {("", "")}

@@ -11,8 +11,8 @@ from probe.seeding import stream
 from probe.training.fresh_weights import initialize
 from probe.training.loop import fit
 from probe.values.allocation import CacheSettings
+from scenarios.data.datasets import Location
 from scenarios.networks import build_network
-from scenarios.sources import Location
 from scenarios.study.jobs import jobs_of, readings_of
 from scenarios.study.probing import DIAGNOSTICS
 from scenarios.study.reading import Reader

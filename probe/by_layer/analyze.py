@@ -26,11 +26,11 @@ from probe.errors import located
 from probe.examples import Examples, alike, as_tasks, check_examples, check_labeled, check_tasks
 from probe.feature_reader import FeatureReader
 from probe.metrics.counts import Counts
+from probe.metrics.murata import RETRAIN
 from probe.metrics.outcomes import Outcomes
 from probe.notes import of_classes, of_predictions
 from probe.readouts.readout import Readout
 from probe.retraining import RetrainSettings
-from probe.tables.summary import RETRAIN
 from probe.training.batch_norm import reestimated
 from probe.training.chosen_outputs import outputs_of
 from probe.training.evaluation import predict_each

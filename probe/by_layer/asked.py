@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from probe.cut.cuts import Cuts
 from probe.errors import InputError, located, unknown
+from probe.metrics.murata import RETRAIN
 from probe.modules import check_model
 from probe.readouts.readout import READOUTS, Knn, Linear, Ncm, Readout, readout_named
-from probe.tables.summary import RETRAIN
 
 Step = int | Literal["offline"]
 """Which network: after 0 to T tasks, 0 being untrained, or trained on all of them at once."""

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from probe.by_layer.asked import Step, network_name
+from probe.metrics.murata import RETRAIN
 from probe.notes import by_feature as lines_by_feature
 from probe.tables.layer_text import COLUMNS, by_feature, layer_cells, start_sentence
 from probe.tables.rows import LayerRow, StartRow
-from probe.tables.summary import RETRAIN
 
 _ONE_NETWORK = (
     "the intervals tell of retrainings and test examples, not of what another training of the "

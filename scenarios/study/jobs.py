@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, replace
 from itertools import product
 
 from probe.errors import InputError
+from probe.metrics.murata import RETRAIN
 from probe.readouts.pooling import WIDE
-from probe.tables.summary import RETRAIN
 from scenarios.learners.catalog import LEARNERS
 from scenarios.streams.orders import orders
 from scenarios.study.probing import DIAGNOSTICS, Reading, digest_of, recorded

@@ -25,8 +25,8 @@ from pydantic import (
 )
 
 from probe.errors import InputError, unknown
+from probe.metrics.murata import RETRAIN
 from probe.readouts.readout import Knn, Linear, Ncm, Readout
-from probe.tables.summary import RETRAIN
 from probe.training.recipe import Recipe
 
 Named = Literal["ends", "all", "last"]

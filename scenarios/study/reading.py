@@ -16,10 +16,10 @@ from torch import Tensor, nn
 from probe.analysis.similarity import Compared
 from probe.analysis.units import dead_units, effective_rank
 from probe.feature_reader import FeatureReader, Matrices
+from probe.metrics.murata import RETRAIN
 from probe.metrics.outcomes import Outcomes
 from probe.notes import of_classes
 from probe.retraining import RetrainSettings
-from probe.tables.summary import RETRAIN
 from probe.training.batch_norm import reestimated
 from probe.training.history import History
 from probe.values.allocation import CacheSettings

@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.murata import pra
+from probe.metrics.murata import RETRAIN, pra
 from probe.metrics.task_counts import TaskCounts
-from probe.tables.summary import RETRAIN
 from probe.training.costs import Cost
 from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.heads import Head

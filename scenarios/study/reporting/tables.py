@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from probe.errors import InputError
 from probe.files import discard, replacing
+from probe.metrics.murata import RETRAIN
 from probe.notes import constant
 from probe.tables.rows import (
     AnyRow,
@@ -37,7 +38,7 @@ from probe.tables.rows import (
     TimeRow,
 )
 from probe.tables.run_directory import NOTES, TIMES
-from probe.tables.summary import RETRAIN, Group, summarize_groups
+from probe.tables.summary import Group, summarize_groups
 from probe.tables.table_file import write_table
 from probe.training.history import STUCK
 from scenarios.learners.base import Settings

@@ -8,6 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from probe.by_layer.analyze import analyze
+    from probe.by_layer.result import Analysis
     from probe.cut.candidates import candidates
     from probe.cut.cuts import cut_each, split
     from probe.examples import Examples
@@ -19,10 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AccuracyMatrix",
+    "Analysis",
     "CacheSettings",
     "Counts",
     "Examples",
     "Recipe",
+    "analyze",
     "cache_plan",
     "candidates",
     "cut_each",
@@ -32,10 +36,12 @@ __all__ = [
 
 _HOMES = {
     "AccuracyMatrix": "probe.metrics.matrix",
+    "Analysis": "probe.by_layer.result",
     "CacheSettings": "probe.values.allocation",
     "Counts": "probe.metrics.counts",
     "Examples": "probe.examples",
     "Recipe": "probe.training.recipe",
+    "analyze": "probe.by_layer.analyze",
     "cache_plan": "probe.retrain",
     "candidates": "probe.cut.candidates",
     "cut_each": "probe.cut.cuts",

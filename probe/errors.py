@@ -1,6 +1,7 @@
 """What went wrong, in one sentence that names the remedy."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from textwrap import shorten
 
@@ -60,3 +61,22 @@ def described(error: BaseException) -> str:
     # Torch's own messages may run over pages.
     line = shorten(message, _LENGTH, placeholder=" ...")
     return f"{type(error).__name__}: {line}".removesuffix(": ")
+
+
+@contextmanager
+def located(what: str) -> Iterator[None]:
+    """Let an InputError say where it happened.
+
+    A NotWritten is about the disk, not about what was done there, and passes as it is.
+
+    >>> with located("after 2 tasks"):
+    ...     raise InputError("it is NaN")
+    Traceback (most recent call last):
+    probe.errors.InputError: after 2 tasks: it is NaN
+    """
+    try:
+        yield
+    except NotWritten:
+        raise
+    except InputError as error:
+        raise InputError(f"{what}: {error}") from None

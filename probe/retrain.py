@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from probe import notes
+import probe.notes as notes
 from probe.batch import Value, arranged, first, tensors
 from probe.beforehand import (
     refuse_other_rows,

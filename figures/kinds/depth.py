@@ -26,8 +26,8 @@ from figures import labels, layout, lines, style
 from figures.appearance import Appearance, Appearances, learner_appearances
 from figures.networks import Network, networks
 from figures.tables import LEVELS, OFFLINE, UNTRAINED, Tables, continual
+from probe.metrics.murata import RETRAIN
 from probe.tables.rows import LayerRow, SummaryRow
-from probe.tables.summary import RETRAIN
 
 _BY_DEPTH = {
     "ceiling": (OFFLINE, "Ceiling (offline)"),

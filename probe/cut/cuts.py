@@ -40,6 +40,10 @@ class Cuts:
         """The names of the features."""
         return tuple(cut.feature.name for cut in self.each)
 
+    def difference(self, model: nn.Module) -> str:
+        """Return the name of what makes a model one of another architecture, empty for the same."""
+        return _difference(self.each[0].feature.trace, unwrapped(model))
+
     def of(self, model: nn.Module) -> Cuts:
         """Return the same cuts of another model of this architecture: other weights, same code.
 
@@ -269,16 +273,22 @@ def _retraced(seen: Trace, model: nn.Module) -> Trace:
 
     Raises InputError if its modules, or the names, shapes or types of its state, are others.
     """
-    before, now = _anatomy(seen.model), _anatomy(model)
-    if before != now or sorted(seen.state.values()) != sorted(state_groups(model)):
-        differ = sorted(n for n in before.keys() | now.keys() if before.get(n) != now.get(n))
-        where = differ[0] if differ else "its ties"
+    if where := _difference(seen, model):
         raise InputError(
             f"the cuts are of another architecture, which differs at {where!r}: cut this model "
             f"itself"
         )
     own = copied(model).requires_grad_(True).eval()
     return replace(seen, model=own, given_frozen=frozenset(frozen_in(model)))
+
+
+def _difference(seen: Trace, model: nn.Module) -> str:
+    """Return where a model is of another architecture, empty if it is not."""
+    before, now = _anatomy(seen.model), _anatomy(model)
+    if before == now and sorted(seen.state.values()) == sorted(state_groups(model)):
+        return ""
+    differ = sorted(n for n in before.keys() | now.keys() if before.get(n) != now.get(n))
+    return differ[0] if differ else "its ties"
 
 
 def _anatomy(model: nn.Module) -> dict[str, object]:

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from probe.errors import InputError, NotMeasured
 from probe.metrics.counts import Counts
 
+RETRAIN = "retrain"
+"""The readout whose scores are a PRA by the definition: all behind the feature is trained anew."""
+
 
 def pra(counts: Counts) -> float:
     """Partial retrain accuracy PRA(F_i): overall accuracy of M_i on the test data of all tasks.

@@ -11,6 +11,7 @@ import numpy as np
 from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.mean_over_seeds import SeedMean, mean_over_seeds
+from probe.metrics.murata import RETRAIN
 from probe.tables.cells import Measure
 from probe.tables.rows import Row, SummaryRow, TimeRow
 
@@ -18,10 +19,6 @@ MEASURES: tuple[Measure, ...] = ("pra", "f1")
 """The measures that `summarize` keeps, in the order in which it lists them."""
 
 _Cells = defaultdict[tuple[int, int], list[tuple[int, float]]]  # by step, place: seed, value
-
-
-RETRAIN = "retrain"
-"""The readout whose scores are a PRA by the definition: all behind the feature is trained anew."""
 
 
 class Layer(NamedTuple):

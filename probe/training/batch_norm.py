@@ -11,7 +11,7 @@ from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.instancenorm import _InstanceNorm
 
 from probe.batch import Value, gather, tensors
-from probe.modules import mode
+from probe.modules import copied, mode
 from probe.seeding import every_global_stream, stream
 
 _SIZE = 256  # examples of a batch whose statistics are averaged
@@ -77,3 +77,12 @@ def _plain_means(norms: Sequence[Norm]) -> Iterator[None]:
     finally:
         for norm, momentum in zip(norms, before, strict=True):
             norm.momentum = momentum
+
+
+def reestimated(
+    model: nn.Module, x: Value, call: Callable[[nn.Module, Value], object] | None = None
+) -> nn.Module:
+    """Return a copy of the model with the running statistics of x (N, ...); see `reestimate`."""
+    own = copied(model)
+    reestimate(own, x, call)
+    return own

@@ -21,7 +21,7 @@ from dataclasses import replace
 import torch
 from torch import nn
 
-from probe.errors import InputError, NotWritten
+from probe.errors import InputError, located
 from probe.seeding import global_stream, stream
 from probe.training.batch_norm import reestimate
 from probe.training.fresh_weights import initialize
@@ -81,7 +81,7 @@ def run_job(
     if the store cannot write.
     """
     order = f", order {job.order}" if job.order else ""
-    with _named(f"learner {job.learner}{order}, seed {job.seed}"), _one_thread():
+    with located(f"learner {job.learner}{order}, seed {job.seed}"), _one_thread():
         # First the order, then the view: a learner's view may depend on which task comes first.
         stream_of_tasks = LEARNERS[job.kind].view(scenario.reordered(job.tasks))
         settings = replace(cache or CacheSettings(), storage=study.storage)
@@ -98,7 +98,7 @@ def trained_network(
 
     See `run_job`. Nobody else may be at work on the job.
     """
-    with _named(f"learner {job.learner}, seed {job.seed}"), _one_thread():
+    with located(f"learner {job.learner}, seed {job.seed}"), _one_thread():
         own = LEARNERS[job.kind].view(scenario.reordered(job.tasks))
         walk = _Walk(study, job, own, store, device, CacheSettings(), None)
         learner, last = walk.fresh(), steps_of(job)[-1]
@@ -160,7 +160,7 @@ class _Walk:
                 learner, spent = self._learned(learner, name, done)
             # Steps before `begun` are finished: `resumed` has seen to that.
             if done >= begun.done:
-                with _named(f"after {_task(self.tasks, done)}"):
+                with located(f"after {_task(self.tasks, done)}"):
                     yield from self._measured(learner, spent, name)
 
     def _learned(self, learner: Learner, name: str, done: int) -> tuple[Learner, Spent | None]:
@@ -168,7 +168,7 @@ class _Walk:
         # Where a measurement alone is lost, what was learned later is whole.
         if later := kept(self.fresh, name, self.tasks[:done], self.store):
             return later.learner, later.spent
-        with _named(_task(self.tasks, done)):
+        with located(_task(self.tasks, done)):
             spent = _learn(learner, self.tasks[done - 1])
         # The checkpoint comes first: who is killed before the measurement does not learn the task
         # again.
@@ -240,20 +240,6 @@ def _one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-@contextmanager
-def _named(what: str) -> Iterator[None]:
-    """Let an InputError say where it happened.
-
-    A NotWritten is about the disk, not about the job, and passes as it is.
-    """
-    try:
-        yield
-    except NotWritten:
-        raise
-    except InputError as error:
-        raise InputError(f"{what}: {error}") from None
 
 
 def _task(tasks: Sequence[Task], done: int) -> str:

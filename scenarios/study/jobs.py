@@ -12,10 +12,11 @@ from dataclasses import asdict, dataclass, replace
 from itertools import product
 
 from probe.errors import InputError
+from probe.metrics.murata import RETRAIN
 from probe.readouts.pooling import WIDE
 from scenarios.learners.catalog import LEARNERS
 from scenarios.streams.orders import orders
-from scenarios.study.probing import DIAGNOSTICS, RETRAIN, Reading, digest_of, recorded
+from scenarios.study.probing import DIAGNOSTICS, Reading, digest_of, recorded
 from scenarios.study.spec import Study
 
 MOST_JOBS = 100_000

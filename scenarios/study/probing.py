@@ -26,14 +26,12 @@ from pydantic import (
 )
 
 from probe.errors import InputError, unknown
+from probe.metrics.murata import RETRAIN
 from probe.readouts.readout import Knn, Linear, Ncm, Readout
 from probe.training.recipe import Recipe
 
 Named = Literal["ends", "all", "last"]
 """`ends`: before any task and after all; `all`: after each as well; `last`: after all, no floor."""
-
-RETRAIN = "retrain"
-"""The readout that is the network's own tail: partial retraining (Murata 2020)."""
 
 DIAGNOSTICS = "diagnostics"
 """What is no readout: a feature's dead units, its rank, and its similarity to other networks'."""

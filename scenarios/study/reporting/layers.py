@@ -7,24 +7,19 @@ order. A seed counts once all of its orders are finished, with its floor and cei
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from probe.analysis.from_counts import right_of_counts
-from probe.analysis.layers import LayerOutcomes, Quantity, TestLayout, quantities
-from probe.analysis.starting import starting_feature
+from probe.analysis.layers import LayerOutcomes, TestLayout
 from probe.seeding import stream
+from probe.tables.layers import Layer, start_row
 from probe.tables.rows import LayerRow, StartRow
 from scenarios.learners.catalog import LEARNERS
 from scenarios.study.reporting.behind import Behind
 from scenarios.study.reporting.results import Result
 from scenarios.study.spec import LEVELS
-
-MARGIN = 0.01
-"""What a layer may lack against the ceiling before its forgetting counts, as a fraction."""
 
 _Right = NDArray[np.bool_]
 _NONE: Mapping[str, Mapping[int, Result]] = {kind: {} for kind in LEVELS}
@@ -33,88 +28,20 @@ _NONE: Mapping[str, Mapping[int, Result]] = {kind: {} for kind in LEVELS}
 def layer_rows(results: Sequence[Result]) -> Iterator[LayerRow]:
     """Yield what each layer kept, by learner, readout, feature and quantity, with intervals."""
     for layer in _layers(results):
-        row = partial(
-            LayerRow,
-            learner=layer.learner,
-            readout=layer.readout,
-            feature=layer.feature,
-            depth=layer.depth,
-        )
-        for found in layer.quantities():
-            yield row(
-                place=found.place,
-                quantity=found.name,
-                value=found.value,
-                low=found.low,
-                high=found.high,
-                seeds=found.seeds,
-            )
-        if layer.is_output:
-            nothing = float("nan")
-            chance = partial(row, place=None, quantity="chance", low=nothing, high=nothing)
-            yield chance(value=1 / layer.classes, seeds=layer.seeds)
+        yield from layer.rows()
 
 
 def start_rows(results: Sequence[Result]) -> Iterator[StartRow]:
     """Yield where the forgetting of each learner starts, for each readout with a ceiling."""
-    runs: dict[tuple[str, str], list[_Layer]] = {}
+    runs: dict[tuple[str, str], list[Layer]] = {}
     for layer in _layers(results):
         if layer.outcomes.ceiling is not None:
             runs.setdefault((layer.learner, layer.readout), []).append(layer)
-    for (learner, readout), layers in runs.items():
-        n = len(layers[0].layout.tasks)
-        found = starting_feature(
-            [layer.lacking for layer in layers], np.full(n, 1 / n), layers[0].layout.strata, MARGIN
-        )
-        at = found.estimates[found.index] if found.index is not None else None
-        yield StartRow(
-            learner=learner,
-            readout=readout,
-            feature="" if found.index is None else layers[found.index].feature,
-            earliest="" if found.earliest is None else layers[found.earliest].feature,
-            margin=MARGIN,
-            value=at.value if at else float("nan"),
-            low=at.low if at else float("nan"),
-            high=at.high if at else float("nan"),
-            seeds=layers[0].seeds,
-        )
+    for layers in runs.values():
+        yield start_row(layers)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Layer:
-    """One feature of a learner's network, with what stands behind it in all jobs."""
-
-    learner: str
-    readout: str
-    feature: str
-    depth: int
-    is_output: bool
-    classes: int
-    outcomes: LayerOutcomes
-    layout: TestLayout
-
-    @property
-    def _last(self) -> _Right:
-        return self.outcomes.rows[self.layout.orders.shape[1]]
-
-    @property
-    def seeds(self) -> int:
-        """S, the number of seeds."""
-        return len(self._last)
-
-    @property
-    def lacking(self) -> NDArray[np.float64]:
-        """What the last row lacks against the ceiling, (S, n), as a mean over the orders."""
-        if self.outcomes.ceiling is None:
-            raise ValueError("there is no ceiling")
-        return np.asarray(self.outcomes.ceiling - self._last.mean(axis=1))
-
-    def quantities(self) -> list[Quantity]:
-        """All that the outcomes allow."""
-        return quantities(self.outcomes, self.layout)
-
-
-def _layers(results: Sequence[Result]) -> Iterator[_Layer]:
+def _layers(results: Sequence[Result]) -> Iterator[Layer]:
     """Yield each learner's layers by readout and depth, where some seed is finished."""
     levels = {kind: {r.job.seed: r for r in results if r.job.kind == kind} for kind in LEVELS}
     learners: dict[str, list[Result]] = {}
@@ -133,7 +60,7 @@ def _layers(results: Sequence[Result]) -> Iterator[_Layer]:
 
 def _layer(
     own: Sequence[Result], readout: str, feature: str, levels: Mapping[str, Mapping[int, Result]]
-) -> _Layer | None:
+) -> Layer | None:
     """Return one layer of a learner, None where no seed is finished.
 
     levels: the jobs of `untrained` and `offline` by seed.
@@ -142,36 +69,37 @@ def _layer(
     orders = {r.job.order: r.job.tasks for r in own}
     runs = {(r.job.seed, r.job.order): r.rows(feature, readout) for r in own}
     seeds = list(dict.fromkeys(r.job.seed for r in own))
-    whole = [s for s in seeds if all(T in runs.get((s, name), {}) for name in orders)]
+    whole = [s for s in seeds if all(T in runs.get((s, o), {}) for o in orders)]
     level = {kind: _at_the_end(jobs, readout, feature) for kind, jobs in levels.items()}
     for found in filter(None, level.values()):
         whole = [s for s in whole if s in found]
     if not whole or one.test_counts is None:
         return None
     examples = _Examples(one)
-    steps = set.intersection(*(set(runs[s, name]) for s in whole for name in orders))
-
-    def row(step: int) -> _Right:
-        each = [
-            [examples.right(one.job.learner, runs[s, o][step], orders[o]) for o in orders]
-            for s in whole
-        ]
-        return np.array(each)
+    steps = set.intersection(*(set(runs[s, o]) for s in whole for o in orders))
+    name = one.job.learner
 
     def of(kind: str) -> _Right | None:
-        found = level[kind]
-        each = [examples.right(kind, found[s], range(T)) for s in whole if found]
+        each = [examples.right(kind, level[kind][s], range(T)) for s in whole if level[kind]]
         return np.array(each) if each else None
 
-    return _Layer(
-        learner=one.job.learner,
+    classes = len({label for _, task in one.tasks for label in task})
+    return Layer(
+        learner=name,
         readout=readout,
         feature=feature,
         depth=1 + one.features.index(feature),
-        is_output=feature == one.features[-1],
-        classes=len({label for _, task in one.tasks for label in task}),
+        chance=1 / classes if feature == one.features[-1] else None,
         outcomes=LayerOutcomes(
-            rows={step: row(step) for step in sorted(steps)},
+            rows={
+                t: np.array(
+                    [
+                        [examples.right(name, runs[s, o][t], orders[o]) for o in orders]
+                        for s in whole
+                    ]
+                )
+                for t in sorted(steps)
+            },
             floor=of("untrained"),
             ceiling=of("offline"),
         ),

@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.murata import pra
+from probe.metrics.murata import RETRAIN, pra
 from probe.metrics.task_counts import Mean, TaskCounts
 from probe.training.costs import Cost
 from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.heads import Head
 from scenarios.study.jobs import Job, readings_of, steps_of
 from scenarios.study.measurement import Measurement
-from scenarios.study.probing import DIAGNOSTICS, RETRAIN, Reading
+from scenarios.study.probing import DIAGNOSTICS, Reading
 from scenarios.study.reporting.behind import Behind, behind_of, test_counts
 from scenarios.study.spec import Study
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from probe.errors import InputError
 from probe.files import discard, replacing
+from probe.metrics.murata import RETRAIN
 from probe.notes import constant
 from probe.tables.rows import (
     AnyRow,
@@ -43,7 +44,6 @@ from probe.training.history import STUCK
 from scenarios.learners.base import Settings
 from scenarios.study.fingerprint import Setup
 from scenarios.study.jobs import jobs_of, parts_of
-from scenarios.study.probing import RETRAIN
 from scenarios.study.reporting.layers import layer_rows, start_rows
 from scenarios.study.reporting.results import Result, result_of
 from scenarios.study.reporting.scores import metric_rows

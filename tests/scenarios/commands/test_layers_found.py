@@ -11,12 +11,12 @@ import pytest
 from rich.console import Console
 
 from probe.errors import InputError
+from probe.tables.layer_text import start_sentence
 from probe.tables.rows import LayerRow, StartRow
 from probe.tables.table_file import write_table
 from scenarios.commands.layers_found import (
     show_layers_found,
     show_layers_lacking,
-    start_sentence,
 )
 
 VALUES = {

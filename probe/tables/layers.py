@@ -1,0 +1,95 @@
+"""The rows of layers.csv and starts.csv: what each layer kept, and where forgetting starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probe.analysis.layers import LayerOutcomes, TestLayout, quantities
+from probe.analysis.starting import starting_feature
+from probe.tables.rows import LayerRow, StartRow
+
+MARGIN = 0.01
+"""What a layer may lack against the ceiling before its forgetting counts, as a fraction."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Layer:
+    """One feature of a learner's network, with what stands behind it by one readout.
+
+    depth: of the feature, from 1; chance: the accuracy of guessing, at the output alone.
+    """
+
+    learner: str
+    readout: str
+    feature: str
+    depth: int
+    outcomes: LayerOutcomes
+    layout: TestLayout
+    chance: float | None = None
+
+    @property
+    def seeds(self) -> int:
+        """S, the number of seeds."""
+        return len(self._last)
+
+    @property
+    def lacking(self) -> NDArray[np.float64]:
+        """What the last row lacks against the ceiling, (S, n), as a mean over the orders."""
+        if self.outcomes.ceiling is None:
+            raise ValueError("there is no ceiling")
+        return np.asarray(self.outcomes.ceiling - self._last.mean(axis=1))
+
+    @property
+    def _last(self) -> NDArray[np.bool_]:
+        return self.outcomes.rows[self.layout.orders.shape[1]]
+
+    def rows(self) -> Iterator[LayerRow]:
+        """Yield a row for each quantity that the outcomes allow, and chance where it is known."""
+        row = partial(
+            LayerRow,
+            learner=self.learner,
+            readout=self.readout,
+            feature=self.feature,
+            depth=self.depth,
+        )
+        for found in quantities(self.outcomes, self.layout):
+            yield row(
+                place=found.place,
+                quantity=found.name,
+                value=found.value,
+                low=found.low,
+                high=found.high,
+                seeds=found.seeds,
+            )
+        if self.chance is not None:
+            nothing = float("nan")
+            chance = partial(row, place=None, quantity="chance", low=nothing, high=nothing)
+            yield chance(value=self.chance, seeds=self.seeds)
+
+
+def start_row(layers: Sequence[Layer]) -> StartRow:
+    """Return where forgetting starts among the layers of one learner and readout, by depth.
+
+    All have a ceiling; see `probe.analysis.starting`.
+    """
+    one = layers[0]
+    n = len(one.layout.tasks)
+    lacking = [layer.lacking for layer in layers]
+    found = starting_feature(lacking, np.full(n, 1 / n), one.layout.strata, MARGIN)
+    at = found.estimates[found.index] if found.index is not None else None
+    return StartRow(
+        learner=one.learner,
+        readout=one.readout,
+        feature="" if found.index is None else layers[found.index].feature,
+        earliest="" if found.earliest is None else layers[found.earliest].feature,
+        margin=MARGIN,
+        value=at.value if at else float("nan"),
+        low=at.low if at else float("nan"),
+        high=at.high if at else float("nan"),
+        seeds=one.seeds,
+    )

@@ -1,0 +1,89 @@
+"""Small networks on the digits, in all the states that an analysis tells apart."""
+
+from __future__ import annotations
+
+import copy
+from collections import OrderedDict
+from functools import cache
+from typing import Any
+
+import torch
+from torch import nn
+
+from probe import Analysis, Examples, Recipe, analyze
+from probe.seeding import stream
+from probe.tables.rows import LayerRow
+from probe.training.fresh_weights import initialize
+from probe.training.loop import fit
+from scenarios.data.datasets import load
+
+TASKS = [[0, 1, 2], [3, 4, 5], [6, 7, 8, 9]]
+FEATURES = ["relu1", "relu2", "output"]
+BEHIND = FEATURES[:-1]
+RECIPE = Recipe(epochs=12, batch_size=16, learning_rate=1e-2)
+TRAINED = Recipe(epochs=20, batch_size=16, learning_rate=5e-3)
+
+
+@cache
+def digits() -> tuple[Examples, Examples]:
+    data = load("digits")
+    train, test = data.train.take(torch.arange(400)), data.test
+    return tuple(Examples(each.x.flatten(1), each.y) for each in (train, test))  # type: ignore[return-value]
+
+
+def fresh(seed: int = 0, norm: bool = False) -> nn.Sequential:
+    """An untrained network, narrow, so that training it matters at every layer."""
+    first, second = nn.Linear(64, 10), nn.Linear(10, 6)
+    layers: list[tuple[str, nn.Module]] = [("hidden1", first), ("relu1", nn.ReLU())]
+    layers += [("norm", nn.BatchNorm1d(10))] if norm else []
+    layers += [("hidden2", second), ("relu2", nn.ReLU()), ("output", nn.Linear(6, 10))]
+    net = nn.Sequential(OrderedDict(layers))
+    initialize(net, "torch", stream(seed, "init"))
+    return net
+
+
+@cache
+def _offline(seed: int) -> nn.Sequential:
+    net = fresh(seed)
+    fit(net, digits()[0], TRAINED, stream(seed, "offline"))
+    return net
+
+
+def offline(seed: int = 0) -> nn.Sequential:
+    """A network trained on all tasks at once."""
+    return copy.deepcopy(_offline(seed))
+
+
+@cache
+def _finetuned(tasks: int) -> nn.Sequential:
+    net = fresh()
+    for at, classes in enumerate(TASKS[:tasks]):
+        fit(net, digits()[0].of_classes(classes), TRAINED, stream(at, "task"))
+    return net
+
+
+def finetuned(tasks: int = 3) -> nn.Sequential:
+    """A network that was trained on one task after the other."""
+    return copy.deepcopy(_finetuned(tasks))
+
+
+def with_output_of(model: nn.Sequential, other: nn.Sequential) -> nn.Sequential:
+    """A network with the output layer of another."""
+    mixed = copy.deepcopy(model)
+    mixed.get_submodule("output").load_state_dict(other.get_submodule("output").state_dict())
+    return mixed
+
+
+def analyzed(models: Any, **given: Any) -> Analysis:
+    train, test = digits()
+    asked = {"train": train, "test": test, "tasks": TASKS, "features": FEATURES, "recipe": RECIPE}
+    return analyze(models, **(asked | given))
+
+
+def rows(analysis: Analysis, quantity: str, place: int | None = None) -> dict[Any, LayerRow]:
+    """The rows of one quantity by readout and feature."""
+    return {
+        (row.readout, row.feature): row
+        for row in analysis.layers()
+        if row.quantity == quantity and row.place == place
+    }

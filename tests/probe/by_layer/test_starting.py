@@ -1,0 +1,96 @@
+"""A layer that was overwritten is where forgetting starts, whatever the network."""
+
+from __future__ import annotations
+
+import copy
+from collections import OrderedDict
+from collections.abc import Sequence
+from functools import cache
+
+import pytest
+import torch
+from torch import nn
+
+from probe.seeding import stream
+from probe.tables.rows import StartRow
+from probe.training.fresh_weights import initialize
+from probe.training.loop import fit
+from tests.probe.by_layer.nets import TRAINED, analyzed, digits, rows
+
+NETWORKS = 20
+READOUTS = ("retrain", "linear")
+FEATURES = ["act1", "act2", "output"]
+
+
+@cache
+def _trained(seed: int) -> nn.Sequential:
+    layers = OrderedDict[str, nn.Module](
+        hidden1=nn.Linear(64, 32),
+        act1=nn.Tanh(),
+        # So narrow that a trained layer and a random one differ: four units, of either sign.
+        hidden2=nn.Linear(32, 4),
+        act2=nn.Tanh(),
+        output=nn.Linear(4, 10),
+    )
+    net = nn.Sequential(layers)
+    initialize(net, "torch", stream(seed, "init"))
+    fit(net, digits()[0], TRAINED, stream(seed, "offline"))
+    return net
+
+
+def trained(seed: int) -> nn.Sequential:
+    """A network trained on all tasks at once."""
+    return copy.deepcopy(_trained(seed))
+
+
+def noisy(seed: int, layer: str) -> nn.Sequential:
+    """The same with values of ten times the spread in place of one layer's weights."""
+    model = trained(seed)
+    weight = model.get_submodule(layer).weight
+    with torch.no_grad():
+        noise = torch.randn(weight.shape, generator=stream(seed, "noise"))
+        weight.copy_(10 * weight.std() * noise)
+    return model
+
+
+def starts(last: nn.Module, seed: int, readouts: Sequence[str] = READOUTS) -> dict[str, StartRow]:
+    """Where forgetting starts by readout; layers before it have lost nothing at all."""
+    given = {"features": FEATURES, "readouts": readouts, "offline": trained(seed)}
+    found = analyzed({3: last}, seeds=3, **given)
+    by_readout = {row.readout: row for row in found.starts()}
+    missing = rows(found, "missing")
+    for readout, row in by_readout.items():
+        for before in FEATURES[: FEATURES.index(row.feature)] if row.feature else FEATURES:
+            assert missing[readout, before].value == 0
+            assert row.earliest != before
+    return by_readout
+
+
+def check_found(layer: str, feature: str, seed: int, readouts: Sequence[str] = READOUTS) -> None:
+    by_readout = starts(noisy(seed, layer), seed, readouts)
+    assert {name: row.feature for name, row in by_readout.items()} == dict.fromkeys(
+        readouts, feature
+    )
+    assert all(row.earliest == feature and row.value > 0.05 for row in by_readout.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(NETWORKS))
+@pytest.mark.parametrize(("layer", "feature"), [("hidden2", "act2"), ("output", "output")])
+def test_a_layer_overwritten_with_noise_is_found(layer: str, feature: str, seed: int) -> None:
+    check_found(layer, feature, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(NETWORKS))
+def test_so_is_the_first_by_what_varies_less_than_three_retrainings(seed: int) -> None:
+    check_found("hidden1", "act1", seed, ["linear"])
+
+
+def test_one_of_them_is_among_the_fast_tests() -> None:
+    check_found("hidden2", "act2", 0)
+
+
+def test_where_nothing_was_overwritten_no_layer_is_found() -> None:
+    by_readout = starts(trained(0), 0)
+    assert {(row.feature, row.earliest) for row in by_readout.values()} == {("", "")}

@@ -194,10 +194,8 @@ class _Run:
         fitted = {name: readout for name, readout in self.readouts.items() if readout is not None}
         if not fitted:
             return
-        train, test = (
-            self.reader.matrices(model, features, data.x)[0]
-            for data in (self.reader.train, self.reader.test)
-        )
+        inputs = self.reader.train.x, self.reader.test.x
+        train, test = self.reader.matrices(model, features, *inputs)
         for feature in features:
             self._dead[step, feature] = dead_units(test[feature].values)
             for name, readout in fitted.items():

@@ -44,11 +44,11 @@ loaded = ["torch" in sys.modules]
 from probe import AccuracyMatrix, Counts
 loaded.append("torch" in sys.modules)
 from probe import CacheSettings, Examples, Recipe, Counts, AccuracyMatrix, split, partial_retrain
-from probe import cache_plan, candidates, cut_each
+from probe import Analysis, analyze, cache_plan, candidates, cut_each
 loaded.append("torch" in sys.modules)
 names = [getattr(probe, name) for name in probe.__all__]
-given = [AccuracyMatrix, CacheSettings, Counts, Examples, Recipe, cache_plan, candidates]
-given += [cut_each, partial_retrain, split]
+given = [AccuracyMatrix, Analysis, CacheSettings, Counts, Examples, Recipe, analyze, cache_plan]
+given += [candidates, cut_each, partial_retrain, split]
 print(json.dumps({"torch": loaded, "first": list(map(str, map(type, given))),
                   "again": list(map(str, map(type, names)))}))
 """

@@ -44,11 +44,11 @@ loaded = ["torch" in sys.modules]
 from probe import AccuracyMatrix, Counts
 loaded.append("torch" in sys.modules)
 from probe import CacheSettings, Examples, Recipe, Counts, AccuracyMatrix, split, partial_retrain
-from probe import cache_plan, candidates, cut_each
+from probe import Analysis, analyze, cache_plan, candidates, cut_each
 loaded.append("torch" in sys.modules)
 names = [getattr(probe, name) for name in probe.__all__]
-given = [AccuracyMatrix, CacheSettings, Counts, Examples, Recipe, cache_plan, candidates]
-given += [cut_each, partial_retrain, split]
+given = [AccuracyMatrix, Analysis, CacheSettings, Counts, Examples, Recipe, analyze, cache_plan]
+given += [candidates, cut_each, partial_retrain, split]
 print(json.dumps({"torch": loaded, "first": list(map(str, map(type, given))),
                   "again": list(map(str, map(type, names)))}))
 """
@@ -104,15 +104,15 @@ def test_a_study_of_digits_imports_neither_torchvision_nor_before_it_draws_matpl
 
 def test_the_package_gives_its_names_and_loads_torch_only_for_those_that_need_it():
     seen = python(IMPORT)
-    kinds = 5 * [str(type)] + 5 * [str(type(python))]
+    kinds = 6 * [str(type)] + 6 * [str(type(python))]
     assert seen == {"torch": [False, False, True], "first": kinds, "again": kinds}
 
 
 def test_the_package_lists_its_names_and_has_no_other():
     import probe
 
-    classes = ["AccuracyMatrix", "CacheSettings", "Counts", "Examples", "Recipe"]
-    functions = ["cache_plan", "candidates", "cut_each", "partial_retrain", "split"]
+    classes = ["AccuracyMatrix", "Analysis", "CacheSettings", "Counts", "Examples", "Recipe"]
+    functions = ["analyze", "cache_plan", "candidates", "cut_each", "partial_retrain", "split"]
     assert sorted(probe.__all__) == classes + functions
     with pytest.raises(AttributeError, match="no attribute 'retrain_partially'"):
         _ = probe.retrain_partially

@@ -168,7 +168,6 @@ def test_jobs_of_other_code_are_counted_and_the_first_is_named(tmp_path, monkeyp
 
 
 def test_results_of_other_fingerprints_are_told_in_one_sentence_each_difference_once(tmp_path):
-    plain = {"orders": "none", "probing": TINY.study.probing}
     others = [
         made_setup(
             study("training", "epochs", 6).model_copy(

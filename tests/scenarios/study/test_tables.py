@@ -28,11 +28,11 @@ def tables(tmp_path_factory):
 def test_every_measurement_is_one_row(tables):
     found = Counter((row["learner"], row["measure"]) for row in tables["rows"])
     assert found == {
-        ("finetune", "accuracy"): 2 * 2 * 3 * 2,
-        # At the output after each step, behind the feature after the last.
+        ("finetune", "accuracy"): 2 * 2 * (3 * 2 + 2),
+        # R, and a row of the feature; PRA at the output after each step, and behind the feature.
         ("finetune", "pra"): 2 * 2 * (3 + 1),
         ("finetune", "f1"): 2 * 2 * 2 * 2,
-        ("cumulative", "accuracy"): 2 * 2 * 3 * 2,
+        ("cumulative", "accuracy"): 2 * 2 * (3 * 2 + 2),
         ("cumulative", "pra"): 2 * 2 * (3 + 1),
         ("cumulative", "f1"): 2 * 2 * 2 * 2,
         ("offline", "accuracy"): 2 * 2 * 2,

@@ -57,6 +57,17 @@ def test_the_examples_of_other_models_and_data_run(
     assert all(0 <= score <= 1 for score in found)
 
 
+def test_the_example_of_analyze_prints_a_table_for_each_readout(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    [example] = [block for block in blocks("python") if "import Examples, Recipe, analyze" in block]
+    exec(compile(example, str(README), "exec"), {})
+    printed = capsys.readouterr().out
+    assert "retrain" in printed
+    assert "linear" in printed
+    assert "forgetting starts at" in printed
+
+
 def test_the_toml_example_is_a_study() -> None:
     (example,) = blocks("toml", STUDIES)
     study = check_study({"name": "example", **tomllib.loads(example)}, "README")

@@ -71,8 +71,8 @@ def fit_linear(
     The objective is scikit-learn's for K = `classes` from 3; two classes have weights of their own
     each, so that the penalty is half of what it is in scikit-learn's binary form. Classes that are
     not in y are left out of it, and never predicted. C: what the examples count beside the penalty;
-    tolerance: what may be left, a share of the objective. At the default predictions have settled;
-    1e-9 gives scikit-learn's own objective to 1e-6 where that has converged, in float64.
+    tolerance: what may be left, a share of the objective. At the default a few predictions in a
+    hundred may still change; 1e-9 gives scikit-learn's own objective to 1e-6, in float64.
 
     >>> x, y = torch.tensor([[0.0], [1.0], [4.0], [5.0]]), torch.tensor([0, 0, 1, 1])
     >>> model = fit_linear(x, y, 3)

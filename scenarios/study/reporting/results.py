@@ -187,7 +187,7 @@ def result_of(
             step: behind_of(parts[steps[step]], evaluated, len(features), own, mean)
             for step, evaluated in tested.items()
         },
-        test_counts=test_counts(classes, next(iter(tested.values()), None)),
+        test_counts=test_counts(classes, next(reversed(tested.values()), None)),
         **_read_behind(job, study, parts, classes),
         **_spent({step: parts[part].spent for step, part in steps.items()}),
     )

@@ -152,11 +152,8 @@ def _layer(
     steps = set.intersection(*(set(runs[s, name]) for s in whole for name in orders))
 
     def row(step: int) -> _Right:
-        each = [
-            [examples.right(one.job.learner, runs[s, o][step], orders[o]) for o in orders]
-            for s in whole
-        ]
-        return np.array(each)
+        right = partial(examples.right, one.job.learner)
+        return np.array([[right(runs[s, o][step], t) for o, t in orders.items()] for s in whole])
 
     def of(kind: str) -> _Right | None:
         found = level[kind]

@@ -7,6 +7,7 @@ order. A seed counts once all of its orders are finished, with its floor and cei
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +80,10 @@ def _layer(
     steps = set.intersection(*(set(runs[s, o]) for s in whole for o in orders))
     name = one.job.learner
 
+    def row(step: int) -> _Right:
+        right = partial(examples.right, name)
+        return np.array([[right(runs[s, o][step], t) for o, t in orders.items()] for s in whole])
+
     def of(kind: str) -> _Right | None:
         each = [examples.right(kind, level[kind][s], range(T)) for s in whole if level[kind]]
         return np.array(each) if each else None
@@ -91,15 +96,7 @@ def _layer(
         depth=1 + one.features.index(feature),
         chance=1 / classes if feature == one.features[-1] else None,
         outcomes=LayerOutcomes(
-            rows={
-                t: np.array(
-                    [
-                        [examples.right(name, runs[s, o][t], orders[o]) for o in orders]
-                        for s in whole
-                    ]
-                )
-                for t in sorted(steps)
-            },
+            rows={step: row(step) for step in sorted(steps)},
             floor=of("untrained"),
             ceiling=of("offline"),
         ),

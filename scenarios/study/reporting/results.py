@@ -168,7 +168,7 @@ def result_of(
     readings = [each for each in readings_of(study, job) if each.part in parts]
     spent = {step: parts[part].spent for step, part in steps.items()}
     own = own_head(job)
-    tested = filter(None, (counts(part, own) for part in steps.values()))
+    tested = list(filter(None, (counts(part, own) for part in steps.values())))
     return Result(
         job=job,
         tasks=tasks,
@@ -186,7 +186,7 @@ def result_of(
         diagnostics={
             each: parts[each.part].values for each in readings if each.readout == DIAGNOSTICS
         },
-        test_counts=test_counts(classes, next(tested, None)),
+        test_counts=test_counts(classes, tested[-1] if tested else None),
         costs={step: each.cost for step, each in spent.items() if step and each},
         seconds={step: each.seconds for step, each in spent.items() if step and each},
         stuck=frozenset(step for step, each in spent.items() if each and each.stuck),

@@ -218,7 +218,9 @@ def test_the_tables_are_those_of_plain_loops(tmp_path_factory, seed, missing, ta
     # Equal as text, as a NaN is no number that equals itself.
     assert list(map(repr, rows)) == list(map(repr, plain_rows(study)))
     summary = read_table(root / "summary.csv", SummaryRow)
-    assert list(map(repr, summary)) == list(map(repr, summarize(rows)))
+    # Rows alone do not say which step was to be the last.
+    last = [row for row in rows if row.step == 3]
+    assert list(map(repr, summary)) == list(map(repr, summarize(last)))
     metrics = read_table(root / "metrics.csv", MetricRow)
     found = {(m.learner, m.paper, m.metric, m.head): (m.mean, m.std, m.seeds) for m in metrics}
     expected = {
@@ -228,12 +230,10 @@ def test_the_tables_are_those_of_plain_loops(tmp_path_factory, seed, missing, ta
     assert found.keys() == expected.keys()
     # By the same sums, except for the mean over tasks of what was forgotten.
     for name, own in expected.items():
-        exact = name[1] != "deep_shallow"
-        assert (
-            repr(found[name]) == repr(own)
-            if exact
-            else found[name] == pytest.approx(own, nan_ok=True)
-        )
+        if name[1] == "deep_shallow":
+            assert found[name] == pytest.approx(own, nan_ok=True, abs=1e-12)
+        else:
+            assert repr(found[name]) == repr(own), (name, found[name], own)
 
 
 def test_the_summary_agrees_with_means_of_means(tmp_path):

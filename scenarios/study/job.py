@@ -211,13 +211,14 @@ class _Walk:
                 raise InputError("the study has no offline network at hand")
             return self.offline()
         done = int(peer.removeprefix("step-"))
-        found = kept(self.fresh, peer, self.tasks[:done], self.store)
-        learner = found.learner if found else self.fresh()
-        if not found:
-            # Its checkpoint was dropped, by a run that asked for less: it is learned again.
-            for task in self.tasks[:done]:
-                _learn(learner, task)
-        return learner.model
+        names = [f"step-{k}" for k in range(done + 1)]
+        wanted = [*[True] * done, False]
+        begun = resumed(self.fresh, names, wanted, self.tasks, self.store)
+        # Checkpoints that a run dropped which asked for less are made again, each from the last.
+        for k in range(begun.done + 1, done + 1):
+            spent = _learn(begun.learner, self.tasks[k - 1])
+            keep(self.store, names[k], begun.learner, spent)
+        return begun.learner.model
 
 
 def _learn(learner: Learner, task: Task) -> Spent:

@@ -18,7 +18,7 @@ from probe.tables.layers import Layer, start_row
 from probe.tables.rows import LayerRow, StartRow
 from scenarios.learners.catalog import LEARNERS
 from scenarios.study.reporting.behind import Behind
-from scenarios.study.reporting.results import Result
+from scenarios.study.reporting.results import Result, own_head
 from scenarios.study.spec import LEVELS
 
 _Right = NDArray[np.bool_]
@@ -32,13 +32,19 @@ def layer_rows(results: Sequence[Result]) -> Iterator[LayerRow]:
 
 
 def start_rows(results: Sequence[Result]) -> Iterator[StartRow]:
-    """Yield where the forgetting of each learner starts, for each readout with a ceiling."""
+    """Yield where the forgetting of each learner starts, for each readout with a ceiling.
+
+    Nothing where some layer lacks its ceiling or a seed that others have: the first of those that
+    are left need not be the first of all.
+    """
+    depths = {result.job.learner: len(result.features) for result in results}
     runs: dict[tuple[str, str], list[Layer]] = {}
     for layer in _layers(results):
         if layer.outcomes.ceiling is not None:
             runs.setdefault((layer.learner, layer.readout), []).append(layer)
-    for layers in runs.values():
-        yield start_row(layers)
+    for (learner, _), layers in runs.items():
+        if len(layers) == depths[learner] and len({layer.seeds for layer in layers}) == 1:
+            yield start_row(layers)
 
 
 def _layers(results: Sequence[Result]) -> Iterator[Layer]:
@@ -83,13 +89,12 @@ def _layer(
         each = [examples.right(kind, level[kind][s], range(T)) for s in whole if level[kind]]
         return np.array(each) if each else None
 
-    classes = len({label for _, task in one.tasks for label in task})
     return Layer(
         learner=name,
         readout=readout,
         feature=feature,
         depth=1 + one.features.index(feature),
-        chance=1 / classes if feature == one.features[-1] else None,
+        chance=_chance(one, one.test_counts) if feature == one.features[-1] else None,
         outcomes=LayerOutcomes(
             rows={
                 t: np.array(
@@ -105,6 +110,17 @@ def _layer(
         ),
         layout=examples.layout(list(orders.values())),
     )
+
+
+def _chance(one: Result, test_counts: NDArray[np.int64]) -> float:
+    """Return the accuracy of guessing; who is told the task guesses among its classes.
+
+    test_counts: (T, K), of the job's tasks.
+    """
+    if own_head(one.job) == "multi":
+        guessed = [1 / len(classes) for _, classes in one.tasks]
+        return float(np.average(guessed, weights=test_counts.sum(axis=1)))
+    return 1 / len({label for _, task in one.tasks for label in task})
 
 
 def _at_the_end(jobs: Mapping[int, Result], readout: str, feature: str) -> dict[int, Behind]:

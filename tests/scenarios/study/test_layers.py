@@ -6,7 +6,7 @@ import pytest
 from probe.metrics.gem import bwt
 from probe.metrics.matrix import AccuracyMatrix
 from tests.scenarios.probed import counts, rows, value
-from tests.scenarios.tiny_run import PROBED, Tiny
+from tests.scenarios.tiny_run import PROBED, Tiny, probed
 
 BOTH = PROBED.replace("there = [1, 2]", "there = [1, 2], back = [2, 1]").replace(
     '"hidden1"', '"hidden1", "hidden2"'
@@ -186,3 +186,12 @@ def test_deep_and_shallow_forgetting(study, feature):
 def test_an_offline_learner_and_the_floor_have_no_layers_of_their_own(study):
     assert {row["learner"] for row in rows(study, "layers")} == {"finetune"}
     assert {row["learner"] for row in rows(study, "starts")} == {"finetune"}
+
+
+def test_where_layers_lack_a_ceiling_nothing_is_said_of_where_forgetting_starts(tmp_path):
+    """The output alone has one, whatever is measured: it would be the first of one."""
+    tiny = Tiny(tmp_path / "tiny")
+    tiny.run(probed('readouts = { retrain = "last", linear = "all" }'), seeds=2)
+    assert rows(tiny, "layers", readout="retrain", feature="output", quantity="missing")
+    assert not rows(tiny, "layers", readout="retrain", feature="hidden1", quantity="missing")
+    assert [row["readout"] for row in rows(tiny, "starts")] == ["linear"]

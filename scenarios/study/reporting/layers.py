@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from probe.analysis.from_counts import right_of_counts
@@ -152,14 +153,23 @@ class _Examples:
         behind other features and of other models'; model: which that is, by its name.
         """
         if behind.right is None:
-            labels = self._strata % self._sizes.shape[1]
-            chance = stream(0, "outcomes", model, behind.depth)
             if behind.hits is None:
                 raise ValueError("neither outcomes nor counts were kept")
-            return right_of_counts(_table(behind.hits, labels), labels, chance)
+            chance = stream(0, "outcomes", model, behind.depth)
+            return self._made_up(behind.hits, order, chance)
         ends = np.cumsum(self._sizes.sum(axis=1)[list(order)])[:-1]
         parts = np.split(behind.right.right, ends)
         return np.concatenate([parts[place] for place in np.argsort(order)])
+
+    def _made_up(
+        self, hits: NDArray[np.int64], order: Sequence[int], chance: torch.Generator
+    ) -> _Right:
+        """Lay hits, (T, K) in executed order or (1, K) of all tasks, out over the examples."""
+        labels = self._strata % self._sizes.shape[1]
+        ends = np.cumsum(self._sizes.sum(axis=1))[:-1] if len(hits) > 1 else ()
+        own = hits[np.argsort(order)] if len(hits) > 1 else hits
+        parts = zip(own, np.split(labels, ends), strict=True)
+        return np.concatenate([right_of_counts(_table(h, y), y, chance) for h, y in parts])
 
 
 def _table(hits: NDArray[np.int64], labels: NDArray[np.integer]) -> NDArray[np.int64]:

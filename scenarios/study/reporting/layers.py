@@ -90,6 +90,10 @@ def _layer(
         each = [examples.right(kind, level[kind][s], range(T)) for s in whole if level[kind]]
         return np.array(each) if each else None
 
+    def row(t: int) -> _Right:
+        each = [[examples.right(name, runs[s, o][t], orders[o]) for o in orders] for s in whole]
+        return np.array(each)
+
     return Layer(
         learner=name,
         readout=readout,
@@ -97,15 +101,7 @@ def _layer(
         depth=1 + one.features.index(feature),
         chance=_chance(one, one.test_counts) if feature == one.features[-1] else None,
         outcomes=LayerOutcomes(
-            rows={
-                t: np.array(
-                    [
-                        [examples.right(name, runs[s, o][t], orders[o]) for o in orders]
-                        for s in whole
-                    ]
-                )
-                for t in sorted(steps)
-            },
+            rows={t: row(t) for t in sorted(steps)},
             floor=of("untrained"),
             ceiling=of("offline"),
         ),

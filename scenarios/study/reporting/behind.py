@@ -21,10 +21,10 @@ class Behind:
 
     depth: of the feature, from 1; pra: the accuracy on the test data of all tasks; accuracy: that
     on each task's, (T,); f1: each task's micro-F1, (T,); right: on which test examples it is right,
-    None in results of versions that did not keep that, where hits, (K,), are how many test examples
-    of each class are; constant: the class predicted for every test example, None for several;
-    history: of its training, None for what is not trained by epochs; notes: what has to be known to
-    read it.
+    None in results of versions that did not keep that, where hits are how many test examples of
+    each class are, (T, K), or (1, K) of all tasks where these share no class; constant: the class
+    predicted for every test example, None for several; history: of its training, None for what is
+    not trained by epochs; notes: what has to be known to read it.
     """
 
     depth: int
@@ -52,11 +52,16 @@ def behind_of(
         f1=evaluated.f1(),
         right=measured.right.get(head),
         # The whole table would be too much: a large study has very many.
-        hits=None if head in measured.right else np.diagonal(evaluated.total.table).copy(),
+        hits=None if head in measured.right else _hits(evaluated),
         constant=_constant(evaluated.total),
         history=measured.history,
         notes=measured.notes,
     )
+
+
+def _hits(evaluated: TaskCounts) -> NDArray[np.int64]:
+    """Return how many test examples of each class are right, (T, K), see `Behind`."""
+    return np.stack([np.diagonal(counts.table) for counts in evaluated.tables])
 
 
 def _constant(counts: Counts) -> int | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from probe.analysis.from_counts import right_of_counts
@@ -19,7 +20,7 @@ from probe.tables.layers import Layer, start_row
 from probe.tables.rows import LayerRow, StartRow
 from scenarios.learners.catalog import LEARNERS
 from scenarios.study.reporting.behind import Behind
-from scenarios.study.reporting.results import Result
+from scenarios.study.reporting.results import Result, own_head
 from scenarios.study.spec import LEVELS
 
 _Right = NDArray[np.bool_]
@@ -33,13 +34,19 @@ def layer_rows(results: Sequence[Result]) -> Iterator[LayerRow]:
 
 
 def start_rows(results: Sequence[Result]) -> Iterator[StartRow]:
-    """Yield where the forgetting of each learner starts, for each readout with a ceiling."""
+    """Yield where the forgetting of each learner starts, for each readout with a ceiling.
+
+    Nothing where some layer lacks its ceiling or a seed that others have: the first of those that
+    are left need not be the first of all.
+    """
+    depths = {result.job.learner: len(result.features) for result in results}
     runs: dict[tuple[str, str], list[Layer]] = {}
     for layer in _layers(results):
         if layer.outcomes.ceiling is not None:
             runs.setdefault((layer.learner, layer.readout), []).append(layer)
-    for layers in runs.values():
-        yield start_row(layers)
+    for (learner, _), layers in runs.items():
+        if len(layers) == depths[learner] and len({layer.seeds for layer in layers}) == 1:
+            yield start_row(layers)
 
 
 def _layers(results: Sequence[Result]) -> Iterator[Layer]:
@@ -88,13 +95,16 @@ def _layer(
         each = [examples.right(kind, level[kind][s], range(T)) for s in whole if level[kind]]
         return np.array(each) if each else None
 
-    classes = len({label for _, task in one.tasks for label in task})
+    def row(t: int) -> _Right:
+        each = [[examples.right(name, runs[s, o][t], orders[o]) for o in orders] for s in whole]
+        return np.array(each)
+
     return Layer(
         learner=name,
         readout=readout,
         feature=feature,
         depth=1 + one.features.index(feature),
-        chance=1 / classes if feature == one.features[-1] else None,
+        chance=_chance(one, one.test_counts) if feature == one.features[-1] else None,
         outcomes=LayerOutcomes(
             rows={step: row(step) for step in sorted(steps)},
             floor=of("untrained"),
@@ -102,6 +112,17 @@ def _layer(
         ),
         layout=examples.layout(list(orders.values())),
     )
+
+
+def _chance(one: Result, test_counts: NDArray[np.int64]) -> float:
+    """Return the accuracy of guessing; who is told the task guesses among its classes.
+
+    test_counts: (T, K), of the job's tasks.
+    """
+    if own_head(one.job) == "multi":
+        guessed = [1 / len(classes) for _, classes in one.tasks]
+        return float(np.average(guessed, weights=test_counts.sum(axis=1)))
+    return 1 / len({label for _, task in one.tasks for label in task})
 
 
 def _at_the_end(jobs: Mapping[int, Result], readout: str, feature: str) -> dict[int, Behind]:
@@ -133,14 +154,23 @@ class _Examples:
         behind other features and of other models'; model: which that is, by its name.
         """
         if behind.right is None:
-            labels = self._strata % self._sizes.shape[1]
-            chance = stream(0, "outcomes", model, behind.depth)
             if behind.hits is None:
                 raise ValueError("neither outcomes nor counts were kept")
-            return right_of_counts(_table(behind.hits, labels), labels, chance)
+            chance = stream(0, "outcomes", model, behind.depth)
+            return self._made_up(behind.hits, order, chance)
         ends = np.cumsum(self._sizes.sum(axis=1)[list(order)])[:-1]
         parts = np.split(behind.right.right, ends)
         return np.concatenate([parts[place] for place in np.argsort(order)])
+
+    def _made_up(
+        self, hits: NDArray[np.int64], order: Sequence[int], chance: torch.Generator
+    ) -> _Right:
+        """Lay hits, (T, K) in executed order or (1, K) of all tasks, out over the examples."""
+        labels = self._strata % self._sizes.shape[1]
+        ends = np.cumsum(self._sizes.sum(axis=1))[:-1] if len(hits) > 1 else ()
+        own = hits[np.argsort(order)] if len(hits) > 1 else hits
+        parts = zip(own, np.split(labels, ends), strict=True)
+        return np.concatenate([right_of_counts(_table(h, y), y, chance) for h, y in parts])
 
 
 def _table(hits: NDArray[np.int64], labels: NDArray[np.integer]) -> NDArray[np.int64]:

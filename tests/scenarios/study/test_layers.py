@@ -1,12 +1,15 @@
 """layers.csv and the metrics of layers against plain numpy over the parts as they are stored."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from probe.metrics.gem import bwt
 from probe.metrics.matrix import AccuracyMatrix
+from scenarios.study.measurement import Measurement
 from tests.scenarios.probed import counts, rows, value
-from tests.scenarios.tiny_run import PROBED, Tiny
+from tests.scenarios.tiny_run import PROBED, Tiny, probed
 
 BOTH = PROBED.replace("there = [1, 2]", "there = [1, 2], back = [2, 1]").replace(
     '"hidden1"', '"hidden1", "hidden2"'
@@ -186,3 +189,36 @@ def test_deep_and_shallow_forgetting(study, feature):
 def test_an_offline_learner_and_the_floor_have_no_layers_of_their_own(study):
     assert {row["learner"] for row in rows(study, "layers")} == {"finetune"}
     assert {row["learner"] for row in rows(study, "starts")} == {"finetune"}
+
+
+def test_where_layers_lack_a_ceiling_nothing_is_said_of_where_forgetting_starts(tmp_path):
+    """The output alone has one, whatever is measured: it would be the first of one."""
+    tiny = Tiny(tmp_path / "tiny")
+    tiny.run(probed('readouts = { retrain = "last", linear = "all" }'), seeds=2)
+    assert rows(tiny, "layers", readout="retrain", feature="output", quantity="missing")
+    assert not rows(tiny, "layers", readout="retrain", feature="hidden1", quantity="missing")
+    assert [row["readout"] for row in rows(tiny, "starts")] == ["linear"]
+
+
+PERMUTED = BOTH.replace("classes_per_task = 5", 'kind = "permutation"\nsessions = 2')
+
+
+def test_of_older_results_of_tasks_that_share_classes_values_are_by_task_as_well(
+    tmp_path, monkeypatch
+):
+    """They have counts alone, one table for each task: only the intervals may be others."""
+    tiny = Tiny(tmp_path / "tiny")
+    tiny.run(PERMUTED, seeds=2)
+    before, whole = rows(tiny, "layers"), Measurement.of_record
+    monkeypatch.setattr(
+        "scenarios.study.measurement.Measurement.of_record",
+        lambda part, record: replace(whole(part, record), right={}),
+    )
+    tiny.run(PERMUTED, seeds=2)
+    after = rows(tiny, "layers")
+    assert [row["low"] for row in before] != [row["low"] for row in after]
+    # With wider intervals a ratio may not be identifiable any more.
+    each = [(a, b) for a, b in zip(before, after, strict=True) if a["quantity"] != "retained"]
+    assert len({row["value"] for row, _ in each if row["place"]}) > 10
+    for a, b in each:
+        assert float(a["value"]) == pytest.approx(float(b["value"]), abs=1e-12), a

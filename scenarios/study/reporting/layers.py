@@ -95,10 +95,6 @@ def _layer(
         each = [examples.right(kind, level[kind][s], range(T)) for s in whole if level[kind]]
         return np.array(each) if each else None
 
-    def row(t: int) -> _Right:
-        each = [[examples.right(name, runs[s, o][t], orders[o]) for o in orders] for s in whole]
-        return np.array(each)
-
     return Layer(
         learner=name,
         readout=readout,

@@ -19,6 +19,7 @@ from probe.modules import mode
 from probe.retrain import partial_retrain
 from probe.retraining import PartialRetraining
 from probe.seeding import stream
+from probe.training.history import STUCK
 from probe.training.recipe import Recipe
 from probe.values.allocation import CacheSettings
 
@@ -150,7 +151,8 @@ def test_batches_that_take_another_path_run_the_model_whole() -> None:
     got = partial_retrain(built(), ["norm"], trained, tested, TASKS, RECIPE, call=call)
     same = partial_retrain(built(), ["norm"], tested, tested, TASKS, RECIPE, call=call)
     assert any("the whole model is run for it" in note for note in got.notes)
-    assert same.notes == ()
+    # Two epochs on random words lower no loss, which is noted, and nothing else is.
+    assert [note for note in same.notes if STUCK not in note] == []
     plain = partial_retrain(built(), ["norm"], trained, tested, TASKS, RECIPE)
     assert tables(got) == tables(plain)
 

@@ -210,7 +210,7 @@ def test_what_the_encoding_lacks_is_shown_as_its_escape(
     code, whole, _ = called(finished, line, PYTHONIOENCODING="utf-8")
     assert whole is not None
     values = re.findall(r"-?[\d.]+±[\d.]+", whole)
-    assert (code, len(values)) == (0, 4)
+    assert (code, len(values)) == (0, 6)
     code, out, err = called(finished, line, **env)
     assert (code, err) == (0, "")
     assert out is not None

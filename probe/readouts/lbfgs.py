@@ -48,10 +48,10 @@ class Curvature:
     """
 
     def __init__(self, x: Tensor, C: float) -> None:
-        self._C, self._kind, self.width = C, x.dtype, x.shape[1]
+        self._C, self._kind, width = C, x.dtype, x.shape[1]
         self._gram: Tensor | None = None
-        if self.width <= _WIDEST:
-            gram = torch.zeros(self.width, self.width, dtype=x.dtype, device=x.device)
+        if width <= _WIDEST:
+            gram = torch.zeros(width, width, dtype=x.dtype, device=x.device)
             for part in x.split(8192):
                 gram.addmm_(part.T, part)
             self._gram = gram.double() / len(x)

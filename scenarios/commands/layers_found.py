@@ -18,12 +18,12 @@ from probe.tables.layer_text import COLUMNS, by_feature, layer_cells, start_sent
 from probe.tables.rows import LayerRow, StartRow
 from probe.tables.table_file import read_table
 from scenarios.commands.terminal import printable
+from scenarios.study.spec import LEVELS
 
 _READOUTS = {
     "retrain": "What each layer lacks when all behind it is retrained (readout retrain)",
     "linear": "What each layer lacks to a linear classifier behind it (readout linear)",
 }
-_LEVELS = ("offline", "untrained")  # they are what the others are compared with
 
 
 def show_layers_found(console: Console, root: Path) -> None:
@@ -48,7 +48,7 @@ def show_layers_lacking(
     layers, starts: the rows of layers.csv and starts.csv. Numbers are in %, missing in points of
     accuracy; brackets hold 95 % intervals, of several seeds.
     """
-    of_all = [row for row in layers if row.place is None and row.learner not in _LEVELS]
+    of_all = [row for row in layers if row.place is None and row.learner not in LEVELS]
     for readout, title in _READOUTS.items():
         own = [row for row in of_all if row.readout == readout]
         if own:

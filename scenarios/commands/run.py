@@ -22,7 +22,7 @@ from rich.console import Console
 
 from figures.build import build
 from probe.files import make_folder, sweep
-from probe.tables.run_directory import NOTES, TABLES, TIMES
+from probe.tables.run_directory import LAYERS, NOTES, TABLES, TIMES
 from probe.values.allocation import CacheSettings
 from scenarios.commands.progress import show_ends, show_plan, show_progress
 from scenarios.commands.results import show_outcome
@@ -182,5 +182,5 @@ def _alone_in(console: Console, root: Path) -> Iterator[None]:
 def _shown(root: Path) -> list[str]:
     """Return the names of the tables and figures of a run directory, as they are shown."""
     figures = sorted(path for path in (root / "figures").glob("*.*") if path.suffix in _FIGURES)
-    notes = [NOTES] if (root / NOTES).is_file() else []
-    return [*TABLES, TIMES, *notes, *(f"figures/{path.name}" for path in figures)]
+    there = [name for name in (*LAYERS, NOTES) if (root / name).is_file()]
+    return [*TABLES, TIMES, *there, *(f"figures/{path.name}" for path in figures)]

@@ -18,12 +18,6 @@ Head = Literal["single", "multi", "all"]
 """`single`: the classes seen so far; `multi`: those of the example's own task; `all` outputs."""
 
 
-def counts_by_head(learner: Learner, scenario: Scenario) -> dict[str, TaskCounts]:
-    """Evaluate a learner under every head, and count; see `predictions_by_head`."""
-    predicted = predictions_by_head(learner, scenario)
-    return {head: count(scenario, labels) for head, labels in predicted.items()}
-
-
 def predictions_by_head(learner: Learner, scenario: Scenario) -> dict[str, Tensor]:
     """Predict the classes of all tasks' test data under every head, (N,) each, in one pass.
 

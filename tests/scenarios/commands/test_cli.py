@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from figures.kinds import KINDS
-from probe.tables.run_directory import TABLES, TIMES
+from probe.tables.run_directory import LAYERS, TABLES, TIMES
 from scenarios.commands.main import main
 from scenarios.data.datasets import LOADERS
 from scenarios.learners.catalog import LEARNERS
@@ -112,7 +112,9 @@ def test_a_run_ends_with_its_table_and_its_files_and_once_finished_changes_none(
     code, out, err = probe("run tiny.toml --workers 1 --out done")
     assert (code, err) == (0, "")
     lines = [line.strip() for line in out.splitlines()]
-    expected = [f"done/{name}" for name in (*TABLES, TIMES)]
+    later = [name for name in LAYERS if (cwd / "done" / name).is_file()]
+    assert {"layers.csv", "retraining.csv"} <= set(later)
+    expected = [f"done/{name}" for name in (*TABLES, TIMES, *later)]
     expected += [f"done/figures/{name}" for name in sorted(figures)]
     assert lines[-len(expected) :] == expected
     assert all((cwd / path).stat().st_size for path in expected)

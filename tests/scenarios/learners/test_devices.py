@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from probe.modules import mode
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
-from scenarios.learners.heads import counts_by_head
+from scenarios.learners.heads import count, predictions_by_head
 from scenarios.streams.task import Scenario
 from tests.laws.other_device import Held, OtherDevice
 from tests.scenarios.learners.tiny_learners import (
@@ -70,7 +70,8 @@ def learned(own: Learner, scenario: Scenario, device: torch.device) -> dict[str,
     with torch.no_grad(), mode(own.model, training=False):
         found |= {"single": own.logits(first.test.x), "multi": own.logits(first.test.x, second)}
     found |= own.model.state_dict() | {f"state.{n}": tensor for n, tensor in own.state().items()}
-    for head, counts in counts_by_head(own, there).items():
+    for head, predicted in predictions_by_head(own, there).items():
+        counts = count(there, predicted)
         found[f"counts.{head}"] = torch.tensor([each.table.tolist() for each in counts.tables])
     return {n: each.held if isinstance(each, Held) else each for n, each in found.items()}
 

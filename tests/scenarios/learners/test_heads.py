@@ -15,7 +15,7 @@ from probe.training.evaluation import predict_each
 from probe.training.loop import Recipe
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
-from scenarios.learners.heads import barred_but, counts_by_head, own_task
+from scenarios.learners.heads import barred_but, count, own_task, predictions_by_head
 from scenarios.streams.task import Scenario
 from tests.laws.counting import evaluate
 from tests.scenarios.learners.tiny_learners import digits, learner
@@ -34,7 +34,9 @@ def trained(kind: str, tasks: int, name: str = "mlp") -> Learner:
 
 
 def heads_of(own: Learner, scenario: Scenario = WHOLE) -> dict[str, Counts]:
-    return {head: counts.total for head, counts in counts_by_head(own, own.view(scenario)).items()}
+    seen = own.view(scenario)
+    each = predictions_by_head(own, seen).items()
+    return {head: count(seen, predicted).total for head, predicted in each}
 
 
 SINGLE = [name for name, kind in LEARNERS.items() if not kind.offline and not kind.task_aware]

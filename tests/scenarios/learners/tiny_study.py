@@ -14,7 +14,7 @@ from probe.training.loop import Recipe
 from scenarios.data.datasets import Dataset, limited, load
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS, settings_of
-from scenarios.learners.heads import counts_by_head
+from scenarios.learners.heads import count, predictions_by_head
 from scenarios.networks import mlp
 from scenarios.streams.split import split_by_class
 from scenarios.streams.task import Scenario
@@ -87,6 +87,7 @@ def learner(kind: str, scenario: Scenario) -> Learner:
 
 def _counts(own: Learner, scenario: Scenario) -> Table:
     """Count over all tasks, whose classes are disjoint."""
-    counted = counts_by_head(own, scenario)["multi" if own.task_aware else "single"]
+    predicted = predictions_by_head(own, scenario)["multi" if own.task_aware else "single"]
+    counted = count(scenario, predicted)
     whole: Table = sum(each.table for each in counted.tables).tolist()
     return whole

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from probe.examples import Examples
     from probe.metrics.counts import Counts
     from probe.metrics.matrix import AccuracyMatrix
+    from probe.registered import data, metric, network
     from probe.retrain import cache_plan, partial_retrain
     from probe.training.recipe import Recipe
     from probe.values.allocation import CacheSettings
@@ -30,6 +31,9 @@ __all__ = [
     "cache_plan",
     "candidates",
     "cut_each",
+    "data",
+    "metric",
+    "network",
     "partial_retrain",
     "split",
 ]
@@ -45,6 +49,9 @@ _HOMES = {
     "cache_plan": "probe.retrain",
     "candidates": "probe.cut.candidates",
     "cut_each": "probe.cut.cuts",
+    "data": "probe.registered",
+    "metric": "probe.registered",
+    "network": "probe.registered",
     "partial_retrain": "probe.retrain",
     "split": "probe.cut.cuts",
 }

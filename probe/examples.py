@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from typing_extensions import TypeVar
 
-from probe.batch import Rows, Value, gather, kinds, mapped, pieces, tensors
+from probe.batch import Rows, Value, gather, kinds, like, mapped, pieces, tensors
 from probe.errors import InputError
 from probe.reading.reading import ReadSettings, read
 
@@ -162,13 +162,15 @@ def _shapes(x: Value) -> str:
     return str(shapes[0] if isinstance(x, Tensor) else shapes)
 
 
-def join(parts: Sequence[Examples]) -> Examples:
-    """Return the examples of all parts, one after the other.
+def join(parts: Sequence[Examples[X]]) -> Examples[X]:
+    """Return the examples of all parts, one after the other; all of one kind of x.
 
     >>> len(join([Examples(torch.zeros(n, 8), torch.zeros(n).long()) for n in (2, 3)]))
     5
     """
-    return Examples(torch.cat([part.x for part in parts]), torch.cat([part.y for part in parts]))
+    each = zip(*(tensors(part.x) for part in parts), strict=True)
+    x = like(parts[0].x, map(torch.cat, each))
+    return Examples(x, torch.cat([part.y for part in parts]))
 
 
 def check_examples(examples: Examples[Any], classes: Iterable[int], name: str) -> None:

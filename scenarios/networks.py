@@ -1,4 +1,8 @@
-"""Networks with named stages; each stage's output is a feature, the last one is the output."""
+"""Networks with named stages; each stage's output is a feature, the last one is the output.
+
+A user's own network, registered by name (`scenarios.own_code`), is as good as one of these: its
+features are those that a study names, or a good set of them.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from probe.errors import InputError, unknown
+from probe.batch import Value
+from probe.cut.model_call import ModelCall
+from probe.errors import InputError
+from probe.modules import restore
+from probe.registered import OwnNetwork
 from probe.seeding import global_stream, stream
+from probe.training.fresh_weights import Fresh, Rule, fresh_state, initialize
+from scenarios.own_code import REGISTRY, unregistered
+from scenarios.user_model import build_model
 
 
 @dataclass(frozen=True)
@@ -27,25 +38,86 @@ class Architecture:
     features: tuple[str, ...]
 
 
-def architecture(name: str) -> Architecture:
+def architecture(name: str) -> Architecture | OwnNetwork:
     """Return the network of that name; raises InputError suggesting the nearest names."""
-    if name not in ARCHITECTURES:
-        raise unknown("network", name, ARCHITECTURES)
-    return ARCHITECTURES[name]
+    if name in ARCHITECTURES:
+        return ARCHITECTURES[name]
+    if name in REGISTRY.networks:
+        return REGISTRY.networks[name]
+    raise unregistered("network", name, ARCHITECTURES, REGISTRY.networks)
 
 
-def build_network(name: str, shape: Sequence[int], classes: int) -> nn.Sequential:
-    """Build the network of that name; `initialize` gives it the weights of a rule.
+class Called(nn.Module):
+    """A user's network that is called on a batch as its `ModelCall` says, and gives logits alone.
 
-    shape: of one input, without the batch; classes: K. It maps inputs (B, *shape) to scores (B, K).
-    Raises InputError for an unknown name, and for inputs that the network cannot take.
+    So learners call it as any network, `model(x)`, with x one tensor or several.
+    """
 
-    >>> build_network("cnn3", (1, 28, 28), classes=10)(torch.zeros(2, 1, 28, 28)).shape
+    def __init__(self, inner: nn.Module, call: ModelCall) -> None:
+        super().__init__()
+        self.inner = inner
+        self.call = call
+
+    def forward(self, x: Value) -> Tensor:
+        """Return the logits (B, K) of a batch x (B, ...)."""
+        return self.call(self.inner, x)
+
+
+def bare(model: nn.Module) -> tuple[nn.Module, ModelCall]:
+    """Return the network itself, and how it is called."""
+    return (model.inner, model.call) if isinstance(model, Called) else (model, ModelCall())
+
+
+def fresh_network(
+    name: str, x: Value, classes: int, rule: Rule, generator: torch.Generator
+) -> nn.Module:
+    """Build the network of that name with fresh weights; x: inputs (N, ...), of any N.
+
+    A user's own is made anew by its factory, under global generators seeded from `generator`, and
+    gets the weights of a rule only if that is not torch's own. See `build_network`.
+    """
+    model = build_network(name, x, classes)
+    source = fresh_source(name, rule)
+    if isinstance(source, str):
+        initialize(model, rule, generator)
+    else:
+        with torch.no_grad():
+            restore(bare(model)[0], fresh_state(source, generator))
+    return model
+
+
+def fresh_source(name: str, rule: Rule) -> Fresh:
+    """Return where fresh weights of a network come from: a rule, or a user's own factory."""
+    own = REGISTRY.networks.get(name)
+    return own.build if own and rule == "torch" else rule
+
+
+def build_network(name: str, x: Value, classes: int) -> nn.Module:
+    """Build the network of that name; `fresh_network` gives it fresh weights.
+
+    x: inputs (N, ...), of any N; classes: K. It maps inputs (B, ...) to scores (B, K). Raises
+    InputError for an unknown name, and for inputs that the network cannot take.
+
+    >>> x = torch.zeros(2, 1, 28, 28)
+    >>> build_network("cnn3", x, classes=10)(x).shape
     torch.Size([2, 10])
     """
+    known = architecture(name)
+    if isinstance(known, OwnNetwork):
+        return _own(known, x)
+    if not isinstance(x, Tensor):
+        raise InputError(f"{name} takes one tensor, got several: register a network of your own")
     # torch's modules draw their first weights from the global generator: it is only lent.
     with global_stream(stream(0, "build")):
-        return architecture(name).build(shape, classes)
+        return known.build(x.shape[1:], classes)
+
+
+def _own(known: OwnNetwork, x: Value) -> nn.Module:
+    """Return a user's network, wrapped if it takes more than a tensor or gives more than logits."""
+    model = build_model(known.name, known.build)
+    call = ModelCall(call=known.call, output=known.output)
+    plain = isinstance(x, Tensor) and known.call is None and known.output is None
+    return model if plain else Called(model, call)
 
 
 def mlp(shape: Sequence[int], classes: int, width: int = 256) -> nn.Sequential:

@@ -91,6 +91,11 @@ class RunOptions:
     weights: Annotated[
         tuple[str, ...] | None, "A weighting of CLscore, NAME=w1,...,w7; repeatable."
     ] = None
+    load: Annotated[
+        tuple[str, ...] | None,
+        "A Python FILE.py or module that registers networks, data, learners or metrics; "
+        "repeatable.",
+    ] = None
     out: Annotated[Path | None, "Run directory; runs/NAME by default."] = None
     data: Annotated[Path | None, "Data folder; or set PROBE_DATA."] = None
     download: Annotated[bool, "Fetch missing data."] = False

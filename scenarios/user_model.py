@@ -1,17 +1,22 @@
-"""A user's own model, imported by the name of what builds it.
+"""A user's own code, imported by the name that the user has typed.
 
-The name is MODULE:FACTORY, as other tools have it. Whatever the user's code does wrong, from a
-module that is not there to a factory that wants arguments, is told in one sentence with the user's
-own error in it. Weights are drawn from a fixed seed, and the global generator is as it was before.
+A model's name is MODULE:FACTORY, as other tools have it; a module may also be given as its file.
+Whatever the user's code does wrong, from a module that is not there to a factory that wants
+arguments, is told in one sentence with the user's own error in it. Weights are drawn from a fixed
+seed, and the global generator is as it was before.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from torch import nn
 
@@ -28,15 +33,31 @@ def load_model(target: str) -> nn.Module:
     itself; MODULE is its dotted name. A model that is built has the same weights every time. Raises
     InputError if it cannot be imported, does not exist, fails or gives something else.
     """
-    name, _, attribute = target.partition(":")
+    factory = load_factory(target, "what builds the model")
+    return factory if isinstance(factory, nn.Module) else build_model(target, factory)
+
+
+def load_factory(target: str, what: str) -> object:
+    """Return what MODULE:NAME or FILE.py:NAME names; what: it is to be, for messages.
+
+    Raises InputError if it cannot be imported, or does not exist.
+    """
+    name, _, attribute = target.rpartition(":")
     if not name or not attribute:
-        raise InputError(f"expected MODULE:FACTORY, got {target!r}: name what builds the model")
-    contents = vars(_imported(name))
+        raise InputError(f"expected MODULE:FACTORY, got {target!r}: name {what}")
+    contents = vars(imported(name))
     if attribute not in contents:
         raise unknown(f"factory in {name}", attribute, _near(attribute, contents))
     # From the module's own names: a module's `__getattr__` would be one more way to fail.
-    factory = contents[attribute]
-    return factory if isinstance(factory, nn.Module) else _built(target, factory)
+    return contents[attribute]
+
+
+def load_callable(target: str, what: str) -> Callable[..., Any]:
+    """Return the function or class that a target names, as `load_factory` does."""
+    found = load_factory(target, f"{what}")
+    if not callable(found):
+        raise InputError(f"{target} is of type {type(found).__name__}, expected {what}")
+    return found
 
 
 @contextmanager
@@ -52,12 +73,33 @@ def current_folder() -> Iterator[None]:
         sys.path.remove("")
 
 
-def _imported(name: str) -> object:
-    """Import a module; raises InputError that tells whether it is absent or fails itself.
+@contextmanager
+def importing(target: str) -> Iterator[None]:
+    """Let what a target names be imported within the block, and what lies beside it.
 
-    name: dotted, without `.py`. Random numbers that it draws while it is imported leave the global
-    generator as it was.
+    target: MODULE, FILE.py, or either with `:NAME`.
     """
+    path = Path(target.rpartition(":")[0] or target)
+    folder = str(path.absolute().parent) if path.suffix == ".py" else ""
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+
+
+def imported(name: str) -> ModuleType:
+    """Import a module or a file; raises InputError that tells whether it is absent or fails itself.
+
+    name: dotted, or the path of a file that ends in `.py`, which is imported by its own name.
+    Random numbers that it draws while it is imported leave the global generator as it was.
+    """
+    path = Path(name)
+    if path.suffix == ".py" and ("/" in name or path.is_file()):
+        if not path.is_file():
+            raise InputError(f"there is no file {name}: give the path of your Python file")
+        name = path.stem
+        _refuse_namesake(name, path)
     absent = InputError(
         f"there is no module {name!r}, neither in the current directory nor installed: give it as "
         f"package.module, without .py"
@@ -82,8 +124,21 @@ def _imported(name: str) -> object:
     raise InputError(f"importing {name} raised {described(reason)}: {remedy}") from reason
 
 
-def _built(target: str, factory: object) -> nn.Module:
-    """Return what a callable gives; raises InputError if it is none, fails or gives no model."""
+def _refuse_namesake(name: str, path: Path) -> None:
+    """Raise InputError where another module of that name has been imported, or would be."""
+    there = sys.modules.get(name)
+    file = getattr(there, "__file__", None)
+    found = importlib.util.find_spec(name) if there is None and name.isidentifier() else None
+    file = found.origin if found else file
+    if (there or found) and (file is None or not path.samefile(file)):
+        raise InputError(f"{path} has the name of another module, {name}: rename the file")
+
+
+def build_model(target: str, factory: object) -> nn.Module:
+    """Return what a callable gives; raises InputError if it is none, fails or gives no model.
+
+    target: what messages call it.
+    """
     if not callable(factory):
         kind = type(factory).__name__
         raise InputError(f"{target} is of type {kind}, expected a callable that returns a model")

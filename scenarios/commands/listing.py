@@ -51,7 +51,9 @@ def show_known() -> None:
 def _contents(study: Study) -> str:
     """Return what a study is about, in a line."""
     learners = ", ".join(study.learners)
-    return f"{study.network.name} on {study.scenario.title}: {learners}; seeds 0-{study.seeds - 1}"
+    return (
+        f"{study.network.name} on {study.scenario.title}: {learners}; seeds 0-{study.each_seed[-1]}"
+    )
 
 
 def _listed(title: str, entries: Iterable[tuple[str, str]]) -> Table:

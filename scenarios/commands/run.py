@@ -35,8 +35,10 @@ from scenarios.execution.locks import is_locked, lock
 from scenarios.execution.schedule import execute
 from scenarios.execution.work import Ended, Work
 from scenarios.options import RunOptions
+from scenarios.own_code import OwnCode
 from scenarios.study.fingerprint import Setup, setup_of
 from scenarios.study.jobs import Job, jobs_of
+from scenarios.study.own import OURS, with_own_features
 from scenarios.study.preflight import cache_plans, refuse_misfits
 from scenarios.study.reporting.tables import write_tables
 from scenarios.study.run_directory import (
@@ -48,6 +50,7 @@ from scenarios.study.run_directory import (
     survey,
 )
 from scenarios.study.source import check_study, overridden, read_study
+from scenarios.study.spec import Study
 
 _ROUNDS = 2
 _FIGURES = (".png", ".svg")
@@ -57,23 +60,38 @@ _LOST = "its files were damaged while they were read, twice: check the disk, and
 def run_study(source: str, options: RunOptions) -> bool:
     """Run the study of that preset or file to its end, from wherever an earlier run stopped.
 
-    source: a preset's name or a TOML file's path; options: the flags. Returns whether no job has
-    failed; the tables then are those of the whole study. Raises InputError for a study, flags or
-    data that cannot be used, before anything is written, and NotWritten when the run directory can
-    no longer be written to.
+    source: a preset's name or a TOML file's path; options: the flags. Returns and raises as
+    `carry_through` does.
     """
-    # First without the flags: a mistake in the file is named as the file has it.
-    study = overridden(check_study(read_study(source), source), options)
+    own = OwnCode(loads=options.load or ())
+    with own.opened(OURS):
+        # First without the flags: a mistake in the file is named as the file has it.
+        study = overridden(check_study(read_study(source), source), options)
+        return carry_through(study, own, options)
+
+
+def carry_through(
+    study: Study, own: OwnCode, options: RunOptions, console: Console | None = None
+) -> bool:
+    """Run a study to its end, from wherever an earlier run stopped.
+
+    own: the user's own code, which is open; options: all flags but those that change the study;
+    console: where what happens is shown. Returns whether no job has failed; the tables then are
+    those of the whole study. Raises InputError for a study, flags or data that cannot be used,
+    before anything is written, and NotWritten when the run directory can no longer be written to.
+    """
+    console = console or Console()
     device = device_named(options.device, here=not options.remote)
     executor = executor_for(options, device)
     location = Location.of(options.data, options.download)
     scenario = study.scenario.scenario(location)
     # What does not fit the data is refused here, before anything is written.
     jobs = jobs_of(study, len(scenario.tasks))
+    study = with_own_features(study, scenario)
     refuse_misfits(study, scenario)
     root = options.out or Path("runs") / study.name
-    work = _work(setup_of(study, scenario, device), root, location.folder, options, len(jobs))
-    console = Console()
+    setup = setup_of(study, scenario, device)
+    work = replace(_work(setup, root, location.folder, options, len(jobs)), own=own)
     _describe(console, work)
     # A machine that only drives those with GPUs knows nothing of their memory.
     if work.sharing is None and work.retraining_left(jobs):

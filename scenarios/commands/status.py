@@ -7,6 +7,7 @@ study's file nor its data are needed.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -15,7 +16,8 @@ from rich.table import Table
 
 from scenarios.commands.terminal import printable
 from scenarios.execution.locks import is_locked
-from scenarios.study.run_directory import JobState, read_setup, remarks, survey
+from scenarios.study.fingerprint import Setup
+from scenarios.study.run_directory import JobState, described, remarks, survey
 
 
 def show_status(root: Path) -> None:
@@ -24,8 +26,12 @@ def show_status(root: Path) -> None:
     root: the run directory. Only parts that are not corrupt count. Nothing is written: a corrupt
     file is named and stays where it is. Raises InputError if the directory holds no study.
     """
-    setup = read_setup(root)
-    states = survey(setup, root)
+    with described(root) as setup:
+        _show(root, setup, survey(setup, root))
+
+
+def _show(root: Path, setup: Setup, states: Sequence[JobState]) -> None:
+    """Print how far the jobs of a study are."""
     by_learner = defaultdict[str, list[JobState]](list)
     for state in states:
         by_learner[state.job.learner].append(state)

@@ -1,4 +1,4 @@
-"""Data sets by name: bundled with scikit-learn, in files of a data folder, or feature files.
+"""Data sets by name: bundled with scikit-learn, in a data folder, feature files, a user's own.
 
 `load` is the way to all of them. A data set is whole in memory, already cut into training and test
 data, as float32 inputs and int64 labels; how it becomes tasks is in `scenarios.streams`. The data
@@ -18,29 +18,33 @@ from typing import Any
 import numpy as np
 import torch
 
-from probe.errors import InputError, unknown
+from probe.errors import InputError
 from probe.examples import Examples, check_examples
+from probe.registered import OwnData
 from scenarios.data.feature_files import SUFFIX, find, read_features
 from scenarios.data.image_sets import IMAGE_SETS, read_image_set
 from scenarios.data.npz import Array
+from scenarios.data.own import read_own
+from scenarios.own_code import REGISTRY, unregistered
 
 _SPOKEN = "fsdd.npz"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dataset:
-    """A classification data set: inputs (N, ...) float32, labels (N,) 0..K-1.
+    """A classification data set: inputs (N, ...), labels (N,) 0..K-1.
 
-    Inputs are images (N, C, H, W) or vectors (N, D); those of all data sets known by name are in
-    [0, 1], those of a feature file as they are there. name: what tables call it; classes: K; train,
+    Inputs are float32 images (N, C, H, W) or vectors (N, D); those of our own data sets are in
+    [0, 1], those of a feature file as they are there. A user's own are any that `Examples` holds.
+    name: what tables call it; classes: K; train,
     test: of different sizes N. Raises InputError for labels outside the K classes, and for NaN or
     Inf.
     """
 
     name: str
     classes: int
-    train: Examples
-    test: Examples
+    train: Examples[Any]
+    test: Examples[Any]
 
     def __post_init__(self) -> None:
         for half, examples in (("training", self.train), ("test", self.test)):
@@ -77,9 +81,18 @@ def load(name: str, location: Location | None = None) -> Dataset:
     """
     if name.endswith(SUFFIX):
         return _feature_file(name, location or Location())
+    if name in REGISTRY.data:
+        return _own(REGISTRY.data[name])
     if name not in LOADERS:
-        raise unknown("data set", name, LOADERS)
+        raise unregistered("data set", name, LOADERS, REGISTRY.data)
     return LOADERS[name](location or Location())
+
+
+def _own(known: OwnData) -> Dataset:
+    """Return a user's own data; K is one more than the largest label."""
+    train, test = read_own(known)
+    classes = 1 + int(max(train.y.max(), test.y.max()))
+    return Dataset(name=known.name, classes=classes, train=train, test=test)
 
 
 def held_out(data: Dataset, count: int) -> Dataset:

@@ -26,12 +26,14 @@ from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.execution.locks import Locked, is_locked, lock
 from scenarios.streams.task import Scenario
-from scenarios.study.fingerprint import Setup, data_hash
+from scenarios.own_code import OwnCode
+from scenarios.study.fingerprint import Setup, data_hash, sources_of
 from scenarios.study.job import on_device, run_job, trained_network
 from scenarios.study.jobs import Job, is_retraining, jobs_of, parts_of
+from scenarios.study.kept.store import Store
+from scenarios.study.own import OURS
 from scenarios.study.run_directory import store_of
 from scenarios.study.scenario_spec import ScenarioSpec
-from scenarios.study.store import Store
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +44,8 @@ class Work:
     - location: where the data are; device: as torch names it; root: the run directory;
     - cache: memory and disk for features' values;
     - sharing: how many workers of a machine share these; None = they are one worker's share;
-    - recompute: whether jobs are done again whose results other code has made.
+    - recompute: whether jobs are done again whose results other code has made;
+    - own: what of the user's own code the study uses.
     """
 
     setup: Setup
@@ -52,6 +55,7 @@ class Work:
     cache: CacheSettings
     sharing: int | None = None
     recompute: bool = False
+    own: OwnCode = OwnCode()
 
     def store(self, job: Job) -> Store:
         """Where the job's results are."""
@@ -166,7 +170,9 @@ def _do(work: Work, job: Job) -> Iterator[str]:
     if not work.root.is_dir():
         raise NotWritten(f"{work.root} is gone: name the folder where it is now, and run again")
     make_folder(work.folder(job))
-    with lock(work.folder(job)):
+    with work.own.opened(OURS), lock(work.folder(job)):
+        if sources_of(work.setup.study) != work.setup.sources:
+            raise InputError("your own code has changed since this began: run the command again")
         store = work.store(job)
         # Only under the lock: what is unfinished is nobody's work in progress.
         store.sweep()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from pydantic import BaseModel, ConfigDict
 from torch import Tensor, nn
 
+from probe.batch import tensors
 from probe.examples import Examples
 from probe.seeding import stream
 from probe.training.costs import Cost, OpsMeter, bytes_of, one_pass_ops
@@ -18,6 +19,9 @@ from probe.training.precision import products
 from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners.exemplars import ExemplarSettings
 from scenarios.streams.task import Scenario, Task
+
+if TYPE_CHECKING:
+    from scenarios.learners.given import GivenNetwork
 
 
 class Settings(BaseModel):
@@ -35,6 +39,18 @@ class Settings(BaseModel):
     def budget(self) -> ExemplarSettings | None:
         """The exemplars that the learner stores, None for none."""
         return None
+
+    def given(self, order: str, seed: int) -> Mapping[int, GivenNetwork]:
+        """Return the networks of a run that are given as files, by tasks learned; none if trained.
+
+        order: empty for a learner that knows none.
+        """
+        return {}
+
+    def recorded(self, order: str, seed: int) -> dict[str, Any]:
+        """Return what of these settings can change the result of a run, as JSON has it."""
+        # `training` is recorded with the study's.
+        return self.model_dump(mode="json", exclude={"training"})
 
 
 class Learner(Objective):
@@ -109,7 +125,7 @@ class Learner(Objective):
             parameter_bytes=bytes_of(parameters),
             carried_bytes=carried,
             stored_bytes=stored,
-            train_bytes=bytes_of([task.train.x, task.train.y]),
+            train_bytes=bytes_of([*tensors(task.train.x), task.train.y]),
             ops_one_pass=one_pass_ops(self.model, task.train, self.recipe.batch_size),
             ops=meter.total,
             kept_bytes=bytes_of([*parameters, *self.model.buffers(), *self.carried().values()])

@@ -1,19 +1,25 @@
-"""All learners by name, one line each; the module of one is imported when it is asked for."""
+"""All learners by name, one line each; the module of one is imported when it is asked for.
+
+A user's own are marked by `learner`, and known once their file is loaded (`scenarios.own_code`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from types import MappingProxyType
 from typing import Annotated
 
 from pydantic import PlainValidator, SerializeAsAny
 
-from probe.errors import unknown
+from probe.errors import InputError
+from probe.registered import OwnLearner, mark
 from scenarios.learners.base import Learner, Settings
+from scenarios.own_code import REGISTRY, unregistered
 
 MODULES = MappingProxyType(
     {
+        "checkpoints": "checkpoints:Checkpoints",
         "finetune": "finetune:Finetune",
         "offline": "joint:Offline",
         "untrained": "joint:Untrained",
@@ -49,23 +55,44 @@ class Catalog(Mapping[str, type[Learner]]):
         self._modules = modules
 
     def __getitem__(self, kind: str) -> type[Learner]:
+        if kind in REGISTRY.learners:
+            return REGISTRY.learners[kind].learner
         # Python keeps imported modules: the second time costs nothing.
         module, _, name = self._modules[kind].partition(":")
         learner: type[Learner] = getattr(import_module(f"scenarios.learners.{module}"), name)
         return learner
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._modules)
+        yield from self._modules
+        yield from REGISTRY.learners
 
     def __len__(self) -> int:
-        return len(self._modules)
+        return len(self._modules) + len(REGISTRY.learners)
 
     def __contains__(self, kind: object) -> bool:
         # Mapping's own would import the learner's module.
-        return kind in self._modules
+        return kind in self._modules or kind in REGISTRY.learners
 
 
 LEARNERS = Catalog(MODULES)
+
+
+def learner(kind: str) -> Callable[[type[Learner]], type[Learner]]:
+    """Mark a class of learners, so that a study can name it by its kind.
+
+    Its `settings_class` says `kind: Literal[KIND] = KIND`. Raises InputError for another kind.
+    """
+
+    def decorate(cls: type[Learner]) -> type[Learner]:
+        own = cls.settings_class.model_fields["kind"]
+        if own.default != kind:
+            raise InputError(
+                f"the settings of {cls.__name__} have kind {own.default!r}: write "
+                f"kind: Literal[{kind!r}] = {kind!r} in them"
+            )
+        return mark(cls, OwnLearner(name=kind, learner=cls))
+
+    return decorate
 
 
 def settings_of(table: object) -> Settings:
@@ -84,7 +111,7 @@ def settings_of(table: object) -> Settings:
         return Settings.model_validate(table)  # which says what is wrong with it
     kind = str(table["kind"])
     if kind not in LEARNERS:
-        raise unknown("learner", kind, LEARNERS)
+        raise unregistered("learner", kind, MODULES, REGISTRY.learners)
     return LEARNERS[kind].settings_class.model_validate(table)
 
 

@@ -9,18 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
+from probe.batch import tensors
 from probe.examples import Examples, join
-from probe.seeding import stream
+from probe.modules import named_state, restore
 from probe.training.costs import bytes_of
-from probe.training.fresh_weights import initialize
+from probe.training.recipe import Recipe
 from scenarios.learners import base
+from scenarios.learners.given import GivenSettings
 from scenarios.streams.task import Task
 
 
-class OfflineSettings(base.Settings):
-    """Offline training has no settings."""
+class OfflineSettings(GivenSettings):
+    """Offline training has no settings; its networks may be given."""
 
     kind: Literal["offline"] = "offline"
 
@@ -32,8 +35,8 @@ class Offline(base.Learner):
     offline = True
 
 
-class UntrainedSettings(base.Settings):
-    """A network that is not trained has no settings."""
+class UntrainedSettings(GivenSettings):
+    """A network that is not trained has no settings; its networks may be given."""
 
     kind: Literal["untrained"] = "untrained"
 
@@ -57,7 +60,7 @@ class FullRehearsalLearner(base.Learner):
         self.past += (task.train,)
 
     def stored_bytes(self) -> int:
-        return bytes_of(tensor for past in self.past for tensor in (past.x, past.y))
+        return bytes_of(each for past in self.past for each in (*tensors(past.x), past.y))
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
         super().restore(state, past)
@@ -73,16 +76,23 @@ class CumulativeSettings(base.Settings):
 class Cumulative(FullRehearsalLearner):
     """At every task, train from scratch on all tasks so far (Diaz-Rodriguez 2018, appendix A).
 
-    Each start has the same fresh weights, those before the first task. The diagonal of its R is
+    Each start has the same fresh weights, those that it is made with. The diagonal of its R is
     the reference of Chaudhry 2018's intransigence, under every head: all outputs compete in its
     training, whichever compete in that of the learner it is compared with.
     """
 
     settings_class = CumulativeSettings
 
+    def __init__(
+        self, model: nn.Module, recipe: Recipe, settings: base.Settings, seed: int
+    ) -> None:
+        super().__init__(model, recipe, settings, seed)
+        self._first = {name: each.detach().clone() for name, each in named_state(model).items()}
+
     def begin(self, task: Task) -> None:
-        # The draw of the very first weights, again.
-        initialize(self.model, self.recipe.init, stream(self.seed, "init"))
+        # Copies, as buffers become what they are given.
+        with torch.no_grad():
+            restore(self.model, {name: each.clone() for name, each in self._first.items()})
 
     def examples(self, task: Task) -> Examples:
         return join([*self.past, task.train])

@@ -46,7 +46,7 @@ def incremental(data: Dataset, base: int | None = None) -> Scenario:
 def cut(data: Dataset, kind: str, groups: Iterable[Sequence[int]]) -> Scenario:
     """Return a scenario of that kind with a task of each group of classes, in the data's order.
 
-    groups: the classes of each task, neighbours of each other, of which its name is made.
+    groups: the classes of each task, of which its name is made: `0-2` of neighbours, `0+5` else.
     """
     tasks = [
         Task(
@@ -62,4 +62,7 @@ def cut(data: Dataset, kind: str, groups: Iterable[Sequence[int]]) -> Scenario:
 
 
 def _name(classes: Sequence[int]) -> str:
-    return str(classes[0]) if len(classes) == 1 else f"{classes[0]}-{classes[-1]}"
+    if len(classes) == 1:
+        return str(classes[0])
+    neighbours = list(classes) == list(range(classes[0], classes[-1] + 1))
+    return f"{classes[0]}-{classes[-1]}" if neighbours else "+".join(map(str, classes))

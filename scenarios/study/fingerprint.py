@@ -1,9 +1,9 @@
 """The fingerprint of a job: a hash of everything that can change its result.
 
-A job's results lie in a folder named after its fingerprint (`scenarios.study.store`). So a study
-can grow: with one more seed, learner or order the other jobs keep their fingerprints, and with
-them their results. If anything that counts changes, the fingerprint changes, the job is done anew
-in another folder, and the older results are kept but not shown. Which value made the difference is
+A job's results lie in a folder named after its fingerprint (`scenarios.study.kept.store`). So a
+study can grow: with one more seed, learner or order the other jobs keep their fingerprints, and
+with them their results. If anything that counts changes, the fingerprint changes, the job is done
+anew in another folder, and the older results are kept but not shown. Which value made the difference is
 what `differences` says, from the records that both folders keep.
 
 What counts is in `Setup.record`: data, classes, task order, network, the learner's settings,
@@ -17,13 +17,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from probe.batch import Value
 from scenarios.learners.catalog import LEARNERS
+from scenarios.own_code import source_of
 from scenarios.streams.task import Scenario
 from scenarios.study.jobs import Job
 from scenarios.study.probing import recorded
@@ -46,8 +48,9 @@ class Setup:
 
     tasks: name and classes of each of the T tasks in base order; data: hash of all examples, see
     `data_hash`; device: `cpu` or `cuda`; torch: its version. Other devices and other versions do
-    not give the same bits. It is all that is needed to find the results of a study: the data
-    themselves are not, so tables and status need no data folder.
+    not give the same bits; sources: hashes of the files of a user's own networks and learners, by
+    kind and name, see `scenarios.own_code`. It is all that is needed to find the results of a
+    study: the data themselves are not, so tables and status need no data folder.
     """
 
     study: Study
@@ -55,6 +58,7 @@ class Setup:
     data: str
     device: str
     torch: str
+    sources: Mapping[str, str] = field(default_factory=dict)
 
     def record(self, job: Job) -> dict[str, Any]:
         """Return everything in a study that can change the results of a job.
@@ -73,9 +77,9 @@ class Setup:
             "classes": [list(self.tasks[task][1]) for task in job.tasks],
             "tasks": list(job.tasks),
             # A learner that brings its own network does not see the study's.
-            "network": None if kind.own_features else study.network.name,
+            "network": None if kind.own_features else self._network(),
             # Without its recipe: `training` is what comes of that and the study's.
-            "learner": study.everyone[job.learner].model_dump(mode="json", exclude={"training"}),
+            "learner": self._learner(job),
             "training": recorded(study.recipe_of(job.learner)),
             "seed": job.seed,
             "device": self.device,
@@ -86,6 +90,18 @@ class Setup:
             record["retraining"] = recorded(study.retraining_recipe)
             record["storage"] = study.storage
         return record
+
+    def _network(self) -> object:
+        """Return what tells the study's network from others: of a user's own, its source."""
+        name = self.study.network.name
+        source = self.sources.get(f"network {name}")
+        return name if source is None else {"own": name, "source": source}
+
+    def _learner(self, job: Job) -> dict[str, Any]:
+        """Return what tells a job's learner from others: of a user's own, its source too."""
+        recorded = self.study.everyone[job.learner].recorded(job.order, job.seed)
+        source = self.sources.get(f"learner {job.kind}")
+        return recorded if source is None else {**recorded, "source": source}
 
 
 def fingerprint(record: Record) -> str:
@@ -111,7 +127,16 @@ def setup_of(study: Study, scenario: Scenario, device: torch.device) -> Setup:
         data=data_hash(scenario),
         device=device.type,
         torch=str(torch.__version__),
+        sources=sources_of(study),
     )
+
+
+def sources_of(study: Study) -> dict[str, str]:
+    """Return the hashes of the sources of a study's own networks and learners, by kind and name."""
+    named = [("network", study.network.name)]
+    named += [("learner", settings.kind) for settings in study.learners.values()]
+    found = {f"{kind} {name}": source_of(kind, name) for kind, name in named}
+    return {name: source for name, source in found.items() if source is not None}
 
 
 def data_hash(scenario: Scenario) -> str:
@@ -123,8 +148,19 @@ def data_hash(scenario: Scenario) -> str:
     halves: dict[str, Tensor] = {}
     for k, task in enumerate(scenario.tasks):
         for name, half in (("train", task.train), ("test", task.test)):
-            halves |= {f"{k}.{name}.x": half.x, f"{k}.{name}.y": half.y}
+            halves |= {f"{k}.{name}.{part}": each for part, each in _parts(half.x)}
+            halves[f"{k}.{name}.y"] = half.y
     return tensor_hash(halves)
+
+
+def _parts(x: Value) -> Iterator[tuple[str, Tensor]]:
+    """Yield the tensors of inputs, each with a name."""
+    if isinstance(x, Mapping):
+        yield from ((f"x.{name}", each) for name, each in x.items())
+    elif isinstance(x, tuple):
+        yield from ((f"x.{at}", each) for at, each in enumerate(x))
+    else:
+        yield "x", x
 
 
 def tensor_hash(tensors: Mapping[str, Tensor]) -> str:

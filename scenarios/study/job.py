@@ -5,9 +5,10 @@ tested on all T tasks, then it learns one task after the other and is tested on 
 each. Where the study asks for it, the network of that step is then held fixed up to a feature, and
 what is behind is retrained, or read out, on the data of all tasks (`scenarios.study.reading`).
 
-A job can be stopped anywhere. It goes on from the last checkpoint (`scenarios.study.resuming`)
+A job can be stopped anywhere. It goes on from the last checkpoint (`scenarios.study.kept.resuming`)
 and gives the same bits as if it had never been stopped, since every random number comes from a
-named stream of the job's seed and not from what was drawn before. Nothing here knows of
+named stream of the job's seed and not from what was drawn before. Networks that are given as files
+are taken in place of what would be learned (`scenarios.study.given`). Nothing here knows of
 processes or locks: that is `scenarios.execution.work`.
 """
 
@@ -21,6 +22,7 @@ from dataclasses import replace
 import torch
 from torch import nn
 
+from probe.batch import tensors
 from probe.errors import InputError, located
 from probe.seeding import global_stream, stream
 from probe.training.batch_norm import reestimate
@@ -30,14 +32,15 @@ from probe.values.allocation import CacheSettings
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.heads import count, predictions_by_head
-from scenarios.networks import build_network
+from scenarios.networks import build_network, fresh_network
 from scenarios.streams.task import Scenario, Task
+from scenarios.study.given import load_into, take
 from scenarios.study.jobs import Job, parts_of, readings_of, steps_of
-from scenarios.study.measurement import Measurement, Spent
+from scenarios.study.kept.measurement import Measurement, Spent
+from scenarios.study.kept.resuming import keep, kept, resumed
+from scenarios.study.kept.store import Store
 from scenarios.study.reading import Reader, right_of
-from scenarios.study.resuming import keep, kept, resumed
 from scenarios.study.spec import Study
-from scenarios.study.store import Store
 
 Offline = Callable[[], nn.Module]
 """What gives the network of the offline job of the same seed, on the device."""
@@ -51,11 +54,12 @@ def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
     is on the CPU, and the same for every seed: the first weights are drawn later. Raises InputError
     if it cannot take the data.
     """
-    shape = scenario.tasks[0].train.x.shape[1:]
+    x = scenario.tasks[0].train.x
     settings = study.everyone[learner]
     kind = LEARNERS[settings.kind]
     if not kind.own_features:
-        return build_network(study.network.name, shape, scenario.classes)
+        return build_network(study.network.name, x, scenario.classes)
+    shape = tensors(x)[0].shape[1:]
     # torch's modules draw their first weights from the global generator: it is only lent.
     with global_stream(stream(0, "build")):
         return kind.network(settings, shape, scenario.classes, len(scenario.tasks))
@@ -102,6 +106,8 @@ def trained_network(
         own = LEARNERS[job.kind].view(scenario.reordered(job.tasks))
         walk = _Walk(study, job, own, store, device, CacheSettings(), None)
         learner, last = walk.fresh(), steps_of(job)[-1]
+        if walk.given:
+            return walk.given_after(last).model
         if found := kept(walk.fresh, f"step-{last}", walk.tasks, store):
             return found.learner.model
         for task in walk.tasks:
@@ -128,13 +134,24 @@ class _Walk:
         # An offline learner learns all tasks as one.
         self.tasks = (scenario.merged,) if job.offline else scenario.tasks
         self.reader = Reader(study=study, job=job, scenario=scenario, cache=cache)
+        self.given = study.everyone[job.learner].given(job.order, job.seed)
 
     def fresh(self) -> Learner:
-        """Return a learner that has learned nothing, its weights drawn from the job's seed."""
-        model = network_of(self.study, self.job.learner, self.scenario)
+        """Return a learner that has learned nothing, its weights drawn from the job's seed.
+
+        Where a network before any task is given, it has that one's.
+        """
         recipe = self.study.recipe_of(self.job.learner)
         # By the seed alone: all learners and orders of a seed start from the same weights.
-        initialize(model, recipe.init, stream(self.job.seed, "init"))
+        drawn = stream(self.job.seed, "init")
+        if LEARNERS[self.job.kind].own_features:
+            model = network_of(self.study, self.job.learner, self.scenario)
+            initialize(model, recipe.init, drawn)
+        else:
+            x, classes = self.tasks[0].train.x, self.scenario.classes
+            model = fresh_network(self.study.network.name, x, classes, recipe.init, drawn)
+        if file := self.given.get(0):
+            load_into(model, file)
         settings = self.study.everyone[self.job.learner]
         learner = LEARNERS[self.job.kind](model.to(self.device), recipe, settings, self.job.seed)
         if self.job.kind == "untrained":
@@ -153,6 +170,9 @@ class _Walk:
         whole = [all(self.store.read(each) for each in by_step[name]) for name in names]
         if all(whole):
             return
+        if self.given:
+            yield from self._given_parts([n for n, w in zip(names, whole, strict=True) if not w])
+            return
         begun = resumed(self.fresh, names, whole, self.tasks, self.store)
         learner, spent = begun.learner, begun.spent
         for done, name in enumerate(names):
@@ -162,6 +182,22 @@ class _Walk:
             if done >= begun.done:
                 with located(f"after {_task(self.tasks, done)}"):
                     yield from self._measured(learner, spent, name)
+
+    def _given_parts(self, names: Sequence[str]) -> Iterator[str]:
+        """Measure what is missing of networks that are given, and yield its parts."""
+        for name in names:
+            done = _number(name)
+            with located(f"after {_task(self.tasks, done)}"):
+                yield from self._measured(self.given_after(done), None, name)
+
+    def given_after(self, done: int) -> Learner:
+        """Return a learner with the network that is given after so many tasks."""
+        learner = self.fresh()
+        if done:
+            # An offline network has learned its one task.
+            past = self.tasks if self.job.offline else self.tasks[:done]
+            take(learner, self.given[done], past)
+        return learner
 
     def _learned(self, learner: Learner, name: str, done: int) -> tuple[Learner, Spent | None]:
         """Return the learner after one more task, and what it spent on it."""
@@ -180,7 +216,7 @@ class _Walk:
         if self.store.read(name) is None:
             self.store.write(name, self._evaluated(learner, spent))
             yield name
-        step = int(name.removeprefix("step-"))
+        step = _number(name)
         left = [
             each
             for each in readings_of(self.study, self.job)
@@ -210,7 +246,9 @@ class _Walk:
             if self.offline is None:
                 raise InputError("the study has no offline network at hand")
             return self.offline()
-        done = int(peer.removeprefix("step-"))
+        done = _number(peer)
+        if self.given:
+            return self.given_after(done).model
         names = [f"step-{k}" for k in range(done + 1)]
         wanted = [*[True] * done, False]
         begun = resumed(self.fresh, names, wanted, self.tasks, self.store)
@@ -241,6 +279,11 @@ def _one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def _number(step: str) -> int:
+    """Return after how many tasks a step is, by its name."""
+    return int(step.removeprefix("step-"))
 
 
 def _task(tasks: Sequence[Task], done: int) -> str:

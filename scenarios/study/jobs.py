@@ -29,7 +29,8 @@ class Job:
 
     learner: its name in the study; kind: which learner that is, by its name in the catalog;
     order: the order's name, empty for offline training; tasks: the T tasks in executed order, by
-    their index in the base order, from 0; seed: from 0.
+    their index in the base order, from 0; seed: from 0; given: after how many tasks there is a
+    network, where networks are given and not trained here; empty = after each.
     """
 
     learner: str
@@ -37,6 +38,7 @@ class Job:
     order: str
     tasks: tuple[int, ...]
     seed: int
+    given: tuple[int, ...] = ()
 
     @property
     def offline(self) -> bool:
@@ -71,16 +73,23 @@ def jobs_of(study: Study, tasks: int) -> list[Job]:
         for learner, settings in everyone.items()
     }
     # Counted before they are made: a million jobs would take the memory first.
-    count = study.seeds * sum(map(len, own.values()))
+    count = len(study.each_seed) * sum(map(len, own.values()))
     if count > MOST_JOBS:
         raise InputError(
             f"{study.name} has {count} jobs, one for each learner, order and seed, expected no "
             f"more than {MOST_JOBS}: lower seeds or the number of orders"
         )
     return [
-        Job(learner=learner, kind=everyone[learner].kind, order=order, tasks=t, seed=seed)
+        Job(
+            learner=learner,
+            kind=everyone[learner].kind,
+            order=order,
+            tasks=t,
+            seed=seed,
+            given=tuple(sorted(everyone[learner].given(order, seed))),
+        )
         # Seeds outermost: a study that is stopped early has every learner for its first seeds.
-        for seed in range(study.seeds)
+        for seed in study.each_seed
         for learner, executed in own.items()
         for order, t in executed.items()
     ]
@@ -114,7 +123,8 @@ def steps_of(job: Job) -> tuple[int, ...]:
     tasks = len(job.tasks)
     if job.offline:
         return (0,) if job.kind == "untrained" else (0, tasks)
-    return tuple(range(tasks + 1))
+    # Before any task there always is one: it is made where it is not given.
+    return tuple(sorted({0, *job.given})) if job.given else tuple(range(tasks + 1))
 
 
 def readings_of(study: Study, job: Job) -> list[Reading]:
@@ -133,6 +143,7 @@ def readings_of(study: Study, job: Job) -> list[Reading]:
             steps = steps_of(job)[-1:] if level else ()
         elif level and LEARNERS[job.kind].own_features:
             steps = (0, *steps)
+        steps = tuple(step for step in steps if step in steps_of(job))
         for step, name, feature in product(steps, probing.variants(readout), features):
             reading = Reading(step=step, feature=feature, readout=name)
             readings.append(replace(reading, digest=_digest(study, job, reading)))

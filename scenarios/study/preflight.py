@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from probe.batch import first
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.retrain import SAMPLE, cache_plan
 from probe.training.batch_norm import running_norms
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.learners.catalog import LEARNERS
+from scenarios.networks import bare
 from scenarios.streams.task import Scenario
 from scenarios.study.job import network_of
 from scenarios.study.spec import Study
@@ -68,9 +70,11 @@ def cache_plans(
         network = name if kind.own_features else study.network.name
         if features and not kind.offline and network not in plans:
             seen = kind.view(few)
-            model, sample = network_of(study, name, seen), seen.tasks[0].test.x
-            recipe = study.retraining_recipe
-            plans[network] = cache_plan(model, features, sample, (train, test), recipe, cache)
+            model, call = bare(network_of(study, name, seen))
+            sample, recipe = seen.tasks[0].test.x, study.retraining_recipe
+            plans[network] = cache_plan(
+                model, features, sample, (train, test), recipe, cache, call.output, call.call
+            )
     return plans
 
 
@@ -79,8 +83,8 @@ def _few(scenario: Scenario) -> Scenario:
     tasks = [
         replace(
             task,
-            train=Examples(task.train.x[:SAMPLE], task.train.y[:SAMPLE]),
-            test=Examples(task.test.x[:SAMPLE], task.test.y[:SAMPLE]),
+            train=Examples(first(task.train.x, SAMPLE), task.train.y[:SAMPLE]),
+            test=Examples(first(task.test.x, SAMPLE), task.test.y[:SAMPLE]),
         )
         for task in scenario.tasks
     ]

@@ -15,18 +15,23 @@ from torch import Tensor, nn
 
 from probe.analysis.similarity import Compared
 from probe.analysis.units import dead_units, effective_rank
+from probe.cut.model_call import ModelCall
 from probe.feature_reader import FeatureReader, Matrices
 from probe.metrics.murata import RETRAIN
 from probe.metrics.outcomes import Outcomes
 from probe.notes import of_classes
 from probe.retraining import RetrainSettings
 from probe.training.batch_norm import reestimated
+from probe.training.fresh_weights import Fresh
 from probe.training.history import History
 from probe.values.allocation import CacheSettings
+from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.heads import count
+from scenarios.networks import bare, fresh_source
+from scenarios.own_code import REGISTRY
 from scenarios.streams.task import Scenario
 from scenarios.study.jobs import Job, peers_of
-from scenarios.study.measurement import Measurement
+from scenarios.study.kept.measurement import Measurement
 from scenarios.study.probing import DIAGNOSTICS, Reading
 from scenarios.study.spec import Study
 
@@ -66,18 +71,35 @@ class Reader:
             test=self.scenario.test,
             classes=self.scenario.classes,
             budget=self.cache.budget,
+            model_call=self._call,
         )
+
+    @property
+    def _call(self) -> ModelCall:
+        """How the network itself is called, which a learner calls as `model(x)`."""
+        own = REGISTRY.networks.get(self.study.network.name)
+        if own is None or LEARNERS[self.job.kind].own_features:
+            return ModelCall()
+        return ModelCall(call=own.call, output=own.output)
+
+    @property
+    def _fresh(self) -> Fresh | None:
+        """Where fresh weights come from, None = the recipe's rule."""
+        if LEARNERS[self.job.kind].own_features:
+            return None
+        return fresh_source(self.study.network.name, self.study.retraining_recipe.init)
 
     def read(self, model: nn.Module, readings: Sequence[Reading], network: Network) -> _Found:
         """Yield what is measured behind the features of a network, for each of the readings.
 
         network: asked for those that the last is compared with. The model is not changed.
         """
+        model = bare(model)[0]
         ordered = sorted(readings, key=lambda reading: reading.reestimated)
         for mixed, own in groupby(ordered, key=lambda reading: reading.reestimated):
             seen = model
             if mixed:
-                seen = reestimated(model, self.scenario.merged.train.x)
+                seen = reestimated(model, self.scenario.merged.train.x, self._call)
             yield from self._read(seen, list(own), network)
 
     def _read(self, model: nn.Module, readings: Sequence[Reading], network: Network) -> _Found:
@@ -106,6 +128,7 @@ class Reader:
             recipe=self.study.retraining_recipe,
             seed=self.job.seed,
             cache=self.cache,
+            fresh=self._fresh,
             multiples=tuple(sorted({each.multiple for each in readings})),
         )
         for found in self._behind.retrained(model, {each.feature for each in readings}, how):
@@ -137,7 +160,8 @@ class Reader:
             for each in readings
         }
         for peer in peers_of(self.study, self.job):
-            [other] = self._behind.matrices(network(peer), values.keys(), self.scenario.test.x)
+            model = bare(network(peer))[0]
+            [other] = self._behind.matrices(model, values.keys(), self.scenario.test.x)
             for feature, found in values.items():
                 found[f"cka.{peer}"] = own[feature].cka(other[feature].values)
         for reading in readings:

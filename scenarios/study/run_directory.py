@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,10 @@ from probe.files import replacing
 from scenarios.study.code import code_hash
 from scenarios.study.fingerprint import RESULTS_VERSION, Setup
 from scenarios.study.jobs import Job, jobs_of, parts_of
-from scenarios.study.quarantine import quarantine_notes
+from scenarios.study.kept.quarantine import quarantine_notes
+from scenarios.study.kept.store import Store
+from scenarios.study.own import described_own, known_as_described
 from scenarios.study.spec import Study
-from scenarios.study.store import Store
 
 _DESCRIPTION = "study.json"
 _LOCK = "lock"  # of whoever uses the directory; there before anything else is
@@ -67,10 +69,23 @@ def describe(root: Path, setup: Setup, tables: str | None = None) -> None:
         "data": setup.data,
         "device": setup.device,
         "torch": setup.torch,
+        "own": described_own(setup.study),
+        "sources": dict(setup.sources),
         "tables": _tables_of(root) if tables is None else tables,
     }
     with replacing(root / _DESCRIPTION) as partial:
         partial.write_text(json.dumps(record, indent=1), encoding="utf-8")
+
+
+@contextmanager
+def described(root: Path) -> Iterator[Setup]:
+    """Read which study a run directory was last used for, and let its own parts be known.
+
+    Without the user's code: nothing can be built of them. Raises as `read_setup` does.
+    """
+    own = _description(root).get("own", {})
+    with known_as_described(own if isinstance(own, dict) else {}):
+        yield read_setup(root)
 
 
 def read_setup(root: Path) -> Setup:
@@ -94,6 +109,8 @@ def read_setup(root: Path) -> Setup:
             data=record["data"],
             device=record["device"],
             torch=record["torch"],
+            # Descriptions of before there were own parts lack them.
+            sources=record.get("sources", {}),
         )
     except OSError as error:
         raise InputError(

@@ -13,19 +13,20 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, StrictInt, Tag
 
-from probe.errors import unknown
+from probe.examples import check_tasks
 from scenarios.data.datasets import LOADERS, Dataset, Location, held_out, limited, load
+from scenarios.own_code import REGISTRY, unregistered
 from scenarios.streams.multimodal import multimodal
 from scenarios.streams.orders import MOST
 from scenarios.streams.permuted import permuted
-from scenarios.streams.split import incremental, split_by_class
+from scenarios.streams.split import cut, incremental, split_by_class
 from scenarios.streams.task import Scenario
 
 
 def _known(name: str) -> str:
     """Return the name of a data set or feature file; raises InputError for any other."""
-    if not name.endswith(".npz") and name not in LOADERS:
-        raise unknown("data set", name, LOADERS)
+    if not name.endswith(".npz") and name not in LOADERS and name not in REGISTRY.data:
+        raise unregistered("data set", name, LOADERS, REGISTRY.data)
     return name
 
 
@@ -58,12 +59,14 @@ class _Spec(BaseModel):
 class SplitSpec(_Spec):
     """Tasks of consecutive, disjoint classes of a data set, or of a feature file NAME.npz.
 
-    classes_per_task: K of the data divided by it is T, the number of tasks.
+    classes_per_task: K of the data divided by it is T, the number of tasks; tasks: the classes of
+    each task in place of that, as [[0, 5], [1, 6]], each class in one.
     """
 
     kind: Literal["split"] = "split"
     data: _Data
     classes_per_task: StrictInt = Field(default=2, ge=1)
+    tasks: tuple[tuple[StrictInt, ...], ...] | None = Field(default=None, min_length=1)
 
     @property
     def title(self) -> str:
@@ -76,7 +79,10 @@ class SplitSpec(_Spec):
         Raises InputError for data that cannot be loaded, and for classes that do not divide evenly.
         """
         data = self._loaded(self.data, location)
-        return split_by_class(data, self.classes_per_task)
+        if self.tasks is None:
+            return split_by_class(data, self.classes_per_task)
+        check_tasks(self.tasks, data.classes)
+        return cut(data, "split", self.tasks)
 
 
 class PermutationSpec(_Spec):
@@ -180,5 +186,8 @@ def has_single_classes(spec: ScenarioSpec) -> bool:
 
     There multi-head evaluation means nothing: it would be right every time.
     """
-    split = isinstance(spec, SplitSpec) and spec.classes_per_task == 1
-    return split or isinstance(spec, IncrementalSpec)
+    if not isinstance(spec, SplitSpec):
+        return isinstance(spec, IncrementalSpec)
+    if spec.tasks is None:
+        return spec.classes_per_task == 1
+    return any(len(task) == 1 for task in spec.tasks)

@@ -16,11 +16,8 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
-    Discriminator,
     Field,
     Strict,
-    StrictInt,
-    Tag,
     field_validator,
     model_validator,
 )
@@ -34,8 +31,8 @@ from probe.values.allocation import Storage
 from scenarios.learners.base import Settings
 from scenarios.learners.catalog import LEARNERS, AnySettings, settings_of
 from scenarios.learners.heads import Head
-from scenarios.networks import architecture
-from scenarios.streams.orders import MOST, orders
+from scenarios.networks import Architecture, architecture
+from scenarios.study.fields import LONGEST, Name, Orders, Seeds
 from scenarios.study.probing import ProbingSpec
 from scenarios.study.scenario_spec import ScenarioSpec, has_single_classes
 
@@ -62,43 +59,6 @@ def _with_kinds(learners: object) -> object:
     return named
 
 
-# Characters of a name: a job's folder has two, and a file's name 255 characters in all.
-_LONGEST = 80
-
-
-def _part_of_folder(name: str) -> str:
-    """Return a name that can be part of a job's folder; raises InputError for any other."""
-    if len(name) > _LONGEST:
-        raise InputError(
-            f"{name[:20]!r}... has {len(name)} characters and is to be part of a folder's name: "
-            f"use {_LONGEST} or less"
-        )
-    # A job's folder is LEARNER.order-ORDER.seed-N: no name may hold what stands between the two.
-    if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9_-]|\.[0-9])*", name):
-        raise InputError(
-            f"{name!r} is to be part of a folder's name: use letters, digits, _ and -, and a dot "
-            f"only before a digit"
-        )
-    return name
-
-
-def _order_rule(rule: str) -> str:
-    """Return a rule of orders; raises InputError if there is no such rule."""
-    orders(rule, tasks=1)
-    return rule
-
-
-def _kind_of_orders(value: object) -> str:
-    """Return whether orders are given as a table or by a rule."""
-    return "explicit" if isinstance(value, dict) else "rule"
-
-
-_Name = Annotated[str, AfterValidator(_part_of_folder)]
-_Rule = Annotated[str, AfterValidator(_order_rule), Tag("rule")]
-_Explicit = Annotated[dict[_Name, tuple[StrictInt, ...]], Field(min_length=1), Tag("explicit")]
-_Orders = Annotated[_Rule | _Explicit, Discriminator(_kind_of_orders)]
-
-
 class _Strict(BaseModel):
     """A table that cannot be changed, and that refuses keys which it does not know."""
 
@@ -113,8 +73,10 @@ def _numbers(steps: str | tuple[int, ...]) -> tuple[int, ...]:
 class NetworkSpec(_Strict):
     """Which network, and the features to retrain behind (None = all of its stages).
 
-    name: one of `scenarios.networks`; features: in any order. Learners that bring a network of
-    their own have features of their own, which can be named too.
+    name: one of `scenarios.networks`, or registered; features: in any order. Learners that bring a
+    network of their own have features of their own, which can be named too. Of a registered network
+    None is a good set of its features, which is found when there are data to try it on
+    (`scenarios.study.own_features`).
     """
 
     name: str
@@ -184,21 +146,21 @@ class Study(_Strict):
       2020);
     - learners: their settings, by the name that the tables use;
     - orders: a rule, or a table of orders by name, see `scenarios.streams.orders`;
-    - seeds: runs with the seeds 0 .. seeds - 1;
+    - seeds: runs with the seeds 0 .. seeds - 1, or with those that are listed;
     - storage: how features' values are kept for the retraining, `bf16` in half the memory but
       rounded;
     - probing: what is measured behind the features, and when;
     - report: what the tables and figures show of the measurements.
     """
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=_LONGEST)
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=LONGEST)
     scenario: ScenarioSpec
     network: NetworkSpec
     training: Annotated[Recipe, Field(default_factory=Recipe)]
     retraining: Recipe | None = None
-    learners: Annotated[dict[_Name, AnySettings], BeforeValidator(_with_kinds)]
-    orders: _Orders = "rotate"
-    seeds: StrictInt = Field(default=1, ge=1, le=MOST)
+    learners: Annotated[dict[Name, AnySettings], BeforeValidator(_with_kinds)]
+    orders: Orders = "rotate"
+    seeds: Seeds = 1
     storage: Storage = "fp32"
     probing: ProbingSpec = ProbingSpec()
     report: ReportSpec = ReportSpec()
@@ -213,10 +175,26 @@ class Study(_Strict):
             named.setdefault("untrained", settings_of({"kind": "untrained"}))
         return named
 
+    @property
+    def each_seed(self) -> tuple[int, ...]:
+        """The seeds, in the order in which they are run."""
+        return tuple(range(self.seeds)) if isinstance(self.seeds, int) else self.seeds
+
+    @property
+    def network_features(self) -> tuple[str, ...]:
+        """The features of the study's network by depth; of a user's own those that it names.
+
+        Before these are found there is none but the output.
+        """
+        known = architecture(self.network.name)
+        if isinstance(known, Architecture):
+            return known.features
+        return self.network.features or known.features or ("output",)
+
     def _is_probed(self, learner: str) -> bool:
         """Whether a learner has features of the study's network beside its output."""
         kind = LEARNERS[self.learners[learner].kind]
-        network = architecture(self.network.name).features
+        network = self.network_features
         chosen = self.network.features or network
         own = kind.offline or kind.own_features
         return not own and any(feature in chosen for feature in network[:-1])
@@ -245,7 +223,7 @@ class Study(_Strict):
     def _known_features(self, learner: str) -> tuple[str, ...]:
         """All features of a learner's network, in order of depth."""
         own = LEARNERS[self.everyone[learner].kind].own_features
-        return own or architecture(self.network.name).features
+        return own or self.network_features
 
     @model_validator(mode="after")
     def _fits_together(self) -> Study:

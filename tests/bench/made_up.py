@@ -11,7 +11,7 @@ from probe.metrics.counts import Counts
 from probe.training.costs import Cost
 from scenarios.study.fingerprint import Setup
 from scenarios.study.jobs import jobs_of, parts_of
-from scenarios.study.measurement import Measurement, Spent
+from scenarios.study.kept.measurement import Measurement, Spent
 from scenarios.study.run_directory import describe, store_of
 from scenarios.study.source import check_study
 

@@ -9,7 +9,7 @@ import torch
 
 from scenarios.study.jobs import jobs_of, parts_of
 from scenarios.study.run_directory import read_setup, store_of
-from scenarios.study.store import Store
+from scenarios.study.kept.store import Store
 from tests.scenarios.execution.helpers import results
 
 

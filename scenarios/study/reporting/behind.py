@@ -12,7 +12,7 @@ from probe.metrics.murata import pra
 from probe.metrics.outcomes import Outcomes
 from probe.metrics.task_counts import Mean, TaskCounts
 from probe.training.history import History
-from scenarios.study.measurement import Measurement
+from scenarios.study.kept.measurement import Measurement
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ from probe.training.costs import Cost
 from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.heads import Head
 from scenarios.study.jobs import Job, readings_of, steps_of
-from scenarios.study.measurement import Measurement
+from scenarios.study.kept.measurement import Measurement
 from scenarios.study.probing import DIAGNOSTICS, Reading
 from scenarios.study.reporting.behind import Behind, behind_of, test_counts
 from scenarios.study.spec import Study

@@ -17,7 +17,7 @@ from scenarios.streams.task import Task
 from scenarios.study import job
 from scenarios.study.jobs import jobs_of
 from scenarios.study.source import check_study
-from scenarios.study.store import Store
+from scenarios.study.kept.store import Store
 
 RAW = {
     "name": "slow",

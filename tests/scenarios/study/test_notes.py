@@ -17,7 +17,7 @@ from scenarios.study.job import run_job
 from scenarios.study.jobs import jobs_of
 from scenarios.study.run_directory import read_setup, store_of
 from scenarios.study.source import check_study
-from scenarios.study.store import Store
+from scenarios.study.kept.store import Store
 from tests.scenarios.study.toy_setup import RAW, scenario
 from tests.scenarios.tiny_run import PLAIN, TINY, Tiny
 

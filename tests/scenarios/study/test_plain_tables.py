@@ -20,7 +20,7 @@ from probe.tables.summary import summarize
 from probe.tables.table_file import read_table
 from scenarios.study.fingerprint import Setup
 from scenarios.study.jobs import jobs_of, parts_of
-from scenarios.study.measurement import Measurement
+from scenarios.study.kept.measurement import Measurement
 from scenarios.study.reporting.tables import read_results, write_tables
 from scenarios.study.run_directory import store_of
 from scenarios.study.source import check_study

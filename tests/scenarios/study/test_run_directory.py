@@ -7,7 +7,7 @@ import pytest
 from probe.errors import InputError
 from scenarios.study import run_directory
 from scenarios.study.jobs import jobs_of, parts_of
-from scenarios.study.measurement import Measurement
+from scenarios.study.kept.measurement import Measurement
 from scenarios.study.probing import ProbingSpec
 from scenarios.study.run_directory import (
     describe,

@@ -19,7 +19,7 @@ from scenarios.study.job import run_job
 from scenarios.study.jobs import is_retraining, jobs_of
 from scenarios.study.source import check_study
 from scenarios.study.spec import LEVELS
-from scenarios.study.store import Checkpoint, Store
+from scenarios.study.kept.store import Checkpoint, Store
 from tests.scenarios.learners.tiny_learners import SMALL
 
 CPU = torch.device("cpu")

@@ -7,7 +7,7 @@ import pytest
 
 from probe.metrics.counts import Counts
 from scenarios.study.jobs import Job
-from scenarios.study.measurement import Measurement
+from scenarios.study.kept.measurement import Measurement
 from scenarios.study.reporting.results import result_of
 from scenarios.study.reporting.scores import metric_rows
 from scenarios.study.source import check_study

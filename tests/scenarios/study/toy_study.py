@@ -9,7 +9,7 @@ from probe.tables.run_directory import TABLES
 from probe.training.costs import Cost
 from scenarios.study.fingerprint import Setup
 from scenarios.study.jobs import jobs_of, parts_of
-from scenarios.study.measurement import Measurement, Spent
+from scenarios.study.kept.measurement import Measurement, Spent
 from scenarios.study.reporting.tables import write_tables
 from scenarios.study.run_directory import store_of
 from scenarios.study.source import check_study

@@ -5,7 +5,7 @@ earlier models) are kept as tensors. A learner that is restored goes on as if it
 stopped, to the bit. A checkpoint may be from an earlier version of the code or be damaged in a way
 that its hash does not show, so it is tried on a fresh learner and checked; one that does not fit is
 set aside, and the one before it is tried. `scenarios.study.job` uses this; files and hashes are the
-business of `scenarios.study.store`.
+business of `scenarios.study.kept.store`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from torch import Tensor
 from probe.training.costs import Cost
 from scenarios.learners.base import Learner, of_kind
 from scenarios.streams.task import Task
-from scenarios.study.measurement import Spent
-from scenarios.study.store import Checkpoint, Store
+from scenarios.study.kept.measurement import Spent
+from scenarios.study.kept.store import Checkpoint, Store
 
 # Beside the learner's own state in a checkpoint: what its last task cost, how long it took, and,
 # only if so, that its loss never left its first value.

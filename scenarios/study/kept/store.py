@@ -27,8 +27,8 @@ from torch import Tensor
 
 from probe.files import discard, hashed, make_folder, not_written, replacing, sweep, unhashed
 from scenarios.study.fingerprint import Record, differences, fingerprint
-from scenarios.study.measurement import Measurement
-from scenarios.study.quarantine import set_aside
+from scenarios.study.kept.measurement import Measurement
+from scenarios.study.kept.quarantine import set_aside
 
 _RECORD = "fingerprint.json"
 _DESCRIPTION = ".checkpoint"

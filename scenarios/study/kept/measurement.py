@@ -3,9 +3,9 @@
 Only counts are kept, never a score: PRA, F1, rows of R and every other metric are functions of
 the counts, so a new metric needs no new run. With them go notes, which say what else has to be
 known to read them. This module turns a measurement into JSON and back and refuses what cannot have
-been measured; where the files lie and how they are checked is in `scenarios.study.store`. Confusion
-matrices are packed in base64, at the smallest width of their cells, as a study of many classes has
-thousands of them.
+been measured; where the files lie and how they are checked is in `scenarios.study.kept.store`.
+Confusion matrices are packed in base64, at the smallest width of their cells, as a study of many
+classes has thousands of them.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ import torch
 from probe.errors import NotWritten
 from probe.files import hashed, unhashed
 from scenarios.study.fingerprint import fingerprint
-from scenarios.study.quarantine import quarantine_notes, set_aside
-from scenarios.study.store import Store
+from scenarios.study.kept.quarantine import quarantine_notes, set_aside
+from scenarios.study.kept.store import Store
 from tests.scenarios.study.toy_store import (
     JOB,
     LEARNER,

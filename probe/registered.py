@@ -1,0 +1,130 @@
+"""A user's own networks, data and metrics, marked by decorators so that a study can name them.
+
+A decorator only marks: nothing is registered until a study is told to load the file, as by
+`probe run study.toml --load mynets.py`. Own learners are marked by
+`scenarios.learners.catalog.learner`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from probe.errors import InputError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from probe.cut.model_call import Call, Output
+    from probe.metrics.matrix import AccuracyMatrix
+
+Marked = TypeVar("Marked", bound=Callable[..., Any])
+
+_MARKS = "__forgetting_probe__"
+_NAME = r"[A-Za-z0-9]([A-Za-z0-9_:-]|\.[0-9])*"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnNetwork:
+    """A user's network by its name: build() makes it anew, its weights drawn at random.
+
+    features: those to retrain behind, None = a good set of them; output, call: where the logits
+    are, and how it is given a batch, see `probe.cut.model_call.ModelCall`.
+    """
+
+    name: str
+    build: Callable[[], nn.Module]
+    features: tuple[str, ...] | None = None
+    output: Output = None
+    call: Call | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnData:
+    """A user's data set by its name: load() returns (train, test).
+
+    Each is an `Examples`, a pair (x, y), or anything that `Examples.of` reads.
+    """
+
+    name: str
+    load: Callable[[], object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnMetric:
+    """A user's metric by its name: score(R) returns a number for an accuracy matrix R (T+1, T)."""
+
+    name: str
+    score: Callable[[AccuracyMatrix], float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnLearner:
+    """A user's learner by its name: a class below `scenarios.learners.base.Learner`."""
+
+    name: str
+    learner: type[Any] = field(repr=False)
+
+
+Own = OwnNetwork | OwnData | OwnMetric | OwnLearner
+"""Anything that can be registered."""
+
+
+def network(
+    name: str,
+    *,
+    features: tuple[str, ...] | list[str] | None = None,
+    output: Output = None,
+    call: Call | None = None,
+) -> Callable[[Marked], Marked]:
+    """Mark a function or class that makes a network, called without arguments; see `OwnNetwork`.
+
+    >>> @network("tiny", features=["0"])
+    ... def build(): ...
+    >>> marks_of(build)[0].features
+    ('0',)
+    """
+    chosen = None if features is None else tuple(features)
+    return lambda build: mark(
+        build, OwnNetwork(name=name, build=build, features=chosen, output=output, call=call)
+    )
+
+
+def data(name: str) -> Callable[[Marked], Marked]:
+    """Mark a function that returns (train, test), called without arguments; see `OwnData`."""
+    return lambda load: mark(load, OwnData(name=name, load=load))
+
+
+def metric(name: str) -> Callable[[Marked], Marked]:
+    """Mark a function of an accuracy matrix that returns a number; see `OwnMetric`."""
+    return lambda score: mark(score, OwnMetric(name=name, score=score))
+
+
+def mark(what: Marked, own: Own) -> Marked:
+    """Add a mark to a function or class; raises InputError for a name that no table could hold."""
+    if not callable(what):
+        raise InputError(f"{own.name!r} must mark a function or class, got {type(what).__name__}")
+    if not isinstance(own.name, str) or not re.fullmatch(_NAME, own.name) or len(own.name) > 80:
+        raise InputError(
+            f"a registered name has letters, digits, _, : and -, 80 at most, got {own.name!r}"
+        )
+    setattr(what, _MARKS, (*marks_of(what), own))
+    return what
+
+
+def marks_of(what: object) -> tuple[Own, ...]:
+    """Return the marks of a function or class, none of them inherited."""
+    found = vars(what).get(_MARKS, ()) if hasattr(what, "__dict__") else ()
+    return tuple(found)
+
+
+def marked_in(names: Mapping[str, object]) -> Iterator[Own]:
+    """Yield every mark in a module's names once; what it imported is among them."""
+    seen: set[int] = set()
+    for value in list(names.values()):
+        for own in marks_of(value):
+            if id(own) not in seen:
+                seen.add(id(own))
+                yield own

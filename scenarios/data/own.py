@@ -1,0 +1,62 @@
+"""A user's own data: what their function returns, as examples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from probe.errors import InputError, described, located
+from probe.examples import Examples, alike
+from probe.registered import OwnData
+from probe.seeding import every_global_stream, stream
+
+
+def read_own(known: OwnData) -> tuple[Examples[Any], Examples[Any]]:
+    """Return the training and the test data that a user's function gives.
+
+    Random numbers that it draws are the same every time, and the global generators are as before
+    afterwards. Raises InputError if it fails, or for anything but two sets of examples that look
+    alike.
+    """
+    try:
+        with every_global_stream(stream(0, "data")):
+            given = known.load()
+    except InputError:
+        raise
+    # Whatever the user's code raises is the user's to correct.
+    except Exception as error:
+        raise InputError(
+            f"{known.name} raised {described(error)}: give a function without arguments that "
+            f"returns (train, test)"
+        ) from error
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise InputError(
+            f"{known.name} must return (train, test), got {type(given).__name__}: give each as "
+            f"Examples, a Dataset or a pair (x, y)"
+        )
+    with located(known.name):
+        return alike(_half(given[0], "train"), _half(given[1], "test"))
+
+
+def _half(given: object, name: str) -> Examples[Any]:
+    """Return examples, a data set or a pair (x, y) as examples, of which there are some."""
+    with located(name):
+        found = _examples(given)
+        if not len(found):
+            raise InputError("it holds no examples")
+        if int(found.y.min()) < 0:
+            raise InputError("it has a label below 0: labels are class numbers 0..K-1")
+        return found
+
+
+def _examples(given: object) -> Examples[Any]:
+    if isinstance(given, Examples):
+        return given
+    if isinstance(given, tuple | list) and len(given) == 2:
+        x, y = given
+        if isinstance(y, torch.Tensor | np.ndarray):
+            x = torch.as_tensor(x) if isinstance(x, np.ndarray) else x
+            return Examples(x, torch.as_tensor(y).long())
+    return Examples.of(given)

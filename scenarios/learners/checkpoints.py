@@ -1,0 +1,20 @@
+"""Networks that somebody has trained elsewhere: a learner that is given and learns nothing here."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from scenarios.learners import base
+from scenarios.learners.given import GivenSettings
+
+
+class CheckpointsSettings(GivenSettings):
+    """The networks are those of files, see `probe model`."""
+
+    kind: Literal["checkpoints"] = "checkpoints"
+
+
+class Checkpoints(base.Learner):
+    """Networks given as files, one for each number of tasks learned; made by `probe model`."""
+
+    settings_class = CheckpointsSettings

@@ -1,0 +1,212 @@
+"""Own networks, data, learners and metrics, known by their names while a `with` block runs.
+
+A study's file alone runs no code: only what the user has typed on the command line is imported, and
+only what that marks with a decorator (`probe.registered`) can be named. Beside each name stands a
+hash of the file that it comes from, which is part of what its results belong to.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+from probe.cut.model_call import Output
+from probe.errors import InputError, unknown
+from probe.record.recording import load_data
+from probe.registered import Own, OwnData, OwnLearner, OwnMetric, OwnNetwork, marked_in
+from scenarios.user_model import imported, importing, load_callable
+
+Names = Mapping[str, Iterable[str]]
+"""This package's own names by kind, which must stay its own."""
+
+
+@dataclass(frozen=True)
+class Registry:
+    """What is registered now, by name; sources: hashes by kind and name, as `network tiny`."""
+
+    networks: dict[str, OwnNetwork] = field(default_factory=dict)
+    data: dict[str, OwnData] = field(default_factory=dict)
+    metrics: dict[str, OwnMetric] = field(default_factory=dict)
+    learners: dict[str, OwnLearner] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
+
+    def table(self, own: Own) -> tuple[str, dict[str, Any]]:
+        """Return what its kind is called, and the table that it belongs into."""
+        match own:
+            case OwnNetwork():
+                return "network", self.networks
+            case OwnData():
+                return "data set", self.data
+            case OwnMetric():
+                return "metric", self.metrics
+            case OwnLearner():
+                return "learner", self.learners
+
+
+REGISTRY = Registry()
+"""What the blocks that are open now have registered."""
+
+
+@contextmanager
+def registered(each: Iterable[Own], source: str, taken: Names) -> Iterator[None]:
+    """Let a study name these within the block; source: a hash of where they come from.
+
+    Raises InputError for a name that is taken.
+    """
+    with ExitStack() as undo:
+        for own in each:
+            kind, table = REGISTRY.table(own)
+            if own.name in table or own.name in taken.get(kind, ()):
+                raise InputError(f"there are two {kind}s {own.name!r}: rename yours")
+            table[own.name] = own
+            undo.callback(table.pop, own.name)
+            key = f"{kind} {own.name}"
+            REGISTRY.sources[key] = source
+            undo.callback(REGISTRY.sources.pop, key)
+        yield
+
+
+@contextmanager
+def loaded(targets: Iterable[str], taken: Names) -> Iterator[None]:
+    """Import files or modules, and register what they mark, within the block.
+
+    targets: FILE.py or a module's dotted name, as the user typed them. Raises InputError for what
+    cannot be imported or marks nothing, and as `registered` does.
+    """
+    with ExitStack() as opened:
+        for target in targets:
+            opened.enter_context(importing(target))
+            module = imported(target)
+            found = list(marked_in(vars(module)))
+            if not found:
+                raise InputError(
+                    f"{target} registers nothing: mark what a study is to name, as "
+                    f'@probe.network("mine") above a function that makes the network'
+                )
+            opened.enter_context(registered(found, source_hash(module), taken))
+        yield
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnCode:
+    """What of the user's own code a study uses: names that were typed, so any process can load it.
+
+    - loads: files or modules that register things;
+    - network: MODULE:FACTORY of a network that is called so; output, call: as in `OwnNetwork`, call
+      as MODULE:FUNCTION;
+    - data: MODULE:FUNCTION of data that are called so, or a recording's file of data.
+    """
+
+    loads: tuple[str, ...] = ()
+    network: str = ""
+    output: Output = None
+    call: str = ""
+    data: str = ""
+
+    @property
+    def network_name(self) -> str:
+        """What tables call the network."""
+        return _short(self.network)
+
+    @property
+    def data_name(self) -> str:
+        """What tables call the data."""
+        return _short(self.data)
+
+    @contextmanager
+    def opened(self, taken: Names) -> Iterator[None]:
+        """Let a study name all of it within the block; raises as `loaded` does.
+
+        Where it is open already, as it is in the process that began, nothing is done.
+        """
+        if self in _OPEN:
+            yield
+            return
+        with ExitStack() as opened:
+            opened.enter_context(loaded(self.loads, taken))
+            for target in filter(None, (self.network, self.call, self.data)):
+                opened.enter_context(importing(target))
+            for own, what in self._typed():
+                opened.enter_context(registered([own], source_hash(what), taken))
+            _OPEN.append(self)
+            opened.callback(_OPEN.remove, self)
+            yield
+
+    def _typed(self) -> Iterator[tuple[Own, object]]:
+        """Yield what was typed in place of being registered, with where its source is."""
+        if self.network:
+            build = load_callable(self.network, "a function that makes the network")
+            what = "a function of the network and a batch"
+            call = load_callable(self.call, what) if self.call else None
+            own = OwnNetwork(name=self.network_name, build=build, output=self.output, call=call)
+            yield own, sys.modules.get(build.__module__, build)
+        if self.data.endswith(RECORDED):
+            yield OwnData(name=self.data_name, load=partial(load_data, Path(self.data))), None
+        elif self.data:
+            load = load_callable(self.data, "a function that returns (train, test)")
+            yield OwnData(name=self.data_name, load=load), load
+
+
+_OPEN: list[OwnCode] = []
+
+RECORDED = ".pt"
+"""How the name of a recording's file of data ends."""
+
+
+def _short(target: str) -> str:
+    """Return a target's name without the folders of its file.
+
+    >>> _short("nets/mine.py:build"), _short("mine:build"), _short("run/data.pt")
+    ('mine:build', 'mine:build', 'data')
+    """
+    where, _, name = target.rpartition(":")
+    path = Path(where or target)
+    stem = path.stem if path.suffix in (".py", RECORDED) else str(path)
+    return f"{stem}:{name}" if where else stem if target else ""
+
+
+def source_of(kind: str, name: str) -> str | None:
+    """Return the hash of the source of what is registered, None for what is not."""
+    return REGISTRY.sources.get(f"{kind} {name}")
+
+
+def source_hash(what: object) -> str:
+    """Return a hash of the source of a module or function, without comments and docstrings.
+
+    "" for what has no source that can be found, as a function typed at a prompt.
+    """
+    try:
+        source = inspect.getsource(what)  # type: ignore[arg-type]
+    except (OSError, TypeError):
+        return ""
+    try:
+        # A function within another begins with blanks.
+        plain = ast.unparse(_without_docstrings(ast.parse(dedent(source))))
+    except SyntaxError:
+        plain = source
+    return hashlib.sha256(plain.encode()).hexdigest()
+
+
+def _without_docstrings(tree: ast.Module) -> ast.Module:
+    """Return the syntax tree with every docstring made empty."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        first = body[0] if isinstance(body, list) and body else None
+        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+            first.value = ast.Constant("")
+    return tree
+
+
+def unregistered(kind: str, name: str, ours: Iterable[str], own: Iterable[str]) -> InputError:
+    """Return the error for a name that is neither this package's nor registered."""
+    error = unknown(kind, name, [*ours, *own])
+    return InputError(f"{error}; your own are known once their file is given with --load")

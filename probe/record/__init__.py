@@ -1,0 +1,6 @@
+"""What a training loop leaves behind: networks after each task, accuracies, and what reads them.
+
+`checkpoints` finds files of networks by a pattern, `state_files` loads one of them without running
+any code of it, `recorder` writes them from within a loop, `recording` reads its folder, and
+`plugins` hold a recorder for the loops of other frameworks.
+"""

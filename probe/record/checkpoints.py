@@ -1,0 +1,241 @@
+"""Files of networks after each task, found by a pattern that says what is where in their names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from string import Formatter
+from typing import NamedTuple
+
+from probe.errors import InputError, unknown
+from probe.record.state_files import fit_state, load_state
+
+__all__ = ["Checkpoints", "Run", "fit_state", "load_state"]
+
+_NAME, _NUMBER = "[A-Za-z0-9_-]+", "[0-9]+"
+_FIELDS = {"learner": _NAME, "order": _NAME, "seed": _NUMBER, "task": _NUMBER}
+_FEW = 3  # names that a message gives
+
+
+class Run(NamedTuple):
+    """One training: who learned, in which order of tasks, from which seed."""
+
+    learner: str
+    order: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"learner {self.learner}, order {self.order}, seed {self.seed}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoints:
+    """Files of networks: runs[run][tasks learned] -> Path; offline[seed] -> Path.
+
+    Every run has the same steps, and there is one for each learner, order and seed.
+    """
+
+    runs: Mapping[Run, Mapping[int, Path]]
+    offline: Mapping[int, Path]
+
+    @classmethod
+    def find(
+        cls, pattern: str | Path, offline: str | Path | None = None, learner: str = "model"
+    ) -> Checkpoints:
+        """Find the files whose names fit a pattern, as `ckpt/{learner}/seed{seed}-task{task}.pt`.
+
+        - pattern: {task} is the number of tasks learned, which is needed, 0 for an untrained
+          network; {seed} a whole number, too; {learner} and {order} are of letters, digits, _ and
+          -. All else stands for itself. Without {seed} it is 0, without {order} "0";
+        - offline: of the networks trained on all tasks at once, with {seed} at most;
+        - learner: the name where the pattern has none.
+
+        Raises InputError where no file fits, for a field that there is not, for two files of one
+        place, and where a run, a step or an offline network is missing that others have.
+        """
+        places: dict[Run, dict[int, Path]] = {}
+        for path, said in _Pattern(pattern, _FIELDS, ["task"]).files():
+            name = said.get("learner", learner)
+            run = Run(name, said.get("order", "0"), int(said.get("seed", 0)))
+            _put(places.setdefault(run, {}), int(said["task"]), path)
+        runs = {run: dict(sorted(places[run].items())) for run in sorted(places, key=_place)}
+        _check_grid(runs)
+        levels: dict[int, Path] = {}
+        if offline is not None:
+            for path, said in _Pattern(offline, ["seed"]).files():
+                _put(levels, int(said.get("seed", 0)), path)
+            _check_offline(levels, {run.seed for run in runs}, offline)
+        return cls(runs=runs, offline={seed: levels[seed] for seed in sorted(levels)})
+
+
+class _Pattern:
+    """A pattern of file names."""
+
+    def __init__(
+        self, pattern: str | Path, fields: Iterable[str], needed: Sequence[str] = ()
+    ) -> None:
+        self._text = str(pattern)
+        known = list(fields)
+        used = [name for part in Path(self._text).parts for _, name in self._pieces(part) if name]
+        if not Path(self._text).name:
+            raise InputError(f"{self._text!r} is no pattern of file names: name the files")
+        for name in used:
+            if name not in known:
+                raise unknown(f"field in {self._text!r}", name, known)
+        for name in needed:
+            if name not in used:
+                raise InputError(
+                    f"{self._text!r} lacks {{{name}}}: write it where the file names have the "
+                    f"number of tasks learned, as ckpt/seed{{seed}}-task{{task}}.pt"
+                )
+
+    def files(self) -> list[tuple[Path, dict[str, str]]]:
+        """Return the files that fit, each with what its name says of the fields.
+
+        Raises InputError if there is none.
+        """
+        path = Path(self._text).expanduser()
+        fixed = [not re.search("[{}]", part) for part in path.parts]
+        depth = fixed.index(False) if False in fixed else len(fixed) - 1
+        base = Path(*path.parts[:depth])
+        found: list[tuple[Path, dict[str, str]]] = [(base, {})]
+        for at, part in enumerate(path.parts[depth:], depth + 1):
+            wanted = Path.is_file if at == len(path.parts) else Path.is_dir
+            folders = [folder for folder, _ in found]
+            found = [
+                (entry, said)
+                for folder, before in found
+                for entry in _entries(folder)
+                if (said := self._fit(part, entry, before)) is not None and wanted(entry)
+            ]
+            if not found:
+                raise self._none_in(folders)
+        return found
+
+    def _fit(self, part: str, entry: Path, before: Mapping[str, str]) -> dict[str, str] | None:
+        """Return what a name says of the fields, with those before it; None where it does not fit.
+
+        Raises InputError where a field that comes twice is not the same both times.
+        """
+        if match := self._match(part, entry.name, before):
+            return {**before, **match.groupdict()}
+        if match := self._match(part, entry.name, None):
+            raise InputError(
+                f"{entry} says two things of one field of {self._text!r}: rename it, or write the "
+                f"field once"
+            )
+        return None
+
+    def _match(
+        self, part: str, name: str, before: Mapping[str, str] | None
+    ) -> re.Match[str] | None:
+        """Match a name with a part of the pattern; before: known fields, None = each is anything.
+
+        Numbers are told without their leading zeros.
+        """
+        known = dict.fromkeys(before or (), "")
+        regex = ""
+        for text, field in self._pieces(part):
+            regex += re.escape(text)
+            if field is None:
+                continue
+            zeros = "0*" if _FIELDS[field] == _NUMBER else ""
+            if before is None:
+                regex += _FIELDS[field]
+            elif field in before:
+                regex += zeros + re.escape(before[field])
+            elif field in known:
+                regex += f"{zeros}(?P={field})"
+            else:
+                regex += f"{zeros}(?P<{field}>{_FIELDS[field]})"
+                known[field] = ""
+        return re.fullmatch(regex, name)
+
+    def _pieces(self, part: str) -> list[tuple[str, str | None]]:
+        """Return texts, each with the field that follows it; raises InputError for loose braces."""
+        try:
+            pieces = list(Formatter().parse(part))
+        except ValueError:
+            pieces = [("", "", "", None)]
+        plain = all(name != "" and not form and not how for _, name, form, how in pieces)
+        # Where one number ends and the next begins could not be told.
+        if not plain or not all(text for text, *_ in pieces[1:]):
+            raise InputError(
+                f"{self._text!r} is no pattern of file names: write fields as {{seed}} and "
+                f"{{task}}, with some text between two of them"
+            )
+        return [(text, name) for text, name, *_ in pieces]
+
+    def _none_in(self, folders: Sequence[Path]) -> InputError:
+        """Return the error for no file that fits, in folders of which some may not exist."""
+        there = sorted(str(entry) for folder in folders for entry in _entries(folder))
+        where = f"{folders[0]}{f' and {len(folders) - 1} more' if len(folders) > 1 else ''}"
+        what = f"which has {_few(there)}" if there else "where nothing is"
+        if not any(map(Path.is_dir, folders)):
+            what = "which is no folder"
+        return InputError(
+            f"no file fits {self._text!r}: looked in {where}, {what}; correct the pattern"
+        )
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _put(places: dict[int, Path], at: int, path: Path) -> None:
+    """Keep a file's place; raises InputError if another file has it."""
+    if at in places:
+        raise InputError(
+            f"{places[at]} and {path} are for the same place: remove one of them, or name with "
+            f"{{learner}}, {{order}} or {{seed}} in what they differ"
+        )
+    places[at] = path
+
+
+def _place(run: Run) -> tuple[str, int, str, int]:
+    """Sort orders that are numbers as such."""
+    number = int(run.order) if re.fullmatch(_NUMBER, run.order) else -1
+    return run.learner, number, run.order, run.seed
+
+
+def _check_grid(runs: Mapping[Run, Mapping[int, Path]]) -> None:
+    """Raise InputError unless every learner, order and seed has a run, and runs the same steps."""
+    each = [list(dict.fromkeys(values)) for values in zip(*runs, strict=True)]
+    absent = [
+        str(run)
+        for run in (Run(a, b, c) for a in each[0] for b in each[1] for c in each[2])
+        if run not in runs
+    ]
+    if absent:
+        raise InputError(
+            f"there are no checkpoints of {_few(absent, '; ')}, though others have this learner, "
+            f"order and seed: add them, or move the others elsewhere"
+        )
+    steps = sorted(set().union(*runs.values()))
+    for run, own in runs.items():
+        if missing := [str(step) for step in steps if step not in own]:
+            raise InputError(
+                f"{run} has no checkpoint after {_few(missing)} tasks, as other runs have: add it, "
+                f"or remove theirs"
+            )
+
+
+def _check_offline(found: dict[int, Path], seeds: set[int], pattern: str | Path) -> None:
+    """Leave the offline networks of the runs' seeds; raises InputError if one is missing."""
+    if missing := [str(seed) for seed in sorted(seeds - found.keys())]:
+        raise InputError(
+            f"there is no offline network of seed {_few(missing)} among {str(pattern)!r}: train "
+            f"one for each seed of the checkpoints, and write {{seed}} in the pattern"
+        )
+    for seed in found.keys() - seeds:
+        del found[seed]
+
+
+def _few(names: Sequence[str], between: str = ", ") -> str:
+    more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
+    return between.join(names[:_FEW]) + more

@@ -1,0 +1,181 @@
+"""The weights in a file, loaded as data alone, and put into a network that they must fit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
+
+from probe.errors import InputError, described
+
+# Where training programs keep the state dict among other things.
+_HOLDERS = ("state_dict", "model_state_dict", "model")
+# What DataParallel, Lightning and torch.compile write before every name.
+_PREFIXES = ("module.", "model.", "_orig_mod.")
+_FEW = 3  # names that a message gives
+_REMEDY = "write it with torch.save(model.state_dict(), FILE)"
+
+
+def load_state(path: Path) -> dict[str, Tensor]:
+    """Return the tensors of any shape in a file, by name, on the CPU; no code of it is ever run.
+
+    path: a state dict as `torch.save` writes it, alone or under `state_dict`, `model_state_dict` or
+    `model`, or a `.safetensors`. What wrappers write before all names (`module.`, `model.`,
+    `_orig_mod.`) is taken off. Raises InputError for a file that is none of this.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "task1.pt"
+    ...     torch.save({"state_dict": {"model.fc.bias": torch.zeros(2)}}, path)
+    ...     list(load_state(path))
+    ['fc.bias']
+    """
+    state = _state_dict(path, _read_safe(path) if path.suffix == ".safetensors" else _read(path))
+    return {bare: state[name] for bare, name in _bare(state).items()}
+
+
+def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> None:
+    """Give a model, in place, all tensors of a state, which must be its own by name and shape.
+
+    What wrappers write before all names does not matter. name: what the message calls the state.
+    Raises InputError, before anything is changed, if they do not fit.
+
+    >>> model = nn.Linear(2, 1)
+    >>> fit_state(model, {"weight": torch.ones(1, 2), "bias": torch.zeros(1)}, "task1.pt")
+    >>> model(torch.ones(1, 2)).item()
+    2.0
+    """
+    wanted, given = model.state_dict(), _bare(state)
+    own = _bare(wanted)
+    faults = [
+        _listed("lacks {}", [name for name in own if name not in given]),
+        _listed("has {}, which the model has not", [name for name in given if name not in own]),
+    ]
+    for bare in own.keys() & given.keys():
+        mine, theirs = wanted[own[bare]], state[given[bare]]
+        if isinstance(mine, Tensor) and not is_lazy(mine) and mine.shape != theirs.shape:
+            shapes = f"{tuple(theirs.shape)}, in the model {tuple(mine.shape)}"
+            faults.append(f"has {bare} of shape {shapes}")
+    if found := [fault for fault in faults if fault]:
+        more = f" and {len(found) - _FEW} more" if len(found) > _FEW else ""
+        raise InputError(
+            f"{name} does not fit the model: it {', '.join(found[:_FEW])}{more}; give the network "
+            f"that these weights are of"
+        )
+    try:
+        model.load_state_dict({own[bare]: state[given[bare]] for bare in own})
+    except Exception as error:
+        # A model may have a way of its own to load.
+        raise InputError(
+            f"{name} does not fit the model, which raised {described(error)}: give the network "
+            f"that these weights are of"
+        ) from error
+
+
+def _read(path: Path) -> object:
+    """Read a file of torch as data; raises InputError if that is not possible."""
+    try:
+        with path.open("rb") as file:
+            if not file.read(1):
+                raise InputError(f"{path} is empty: {_REMEDY}")
+            file.seek(0)
+            return torch.load(file, map_location="cpu", weights_only=True)
+    except InputError:
+        raise
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read ({error.strerror or error}): give the path of a file of weights"
+        ) from None
+    except Exception as error:
+        # A damaged or hostile file makes torch raise almost anything.
+        if refused := re.search(r"GLOBAL (\S+)", str(error)):
+            raise InputError(
+                f"{path} holds an object of {refused[1]}, not tensors alone, and loading it could "
+                f"run code: {_REMEDY}"
+            ) from None
+        raise InputError(f"{path} is damaged, or no file of torch: {_REMEDY}") from None
+
+
+def _read_safe(path: Path) -> object:
+    try:
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+    except ImportError:
+        raise InputError(
+            f"{path} is read by the package safetensors, which is not installed: pip install "
+            f"safetensors"
+        ) from None
+    try:
+        return load_file(path)
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read ({error.strerror or error}): give the path of a file of weights"
+        ) from None
+    except SafetensorError as error:
+        raise InputError(
+            f"{path} is damaged ({described(error)}): write it again with "
+            f"safetensors.torch.save_file(model.state_dict(), FILE)"
+        ) from None
+
+
+def _state_dict(path: Path, found: object) -> dict[str, Tensor]:
+    """Return the tensors by name in what a file holds; raises InputError for anything else."""
+    while isinstance(found, Mapping) and not _some(found, Tensor):
+        inner = [found[name] for name in _HOLDERS if isinstance(found.get(name), Mapping)]
+        if not inner:
+            break
+        found = inner[0]
+    if not isinstance(found, Mapping) or not _some(found, Tensor):
+        raise InputError(
+            f"{path} holds no state dict, tensors by name, but {_contents(found)}: {_REMEDY}"
+        )
+    for name, one in found.items():
+        if not isinstance(name, str) or not isinstance(one, Tensor) or _strange(one):
+            kind = type(one).__name__
+            raise InputError(
+                f"{path} holds {kind} under {name!r:.60}, expected a plain tensor there: {_REMEDY}"
+            )
+    return dict(found)
+
+
+def _some(mapping: Mapping[object, object], kind: type) -> bool:
+    return any(isinstance(one, kind) for one in mapping.values())
+
+
+def _strange(tensor: Tensor) -> bool:
+    """Whether it is sparse, nested, or one without values."""
+    return tensor.layout != torch.strided or tensor.is_nested or tensor.is_meta
+
+
+def _bare(names: Iterable[str]) -> dict[str, str]:
+    """Return names by what is left of them without the prefixes that all have.
+
+    >>> _bare(["module.model.a", "module.model.b"])
+    {'a': 'module.model.a', 'b': 'module.model.b'}
+    """
+    found = {name: name for name in names}
+    while found:
+        shared = [p for p in _PREFIXES if all(name.startswith(p) for name in found)]
+        if not shared:
+            break
+        found = {bare.removeprefix(shared[0]): name for bare, name in found.items()}
+    return found
+
+
+def _contents(found: object) -> str:
+    if not isinstance(found, Mapping):
+        return f"an object of type {type(found).__name__}"
+    return f"a table of {_few(list(map(str, found))) or 'nothing'}"
+
+
+def _listed(text: str, names: Sequence[str]) -> str:
+    return text.format(_few(names)) if names else ""
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
+    return ", ".join(names[:_FEW]) + more

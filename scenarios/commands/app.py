@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from scenarios.commands.parsing import with_options
+from scenarios.model_options import ModelOptions
 from scenarios.options import RunOptions
 
 app = typer.Typer(
@@ -53,6 +54,22 @@ def run(
     from scenarios.commands.run import run_study
 
     if not run_study(study, options):
+        raise typer.Exit(1)
+
+
+@app.command()
+@with_options(ModelOptions)
+def model(
+    factory: Annotated[str, typer.Argument(metavar="MODULE:FACTORY|DIR")], options: ModelOptions
+) -> None:
+    """Measure what each layer of your own network kept, from its checkpoints.
+
+    FACTORY makes the network when called without arguments; DIR is the folder of a probe.Recorder.
+    The run directory, its tables and figures are those of a study. Exit code 1 if a job failed.
+    """
+    from scenarios.commands.model import probe_model
+
+    if not probe_model(factory, options):
         raise typer.Exit(1)
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from figures.build import build
-from scenarios.commands.results import note_lines
-from scenarios.commands.terminal import printable
+from scenarios.commands.screen.results import note_lines
+from scenarios.commands.screen.terminal import printable
 from scenarios.study.run_directory import older_tables, read_setup, remarks, survey
 
 

@@ -11,8 +11,8 @@ import os
 import sys
 
 from probe.errors import InputError
-from scenarios.commands.stopping import HOW_TO_GO_ON, STOPPED, stoppable
-from scenarios.commands.terminal import READER_GONE, printable, printed, say
+from scenarios.commands.screen.stopping import HOW_TO_GO_ON, STOPPED, stoppable
+from scenarios.commands.screen.terminal import READER_GONE, printable, printed, say
 
 
 def main() -> None:

@@ -24,9 +24,9 @@ from figures.build import build
 from probe.files import make_folder, sweep
 from probe.tables.run_directory import LAYERS, NOTES, TABLES, TIMES
 from probe.values.allocation import CacheSettings
-from scenarios.commands.progress import show_ends, show_plan, show_progress
-from scenarios.commands.results import show_outcome
-from scenarios.commands.terminal import printable
+from scenarios.commands.screen.progress import show_ends, show_plan, show_progress
+from scenarios.commands.screen.results import show_outcome
+from scenarios.commands.screen.terminal import printable
 from scenarios.data.datasets import Location
 from scenarios.device import device_named
 from scenarios.execution.choosing import executor_for, side_by_side
@@ -86,8 +86,8 @@ def carry_through(
     location = Location.of(options.data, options.download)
     scenario = study.scenario.scenario(location)
     # What does not fit the data is refused here, before anything is written.
-    jobs = jobs_of(study, len(scenario.tasks))
     study = with_own_features(study, scenario)
+    jobs = jobs_of(study, len(scenario.tasks))
     refuse_misfits(study, scenario)
     root = options.out or Path("runs") / study.name
     setup = setup_of(study, scenario, device)

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from scenarios.commands.terminal import printable
+from scenarios.commands.screen.terminal import printable
 from scenarios.execution.locks import is_locked
 from scenarios.study.fingerprint import Setup
 from scenarios.study.run_directory import JobState, described, remarks, survey

@@ -25,8 +25,8 @@ from probe.files import make_folder
 from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.execution.locks import Locked, is_locked, lock
+from scenarios.own_code import NO_CODE, OwnCode
 from scenarios.streams.task import Scenario
-from scenarios.own_code import OwnCode
 from scenarios.study.fingerprint import Setup, data_hash, sources_of
 from scenarios.study.job import on_device, run_job, trained_network
 from scenarios.study.jobs import Job, is_retraining, jobs_of, parts_of
@@ -55,7 +55,7 @@ class Work:
     cache: CacheSettings
     sharing: int | None = None
     recompute: bool = False
-    own: OwnCode = OwnCode()
+    own: OwnCode = NO_CODE
 
     def store(self, job: Job) -> Store:
         """Where the job's results are."""

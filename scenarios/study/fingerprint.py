@@ -3,8 +3,8 @@
 A job's results lie in a folder named after its fingerprint (`scenarios.study.kept.store`). So a
 study can grow: with one more seed, learner or order the other jobs keep their fingerprints, and
 with them their results. If anything that counts changes, the fingerprint changes, the job is done
-anew in another folder, and the older results are kept but not shown. Which value made the difference is
-what `differences` says, from the records that both folders keep.
+anew in another folder, and the older results are kept but not shown. Which value made the
+difference is what `differences` says, from the records that both folders keep.
 
 What counts is in `Setup.record`: data, classes, task order, network, the learner's settings,
 recipes, seed, kind of device, torch's version and RESULTS_VERSION. Names and the number of other

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from probe.record.state_files import fit_state, load_state
 from torch import nn
 
 from probe.errors import InputError
+from probe.record.state_files import fit_state, load_state
 from scenarios.learners.base import Learner
 from scenarios.learners.given import GivenNetwork
 from scenarios.networks import bare

@@ -20,10 +20,10 @@ from probe.cut.model_call import explained
 from probe.errors import InputError, located
 from probe.registered import Own, OwnData, OwnLearner, OwnNetwork
 from probe.retrain import SAMPLE
+from scenarios.data.datasets import LOADERS
 from scenarios.learners.base import Learner, Settings
 from scenarios.learners.catalog import LEARNERS, MODULES
 from scenarios.networks import ARCHITECTURES, bare, build_network
-from scenarios.data.datasets import LOADERS
 from scenarios.own_code import REGISTRY, registered
 from scenarios.streams.task import Scenario
 from scenarios.study.spec import Study

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from probe.errors import NotWritten
-from scenarios.commands.progress import show_progress
+from scenarios.commands.screen.progress import show_progress
 from scenarios.execution.locks import is_locked
 from tests.scenarios.execution.helpers import (
     child,

@@ -14,7 +14,7 @@ from probe.errors import InputError
 from probe.tables.layer_text import start_sentence
 from probe.tables.rows import LayerRow, StartRow
 from probe.tables.table_file import write_table
-from scenarios.commands.layers_found import (
+from scenarios.commands.screen.layers_found import (
     show_layers_found,
     show_layers_lacking,
 )

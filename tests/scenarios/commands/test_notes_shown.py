@@ -10,7 +10,7 @@ import pytest
 from probe.errors import InputError
 from probe.tables.rows import NoteRow, Row
 from probe.tables.table_file import write_table
-from scenarios.commands.results import note_lines
+from scenarios.commands.screen.results import note_lines
 from tests.scenarios.commands.test_terminal import EVIL, TAMED
 
 Measured = tuple[str, str, int, str]  # learner, order, seed, feature

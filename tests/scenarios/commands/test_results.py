@@ -14,7 +14,7 @@ from rich.console import Console
 
 from probe.tables.rows import LayerRow, MetricRow, NoteRow, Row, SummaryRow, TimeRow
 from probe.tables.table_file import write_table
-from scenarios.commands.results import note_lines, show_omegas, show_outcome, show_results
+from scenarios.commands.screen.results import note_lines, show_omegas, show_outcome, show_results
 from tests.figures import invented
 
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from scenarios.commands.progress import show_ends
-from scenarios.commands.results import show_omegas, show_results
-from scenarios.commands.terminal import printable
+from scenarios.commands.screen.progress import show_ends
+from scenarios.commands.screen.results import show_omegas, show_results
+from scenarios.commands.screen.terminal import printable
 from scenarios.execution.work import Ended
 from scenarios.study.jobs import jobs_of
 from scenarios.study.run_directory import describe

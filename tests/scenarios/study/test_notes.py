@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from probe.tables.rows import NoteRow
 from probe.tables.table_file import read_table
-from scenarios.commands.results import note_lines
+from scenarios.commands.screen.results import note_lines
 from scenarios.study.job import run_job
 from scenarios.study.jobs import jobs_of
 from scenarios.study.run_directory import read_setup, store_of

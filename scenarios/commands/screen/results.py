@@ -22,8 +22,8 @@ from probe.tables.rows import MetricRow, NoteRow, Row, SummaryRow, TimeRow
 from probe.tables.run_directory import NOTES
 from probe.tables.summary import training_seconds
 from probe.tables.table_file import read_table
-from scenarios.commands.layers_found import show_layers_found
-from scenarios.commands.terminal import printable
+from scenarios.commands.screen.layers_found import show_layers_found
+from scenarios.commands.screen.terminal import printable
 
 _Value = tuple[float, float]  # mean and standard deviation
 _Jobs = defaultdict[tuple[str, str], set[tuple[str, str, int]]]  # by learner and feature

@@ -24,7 +24,7 @@ from rich.progress import (
 from probe.files import discard, make_folder, replacing
 from probe.memory.byte_sizes import show_size
 from probe.values.allocation import Allocation, CacheSettings
-from scenarios.commands.terminal import printable
+from scenarios.commands.screen.terminal import printable
 from scenarios.execution.schedule import Waiting
 from scenarios.execution.work import Ended, Event, Part, Work
 from scenarios.study.jobs import Job, is_retraining

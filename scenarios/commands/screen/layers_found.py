@@ -17,7 +17,7 @@ from rich.text import Text
 from probe.tables.layer_text import COLUMNS, by_feature, layer_cells, start_sentence
 from probe.tables.rows import LayerRow, StartRow
 from probe.tables.table_file import read_table
-from scenarios.commands.terminal import printable
+from scenarios.commands.screen.terminal import printable
 from scenarios.study.spec import LEVELS
 
 _READOUTS = {

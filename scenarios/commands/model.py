@@ -1,0 +1,180 @@
+"""`probe model`: a study of somebody's own network, from its checkpoints to tables and figures."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from probe.record.recording import Recording, read_recording
+from rich.console import Console
+from rich.progress import track
+
+from probe.errors import InputError, located
+from probe.record.checkpoints import Checkpoints
+from probe.training.recipe import Recipe
+from scenarios.checkpoints import Asked, study_of
+from scenarios.commands.run import carry_through
+from scenarios.model_options import ModelOptions
+from scenarios.options import names
+from scenarios.own_code import OwnCode
+from scenarios.study.own import OURS
+
+_MOST_CLASSES = 100_000  # of one range: more is a slip of the pen
+
+
+def probe_model(target: str, options: ModelOptions) -> bool:
+    """Measure what each layer of own networks kept; return whether no job has failed.
+
+    target: MODULE:FACTORY of the network, or the folder of a recorder, with `--network`. Raises
+    InputError as `scenarios.commands.run.carry_through` does, and for flags and files that do not
+    fit.
+    """
+    recording = _recording(target, options)
+    factory = _factory(target, options)
+    own = _own_code(factory, recording, options)
+    with own.opened(OURS):
+        found = _found(recording, options)
+        asked = Asked(
+            network=own.network_name,
+            data=own.data_name,
+            tasks=_tasks(recording, options),
+            orders=_orders(recording, options),
+            features=None if options.features == "auto" else names(options.features),
+            readouts=names(options.readouts),
+            recipe=_recipe(options),
+            train_offline=options.train_offline,
+        )
+        name = options.out.name if options.out else f"model-{own.network_name.replace(':', '-')}"
+        study = study_of(re.sub(r"[^A-Za-z0-9._-]", "-", name), found, asked, _shown)
+        root = options.out or Path("runs") / study.name
+        return carry_through(study, own, replace(options.of_run, out=root))
+
+
+def _recording(target: str, options: ModelOptions) -> Recording | None:
+    """Return what a recorder has kept, None for files that are named by a pattern."""
+    for folder in (target, options.checkpoints):
+        if folder is not None and Path(folder).is_dir():
+            return read_recording(folder)
+    return None
+
+
+def _factory(target: str, options: ModelOptions) -> str:
+    """Return what makes the network; raises InputError where it is named twice or not at all."""
+    if not Path(target).is_dir():
+        if options.network is not None:
+            raise InputError(
+                f"the network is {target} and --network {options.network}: name it once"
+            )
+        return target
+    if options.network is None:
+        raise InputError(
+            f"{target} is a folder: name what makes its networks, as --network m:build"
+        )
+    if options.checkpoints is not None:
+        raise InputError(f"{target} is a folder of checkpoints: leave out --checkpoints")
+    return options.network
+
+
+def _own_code(factory: str, recording: Recording | None, options: ModelOptions) -> OwnCode:
+    """Return the user's code that was named; raises InputError without data."""
+    data = options.data
+    if data is None and recording and recording.data:
+        data = str(recording.data.absolute())
+    if data is None:
+        raise InputError(
+            "there are no data: give --data MODULE:LOAD, a function that returns (train, test), "
+            "or let the recorder keep them by train="
+        )
+    output = options.output
+    where = int(output) if output and re.fullmatch(r"-?\d+", output) else output
+    if where is None and recording:
+        where = recording.output
+    return OwnCode(network=factory, output=where, call=options.call or "", data=data)
+
+
+def _found(recording: Recording | None, options: ModelOptions) -> Checkpoints:
+    """Return the files of all networks."""
+    if recording is None:
+        if options.checkpoints is None:
+            raise InputError(
+                "there are no checkpoints: give --checkpoints 'ckpt/seed{seed}-task{task}.pt', as "
+                "your files are named, or the folder of a probe.Recorder"
+            )
+        return Checkpoints.find(options.checkpoints, options.offline, options.learner)
+    if options.offline is not None:
+        raise InputError("--offline is for files that are named by --checkpoints: leave it out")
+    return recording.checkpoints
+
+
+def _tasks(recording: Recording | None, options: ModelOptions) -> Sequence[Sequence[int]]:
+    """Return the classes of each task."""
+    if options.tasks is not None:
+        return classes_of_tasks(options.tasks)
+    if recording is not None:
+        return recording.tasks
+    raise InputError("there are no tasks: give --tasks 0-1,2-3, the classes of each task")
+
+
+def classes_of_tasks(text: str) -> list[list[int]]:
+    """Return the classes of each task; raises InputError for what is no such text.
+
+    >>> classes_of_tasks("0-2,3+5,4")
+    [[0, 1, 2], [3, 5], [4]]
+    """
+    found = []
+    for task in names(text):
+        limits = re.fullmatch(r"(\d{1,9})-(\d{1,9})", task)
+        if limits and 0 <= int(limits[2]) - int(limits[1]) < _MOST_CLASSES:
+            found.append(list(range(int(limits[1]), int(limits[2]) + 1)))
+        elif re.fullmatch(r"\d{1,9}(\+\d{1,9})*", task):
+            found.append(list(map(int, task.split("+"))))
+        else:
+            raise InputError(
+                f"--tasks expects the classes of each task, as 0-1,2-3 or 0+5,1+6, got {task!r} "
+                f"in {text!r}"
+            )
+    return found
+
+
+def _orders(recording: Recording | None, options: ModelOptions) -> Any:
+    """Return the orders as a rule or by name, None for the base order alone."""
+    if options.orders is None:
+        if recording is None:
+            return None
+        return {name: [task + 1 for task in order] for name, order in recording.orders.items()}
+    if not options.orders.endswith(".toml"):
+        return options.orders
+    try:
+        found = tomllib.loads(Path(options.orders).read_text("utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read --orders {options.orders} ({error.strerror})") from None
+    except ValueError as error:
+        raise InputError(f"--orders {options.orders} is not valid TOML ({error})") from None
+    listed = all(
+        isinstance(order, list) and all(type(task) is int for task in order)
+        for order in found.values()
+    )
+    if not found or not listed:
+        raise InputError(
+            f"--orders {options.orders} must name orders of the tasks, from 1, as a = [2, 1, 3]"
+        )
+    return found
+
+
+def _recipe(options: ModelOptions) -> Recipe:
+    """Return the recipe that the flags give, with the defaults of `Recipe`."""
+    known = {each.name for each in fields(Recipe)}
+    given = {name: getattr(options, name) for name in known if hasattr(options, name)}
+    with located("the recipe"):
+        return Recipe(**{name: value for name, value in given.items() if value is not None})
+
+
+def _shown(files: Sequence[Path]) -> Iterable[Path]:
+    """Return the files, and show on a terminal which of them is being read."""
+    console = Console(stderr=True)
+    hidden = not console.is_terminal
+    return track(files, "reading checkpoints", console=console, transient=True, disable=hidden)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from probe.examples import Examples
     from probe.metrics.counts import Counts
     from probe.metrics.matrix import AccuracyMatrix
+    from probe.record.recorder import Recorder
     from probe.retrain import cache_plan, partial_retrain
     from probe.training.recipe import Recipe
     from probe.values.allocation import CacheSettings
@@ -26,6 +27,7 @@ __all__ = [
     "Counts",
     "Examples",
     "Recipe",
+    "Recorder",
     "analyze",
     "cache_plan",
     "candidates",
@@ -41,6 +43,7 @@ _HOMES = {
     "Counts": "probe.metrics.counts",
     "Examples": "probe.examples",
     "Recipe": "probe.training.recipe",
+    "Recorder": "probe.record.recorder",
     "analyze": "probe.by_layer.analyze",
     "cache_plan": "probe.retrain",
     "candidates": "probe.cut.candidates",

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from probe.examples import Examples
     from probe.metrics.counts import Counts
     from probe.metrics.matrix import AccuracyMatrix
+<<<<<<< HEAD
     from probe.registered import data, metric, network
+=======
+    from probe.record.recorder import Recorder
+>>>>>>> h-record
     from probe.retrain import cache_plan, partial_retrain
     from probe.training.recipe import Recipe
     from probe.values.allocation import CacheSettings
@@ -27,6 +31,7 @@ __all__ = [
     "Counts",
     "Examples",
     "Recipe",
+    "Recorder",
     "analyze",
     "cache_plan",
     "candidates",
@@ -45,6 +50,7 @@ _HOMES = {
     "Counts": "probe.metrics.counts",
     "Examples": "probe.examples",
     "Recipe": "probe.training.recipe",
+    "Recorder": "probe.record.recorder",
     "analyze": "probe.by_layer.analyze",
     "cache_plan": "probe.retrain",
     "candidates": "probe.cut.candidates",

@@ -21,6 +21,7 @@ from typing import Any
 
 from probe.cut.model_call import Output
 from probe.errors import InputError, unknown
+from probe.record.data import load_data
 from probe.registered import Own, OwnData, OwnLearner, OwnMetric, OwnNetwork, marked_in
 from scenarios.user_model import imported, importing, load_callable
 
@@ -149,8 +150,6 @@ class OwnCode:
             own = OwnNetwork(name=self.network_name, build=build, output=self.output, call=call)
             yield own, sys.modules.get(build.__module__, build)
         if self.data.endswith(RECORDED):
-            from probe.record.data import load_data
-
             yield OwnData(name=self.data_name, load=partial(load_data, Path(self.data))), None
         elif self.data:
             load = load_callable(self.data, "a function that returns (train, test)")

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Formatter
 from typing import NamedTuple
 
 from probe.errors import InputError, unknown
-from probe.record.state_files import fit_state, load_state
+from probe.record.state_files import few, fit_state, load_state
 
 __all__ = ["Checkpoints", "Run", "fit_state", "load_state"]
 
-_NAME, _NUMBER = "[A-Za-z0-9_-]+", "[0-9]+"
-_FIELDS = {"learner": _NAME, "order": _NAME, "seed": _NUMBER, "task": _NUMBER}
-_FEW = 3  # names that a message gives
+NAME = "[A-Za-z0-9_-]+"  # what learners and orders are called
+_NUMBER = "[0-9]+"
+_FIELDS = {"learner": NAME, "order": NAME, "seed": _NUMBER, "task": _NUMBER}
 
 
 class Run(NamedTuple):
@@ -27,18 +27,30 @@ class Run(NamedTuple):
     seed: int
 
     def __str__(self) -> str:
-        return f"learner {self.learner}, order {self.order}, seed {self.seed}"
+        return f"{self.learner}/order-{self.order}/seed-{self.seed}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoints:
     """Files of networks: runs[run][tasks learned] -> Path; offline[seed] -> Path.
 
-    Every run has the same steps, and there is one for each learner, order and seed.
+    Every run has the same steps, there is one for each learner, order and seed, and an offline
+    network for each seed, or none. Raises InputError unless that is so.
     """
 
     runs: Mapping[Run, Mapping[int, Path]]
     offline: Mapping[int, Path]
+
+    def __post_init__(self) -> None:
+        _check_grid(self.runs)
+        seeds = {run.seed for run in self.runs}
+        missing = [str(seed) for seed in sorted(seeds - self.offline.keys())]
+        if self.offline and missing:
+            raise InputError(
+                f"there is no offline network of seed {few(missing)}, as there is of seed "
+                f"{few([str(seed) for seed in self.offline])}: add one for each seed of the "
+                f"checkpoints"
+            )
 
     @classmethod
     def find(
@@ -60,14 +72,15 @@ class Checkpoints:
             name = said.get("learner", learner)
             run = Run(name, said.get("order", "0"), int(said.get("seed", 0)))
             _put(places.setdefault(run, {}), int(said["task"]), path)
-        runs = {run: dict(sorted(places[run].items())) for run in sorted(places, key=_place)}
-        _check_grid(runs)
+        runs = {run: dict(sorted(places[run].items())) for run in sorted(places, key=place)}
         levels: dict[int, Path] = {}
         if offline is not None:
             for path, said in _Pattern(offline, ["seed"]).files():
                 _put(levels, int(said.get("seed", 0)), path)
-            _check_offline(levels, {run.seed for run in runs}, offline)
-        return cls(runs=runs, offline={seed: levels[seed] for seed in sorted(levels)})
+        found = cls(runs=runs, offline=dict(sorted(levels.items())))
+        wanted = {run.seed for run in runs}
+        own = {seed: path for seed, path in found.offline.items() if seed in wanted}
+        return replace(found, offline=own)
 
 
 class _Pattern:
@@ -170,9 +183,9 @@ class _Pattern:
 
     def _none_in(self, folders: Sequence[Path]) -> InputError:
         """Return the error for no file that fits, in folders of which some may not exist."""
-        there = sorted(str(entry) for folder in folders for entry in _entries(folder))
+        there = sorted({entry.name for folder in folders for entry in _entries(folder)})
         where = f"{folders[0]}{f' and {len(folders) - 1} more' if len(folders) > 1 else ''}"
-        what = f"which has {_few(there)}" if there else "where nothing is"
+        what = f"which has {few(there)}" if there else "where nothing is"
         if not any(map(Path.is_dir, folders)):
             what = "which is no folder"
         return InputError(
@@ -197,8 +210,8 @@ def _put(places: dict[int, Path], at: int, path: Path) -> None:
     places[at] = path
 
 
-def _place(run: Run) -> tuple[str, int, str, int]:
-    """Sort orders that are numbers as such."""
+def place(run: Run) -> tuple[str, int, str, int]:
+    """Return what sorts runs: by learner, order, those that are numbers as such, and seed."""
     number = int(run.order) if re.fullmatch(_NUMBER, run.order) else -1
     return run.learner, number, run.order, run.seed
 
@@ -213,29 +226,13 @@ def _check_grid(runs: Mapping[Run, Mapping[int, Path]]) -> None:
     ]
     if absent:
         raise InputError(
-            f"there are no checkpoints of {_few(absent, '; ')}, though others have this learner, "
+            f"there are no checkpoints of {few(absent)}, though others have this learner, "
             f"order and seed: add them, or move the others elsewhere"
         )
     steps = sorted(set().union(*runs.values()))
     for run, own in runs.items():
         if missing := [str(step) for step in steps if step not in own]:
             raise InputError(
-                f"{run} has no checkpoint after {_few(missing)} tasks, as other runs have: add it, "
+                f"{run} has no checkpoint after {few(missing)} tasks, as other runs have: add it, "
                 f"or remove theirs"
             )
-
-
-def _check_offline(found: dict[int, Path], seeds: set[int], pattern: str | Path) -> None:
-    """Leave the offline networks of the runs' seeds; raises InputError if one is missing."""
-    if missing := [str(seed) for seed in sorted(seeds - found.keys())]:
-        raise InputError(
-            f"there is no offline network of seed {_few(missing)} among {str(pattern)!r}: train "
-            f"one for each seed of the checkpoints, and write {{seed}} in the pattern"
-        )
-    for seed in found.keys() - seeds:
-        del found[seed]
-
-
-def _few(names: Sequence[str], between: str = ", ") -> str:
-    more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
-    return between.join(names[:_FEW]) + more

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from probe.errors import InputError, described
+from probe.files import replacing
 
 # Where training programs keep the state dict among other things.
 _HOLDERS = ("state_dict", "model_state_dict", "model")
@@ -74,6 +76,53 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> None:
             f"{name} does not fit the model, which raised {described(error)}: give the network "
             f"that these weights are of"
         ) from error
+
+
+def plain_state(model: nn.Module) -> dict[str, Tensor]:
+    """Return a model's state dict, tensors of any shape; raises InputError for anything else."""
+    state = model.state_dict()
+    for name, one in state.items():
+        if not isinstance(one, Tensor) or _strange(one):
+            raise InputError(
+                f"the model's state dict has {type(one).__name__} under {name!r}, expected a plain "
+                f"tensor: only these can be read back without running code"
+            )
+    return dict(state)
+
+
+def write_tensors(content: object, path: Path) -> None:
+    """Write tensors in tuples, lists and dicts to a file that is there, such as one of `replacing`.
+
+    The same values give the same bytes. Raises OSError.
+    """
+    with path.open("wb") as file:
+        try:
+            torch.save(_alone(content), file)
+        except RuntimeError as error:
+            # What torch says of a full disk; the reason is beneath it.
+            if isinstance(error.__context__, OSError):
+                raise error.__context__ from None
+            raise
+
+
+def keep_tensors(content: object, path: Path) -> None:
+    """Write tensors to a file that is there whole or not at all; raises NotWritten."""
+    with replacing(path) as partial:
+        write_tensors(content, partial)
+
+
+def _alone(content: Any) -> Any:
+    """Return the same on the CPU, each tensor without more memory than its own.
+
+    A view would be saved with all that it is a view of.
+    """
+    if isinstance(content, Tensor):
+        own = content.detach().cpu()
+        small = own.untyped_storage().nbytes() == own.numel() * own.element_size()
+        return own if small and own.is_contiguous() else own.clone().contiguous()
+    if isinstance(content, Mapping):
+        return {name: _alone(one) for name, one in content.items()}
+    return type(content)(map(_alone, content))
 
 
 def _read(path: Path) -> object:
@@ -169,13 +218,14 @@ def _bare(names: Iterable[str]) -> dict[str, str]:
 def _contents(found: object) -> str:
     if not isinstance(found, Mapping):
         return f"an object of type {type(found).__name__}"
-    return f"a table of {_few(list(map(str, found))) or 'nothing'}"
+    return f"a table of {few(list(map(str, found))) or 'nothing'}"
 
 
 def _listed(text: str, names: Sequence[str]) -> str:
-    return text.format(_few(names)) if names else ""
+    return text.format(few(names)) if names else ""
 
 
-def _few(names: Sequence[str]) -> str:
+def few(names: Sequence[str]) -> str:
+    """Return names with commas between them, the first three of many."""
     more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
     return ", ".join(names[:_FEW]) + more

@@ -1,0 +1,92 @@
+"""The examples that a recording was made with, kept beside it once as plain tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from filelock import FileLock
+from torch import Tensor
+
+from probe.batch import identical, kinds, tensors
+from probe.errors import InputError, located
+from probe.examples import Examples
+from probe.files import not_written
+from probe.record.state_files import keep_tensors
+
+_PARTS = ("train", "test")
+
+
+def examples_of(data: object, name: str) -> Examples[Any]:
+    """Return data as Examples: these themselves, a pair (x, y), or a Dataset or DataLoader.
+
+    name: what the message calls them. Raises InputError for anything else.
+
+    >>> len(examples_of((torch.zeros(3, 8), torch.zeros(3).long()), "test"))
+    3
+    """
+    if isinstance(data, Examples):
+        return data
+    with located(name):
+        if isinstance(data, tuple | list) and len(data) == 2 and isinstance(data[1], Tensor):
+            return Examples(*data)
+        return Examples.of(data)
+
+
+def keep_data(path: Path, train: Examples[Any], test: Examples[Any]) -> None:
+    """Write both to a file, unless it has them already.
+
+    Raises InputError if it has others, and NotWritten. Of several processes one writes.
+    """
+    try:
+        with FileLock(path.with_name(f"{path.name}.lock")):
+            if path.exists():
+                _check_same(path, (train, test))
+            else:
+                both = zip(_PARTS, (train, test), strict=True)
+                keep_tensors({name: {"x": each.x, "y": each.y} for name, each in both}, path)
+    except OSError as error:
+        raise not_written(path, error) from None
+
+
+def load_data(path: Path) -> tuple[Examples[Any], Examples[Any]]:
+    """Return the train and test examples of a file; no code of it is run.
+
+    They stay in the file until they are used. Raises InputError for a file that is damaged.
+    """
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+        train, test = (Examples(content[name]["x"], content[name]["y"]) for name in _PARTS)
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read ({error.strerror or error}): give the folder of a recording "
+            f"with data"
+        ) from None
+    except Exception:
+        # A damaged or hostile file makes torch raise almost anything.
+        raise InputError(
+            f"{path} is damaged, or holds no examples: remove it, and record once more with train="
+        ) from None
+    return train, test
+
+
+def _check_same(path: Path, given: tuple[Examples[Any], Examples[Any]]) -> None:
+    """Raise InputError unless a file holds these examples, bit for bit."""
+    for name, own, other in zip(_PARTS, load_data(path), given, strict=True):
+        if not _same(own, other):
+            raise InputError(
+                f"{path} holds other {name} data, x of {kinds(own.x)}, than those given, of "
+                f"{kinds(other.x)}: all runs of a folder share one data set, so choose another "
+                f"folder"
+            )
+
+
+def _same(a: Examples[Any], b: Examples[Any]) -> bool:
+    if kinds(a.x) != kinds(b.x):
+        return False
+    if isinstance(a.x, Mapping) and list(a.x) != list(b.x):
+        return False
+    parts = zip((*tensors(a.x), a.y), (*tensors(b.x), b.y), strict=True)
+    return all(identical(one, other.cpu()) for one, other in parts)

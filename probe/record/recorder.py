@@ -1,0 +1,250 @@
+"""A recorder of continual training: after each task, the network's weights and its accuracies."""
+
+from __future__ import annotations
+
+import filecmp
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from operator import index
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+from torch.nn.parameter import is_lazy
+
+from probe.batch import first
+from probe.cut.model_call import Call, ModelCall, Output, explained
+from probe.errors import InputError
+from probe.examples import Examples, alike, as_tasks, check_examples, check_tasks
+from probe.files import not_written, replacing
+from probe.metrics.counts import Counts
+from probe.metrics.matrix import AccuracyMatrix
+from probe.modules import check_model, kept_buffers, mode, unwrapped
+from probe.record.checkpoints import NAME, Run
+from probe.record.data import examples_of, keep_data
+from probe.record.runs import (
+    DATA,
+    RunRecord,
+    check_tasks_of,
+    network_file,
+    offline_file,
+    read_run,
+    read_runs,
+    run_folder,
+)
+from probe.record.state_files import keep_tensors, plain_state, write_tensors
+from probe.seeding import every_global_stream, stream
+from probe.training.evaluation import predict_each
+
+_FEW = 2  # examples on which a model is tried before it is trained
+
+
+class Recorder:
+    """Keeps a network after each task, and fills its accuracy matrix, from within a training loop.
+
+    - folder: of the recording; several runs, of other learners, orders and seeds, may share it,
+      also at the same time, from several processes;
+    - model: the network that is trained, or wrapped for that; it is left as it was found, bit for
+      bit, and so are its mode, its gradients and all global generators;
+    - test: examples of all tasks, or a pair (x, y) or a Dataset of them, labels 0..K-1;
+    - tasks: the classes of each of T tasks in executed order, each class in exactly one;
+    - seed, order, learner: which run this is; order: what the order of its tasks is called;
+    - train: the examples of all tasks, which are kept beside the recording, with `test`, to
+      retrain with; None = nothing is;
+    - call, output: how the model is given a batch and where its logits are, as in
+      `partial_retrain`; batch_size: of the evaluation, None = what is fast on the device.
+
+    A run that is recorded again, after a restart, goes on where it was: a row replaces its
+    earlier self, and where its network is another one, those of later rows are dropped. Raises
+    InputError before any training for data, tasks and names that do not fit each other, the model,
+    or what the folder holds, and NotWritten.
+
+    >>> import torch
+    >>> from tempfile import TemporaryDirectory
+    >>> model = nn.Linear(4, 2)
+    >>> test = Examples(torch.randn(8, 4), torch.arange(8) % 2)
+    >>> with TemporaryDirectory() as folder:
+    ...     rec = Recorder(folder, model, test, [[0], [1]])
+    ...     for learned in (1, 2):
+    ...         rec.after_task(learned)
+    >>> rec.R.values.shape
+    (3, 2)
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        model: nn.Module,
+        test: Any,
+        tasks: Sequence[Sequence[int]],
+        *,
+        seed: int = 0,
+        order: str | int = "0",
+        learner: str = "model",
+        train: Any = None,
+        call: Call | None = None,
+        output: Output = None,
+        batch_size: int | None = None,
+    ) -> None:
+        run = _run(learner, order, seed)
+        self._root, self._model = Path(folder), unwrapped(_checked(model))
+        self._ask = ModelCall(call=call, output=output)
+        self._batch_size = _whole(batch_size, "batch_size", 1) if batch_size is not None else None
+        executed = as_tasks(tasks)
+        check_tasks(executed, known := sum(map(len, executed)))
+        self._test = _read(test, "test", known)
+        _check_each_tested(self._test, executed)
+        self._record = RunRecord(run=run, tasks=executed, output=output, rows={})
+        others = [other for other in read_runs(self._root) if other.run != run]
+        check_tasks_of(self._record, others)
+        self._go_on()
+        self._try()
+        _make(run_folder(self._root, run))
+        if train is not None:
+            both = alike(_read(train, "train", known), self._test)
+            keep_data(self._root / DATA, *both)
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the recording."""
+        return self._root
+
+    @property
+    def run(self) -> Run:
+        """Which run this is."""
+        return self._record.run
+
+    @property
+    def tasks(self) -> tuple[tuple[int, ...], ...]:
+        """The classes of each task, in executed order."""
+        return self._record.tasks
+
+    @property
+    def model(self) -> nn.Module:
+        """The network that is recorded, without what it is wrapped in."""
+        return self._model
+
+    @property
+    def R(self) -> AccuracyMatrix:  # noqa: N802 - as papers have it
+        """The accuracy matrix so far; all outputs compete; NaN in rows that are not recorded."""
+        return self._record.matrix()
+
+    @property
+    def counts(self) -> Mapping[int, Counts]:
+        """The confusion counts (K, K) so far, by tasks learned."""
+        return dict(self._record.rows)
+
+    def after_task(self, learned: int) -> None:
+        """Keep the network as it is now, then test it; learned: number of tasks, 0..T.
+
+        Raises InputError for another number, and for a model that fails on the test data, whose
+        weights are kept all the same; NotWritten if the disk is full.
+        """
+        row = _whole(learned, "tasks learned", 0)
+        if row > len(self.tasks):
+            raise InputError(f"there are {len(self.tasks)} tasks, and {row} cannot be learned")
+        path = network_file(self._root, self.run, row)
+        with replacing(path) as new:
+            write_tensors(plain_state(self._model), new)
+            if path.exists() and not filecmp.cmp(new, path, shallow=False):
+                # What comes after another network than this one is of no use beside it. Before that
+                # is replaced: a process that is killed here leaves no accuracy of another network.
+                self._keep({k: v for k, v in self._record.rows.items() if k < row})
+        self._keep({**self._record.rows, row: self._tested(self._test, row)})
+
+    def offline(self, model: nn.Module) -> None:
+        """Keep a network that was trained on all tasks at once, the ceiling of this seed's runs."""
+        path = offline_file(self._root, self.run.seed)
+        _make(path.parent)
+        keep_tensors(plain_state(unwrapped(_checked(model))), path)
+
+    def _keep(self, rows: Mapping[int, Counts]) -> None:
+        """Set the rows, in the file first."""
+        record = replace(self._record, rows=rows)
+        record.write(self._root)
+        self._record = record
+
+    def _tested(self, test: Examples[Any], row: int) -> Counts:
+        """Test the model, which is left as it was."""
+        model, known = self._model, sum(map(len, self.tasks))
+        device = next((p.device for p in model.parameters()), test.y.device)
+        # It may draw at random, in eval mode too.
+        chance = every_global_stream(stream(self.run.seed, "record", row))
+        with mode(model, training=False), kept_buffers(model), chance, explained(test.x):
+            predicted = predict_each(
+                partial(self._ask, model), test.to(device), known, {"": None}, self._batch_size
+            )[""]
+        return Counts.of(test.y.cpu(), predicted.cpu(), known)
+
+    def _try(self) -> None:
+        """Run the model on a few examples: what fails there would fail after hours of training."""
+        state = plain_state(self._model)
+        # One without shapes yet would get them here, and with them its weights.
+        if not any(map(is_lazy, state.values())):
+            self._tested(Examples(first(self._test.x, _FEW), self._test.y[:_FEW]), 0)
+
+    def _go_on(self) -> None:
+        """Take up what an earlier process has recorded of this run."""
+        found = read_run(self._root, self.run)
+        if found is None:
+            return
+        check_tasks_of(self._record, [found])
+        totals = self._test.y.bincount(minlength=sum(map(len, self.tasks))).numpy()
+        if any((counts.table.sum(axis=1) != totals).any() for counts in found.rows.values()):
+            raise InputError(
+                f"{run_folder(self._root, self.run)} was recorded with other test examples: give "
+                f"the same ones, or choose another folder"
+            )
+        self._record = replace(self._record, rows=found.rows)
+
+
+def _checked(model: nn.Module) -> nn.Module:
+    check_model(model)
+    return model
+
+
+def _run(learner: str, order: str | int, seed: int) -> Run:
+    """Return a run; raises InputError for names that no folder could have."""
+    run = Run(learner, str(order), _whole(seed, "seed", 0))
+    for kind, name in zip(("learner", "order"), run[:2], strict=True):
+        if not isinstance(name, str) or not re.fullmatch(NAME, name):
+            raise InputError(
+                f"{kind} is a name of letters, digits, _ and -, got {name!r:.60}: choose another"
+            )
+    return run
+
+
+def _whole(value: object, name: str, least: int) -> int:
+    """Return a whole number; raises InputError for another value, or one below the least."""
+    try:
+        number = index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = least - 1
+    if number < least or isinstance(value, bool):
+        raise InputError(f"{name} must be a whole number, {least} or more, got {value!r:.60}")
+    return number
+
+
+def _read(data: object, name: str, classes: int) -> Examples[Any]:
+    """Return data as examples, checked."""
+    examples = examples_of(data, name)
+    check_examples(examples, range(classes), name)
+    return examples
+
+
+def _check_each_tested(test: Examples[Any], tasks: Sequence[Sequence[int]]) -> None:
+    there = set(test.y.unique().tolist())
+    for number, task in enumerate(tasks, 1):
+        if there.isdisjoint(task):
+            raise InputError(
+                f"test has no examples of task {number}, classes {list(task)}: give some of each"
+            )
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise not_written(folder, error) from None

@@ -1,0 +1,108 @@
+"""A folder that a recorder has filled, read back: its networks, its accuracies and its data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from probe.cut.model_call import Output
+from probe.errors import InputError
+from probe.metrics.counts import Counts
+from probe.metrics.matrix import AccuracyMatrix
+from probe.record.checkpoints import Checkpoints, Run, place
+from probe.record.data import load_data
+from probe.record.runs import (
+    DATA,
+    RunRecord,
+    check_tasks_of,
+    network_file,
+    offline_files,
+    read_runs,
+)
+
+__all__ = ["Recording", "load_data", "read_recording"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recording:
+    """What a recorder has kept of all runs of a folder.
+
+    - tasks: the classes of each of T tasks, in the order in which the first run learned them;
+    - orders: by its name, the tasks of an order, numbers from 0 into `tasks`;
+    - checkpoints: the files of all networks; data: of the examples, None if they were not kept;
+    - R: the accuracy matrix of each run, tasks in its own order; counts: what it is made of, (K, K)
+      by tasks learned;
+    - output: where in the model's output the logits are.
+    """
+
+    tasks: tuple[tuple[int, ...], ...]
+    orders: Mapping[str, tuple[int, ...]]
+    checkpoints: Checkpoints
+    data: Path | None
+    R: Mapping[Run, AccuracyMatrix]
+    counts: Mapping[Run, Mapping[int, Counts]]
+    output: Output
+
+
+def read_recording(folder: str | Path) -> Recording:
+    """Read the folder of a recording.
+
+    Raises InputError for a folder that is none, a damaged file, a network that is missing, and runs
+    that do not fit each other, as where one has learned fewer tasks so far.
+    """
+    root = Path(folder)
+    if not (root / "runs").is_dir():
+        what = "has no recording in it" if root.is_dir() else "is no folder"
+        raise InputError(f"{root} {what}: give one that probe.Recorder has filled")
+    records = sorted((each for each in read_runs(root) if each.rows), key=lambda r: place(r.run))
+    if not records:
+        raise InputError(f"{root} has no network in it yet: record one with rec.after_task")
+    for at, record in enumerate(records):
+        check_tasks_of(record, records[:at])
+    _check_outputs(records)
+    tasks = records[0].tasks
+    return Recording(
+        tasks=tasks,
+        orders={record.run.order: _into(tasks, record.tasks) for record in records},
+        checkpoints=Checkpoints(
+            runs={record.run: _files(root, record) for record in records},
+            offline=_offline(root, records),
+        ),
+        data=root / DATA if (root / DATA).exists() else None,
+        R={record.run: record.matrix() for record in records},
+        counts={record.run: record.rows for record in records},
+        output=records[0].output,
+    )
+
+
+def _into(base: Sequence[Sequence[int]], executed: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Return the number of each executed task in the base order."""
+    numbers = {frozenset(task): number for number, task in enumerate(base)}
+    return tuple(numbers[frozenset(task)] for task in executed)
+
+
+def _files(root: Path, record: RunRecord) -> dict[int, Path]:
+    """Return the files of a run's networks; raises InputError if one is missing."""
+    found = {learned: network_file(root, record.run, learned) for learned in sorted(record.rows)}
+    for learned, path in found.items():
+        if not path.is_file():
+            raise InputError(
+                f"{path}, the network after {learned} tasks, is missing: put it back, or record "
+                f"the run {record.run} again"
+            )
+    return found
+
+
+def _offline(root: Path, records: Sequence[RunRecord]) -> dict[int, Path]:
+    seeds = {record.run.seed for record in records}
+    return {seed: path for seed, path in offline_files(root).items() if seed in seeds}
+
+
+def _check_outputs(records: Sequence[RunRecord]) -> None:
+    for record in records:
+        if record.output != records[0].output:
+            raise InputError(
+                f"run {record.run} has its logits at output={record.output!r}, run "
+                f"{records[0].run} at {records[0].output!r}: record them with one network"
+            )

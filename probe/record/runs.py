@@ -1,0 +1,165 @@
+"""What a recording keeps of each run, a JSON file beside its networks, and where all of it lies."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from probe.cut.model_call import Output
+from probe.errors import InputError
+from probe.examples import as_tasks, check_tasks
+from probe.files import hashed, replacing, unhashed
+from probe.metrics.counts import Counts
+from probe.metrics.matrix import AccuracyMatrix
+from probe.metrics.task_counts import TaskCounts
+from probe.record.checkpoints import NAME, Run
+
+DATA = "data.pt"
+_RECORD = "run.json"
+_VERSION = 1
+
+
+def run_folder(root: Path, run: Run) -> Path:
+    """Return the folder of one run in that of a recording."""
+    return root / "runs" / str(run)
+
+
+def network_file(root: Path, run: Run, learned: int) -> Path:
+    """Return the file of a run's network; learned: number of tasks."""
+    return run_folder(root, run) / f"task-{learned}.pt"
+
+
+def offline_file(root: Path, seed: int) -> Path:
+    """Return the file of the network that was trained on all tasks at once."""
+    return root / "offline" / f"seed-{seed}.pt"
+
+
+def offline_files(root: Path) -> dict[int, Path]:
+    """Return the files of all such networks, by seed."""
+    found = {path: re.fullmatch(r"seed-(\d+)\.pt", path.name) for path in root.glob("offline/*.pt")}
+    return dict(sorted((int(match[1]), path) for path, match in found.items() if match))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRecord:
+    """One run: its tasks in executed order, and the counts (K, K) by tasks learned, 0..T.
+
+    output: where in the model's output the logits are.
+    """
+
+    run: Run
+    tasks: tuple[tuple[int, ...], ...]
+    output: Output
+    rows: Mapping[int, Counts]
+
+    def matrix(self) -> AccuracyMatrix:
+        """Return its accuracy matrix; all outputs compete; NaN where nothing was recorded."""
+        values = np.full((len(self.tasks) + 1, len(self.tasks)), np.nan)
+        for learned, counts in self.rows.items():
+            values[learned] = TaskCounts(tasks=self.tasks, tables=(counts,)).accuracies()
+        return AccuracyMatrix(values)
+
+    def write(self, root: Path) -> None:
+        """Keep it, whole or not at all; raises NotWritten."""
+        content = {
+            "version": _VERSION,
+            **self.run._asdict(),
+            "tasks": self.tasks,
+            "output": self.output,
+            "rows": {str(learned): _cells(self.rows[learned]) for learned in sorted(self.rows)},
+        }
+        with replacing(run_folder(root, self.run) / _RECORD) as partial:
+            partial.write_bytes(hashed(json.dumps(content).encode()))
+
+
+def read_run(root: Path, run: Run) -> RunRecord | None:
+    """Return what is kept of a run, None for nothing; raises InputError if it is damaged."""
+    path = run_folder(root, run) / _RECORD
+    try:
+        found = _of_content(json.loads(unhashed(path.read_bytes())))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read ({error.strerror or error}): allow reading it"
+        ) from None
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
+        raise InputError(
+            f"{path} is damaged, or of another version: remove {path.parent} and record this run "
+            f"again"
+        ) from None
+    if found.run != run:
+        raise InputError(
+            f"{path} is of the run {found.run}: folders are not to be renamed, so put it back"
+        )
+    return found
+
+
+def read_runs(root: Path) -> list[RunRecord]:
+    """Return what is kept of every run; raises InputError if something is damaged."""
+    found = []
+    for path in sorted(root.glob(f"runs/*/order-*/seed-*/{_RECORD}")):
+        learner, order, seed = path.parts[-4:-1]
+        number = seed.removeprefix("seed-")
+        if number.isdecimal():
+            run = Run(learner, order.removeprefix("order-"), int(number))
+            found += [each for each in (read_run(root, run),) if each]
+    return found
+
+
+def check_tasks_of(record: RunRecord, others: list[RunRecord]) -> None:
+    """Raise InputError unless a run has the tasks of the others, and their order where it should.
+
+    The order of the tasks is called alike where it is the same, and otherwise not.
+    """
+    for other in others:
+        if set(map(frozenset, record.tasks)) != set(map(frozenset, other.tasks)):
+            raise InputError(
+                f"run {record.run} has the tasks {_shown(record.tasks)}, run {other.run} "
+                f"{_shown(other.tasks)}: runs of one folder share their tasks, so choose another"
+            )
+        same = list(map(set, record.tasks)) == list(map(set, other.tasks))
+        if record.run.order == other.run.order and not same:
+            raise InputError(
+                f"run {record.run} learns {_shown(record.tasks)}, run {other.run} "
+                f"{_shown(other.tasks)}: name another order of the tasks otherwise with order="
+            )
+
+
+def _shown(tasks: tuple[tuple[int, ...], ...]) -> str:
+    text = str(list(map(list, tasks)))
+    return text if len(text) < 60 else f"{text[:60]}..."
+
+
+def _of_content(content: Any) -> RunRecord:
+    """Return the record in a file's content; raises about anything if it is another's."""
+    if content["version"] != _VERSION:
+        raise ValueError
+    tasks, run = as_tasks(content["tasks"]), Run(*(content[name] for name in Run._fields))
+    check_tasks(tasks, known := sum(map(len, tasks)))
+    if not all(re.fullmatch(NAME, name) for name in run[:2]):
+        raise ValueError
+    rows = {int(learned): _counts(cells, known) for learned, cells in content["rows"].items()}
+    if not all(0 <= learned <= len(tasks) for learned in rows):
+        raise ValueError
+    return RunRecord(run=run, tasks=tasks, output=content["output"], rows=rows)
+
+
+def _cells(counts: Counts) -> list[list[int]]:
+    """Return the true class, the predicted one and the count of each cell that is not 0."""
+    true, predicted = np.nonzero(counts.table)
+    cells: list[list[int]] = np.stack([true, predicted, counts.table[true, predicted]], 1).tolist()
+    return cells
+
+
+def _counts(cells: list[list[int]], classes: int) -> Counts:
+    table = np.zeros((classes, classes), dtype=np.int64)
+    for true, predicted, count in cells:
+        table[true, predicted] = count
+    return Counts(table)

@@ -15,11 +15,8 @@ if TYPE_CHECKING:
     from probe.examples import Examples
     from probe.metrics.counts import Counts
     from probe.metrics.matrix import AccuracyMatrix
-<<<<<<< HEAD
-    from probe.registered import data, metric, network
-=======
     from probe.record.recorder import Recorder
->>>>>>> h-record
+    from probe.registered import data, metric, network
     from probe.retrain import cache_plan, partial_retrain
     from probe.training.recipe import Recipe
     from probe.values.allocation import CacheSettings

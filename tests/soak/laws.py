@@ -8,8 +8,8 @@ from pathlib import Path
 import torch
 
 from scenarios.study.jobs import jobs_of, parts_of
-from scenarios.study.run_directory import read_setup, store_of
 from scenarios.study.kept.store import Store
+from scenarios.study.run_directory import read_setup, store_of
 from tests.scenarios.execution.helpers import results
 
 

@@ -30,9 +30,9 @@ from scenarios.options import RunOptions
 from scenarios.study.fingerprint import Setup, setup_of
 from scenarios.study.jobs import Job, jobs_of
 from scenarios.study.kept.measurement import Measurement
+from scenarios.study.kept.store import Store
 from scenarios.study.reporting.tables import write_tables
 from scenarios.study.source import check_study
-from scenarios.study.kept.store import Store
 
 TINY = Path(__file__).with_name("tiny.toml")
 FIRST, SICK = "finetune.order-there.seed-0", "finetune.order-back.seed-0"

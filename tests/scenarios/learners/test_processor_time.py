@@ -16,8 +16,8 @@ from scenarios.learners.base import Learner
 from scenarios.streams.task import Task
 from scenarios.study import job
 from scenarios.study.jobs import jobs_of
-from scenarios.study.source import check_study
 from scenarios.study.kept.store import Store
+from scenarios.study.source import check_study
 
 RAW = {
     "name": "slow",

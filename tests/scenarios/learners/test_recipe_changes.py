@@ -15,8 +15,8 @@ from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.data.datasets import Location
 from scenarios.study.job import run_job
 from scenarios.study.jobs import jobs_of
-from scenarios.study.source import check_study
 from scenarios.study.kept.store import Store
+from scenarios.study.source import check_study
 from tests.scenarios.tiny_run import PLAIN
 
 RECIPE = Recipe(epochs=3, batch_size=8, optimizer="adam", learning_rate=0.01, init="torch")

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from scenarios.data.datasets import Location
 from scenarios.study.job import run_job
 from scenarios.study.jobs import jobs_of
-from scenarios.study.source import check_study
 from scenarios.study.kept.store import Store
+from scenarios.study.source import check_study
 from tests.scenarios.tiny_run import PLAIN
 
 

@@ -17,9 +17,9 @@ from scenarios.streams.task import Scenario
 from scenarios.study.fingerprint import fingerprint, setup_of
 from scenarios.study.job import run_job
 from scenarios.study.jobs import is_retraining, jobs_of
+from scenarios.study.kept.store import Checkpoint, Store
 from scenarios.study.source import check_study
 from scenarios.study.spec import LEVELS
-from scenarios.study.kept.store import Checkpoint, Store
 from tests.scenarios.learners.tiny_learners import SMALL
 
 CPU = torch.device("cpu")

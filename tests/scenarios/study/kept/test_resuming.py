@@ -21,9 +21,9 @@ from scenarios.study.job import run_job
 from scenarios.study.jobs import jobs_of, parts_of
 from scenarios.study.kept.quarantine import quarantine_notes
 from scenarios.study.kept.resuming import _DEVICE_FAILED
+from scenarios.study.kept.store import Store
 from scenarios.study.scenario_spec import ScenarioSpec
 from scenarios.study.source import check_study
-from scenarios.study.kept.store import Store
 from tests.scenarios.learners.tiny_learners import SMALL
 from tests.scenarios.tiny_run import PLAIN
 

@@ -13,7 +13,7 @@ import inspect
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from textwrap import dedent
@@ -22,7 +22,7 @@ from typing import Any
 from probe.cut.model_call import Output
 from probe.errors import InputError, unknown
 from probe.record.data import load_data
-from probe.registered import Own, OwnData, OwnLearner, OwnMetric, OwnNetwork, marked_in
+from probe.registered import Own, OwnData, OwnLearner, OwnMetric, OwnNetwork, marked_in, marks_of
 from scenarios.user_model import imported, importing, load_callable
 
 Names = Mapping[str, Iterable[str]]
@@ -112,16 +112,6 @@ class OwnCode:
     call: str = ""
     data: str = ""
 
-    @property
-    def network_name(self) -> str:
-        """What tables call the network."""
-        return _short(self.network)
-
-    @property
-    def data_name(self) -> str:
-        """What tables call the data."""
-        return _short(self.data)
-
     @contextmanager
     def opened(self, taken: Names) -> Iterator[None]:
         """Let a study name all of it within the block; raises as `loaded` does.
@@ -136,24 +126,38 @@ class OwnCode:
             for target in filter(None, (self.network, self.call, self.data)):
                 opened.enter_context(importing(target))
             for own, what in self._typed():
-                opened.enter_context(registered([own], source_hash(what), taken))
+                # It may be marked in a file that is loaded, too.
+                if own.name not in REGISTRY.table(own)[1]:
+                    opened.enter_context(registered([own], source_hash(what), taken))
             _OPEN.append(self)
             opened.callback(_OPEN.remove, self)
             yield
 
+    def typed_network(self) -> OwnNetwork:
+        """Return the network that was typed, under the name that it is marked with if it is."""
+        build = load_callable(self.network, "a function that makes the network")
+        what = "a function of the network and a batch"
+        call = load_callable(self.call, what) if self.call else None
+        marked = [own for own in marks_of(build) if isinstance(own, OwnNetwork)]
+        own = marked[0] if marked else OwnNetwork(name=_short(self.network), build=build)
+        output = own.output if self.output is None else self.output
+        return replace(own, output=output, call=call or own.call)
+
+    def typed_data(self) -> OwnData:
+        """Return the data that were typed, under the name that they are marked with if they are."""
+        if self.data.endswith(RECORDED):
+            return OwnData(name=_short(self.data), load=partial(load_data, Path(self.data)))
+        load = load_callable(self.data, "a function that returns (train, test)")
+        marked = [own for own in marks_of(load) if isinstance(own, OwnData)]
+        return marked[0] if marked else OwnData(name=_short(self.data), load=load)
+
     def _typed(self) -> Iterator[tuple[Own, object]]:
         """Yield what was typed in place of being registered, with where its source is."""
         if self.network:
-            build = load_callable(self.network, "a function that makes the network")
-            what = "a function of the network and a batch"
-            call = load_callable(self.call, what) if self.call else None
-            own = OwnNetwork(name=self.network_name, build=build, output=self.output, call=call)
-            yield own, sys.modules.get(build.__module__, build)
-        if self.data.endswith(RECORDED):
-            yield OwnData(name=self.data_name, load=partial(load_data, Path(self.data))), None
-        elif self.data:
-            load = load_callable(self.data, "a function that returns (train, test)")
-            yield OwnData(name=self.data_name, load=load), load
+            own = self.typed_network()
+            yield own, sys.modules.get(own.build.__module__, own.build)
+        if self.data:
+            yield self.typed_data(), None
 
 
 NO_CODE = OwnCode()
@@ -174,7 +178,7 @@ def _short(target: str) -> str:
     where, _, name = target.rpartition(":")
     path = Path(where or target)
     stem = path.stem if path.suffix in (".py", RECORDED) else str(path)
-    return f"{stem}:{name}" if where else stem if target else ""
+    return f"{stem}:{name}" if where else stem
 
 
 def source_of(kind: str, name: str) -> str | None:

@@ -9,12 +9,12 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from probe.record.recording import Recording, read_recording
 from rich.console import Console
 from rich.progress import track
 
 from probe.errors import InputError, located
 from probe.record.checkpoints import Checkpoints
+from probe.record.recording import Recording, read_recording
 from probe.training.recipe import Recipe
 from scenarios.checkpoints import Asked, study_of
 from scenarios.commands.run import carry_through
@@ -39,8 +39,8 @@ def probe_model(target: str, options: ModelOptions) -> bool:
     with own.opened(OURS):
         found = _found(recording, options)
         asked = Asked(
-            network=own.network_name,
-            data=own.data_name,
+            network=(network := own.typed_network().name),
+            data=own.typed_data().name,
             tasks=_tasks(recording, options),
             orders=_orders(recording, options),
             features=None if options.features == "auto" else names(options.features),
@@ -48,7 +48,7 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             recipe=_recipe(options),
             train_offline=options.train_offline,
         )
-        name = options.out.name if options.out else f"model-{own.network_name.replace(':', '-')}"
+        name = options.out.name if options.out else f"model-{network}"
         study = study_of(re.sub(r"[^A-Za-z0-9._-]", "-", name), found, asked, _shown)
         root = options.out or Path("runs") / study.name
         return carry_through(study, own, replace(options.of_run, out=root))

@@ -187,16 +187,15 @@ class _Walk:
         """Measure what is missing of networks that are given, and yield its parts."""
         for name in names:
             done = _number(name)
-            with located(f"after {_task(self.tasks, done)}"):
+            # An offline network has learned its one task.
+            with located(f"after {_task(self.tasks, min(done, len(self.tasks)))}"):
                 yield from self._measured(self.given_after(done), None, name)
 
     def given_after(self, done: int) -> Learner:
         """Return a learner with the network that is given after so many tasks."""
         learner = self.fresh()
         if done:
-            # An offline network has learned its one task.
-            past = self.tasks if self.job.offline else self.tasks[:done]
-            take(learner, self.given[done], past)
+            take(learner, self.given[done], self.tasks[:done])
         return learner
 
     def _learned(self, learner: Learner, name: str, done: int) -> tuple[Learner, Spent | None]:

@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from probe.batch import Value
 from probe.cut.model_call import ModelCall
-from probe.errors import InputError
+from probe.errors import InputError, unknown
 from probe.modules import restore
 from probe.registered import OwnNetwork
 from probe.seeding import global_stream, stream
@@ -74,9 +74,9 @@ def fresh_network(
     """Build the network of that name with fresh weights; x: inputs (N, ...), of any N.
 
     A user's own is made anew by its factory, under global generators seeded from `generator`, and
-    gets the weights of a rule only if that is not torch's own. See `build_network`.
+    gets the weights of a rule only if that is not torch's own. See `network_for`.
     """
-    model = build_network(name, x, classes)
+    model = network_for(name, x, classes)
     source = fresh_source(name, rule)
     if isinstance(source, str):
         initialize(model, rule, generator)
@@ -92,32 +92,37 @@ def fresh_source(name: str, rule: Rule) -> Fresh:
     return own.build if own and rule == "torch" else rule
 
 
-def build_network(name: str, x: Value, classes: int) -> nn.Module:
-    """Build the network of that name; `fresh_network` gives it fresh weights.
+def network_for(name: str, x: Value, classes: int) -> nn.Module:
+    """Build the network of that name, this package's or a user's own, for inputs x (N, ...).
 
-    x: inputs (N, ...), of any N; classes: K. It maps inputs (B, ...) to scores (B, K). Raises
-    InputError for an unknown name, and for inputs that the network cannot take.
-
-    >>> x = torch.zeros(2, 1, 28, 28)
-    >>> build_network("cnn3", x, classes=10)(x).shape
-    torch.Size([2, 10])
+    classes: K; `fresh_network` gives it fresh weights. Raises InputError for an unknown name, and
+    for inputs that the network cannot take.
     """
     known = architecture(name)
-    if isinstance(known, OwnNetwork):
-        return _own(known, x)
-    if not isinstance(x, Tensor):
-        raise InputError(f"{name} takes one tensor, got several: register a network of your own")
-    # torch's modules draw their first weights from the global generator: it is only lent.
-    with global_stream(stream(0, "build")):
-        return known.build(x.shape[1:], classes)
-
-
-def _own(known: OwnNetwork, x: Value) -> nn.Module:
-    """Return a user's network, wrapped if it takes more than a tensor or gives more than logits."""
+    if isinstance(known, Architecture):
+        if not isinstance(x, Tensor):
+            raise InputError(f"{name} takes one tensor, got several: register your own network")
+        return build_network(name, x.shape[1:], classes)
     model = build_model(known.name, known.build)
     call = ModelCall(call=known.call, output=known.output)
     plain = isinstance(x, Tensor) and known.call is None and known.output is None
     return model if plain else Called(model, call)
+
+
+def build_network(name: str, shape: Sequence[int], classes: int) -> nn.Sequential:
+    """Build this package's network of that name; `initialize` gives it the weights of a rule.
+
+    shape: of one input, without the batch; classes: K. It maps inputs (B, *shape) to scores (B, K).
+    Raises InputError for an unknown name, and for inputs that the network cannot take.
+
+    >>> build_network("cnn3", (1, 28, 28), classes=10)(torch.zeros(2, 1, 28, 28)).shape
+    torch.Size([2, 10])
+    """
+    if name not in ARCHITECTURES:
+        raise unknown("network", name, ARCHITECTURES)
+    # torch's modules draw their first weights from the global generator: it is only lent.
+    with global_stream(stream(0, "build")):
+        return ARCHITECTURES[name].build(shape, classes)
 
 
 def mlp(shape: Sequence[int], classes: int, width: int = 256) -> nn.Sequential:

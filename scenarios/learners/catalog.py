@@ -19,7 +19,6 @@ from scenarios.own_code import REGISTRY, unregistered
 
 MODULES = MappingProxyType(
     {
-        "checkpoints": "checkpoints:Checkpoints",
         "finetune": "finetune:Finetune",
         "offline": "joint:Offline",
         "untrained": "joint:Untrained",
@@ -42,6 +41,10 @@ MODULES = MappingProxyType(
 """Where each learner's class is, as MODULE:CLASS below `scenarios.learners`."""
 
 
+# What `probe model` makes: no file of a study names it, as it needs the networks' hashes.
+_UNLISTED = {"checkpoints": "checkpoints:Checkpoints"}
+
+
 class Catalog(Mapping[str, type[Learner]]):
     """Learner classes by the name that studies use for them.
 
@@ -58,7 +61,7 @@ class Catalog(Mapping[str, type[Learner]]):
         if kind in REGISTRY.learners:
             return REGISTRY.learners[kind].learner
         # Python keeps imported modules: the second time costs nothing.
-        module, _, name = self._modules[kind].partition(":")
+        module, _, name = {**self._modules, **_UNLISTED}[kind].partition(":")
         learner: type[Learner] = getattr(import_module(f"scenarios.learners.{module}"), name)
         return learner
 
@@ -71,10 +74,16 @@ class Catalog(Mapping[str, type[Learner]]):
 
     def __contains__(self, kind: object) -> bool:
         # Mapping's own would import the learner's module.
-        return kind in self._modules or kind in REGISTRY.learners
+        return kind in self._modules or kind in _UNLISTED or kind in REGISTRY.learners
 
 
 LEARNERS = Catalog(MODULES)
+
+
+def module_of(kind: str) -> str:
+    """Return the name of our module that a learner comes from; of a user's own that of the base."""
+    where = {**MODULES, **_UNLISTED}.get(kind, "base")
+    return f"scenarios.learners.{where.partition(':')[0]}"
 
 
 def learner(kind: str) -> Callable[[type[Learner]], type[Learner]]:

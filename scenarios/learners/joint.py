@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from probe.batch import tensors
 from probe.examples import Examples, join
-from probe.modules import named_state, restore
+from probe.modules import named_state
 from probe.training.costs import bytes_of
 from probe.training.recipe import Recipe
 from scenarios.learners import base
@@ -90,9 +90,9 @@ class Cumulative(FullRehearsalLearner):
         self._first = {name: each.detach().clone() for name, each in named_state(model).items()}
 
     def begin(self, task: Task) -> None:
-        # Copies, as buffers become what they are given.
         with torch.no_grad():
-            restore(self.model, {name: each.clone() for name, each in self._first.items()})
+            for name, own in named_state(self.model).items():
+                own.copy_(self._first[name])
 
     def examples(self, task: Task) -> Examples:
         return join([*self.past, task.train])

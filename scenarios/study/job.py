@@ -32,7 +32,7 @@ from probe.values.allocation import CacheSettings
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.heads import count, predictions_by_head
-from scenarios.networks import build_network, fresh_network
+from scenarios.networks import fresh_network, network_for
 from scenarios.streams.task import Scenario, Task
 from scenarios.study.given import load_into, take
 from scenarios.study.jobs import Job, parts_of, readings_of, steps_of
@@ -58,7 +58,7 @@ def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
     settings = study.everyone[learner]
     kind = LEARNERS[settings.kind]
     if not kind.own_features:
-        return build_network(study.network.name, x, scenario.classes)
+        return network_for(study.network.name, x, scenario.classes)
     shape = tensors(x)[0].shape[1:]
     # torch's modules draw their first weights from the global generator: it is only lent.
     with global_stream(stream(0, "build")):

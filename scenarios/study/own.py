@@ -23,7 +23,7 @@ from probe.retrain import SAMPLE
 from scenarios.data.datasets import LOADERS
 from scenarios.learners.base import Learner, Settings
 from scenarios.learners.catalog import LEARNERS, MODULES
-from scenarios.networks import ARCHITECTURES, bare, build_network
+from scenarios.networks import ARCHITECTURES, bare, network_for
 from scenarios.own_code import REGISTRY, registered
 from scenarios.streams.task import Scenario
 from scenarios.study.spec import Study
@@ -44,7 +44,7 @@ def with_own_features(study: Study, scenario: Scenario) -> Study:
         return study
     x = first(scenario.tasks[0].test.x, SAMPLE)
     with located(f"network {own.name}"):
-        model, call = bare(build_network(own.name, x, scenario.classes))
+        model, call = bare(network_for(own.name, x, scenario.classes))
         with torch.no_grad(), explained(x):
             outputs = call(model.eval(), x).shape
         if tuple(outputs) != (len(tensors(x)[0]), scenario.classes):

@@ -17,7 +17,7 @@ MISTAKES = {
     **each(
         "layers {}:build --input 4",
         "there is no module '{}', neither in the current...give it as package.module, without .py",
-        *("mien", "mine.py", "./mine", "..mine", ".", "mine.", "my mine", "data", "package.none"),
+        *("mien", "mien.py", "./mine", "..mine", ".", "mine.", "my mine", "data", "package.none"),
     ),
     "layers mine --input 4": "unknown network 'mine': (known...cnn3, cnn4, cnn6, mlp, mlp400,",
     **each(

@@ -210,10 +210,14 @@ def _put(places: dict[int, Path], at: int, path: Path) -> None:
     places[at] = path
 
 
-def place(run: Run) -> tuple[str, int, str, int]:
-    """Return what sorts runs: by learner, order, those that are numbers as such, and seed."""
-    number = int(run.order) if re.fullmatch(_NUMBER, run.order) else -1
-    return run.learner, number, run.order, run.seed
+def place(run: Run) -> tuple[str, bool, int, str, int]:
+    """Return what sorts runs: by learner, order and seed, orders that are numbers first, as such.
+
+    >>> sorted([Run("er", "10", 0), Run("er", "9", 0), Run("er", "a", 0)], key=place)[0].order
+    '9'
+    """
+    number = int(run.order) if re.fullmatch(_NUMBER, run.order) else None
+    return run.learner, number is None, number or 0, run.order, run.seed
 
 
 def _check_grid(runs: Mapping[Run, Mapping[int, Path]]) -> None:

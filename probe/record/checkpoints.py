@@ -225,6 +225,8 @@ def place(run: Run) -> tuple[str, bool, int, str, int]:
 
 def _check_grid(runs: Mapping[Run, Mapping[int, Path]]) -> None:
     """Raise InputError unless every learner, order and seed has a run, and runs the same steps."""
+    if not runs:
+        raise InputError("there are no checkpoints: name the files of one run or more")
     each = [list(dict.fromkeys(values)) for values in zip(*runs, strict=True)]
     absent = [
         str(run)

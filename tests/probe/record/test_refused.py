@@ -81,6 +81,11 @@ def test_offline_networks(tmp_path, monkeypatch, pattern, said):
         Checkpoints.find(P, pattern)
 
 
+def test_no_checkpoints():
+    with one_sentence("there are no checkpoints"):
+        Checkpoints(runs={}, offline={})
+
+
 def saved(folder, content):
     torch.save(content, folder / "a.pt")
     return folder / "a.pt"

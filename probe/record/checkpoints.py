@@ -168,18 +168,21 @@ class _Pattern:
 
     def _pieces(self, part: str) -> list[tuple[str, str | None]]:
         """Return texts, each with the field that follows it; raises InputError for loose braces."""
+        found: list[tuple[str, str | None]] = []
         try:
-            pieces = list(Formatter().parse(part))
+            for text, name, form, how in Formatter().parse(part):
+                # A doubled brace, which stands for itself, ends a piece.
+                before = found.pop()[0] if found and found[-1][1] is None else ""
+                # Where one number ends and the next begins could not be told.
+                if name == "" or form or how or (found and not before + text):
+                    raise ValueError
+                found.append((before + text, name))
         except ValueError:
-            pieces = [("", "", "", None)]
-        plain = all(name != "" and not form and not how for _, name, form, how in pieces)
-        # Where one number ends and the next begins could not be told.
-        if not plain or not all(text for text, *_ in pieces[1:]):
             raise InputError(
                 f"{self._text!r} is no pattern of file names: write fields as {{seed}} and "
                 f"{{task}}, with some text between two of them"
-            )
-        return [(text, name) for text, name, *_ in pieces]
+            ) from None
+        return found
 
     def _none_in(self, folders: Sequence[Path]) -> InputError:
         """Return the error for no file that fits, in folders of which some may not exist."""
@@ -210,14 +213,20 @@ def _put(places: dict[int, Path], at: int, path: Path) -> None:
     places[at] = path
 
 
-def place(run: Run) -> tuple[str, int, str, int]:
-    """Return what sorts runs: by learner, order, those that are numbers as such, and seed."""
-    number = int(run.order) if re.fullmatch(_NUMBER, run.order) else -1
-    return run.learner, number, run.order, run.seed
+def place(run: Run) -> tuple[str, bool, int, str, int]:
+    """Return what sorts runs: by learner, order and seed, orders that are numbers first, as such.
+
+    >>> sorted([Run("er", "10", 0), Run("er", "9", 0), Run("er", "a", 0)], key=place)[0].order
+    '9'
+    """
+    number = int(run.order) if re.fullmatch(_NUMBER, run.order) else None
+    return run.learner, number is None, number or 0, run.order, run.seed
 
 
 def _check_grid(runs: Mapping[Run, Mapping[int, Path]]) -> None:
     """Raise InputError unless every learner, order and seed has a run, and runs the same steps."""
+    if not runs:
+        raise InputError("there are no checkpoints: name the files of one run or more")
     each = [list(dict.fromkeys(values)) for values in zip(*runs, strict=True)]
     absent = [
         str(run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -129,16 +130,13 @@ def _read(path: Path) -> object:
     """Read a file of torch as data; raises InputError if that is not possible."""
     try:
         with path.open("rb") as file:
-            if not file.read(1):
-                raise InputError(f"{path} is empty: {_REMEDY}")
-            file.seek(0)
-            return torch.load(file, map_location="cpu", weights_only=True)
-    except InputError:
-        raise
+            size = file.seek(0, os.SEEK_END)
     except OSError as error:
-        raise InputError(
-            f"{path} cannot be read ({error.strerror or error}): give the path of a file of weights"
-        ) from None
+        raise _unreadable(path, error) from None
+    if not size:
+        raise InputError(f"{path} is empty: {_REMEDY}")
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
         # A damaged or hostile file makes torch raise almost anything.
         if refused := re.search(r"GLOBAL (\S+)", str(error)):
@@ -147,6 +145,12 @@ def _read(path: Path) -> object:
                 f"run code: {_REMEDY}"
             ) from None
         raise InputError(f"{path} is damaged, or no file of torch: {_REMEDY}") from None
+
+
+def _unreadable(path: Path, error: OSError) -> InputError:
+    return InputError(
+        f"{path} cannot be read ({error.strerror or error}): give the path of a file of weights"
+    )
 
 
 def _read_safe(path: Path) -> object:
@@ -161,9 +165,7 @@ def _read_safe(path: Path) -> object:
     try:
         return load_file(path)
     except OSError as error:
-        raise InputError(
-            f"{path} cannot be read ({error.strerror or error}): give the path of a file of weights"
-        ) from None
+        raise _unreadable(path, error) from None
     except SafetensorError as error:
         raise InputError(
             f"{path} is damaged ({described(error)}): write it again with "

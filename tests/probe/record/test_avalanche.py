@@ -1,0 +1,133 @@
+"""The Avalanche plugin in a real strategy: R, networks, and a training that does not notice it."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from probe.errors import InputError
+from probe.record.recorder import Recorder
+from probe.record.recording import load_data, read_recording
+from probe.record.state_files import fit_state, load_state
+from tests.probe.record.tiny import TASKS, accuracies, examples, network, same_state
+
+pytest.importorskip("avalanche", reason="the extra avalanche is not installed")
+
+from avalanche.benchmarks import nc_benchmark
+from avalanche.benchmarks.utils import as_classification_dataset
+from avalanche.training import Naive, Replay
+from avalanche.training.plugins import SupervisedPlugin
+from torch.utils.data import TensorDataset
+
+from probe.record.plugins.avalanche import ForgettingProbe
+
+
+def benchmark():
+    parts = []
+    for data in (examples(), examples(60, 1)):
+        made = TensorDataset(data.x, data.y)
+        made.targets = data.y.tolist()
+        parts.append(as_classification_dataset(made))
+    order = [c for task in TASKS for c in task]
+    return nc_benchmark(*parts, n_experiences=3, task_labels=False, fixed_class_order=order)
+
+
+def strategy(model, plugins=(), kind=Naive, **settings):
+    torch.manual_seed(4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    return kind(
+        model=model,
+        optimizer=optimizer,
+        criterion=nn.CrossEntropyLoss(),
+        train_mb_size=10,
+        train_epochs=2,
+        plugins=list(plugins),
+        evaluator=None,
+        **settings,
+    )
+
+
+@pytest.mark.parametrize("together", [False, True], ids=["one by one", "in one call"])
+def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tmp_path, together):
+    test, tasks = examples(60, 1), benchmark().train_stream
+    plain, model = network(), network()
+    without, expected = strategy(plain), []
+    rows = [accuracies(copy.deepcopy(plain).eval(), test)]
+    for experience in tasks:
+        without.train(experience)
+        expected.append(copy.deepcopy(plain.state_dict()))
+        rows.append(accuracies(copy.deepcopy(plain).eval(), test))
+    draws = torch.rand(3)
+
+    plugin = ForgettingProbe.of(tmp_path, model, benchmark())
+    assert plugin.recorder.tasks == TASKS
+    held = strategy(model, [plugin])
+    for part in [tasks] if together else tasks:
+        held.train(part)
+    assert torch.equal(draws, torch.rand(3))
+    assert same_state(plain.state_dict(), model.state_dict())
+    np.testing.assert_array_equal(plugin.recorder.R.values, rows)
+    found = read_recording(tmp_path)
+    files = found.checkpoints.runs[plugin.recorder.run]
+    for learned, state in enumerate(expected, 1):
+        assert same_state(load_state(files[learned]), state)
+        own, other = network(5).eval(), network(6).eval()
+        fit_state(own, load_state(files[learned]), "own")
+        other.load_state_dict(state)
+        assert torch.equal(own(test.x), other(test.x))
+    kept = load_data(found.data)
+    assert [len(each) for each in kept] == [120, 60]
+    assert kept[1].of_classes([4]).x.shape == (10, 8)
+
+
+class Late(SupervisedPlugin):
+    """Changes the network once an experience is over, as iCaRL does with its means of classes."""
+
+    def after_training_exp(self, strategy, **kwargs):
+        with torch.no_grad():
+            strategy.model[4].bias[0] += 1.5
+
+
+@pytest.mark.parametrize("together", [False, True], ids=["one by one", "in one call"])
+def test_plugins_behind_it_have_had_their_turn(tmp_path, together):
+    """A strategy's own plugins always come behind those of its user."""
+    test, tasks = examples(60, 1), benchmark().train_stream
+    plain, model = network(), network()
+    without, rows = strategy(plain, [Late()]), []
+    for experience in tasks:
+        without.train(experience)
+        rows.append(accuracies(copy.deepcopy(plain).eval(), test))
+    plugin = ForgettingProbe(tmp_path, model, test, TASKS)
+    held = strategy(model, [plugin, Late()])
+    for part in [tasks] if together else tasks:
+        held.train(part)
+    np.testing.assert_array_equal(plugin.recorder.R.values[1:], rows)
+
+
+def test_replay_forgets_less_than_naive(tmp_path):
+    last = {}
+    for name, kind, more in (("naive", Naive, {}), ("replay", Replay, {"mem_size": 60})):
+        model = network()
+        plugin = ForgettingProbe.of(tmp_path, model, benchmark(), learner=name)
+        held = strategy(model, [plugin], kind, **more)
+        for experience in benchmark().train_stream:
+            held.train(experience)
+        last[name] = plugin.recorder.R.values[3, :2].mean()
+    assert last["replay"] > last["naive"] + 0.1
+    assert [run.learner for run in read_recording(tmp_path).R] == ["naive", "replay"]
+
+
+def test_another_model_too_many_tasks_and_two_recorders_are_one_sentence(tmp_path):
+    experiences = benchmark().train_stream
+    rec = Recorder(tmp_path, network(), examples(60, 1), TASKS)
+    with pytest.raises(InputError, match="another model than the one that is trained"):
+        strategy(network(), [ForgettingProbe(rec)]).train(experiences[0])
+    with pytest.raises(InputError, match="arguments for another"):
+        ForgettingProbe(rec, seed=1)
+    with pytest.raises(InputError, match="all 3 tasks have been learned"):
+        strategy(rec.model, [ForgettingProbe(rec, learned=3)]).train(experiences[0])
+    assert np.isnan(rec.R.values).all()

@@ -1,0 +1,123 @@
+"""The Lightning callback in real trainers: R, networks, and a training that does not notice it."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from probe.errors import InputError
+from probe.record.recorder import Recorder
+from probe.record.recording import read_recording
+from probe.record.state_files import fit_state, load_state
+from tests.probe.record.tiny import TASKS, accuracies, examples, network, same_state
+
+lightning = pytest.importorskip("lightning", reason="the extra lightning is not installed")
+
+from probe.record.plugins.lightning import ForgettingProbe  # noqa: E402
+
+
+class Module(lightning.LightningModule):
+    def __init__(self, seed=0):
+        super().__init__()
+        self.net = network(seed)
+
+    def forward(self, x):
+        return self.net(x)
+
+    def training_step(self, batch, batch_idx):
+        x, y = batch
+        return nn.functional.cross_entropy(self.net(x), y)
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+def trainer(folder, callbacks=(), **settings):
+    return lightning.Trainer(
+        max_epochs=3,
+        accelerator="cpu",
+        callbacks=list(callbacks),
+        default_root_dir=folder,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        logger=False,
+        **{"enable_checkpointing": False, **settings},
+    )
+
+
+def fit(module, folder, task, callbacks=(), **settings):
+    own = examples().of_classes(task)
+    loader = DataLoader(TensorDataset(own.x, own.y), batch_size=10, shuffle=True)
+    made = trainer(folder, callbacks, **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about few workers and few batches
+        made.fit(module, loader)
+    return made
+
+
+@pytest.mark.parametrize("inner", [False, True], ids=["the module", "a network in it"])
+def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tmp_path, inner):
+    test, plain, module = examples(60, 1), Module(), Module()
+    states, rows = [], [accuracies(copy.deepcopy(plain.net).eval(), test)]
+    torch.manual_seed(4)
+    for task in TASKS:
+        fit(plain, tmp_path, task)
+        states.append(copy.deepcopy(plain.net.state_dict()))
+        rows.append(accuracies(copy.deepcopy(plain.net).eval(), test))
+    draws = torch.rand(3)
+
+    torch.manual_seed(4)
+    callback = ForgettingProbe(tmp_path / "rec", module.net if inner else module, test, TASKS)
+    for task in TASKS:
+        fit(module, tmp_path, task, [callback])
+    assert torch.equal(draws, torch.rand(3))
+    assert same_state(plain.state_dict(), module.state_dict())
+    np.testing.assert_array_equal(callback.recorder.R.values, rows)
+    files = read_recording(tmp_path / "rec").checkpoints.runs[callback.recorder.run]
+    for learned, state in enumerate(states, 1):
+        own, other = Module(5).eval(), network(6).eval()
+        fit_state(own.net if inner else own, load_state(files[learned]), "own")
+        other.load_state_dict(state)
+        assert torch.equal(own(test.x), other(test.x))
+
+
+def test_a_checkpoint_of_lightning_itself_is_read(tmp_path):
+    module = Module()
+    made = fit(module, tmp_path, TASKS[0])
+    made.save_checkpoint(path := tmp_path / "task1.ckpt")
+    own = Module(5)
+    fit_state(own, load_state(path), path.name)
+    assert same_state(own.state_dict(), module.state_dict())
+
+
+def test_a_training_that_fails_is_no_task(tmp_path):
+    module, test = Module(), examples(60, 1)
+    callback = ForgettingProbe(tmp_path / "rec", module, test, TASKS)
+
+    class Fails(lightning.Callback):
+        def on_train_epoch_end(self, trainer, pl_module):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fit(module, tmp_path, TASKS[0], [callback, Fails()])
+    first = callback.recorder.R.values[0]
+    fit(module, tmp_path, TASKS[0], [callback])
+    values = callback.recorder.R.values
+    assert values[0].tolist() == first.tolist()
+    assert np.isfinite(values[1]).all()
+    assert np.isnan(values[2:]).all()
+
+
+def test_a_recorder_of_another_model_is_refused_before_training(tmp_path):
+    rec = Recorder(tmp_path / "rec", network(), examples(60, 1), TASKS)
+    module = Module()
+    before = copy.deepcopy(module.state_dict())
+    with pytest.raises(InputError, match="another model"):
+        fit(module, tmp_path, TASKS[0], [ForgettingProbe(rec)])
+    assert same_state(before, module.state_dict())

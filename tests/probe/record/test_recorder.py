@@ -1,0 +1,294 @@
+"""The recorder: what it keeps is right, and it leaves everything else as it was."""
+
+from __future__ import annotations
+
+import copy
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import probe
+from probe.errors import InputError, NotWritten
+from probe.examples import Examples
+from probe.record.checkpoints import Checkpoints, Run
+from probe.record.recorder import Recorder
+from probe.record.recording import load_data, read_recording
+from probe.record.state_files import fit_state, load_state
+from tests.probe.record.tiny import TASKS, accuracies, examples, network, same_state, train
+
+
+def recorded(folder, tasks=TASKS, seed=0, first=0, **settings):
+    """Train and record a run; return the recorder, and copies of the networks by tasks learned."""
+    data, test, model = examples(), examples(60, seed=1), network(seed)
+    rec = Recorder(folder, model, test, tasks, seed=seed, **settings)
+    kept = {}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        for learned in range(first, len(tasks) + 1):
+            if learned:
+                train(model, data, tasks[learned - 1])
+            rec.after_task(learned)
+            kept[learned] = copy.deepcopy(model).eval()
+    return rec, kept
+
+
+def test_matrix_is_that_of_a_plain_loop_and_the_files_hold_the_networks(tmp_path):
+    rec, kept = recorded(tmp_path)
+    test = examples(60, seed=1)
+    expected = [accuracies(kept[learned], test) for learned in range(4)]
+    np.testing.assert_array_equal(rec.R.values, expected)
+    # The tasks were learned, and forgotten: a matrix of one number could be anybody's.
+    assert min(np.diag(rec.R.values[1:])) > 0.6 > max(rec.R.values[3, :2])
+    assert len(np.unique(rec.R.values)) > 4
+    for learned, path in read_recording(tmp_path).checkpoints.runs[rec.run].items():
+        own = network(seed=5)
+        fit_state(own, load_state(path), path.name)
+        assert torch.equal(own.eval()(test.x), kept[learned](test.x))
+        assert rec.counts[learned].total == 60
+
+
+def test_training_is_the_same_bit_for_bit_with_and_without_it(tmp_path):
+    def final(record):
+        data, model = examples(), network()
+        model[3].eval()  # a mode of its own
+        rec = Recorder(tmp_path, model, examples(60, 1), TASKS) if record else None
+        torch.manual_seed(3)
+        for learned, task in enumerate(TASKS, 1):
+            train(model, data, task)
+            gradients = [p.grad.clone() for p in model.parameters()]
+            if rec:
+                model[3].eval()
+                rec.after_task(learned)
+            assert [m.training for m in model] == [True, True, True, not rec, True]
+            assert all(map(torch.equal, gradients, (p.grad for p in model.parameters())))
+        return model.state_dict(), torch.rand(4), rec
+
+    plain, draws, _ = final(record=False)
+    own, others, _ = final(record=True)
+    assert same_state(plain, own)
+    assert torch.equal(draws, others)
+    # A recorder that left the model in eval mode would have been noticed.
+    model = network()
+    torch.manual_seed(3)
+    for task in TASKS:
+        train(model, examples(), task)
+        model(torch.ones(4, 8))
+    assert not same_state(plain, model.state_dict())
+
+
+class Restless(nn.Module):
+    """Draws from every global generator, counts its calls in a buffer, and has hooks."""
+
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(8, 6)
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x):
+        self.calls += 1
+        noise = torch.rand(()) + random.random() + np.random.rand()  # noqa: NPY002
+        return self.head(x) + noise * 1e-3
+
+
+def test_generators_buffers_gradients_and_hooks_are_as_before(tmp_path):
+    model = Restless()
+    model(torch.ones(1, 8)).sum().backward()
+    before = copy.deepcopy(model.state_dict())
+    gradient = model.head.weight.grad.clone()
+    states = random.getstate(), np.random.get_state(legacy=False), torch.get_rng_state()  # noqa: NPY002
+    with torch.enable_grad():
+        rec = Recorder(tmp_path, model, examples(60), TASKS)
+        rec.after_task(1)
+        assert torch.is_grad_enabled()
+    assert same_state(before, model.state_dict())
+    assert torch.equal(gradient, model.head.weight.grad)
+    assert states[0] == random.getstate()
+    assert repr(states[1]) == repr(np.random.get_state(legacy=False))  # noqa: NPY002
+    assert torch.equal(states[2], torch.get_rng_state())
+    assert model.training
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+    # Its draws come from the seed: the same network gives the same row.
+    once = rec.counts[1]
+    rec.after_task(1)
+    assert rec.counts[1] == once
+
+
+class Two(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = network()
+
+    def forward(self, a, b):
+        return {"logits": self.net(torch.cat([a, b], 1)), "loss": None}
+
+
+@pytest.mark.parametrize("kind", ["tuple", "mapping", "pair", "dataset", "uint8", "parallel"])
+def test_any_input(tmp_path, kind):
+    test = examples(60, 1)
+    a, b = test.x[:, :3], test.x[:, 3:]
+    model, settings = Two(), {"output": "logits"}
+    given = {
+        "tuple": Examples((a, b), test.y),
+        # In another order than the model's arguments.
+        "mapping": Examples({"b": b, "a": a}, test.y),
+        "pair": ((a, b), test.y),
+        "dataset": torch.utils.data.TensorDataset(test.x, test.y),
+        "uint8": Examples((test.x * 40 + 128).clamp(0, 255).byte(), test.y),
+        "parallel": test,
+    }[kind]
+    plain = test
+    if kind in ("dataset", "uint8", "parallel"):
+        model, settings = network(), {}
+    if kind == "uint8":
+        settings = {"call": lambda model, x: model(x.float() / 255)}
+        plain = Examples(given.x.float() / 255, test.y)
+    inner = getattr(model, "net", model)
+    held = nn.DataParallel(model) if kind == "parallel" else model
+    rec = Recorder(tmp_path, held, given, TASKS, train=given, batch_size=7, **settings)
+    rec.after_task(2)
+    expected = accuracies(copy.deepcopy(inner).eval(), plain)
+    np.testing.assert_array_equal(rec.R.values[2], expected)
+    assert np.isnan(rec.R.values[[0, 1, 3]]).all()
+    state = load_state(tmp_path / "runs/model/order-0/seed-0/task-2.pt")
+    assert same_state(state, model.state_dict())
+    again, _ = load_data(read_recording(tmp_path).data)
+    assert torch.equal(again.y, test.y)
+    if kind == "mapping":
+        assert torch.equal(again.x["a"], a)
+
+
+def test_a_restarted_run_goes_on_and_rows_of_another_network_are_dropped(tmp_path):
+    rec, _ = recorded(tmp_path)
+    whole = rec.R.values
+    again, _ = recorded(tmp_path, first=4)
+    np.testing.assert_array_equal(again.R.values, whole)
+    # The same network again: the rest stays.
+    model = network()
+    fit_state(model, load_state(tmp_path / "runs/model/order-0/seed-0/task-1.pt"), "task 1")
+    same = Recorder(tmp_path, model, examples(60, 1), TASKS)
+    same.after_task(1)
+    np.testing.assert_array_equal(same.R.values, whole)
+    # Another one: what came after is not of this training.
+    other = Recorder(tmp_path, network(7), examples(60, 1), TASKS)
+    other.after_task(1)
+    np.testing.assert_array_equal(other.R.values[0], whole[0])
+    assert np.isfinite(other.R.values[1]).all()
+    assert np.isnan(other.R.values[2:]).all()
+    assert list(read_recording(tmp_path).checkpoints.runs[rec.run]) == [0, 1]
+
+
+def test_runs_share_a_folder_and_orders_are_numbers_into_the_first(tmp_path):
+    other = (TASKS[2], TASKS[0], TASKS[1])
+    for seed in (0, 1):
+        recorded(tmp_path, seed=seed, learner="er", order=2, train=examples())
+        rec, _ = recorded(tmp_path, other, seed=seed, learner="er", order="swapped")
+        rec.offline(network(seed))
+    found = read_recording(tmp_path)
+    assert found.tasks == TASKS
+    assert found.orders == {"2": (0, 1, 2), "swapped": (2, 0, 1)}
+    assert list(found.R) == [Run("er", o, s) for o in ("2", "swapped") for s in (0, 1)]
+    np.testing.assert_array_equal(found.R[rec.run].values, rec.R.values)
+    assert found.checkpoints.offline == {s: tmp_path / f"offline/seed-{s}.pt" for s in (0, 1)}
+    pattern = tmp_path / "runs/{learner}/order-{order}/seed-{seed}/task-{task}.pt"
+    assert Checkpoints.find(pattern, tmp_path / "offline/seed-{seed}.pt") == found.checkpoints
+    train_data, test = load_data(found.data)
+    assert torch.equal(train_data.x, examples().x)
+    assert torch.equal(test.x, examples(60, 1).x)
+
+
+ONE = """
+import sys, torch
+from tests.probe.record.tiny import TASKS, examples, network
+from probe.record.recorder import Recorder
+torch.set_num_threads(1)
+seed = int(sys.argv[2])
+data, test = examples(), examples(60, 1)
+rec = Recorder(sys.argv[1], network(seed), test, TASKS, seed=seed, train=data)
+for learned in range(4):
+    rec.after_task(learned)
+"""
+
+
+def test_processes_share_a_folder(tmp_path):
+    root = Path(__file__).parents[3]
+    call = (sys.executable, "-c", ONE, str(tmp_path))
+    workers = [subprocess.Popen([*call, str(seed)], cwd=root) for seed in range(3)]
+    assert [worker.wait() for worker in workers] == [0, 0, 0]
+    found = read_recording(tmp_path)
+    assert [run.seed for run in found.R] == [0, 1, 2]
+    assert all(np.isfinite(R.values).all() for R in found.R.values())
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_a_network_is_kept_before_it_is_tested_and_no_accuracy_is_of_another(tmp_path):
+    rec, _ = recorded(tmp_path)
+    model = rec.model
+    with torch.no_grad():
+        model[4].bias.fill_(torch.nan)
+    with pytest.raises(InputError, match="is NaN"):
+        rec.after_task(2)
+    assert np.isnan(rec.R.values[2:]).all()
+    found = read_recording(tmp_path)
+    assert found.R[rec.run].values[:2].tolist() == rec.R.values[:2].tolist()
+    assert load_state(tmp_path / "runs/model/order-0/seed-0/task-2.pt")["4.bias"].isnan().all()
+
+
+def test_a_full_disk_is_one_sentence_and_what_was_there_stays(tmp_path, monkeypatch):
+    rec, kept = recorded(tmp_path)
+
+    def full(*args, **kwargs):
+        try:
+            raise OSError(28, "No space left on device")
+        except OSError:
+            raise RuntimeError("unexpected pos 704 vs 598")  # noqa: B904 - as torch does
+
+    monkeypatch.setattr(torch, "save", full)
+    with pytest.raises(NotWritten, match="No space left"):
+        rec.after_task(3)
+    monkeypatch.undo()
+    path = read_recording(tmp_path).checkpoints.runs[rec.run][3]
+    assert same_state(load_state(path), kept[3].state_dict())
+
+
+def test_data_of_any_type_come_back_and_a_view_is_kept_without_what_it_is_a_view_of(tmp_path):
+    class Reads(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.head = nn.LazyLinear(6)
+            self.register_buffer("part", torch.zeros(1000, 1000)[:2, :2])
+
+        def forward(self, ids, mask, half, small):
+            return self.head(half.float() * mask + ids)
+
+    def like(dtype):
+        return torch.arange(60 * 99).view(60, 99)[:, 3:6].to(dtype)
+
+    x = {"ids": like(torch.int64), "mask": like(torch.bool)}
+    x |= {"half": like(torch.bfloat16), "small": like(torch.uint8)}
+    data, model = Examples(x, torch.arange(60) % 6), Reads()
+    for _ in range(2):  # the second time they are compared
+        rec = Recorder(tmp_path, model, data, TASKS, train=data)
+    assert model.head.has_uninitialized_params()
+    model(**x)
+    rec.after_task(1)
+    again, _ = load_data(tmp_path / "data.pt")
+    assert {name: one.dtype for name, one in again.x.items()} == {k: v.dtype for k, v in x.items()}
+    assert all(torch.equal(again.x[name], one) for name, one in x.items())
+    path = tmp_path / "runs/model/order-0/seed-0/task-1.pt"
+    assert path.stat().st_size < 10_000
+    assert same_state(load_state(path), model.state_dict())
+
+
+def test_it_is_public_and_imports_no_framework():
+    assert probe.Recorder is Recorder
+    code = "import sys, probe; probe.Recorder; print({'avalanche', 'lightning', 'transformers'}"
+    call = (sys.executable, "-c", f"{code} & set(sys.modules))")
+    root = Path(__file__).parents[3]
+    told = subprocess.run(call, cwd=root, capture_output=True, text=True, check=True).stdout
+    assert told == "set()\n"

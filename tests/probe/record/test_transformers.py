@@ -1,0 +1,112 @@
+"""The Trainer callback in real trainers: R, networks, and a training that does not notice it."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+from probe.errors import InputError
+from probe.examples import Examples
+from probe.record.recorder import Recorder
+from probe.record.recording import read_recording
+from probe.record.state_files import fit_state, load_state
+from tests.probe.record.tiny import TASKS, same_state
+
+pytest.importorskip("transformers", reason="the extra transformers is not installed")
+pytest.importorskip("accelerate", reason="transformers trains with accelerate")
+
+from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
+
+from probe.record.plugins.transformers import ForgettingProbe
+
+
+def texts(n, seed):
+    """Sentences of 6 words, each class with a word of its own, the last words masked out."""
+    draw = torch.Generator().manual_seed(seed)
+    y = torch.arange(n) % 6
+    ids = torch.randint(8, 40, (n, 6), generator=draw)
+    ids[torch.arange(n), torch.randint(4, (n,), generator=draw)] = y + 1
+    mask = torch.ones(n, 6).long()
+    mask[::3, 4:] = 0
+    return Examples({"input_ids": ids, "attention_mask": mask}, y)
+
+
+def classifier(seed=0):
+    config = BertConfig(
+        vocab_size=40,
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=8,
+        num_labels=6,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return BertForSequenceClassification(config)
+
+
+def fit(model, folder, callbacks, task):
+    own = texts(120, 0).of_classes(task)
+    rows = [
+        {**{name: column[at] for name, column in own.x.items()}, "labels": own.y[at]}
+        for at in range(len(own))
+    ]
+    how = TrainingArguments(
+        output_dir=str(folder),
+        num_train_epochs=4,
+        per_device_train_batch_size=10,
+        learning_rate=0.01,
+        report_to="none",
+        save_strategy="no",
+        disable_tqdm=True,
+        use_cpu=True,
+    )
+    Trainer(model=model, args=how, train_dataset=rows, callbacks=callbacks).train()
+
+
+def row(model, test):
+    """Return the accuracy on each task, by the library's own way to call it."""
+    model = copy.deepcopy(model).eval()
+    with torch.no_grad():
+        predicted = model(**test.x).logits.argmax(1)
+    of = [[int(y) in task for y in test.y] for task in TASKS]
+    return [float((predicted == test.y)[own].double().mean()) for own in of]
+
+
+def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tmp_path):
+    test, plain, model = texts(60, 1), classifier(), classifier()
+    states, rows = [], [row(plain, test)]
+    for task in TASKS:
+        fit(plain, tmp_path / "plain", None, task)
+        states.append(copy.deepcopy(plain.state_dict()))
+        rows.append(row(plain, test))
+    draws = torch.rand(3)
+
+    callback = ForgettingProbe(tmp_path / "rec", model, test, TASKS, train=texts(120, 0))
+    for task in TASKS:
+        fit(model, tmp_path / "held", [callback], task)
+    assert torch.equal(draws, torch.rand(3))
+    assert same_state(plain.state_dict(), model.state_dict())
+    np.testing.assert_array_equal(callback.recorder.R.values, rows)
+    assert callback.recorder.R.values[3, 2] > callback.recorder.R.values[3, 0]
+    found = read_recording(tmp_path / "rec")
+    assert found.output == "logits"
+    files = found.checkpoints.runs[callback.recorder.run]
+    for learned, state in enumerate(states, 1):
+        own, other = classifier(5).eval(), classifier(6).eval()
+        fit_state(own, load_state(files[learned]), "own")
+        other.load_state_dict(state)
+        assert torch.equal(own(**test.x).logits, other(**test.x).logits)
+
+
+def test_a_recorder_of_another_model_is_refused_before_training(tmp_path):
+    rec = Recorder(tmp_path / "rec", classifier(), texts(60, 1), TASKS, output="logits")
+    other = classifier()
+    before = copy.deepcopy(other.state_dict())
+    with pytest.raises(InputError, match="another model"):
+        fit(other, tmp_path, [ForgettingProbe(rec)], TASKS[0])
+    assert same_state(before, other.state_dict())

@@ -1,0 +1,56 @@
+"""Three small tasks, a network for them, and an evaluation that knows nothing of the recorder."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from probe.examples import Examples
+
+TASKS = ((0, 1), (2, 3), (4, 5))
+
+
+def examples(n=120, seed=0):
+    """Noisy points around six corners, (N, 8), every class equally often."""
+    draw = torch.Generator().manual_seed(seed)
+    y = torch.arange(n) % 6
+    corners = torch.randn(6, 8, generator=torch.Generator().manual_seed(9))
+    return Examples(corners[y] + 1.2 * torch.randn(n, 8, generator=draw), y)
+
+
+def network(seed=0):
+    """With all that an evaluation could change: batch norm, dropout, a layer left in eval mode."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return nn.Sequential(
+            nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 6)
+        )
+
+
+def train(model, data, classes, steps=20):
+    """Fine-tune on one task, with batches and masks from the global generator."""
+    own = data.of_classes(classes)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model.train()
+    for _ in range(steps):
+        rows = torch.randint(len(own), (16,))
+        loss = nn.functional.cross_entropy(model(own.x[rows]), own.y[rows])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def accuracies(logits, test, tasks=TASKS):
+    """Return one row of R: of a task's examples, one at a time, the share that is right."""
+    row = []
+    for task in tasks:
+        own = [(x, int(y)) for x, y in zip(test.x, test.y, strict=True) if int(y) in task]
+        with torch.no_grad():
+            right = [int(logits(x[None])[0].argmax()) == y for x, y in own]
+        row.append(sum(right) / len(right))
+    return row
+
+
+def same_state(a, b):
+    """Whether two state dicts are equal, bit for bit."""
+    return list(a) == list(b) and all(torch.equal(a[name], b[name]) for name in a)

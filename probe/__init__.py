@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from probe.by_layer.analyze import analyze
+    from probe.by_layer.load import load
     from probe.by_layer.result import Analysis
     from probe.cut.candidates import candidates
     from probe.cut.cuts import cut_each, split
@@ -30,6 +31,7 @@ __all__ = [
     "cache_plan",
     "candidates",
     "cut_each",
+    "load",
     "partial_retrain",
     "split",
 ]
@@ -45,6 +47,7 @@ _HOMES = {
     "cache_plan": "probe.retrain",
     "candidates": "probe.cut.candidates",
     "cut_each": "probe.cut.cuts",
+    "load": "probe.by_layer.load",
     "partial_retrain": "probe.retrain",
     "split": "probe.cut.cuts",
 }

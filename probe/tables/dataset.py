@@ -43,7 +43,9 @@ def to_dataset(rows: Iterable[Row]) -> xr.Dataset:
     cells = _Cells(table, matrices)
     for row in table:
         cells.add(row)
-    places = [[cells.place(order, task) for task in cells.at["task"]] for order in cells.at["order"]]
+    places = [
+        [cells.place(order, task) for task in cells.at["task"]] for order in cells.at["order"]
+    ]
     return xarray.Dataset(
         {name: (dims, cells.arrays[name]) for name, dims in _DIMS.items()},
         coords={

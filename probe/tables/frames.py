@@ -106,4 +106,3 @@ def _pandas() -> Any:
     except ImportError:
         raise InputError("a DataFrame needs pandas, which is absent: pip install pandas") from None
     return pandas
-

@@ -90,7 +90,6 @@ _LATEX = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
     "[": "{[}",
     "±": r"$\pm$",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from probe import metrics
     from probe.by_layer.analyze import analyze
     from probe.by_layer.load import load
     from probe.by_layer.result import Analysis
@@ -32,6 +33,7 @@ __all__ = [
     "candidates",
     "cut_each",
     "load",
+    "metrics",
     "partial_retrain",
     "split",
 ]
@@ -58,6 +60,8 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version
 
         return version("forgetting-probe")
+    if name == "metrics":
+        return import_module("probe.metrics")
     if name not in _HOMES:
         raise AttributeError(f"module 'probe' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

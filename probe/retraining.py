@@ -157,6 +157,10 @@ class PartialRetraining(Held):
             )
         ]
 
+    def remarks(self) -> tuple[str, ...]:
+        """Return what is printed below: the notes."""
+        return self.notes
+
     def latex(self) -> str:
         r"""Return what is printed as a LaTeX table; it needs `\usepackage{booktabs}`."""
         return as_latex(self.sheets()[0])

@@ -12,9 +12,9 @@ from probe.tables.folder import DESCRIPTION, Saved, is_saved, read_folder, read_
 
 
 def load(folder: str | Path) -> Analysis | PartialRetraining:
-    """Return the result that a folder holds: what `save` wrote, or the tables of any study's run.
+    """Return the result that a folder holds: what `save` wrote, or the tables of a study.
 
-    A saved result comes back exactly; of a run directory comes an `Analysis` of all of its learners,
+    A saved result comes back exactly; of any run directory comes an `Analysis` of its learners,
     orders and seeds, with its tables alone. Nothing in the folder is run or unpickled. Raises
     InputError, naming the file, for a folder without a result and for one that is damaged.
     """

@@ -1,4 +1,4 @@
-"""What an analysis measured of networks that are in memory: counts and which examples were right."""
+"""What an analysis measured of networks in memory: counts, and which examples were right."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from probe.by_layer.stored import KIND, arrays_of, record_of
 from probe.by_layer.text import ONE_NETWORK, layer_sheets, note_sentences, pra_sheet, together
 from probe.errors import InputError, unknown
 from probe.metrics.matrix import AccuracyMatrix
+from probe.notes import listed
 from probe.tables.folder import KINDS, Saved, Tables
 from probe.tables.held import Held
 from probe.tables.matrices import Matrices
@@ -197,7 +198,7 @@ class Analysis(Held):
             for kind, names in (("order", self.orders), ("seed", m.seeds))
         )
         return (
-            f"Analysis of {', '.join(self.learners)}: {counted}, after {_listed(steps)} of {T} "
+            f"Analysis of {', '.join(self.learners)}: {counted}, after {listed(steps)} of {T} "
             f"tasks\n  behind {', '.join(self.features) or 'no feature'} by "
             f"{', '.join(self.readouts)}; "
             f"{' and '.join(levels[name] for name in m.levels) or 'neither floor nor ceiling'}"

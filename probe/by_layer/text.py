@@ -62,7 +62,8 @@ def layer_sheets(
             groups.setdefault((row.learner, row.readout), []).append(row)
     return [
         Sheet(
-            title=("" if given else f"{learner}, ") + _title(readout, own[0].seeds, given),
+            of="" if given else learner,
+            title=_title(readout, own[0].seeds, given),
             columns=("feature", *COLUMNS),
             lines=[(name, *layer_cells(found)) for name, found in by_feature(own).items()],
             after=[
@@ -88,15 +89,14 @@ def pra_sheet(summary: Sequence[SummaryRow]) -> Sheet:
 
 
 def together(sheets: Sequence[Sheet]) -> Sheet:
-    """Return tables of one kind as one, with a first column that says of which title a line is."""
+    """Return tables of one kind as one, with a first column that says whose each line is."""
     first = sheets[0]
     if len(sheets) == 1:
         return first
-    lines = [(sheet.title.partition(",")[0], *line) for sheet in sheets for line in sheet.lines]
     return Sheet(
-        title=first.title.partition(", ")[2],
+        title=first.title,
         columns=("learner", *first.columns),
-        lines=lines,
+        lines=[(sheet.of, *line) for sheet in sheets for line in sheet.lines],
         after=[sentence for sheet in sheets for sentence in sheet.after],
     )
 

@@ -43,16 +43,16 @@ def to_dataset(rows: Iterable[Row]) -> xr.Dataset:
     cells = _Cells(table, matrices)
     for row in table:
         cells.add(row)
-    places = [
-        [cells.place(order, task) for task in cells.at["task"]] for order in cells.at["order"]
-    ]
-    return xarray.Dataset(
+    tasks = tuple(cells.at["task"])
+    places = [[cells.place(order, task) for task in tasks] for order in cells.at["order"]]
+    found: xr.Dataset = xarray.Dataset(
         {name: (dims, cells.arrays[name]) for name, dims in _DIMS.items()},
         coords={
             **{name: list(names) for name, names in cells.at.items()},
             "place": (("order", "task"), np.array(places, dtype=float)),
         },
     )
+    return found
 
 
 class _Cells:
@@ -60,7 +60,7 @@ class _Cells:
 
     def __init__(self, rows: Sequence[Row], matrices: Matrices) -> None:
         self._matrices = matrices
-        named = {
+        named: dict[str, Iterable[Any]] = {
             "learner": (row.learner for row in rows),
             "order": (row.order for row in rows),
             "seed": matrices.seeds,
@@ -70,7 +70,7 @@ class _Cells:
             "head": (row.head for row in rows if row.head),
             "task": sorted({row.task for row in rows if row.task}, key=self._base),
         }
-        self.at = {
+        self.at: dict[str, dict[Any, int]] = {
             name: {each: at for at, each in enumerate(dict.fromkeys(own))}
             for name, own in named.items()
         }

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 class Held(ABC):
     """A result that is in memory, and whose tables are those of a study's run directory."""
 
-    notes: Sequence[str]
-
     @abstractmethod
     def rows(self) -> list[Row]:
         """Return all measurements, a row for each, as in rows.csv."""
@@ -33,6 +31,10 @@ class Held(ABC):
     @abstractmethod
     def sheets(self) -> list[Sheet]:
         """Return what is printed."""
+
+    @abstractmethod
+    def remarks(self) -> Sequence[str]:
+        """Return what is printed below: the notes."""
 
     @abstractmethod
     def saved(self) -> Saved:
@@ -75,10 +77,6 @@ class Held(ABC):
         Raises InputError where the figures are not installed.
         """
         return extension("plot")(self)
-
-    def remarks(self) -> Sequence[str]:
-        """Return the notes that are printed below the tables."""
-        return self.notes
 
     def _repr_html_(self) -> str:
         return as_html(self.sheets(), self.remarks())

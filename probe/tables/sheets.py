@@ -9,19 +9,28 @@ from html import escape
 
 @dataclass(frozen=True, kw_only=True)
 class Sheet:
-    """One table; title: a line above it; lines: of as many cells as columns; after: sentences."""
+    """One table; lines: of as many cells as columns; after: sentences.
+
+    of: whose it is, empty for nobody's in particular; title: what it shows, both a line above it.
+    """
 
     title: str
     columns: Sequence[str]
     lines: Sequence[Sequence[str]]
     after: Sequence[str] = ()
+    of: str = ""
+
+    @property
+    def heading(self) -> str:
+        """The line above it."""
+        return f"{self.of}, {self.title}" if self.of else self.title
 
 
 def as_text(sheets: Iterable[Sheet], notes: Iterable[str]) -> str:
     """Return sheets in columns, one after the other, and notes below them."""
     lines: list[str] = []
     for sheet in sheets:
-        lines += [sheet.title, *_columns(sheet), *sheet.after, ""]
+        lines += [sheet.heading, *_columns(sheet), *sheet.after, ""]
     return "\n".join([*lines, *(f"note: {note}" for note in notes)]).rstrip()
 
 
@@ -52,7 +61,7 @@ def as_latex(sheet: Sheet) -> str:
     \end{tabular}
     """
     rows = [" & ".join(map(_latex, line)) + r" \\" for line in (sheet.columns, *sheet.lines)]
-    said = " ".join(" ".join((sheet.title, *sheet.after)).split())
+    said = " ".join(" ".join((sheet.heading, *sheet.after)).split())
     body = [r"\toprule", rows[0], r"\midrule", *rows[1:], r"\bottomrule"]
     kind = rf"\begin{{tabular}}{{{'l' * len(sheet.columns)}}}"
     return "\n".join([f"% {said}", r"% \usepackage{booktabs}", kind, *body, r"\end{tabular}"])
@@ -73,7 +82,7 @@ def _html(sheet: Sheet) -> Iterator[str]:
     line = "border-bottom:1px solid currentColor"
     titles = "".join(f'<th scope="col" {style}>{escape(title)}</th>' for title in sheet.columns)
     yield '<table style="border-collapse:collapse;margin:0.3em 0;color:inherit;background:none">'
-    yield f'<caption style="text-align:left;color:inherit">{escape(sheet.title)}</caption>'
+    yield f'<caption style="text-align:left;color:inherit">{escape(sheet.heading)}</caption>'
     yield f'<thead style="{line}"><tr>{titles}</tr></thead><tbody>'
     for name, *cells in sheet.lines:
         rest = "".join(f"<td {style}>{escape(cell)}</td>" for cell in cells)

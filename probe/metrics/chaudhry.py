@@ -62,11 +62,11 @@ def intransigence(
 ) -> float:
     """Inability to learn task k: I_k = a*_k - a_{k,k}.
 
-    R: (T+1, T); k in 1..T, by default T; a*_k is the accuracy on task k of a reference trained on the
-    data of tasks 1..k together. reference: the cumulative learner's matrix, whose diagonal is a*, or a*
-    itself, (T,) fractions. In [-1, 1]; lower is better, below 0 is positive forward transfer.
-    Raises NotMeasured for a missing cell of either, InputError if the reference does not fit R.
-    Source: Chaudhry 2018, eq. 4.
+    R: (T+1, T); k in 1..T, by default T; a*_k is the accuracy on task k of a reference trained on
+    the data of tasks 1..k together. reference: the cumulative learner's matrix, whose diagonal is
+    a*, or a* itself, (T,) fractions. In [-1, 1]; lower is better, below 0 is positive forward
+    transfer. Raises NotMeasured for a missing cell of either, InputError if the reference does not
+    fit R. Source: Chaudhry 2018, eq. 4.
 
     >>> intransigence(AccuracyMatrix.square([[0.75, 0.0], [0.25, 0.5]]), [0.75, 1.0], k=2)
     0.5

@@ -11,6 +11,7 @@ from probe.metrics.murata import RETRAIN
 from probe.notes import by_feature as lines_by_feature
 from probe.notes import listed
 from probe.tables.layer_text import COLUMNS, by_feature, layer_cells, start_sentence
+from probe.tables.matrices import OFFLINE, UNTRAINED
 from probe.tables.rows import LayerRow, NoteRow, StartRow, SummaryRow
 from probe.tables.sheets import Sheet
 
@@ -111,7 +112,8 @@ def note_sentences(notes: Iterable[NoteRow]) -> Iterator[str]:
         steps = sorted({row.step for row in rows if row.step is not None})
         runs = len({(row.order, row.seed) for row in rows})
         where = [learner, features, f"by {readout}" if readout else ""]
-        where.append(f"after {listed(steps)} task{'' if steps == [1] else 's'}" if steps else "")
+        if steps and learner not in (OFFLINE, UNTRAINED):
+            where.append(f"after {listed(steps)} task{'' if steps == [1] else 's'}")
         where.append(f"in {runs} run{'' if runs == 1 else 's'}")
         yield f"{', '.join(filter(None, where))}: {note}"
 

@@ -8,7 +8,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from probe import metrics
     from probe.by_layer.analyze import analyze
+    from probe.by_layer.load import load
     from probe.by_layer.result import Analysis
     from probe.cut.candidates import candidates
     from probe.cut.cuts import cut_each, split
@@ -34,7 +36,9 @@ __all__ = [
     "candidates",
     "cut_each",
     "data",
+    "load",
     "metric",
+    "metrics",
     "network",
     "partial_retrain",
     "split",
@@ -53,6 +57,7 @@ _HOMES = {
     "candidates": "probe.cut.candidates",
     "cut_each": "probe.cut.cuts",
     "data": "probe.registered",
+    "load": "probe.by_layer.load",
     "metric": "probe.registered",
     "network": "probe.registered",
     "partial_retrain": "probe.retrain",
@@ -65,6 +70,8 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version
 
         return version("forgetting-probe")
+    if name == "metrics":
+        return import_module("probe.metrics")
     if name not in _HOMES:
         raise AttributeError(f"module 'probe' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -93,6 +93,8 @@ def partial_retrain(
         tasks=executed,
         counts={one.feature: Counts.of(test.y.cpu(), one.predicted.cpu(), known) for one in each},
         notes=(*notes.of_classes(train.y, test.y, known), *own),
+        seed=seed,
+        outputs=tuple(one.feature for one in each if one.history is None),
     )
 
 

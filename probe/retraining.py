@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import get_args
+from itertools import chain
+from typing import ClassVar, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,12 @@ from probe.cut.model_call import Call, Output
 from probe.cut.split import Trainable
 from probe.errors import InputError, unknown
 from probe.metrics.counts import Counts
-from probe.metrics.murata import pra, task_f1
+from probe.metrics.murata import RETRAIN, pra, task_f1
+from probe.tables.folder import Saved
+from probe.tables.held import Held
+from probe.tables.rows import Row
+from probe.tables.run_rows import RunRows
+from probe.tables.sheets import Sheet, as_latex
 from probe.training.fresh_weights import Fresh
 from probe.training.history import History
 from probe.training.recipe import Recipe
@@ -97,18 +103,23 @@ class Retrained:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class PartialRetraining:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PartialRetraining(Held):
     """What partial retraining measured: the confusion counts of each partial retrained model M_i.
 
     tasks: the classes of each of the T tasks, in executed order; counts: one (K, K) table per
-    feature, over all test examples; notes: what else has to be known to read them, sentences.
-    `print` shows it as a table.
+    feature, over all test examples; notes: what else has to be known to read them, sentences;
+    seed: of the retraining; outputs: the features behind which nothing was left to train.
+    `print` shows it as a table; in its rows the learner is `model`, of order "0".
     """
+
+    KIND: ClassVar[str] = "partial retraining"
 
     tasks: tuple[tuple[int, ...], ...]
     counts: Mapping[str, Counts]
     notes: tuple[str, ...] = ()
+    seed: int = 0
+    outputs: tuple[str, ...] = ()
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -125,6 +136,63 @@ class PartialRetraining:
         """(L, T) micro-F1 of each feature's M_i on each task, in executed order; in [0, 1]."""
         return np.array([task_f1(counts, self.tasks) for counts in self.counts.values()])
 
+    def rows(self) -> list[Row]:
+        """Return all measurements, a row for each, as in rows.csv."""
+        rows, step = RunRows(tasks=self.tasks, seed=self.seed), len(self.tasks)
+        found = [rows.of_itself(step, self.counts[name]) for name in self.outputs[:1]]
+        for depth, (feature, counts) in enumerate(self.counts.items(), 1):
+            at = (feature, depth, "" if feature in self.outputs else RETRAIN, step, counts)
+            found += [rows.behind(*at), rows.f1(*at)]
+        return list(chain.from_iterable(found))
+
+    def sheets(self) -> list[Sheet]:
+        """Return what is printed, as one table."""
+        tasks = (f"task {place}" for place in range(1, len(self.tasks) + 1))
+        scores = zip(self.features, self.pra.values(), self.task_f1.tolist(), strict=True)
+        return [
+            Sheet(
+                title="Partial Retrain Accuracy, and F1 of each task",
+                columns=("feature", "PRA", *tasks),
+                lines=[(name, *(f"{x:.4f}" for x in (own, *f1))) for name, own, f1 in scores],
+            )
+        ]
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return what is printed below: the notes."""
+        return self.notes
+
+    def latex(self) -> str:
+        r"""Return what is printed as a LaTeX table; it needs `\usepackage{booktabs}`."""
+        return as_latex(self.sheets()[0])
+
+    def saved(self) -> Saved:
+        """Return what a folder has to hold for it."""
+        return Saved(
+            kind=self.KIND,
+            tables=self.tables(),
+            record={
+                "tasks": self.tasks,
+                "features": self.features,
+                "notes": self.notes,
+                "seed": self.seed,
+                "outputs": self.outputs,
+            },
+            arrays={"counts": np.stack([counts.table for counts in self.counts.values()])},
+        )
+
+    @classmethod
+    def of_saved(cls, saved: Saved) -> Self:
+        """Return what `saved` gave; raises KeyError, ValueError or TypeError for anything else."""
+        record = saved.record
+        counts = zip(record["features"], Counts.each(saved.arrays["counts"]), strict=True)
+        return cls(
+            tasks=tuple(tuple(task) for task in record["tasks"]),
+            counts=dict(counts),
+            notes=tuple(record["notes"]),
+            seed=record["seed"],
+            outputs=tuple(record["outputs"]),
+        )
+
     def __str__(self) -> str:
         width = max(map(len, ("feature", *self.features)))
         tasks = "  ".join(f"task {at + 1:<2}" for at in range(len(self.tasks)))
@@ -133,3 +201,8 @@ class PartialRetraining:
             each = "  ".join(f"{score:<7.4f}" for score in scores)
             lines.append(f"{feature:{width}}  {self.pra[feature]:.4f}  {each}".rstrip())
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+    def __repr__(self) -> str:
+        each = ", ".join(f"{feature} {score:.4f}" for feature, score in self.pra.items())
+        many = f"{len(self.tasks)} task{'' if len(self.tasks) == 1 else 's'}"
+        return f"PartialRetraining of {many}, seed {self.seed}: PRA {each}"

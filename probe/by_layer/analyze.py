@@ -19,7 +19,8 @@ from probe.by_layer.asked import (
     networks_of,
     readouts_of,
 )
-from probe.by_layer.result import Analysis, At, Evaluation
+from probe.by_layer.measured import DEAD, At, Evaluation, Measured
+from probe.by_layer.result import Analysis
 from probe.by_layer.text import Noted, sentences
 from probe.cut.model_call import Call, ModelCall, Output, explained
 from probe.errors import located
@@ -37,8 +38,6 @@ from probe.training.evaluation import predict_each
 from probe.training.fresh_weights import Fresh
 from probe.training.recipe import Recipe
 from probe.values.allocation import CacheSettings
-
-_DEAD = "all of its units are dead: each has the same value for every test example"
 
 
 def analyze(
@@ -147,20 +146,21 @@ class _Run:
             with located(network_name(step)):
                 found |= self._behind(step, model, behind) if behind else ()
         y = reader.test.y.cpu()
-        return Analysis(
+        of_data = of_classes(reader.train.y, reader.test.y, reader.classes)
+        measured = Measured(
             tasks=tasks,
             labels=y.numpy(),
             features=tuple(cut.name for cut in by_depth),
+            outputs=tuple(outputs),
             readouts=tuple(self.readouts),
             seeds=self.seeds,
             own=own,
             evaluations=found,
             dead_units=self._dead,
-            notes=(
-                *of_classes(reader.train.y, reader.test.y, reader.classes),
-                *sentences(self._noted(found, outputs), list(networks)),
-            ),
+            notes=(*of_data, *sentences(self._noted(found, outputs), list(networks))),
+            of_data=tuple(of_data),
         )
+        return Analysis(measured=measured)
 
     def _calibrated(self, step: Step, model: nn.Module) -> nn.Module:
         """Return the network as it is to be read: an untrained one has statistics of nothing."""
@@ -215,7 +215,7 @@ class _Run:
         """Yield all notes on features; what is said of outputs is so whatever the readout."""
         for (step, feature), share in self._dead.items():
             if share == 1:
-                yield Noted(step=step, readout="", feature=feature, note=_DEAD)
+                yield Noted(step=step, readout="", feature=feature, note=DEAD)
         for at, one in found.items():
             for note in one.notes:
                 readout = "" if at.feature in outputs else at.readout

@@ -1,185 +1,257 @@
-"""What an analysis measured, and what follows from it."""
+"""What an analysis measured of any number of runs, and what follows from it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from probe.analysis.layers import LayerOutcomes, TestLayout
-from probe.by_layer.asked import OFFLINE, Step
-from probe.by_layer.text import shown
-from probe.errors import unknown
-from probe.metrics.counts import Counts
+from probe.by_layer.asked import Step
+from probe.by_layer.measured import At, Evaluation, Measured
+from probe.by_layer.stored import KIND, arrays_of, record_of
+from probe.by_layer.text import ONE_NETWORK, layer_sheets, note_sentences, pra_sheet, together
+from probe.errors import InputError, unknown
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.outcomes import Outcomes
-from probe.metrics.task_counts import TaskCounts
-from probe.tables.layers import Layer, start_row
-from probe.tables.rows import LayerRow, StartRow
-
-LEARNER = "model"
-"""What the rows of an analysis have for a learner: whose networks these are is the caller's."""
-
-
-class At(NamedTuple):
-    """Where an evaluation belongs: behind a feature of the network of a step, by a readout.
-
-    step: tasks learned, or "offline"; seed: of the retraining, from 0.
-    """
-
-    step: Step
-    feature: str
-    readout: str
-    seed: int
+from probe.notes import listed
+from probe.tables.folder import KINDS, Saved, Tables
+from probe.tables.held import Held
+from probe.tables.matrices import Matrices
+from probe.tables.rows import LayerRow, Row, StartRow
+from probe.tables.sheets import Sheet, as_latex, as_text
+from probe.tables.summary import summarize
 
 
-@dataclass(frozen=True, kw_only=True)
-class Evaluation:
-    """One model's predictions on the test data of all tasks.
-
-    counts: (K, K), true class x predicted class; right: whether each test example, in their order,
-    is classified right; notes: what has to be known to read them, sentences.
-    """
-
-    counts: Counts
-    right: Outcomes
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Analysis:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Analysis(Held):
     """What was measured behind the features of networks; `print` shows it as tables.
 
-    - tasks: the classes of each of T tasks, in executed order; labels: (N,), of the test examples;
-    - features: L, by depth; readouts: by name; seeds: S, of retraining;
-    - own: each network's own evaluation, by step;
-    - evaluations: by step, feature, readout and seed, see `At`; what no seed changes, such as the
-      output's, is there for every seed;
-    - dead_units: shares in [0, 1] by step and feature, measured where a readout other than
-      `retrain` reads the feature, see `probe.analysis.units.dead_units`;
-    - notes: what else has to be known to read it, sentences.
+    - given: its tables by name, as they were read from a folder; those that are missing are made of
+      what was measured;
+    - measured: the evaluations themselves, of networks that are in memory, None for others.
 
-    Intervals are NaN for one seed. For several they tell of retrainings and of the finite test
-    set: of one network, not of what another training of it would give.
+    The rows are those of a study's rows.csv, see `probe.tables.rows.Row`: of networks in memory the
+    learner is `model`, of order "0", with the seeds of the retrainings and all outputs competing
+    (head `all`); the untrained network is the learner `untrained` and the offline one `offline`,
+    of order "". R itself is the matrix of the feature that is the output.
+
+    Intervals are NaN for one seed. Where networks are given, those for several tell of retrainings
+    and of the finite test set: of one network, not of what another training of it would give.
     """
 
-    tasks: tuple[tuple[int, ...], ...]
-    labels: NDArray[np.int64]
-    features: tuple[str, ...]
-    readouts: tuple[str, ...]
-    seeds: int
-    own: Mapping[Step, Evaluation]
-    evaluations: Mapping[At, Evaluation]
-    dead_units: Mapping[tuple[Step, str], float]
-    notes: tuple[str, ...] = ()
+    given: Tables | None = None
+    measured: Measured | None = None
 
     @property
     def R(self) -> AccuracyMatrix:  # noqa: N802, as the literature has it
-        """The accuracy matrix of the networks themselves, (T+1, T)."""
-        rows = {step: [own.counts] for step, own in self.own.items()}
-        return self._matrix(rows)
+        """The accuracy matrix of the networks themselves, (T+1, T), as `matrix` has it.
 
-    def matrix(self, feature: str, readout: str) -> AccuracyMatrix:
-        """Return A[l, t, j] of a feature l, (T+1, T), as a mean over seeds; NaN = not measured.
-
-        At the output it is R. Raises InputError for a feature or readout that was not asked for.
+        Raises InputError for several learners: then `matrix` of the output is asked for one.
         """
-        rows = {step: self._counts(step, feature, readout) for step in self.own}
-        return self._matrix(rows)
+        return self._matrices.R(self._learner(None))
 
-    def ceiling(self, feature: str, readout: str) -> NDArray[np.float64]:
-        """Return C[l, j] of a feature l, (T,), as a mean over seeds; NaN without an offline model.
+    def matrix(self, feature: str, readout: str, learner: str | None = None) -> AccuracyMatrix:
+        """Return A[l, t, j] of a feature l, (T+1, T), by place; NaN = not measured.
 
-        Raises InputError as `matrix` does.
+        A cell is the mean over the orders of a seed, then over seeds; row 0 is the floor. At the
+        output it is R. learner: needed where there are several. Raises InputError for a feature,
+        readout or learner that there is not.
         """
-        if OFFLINE not in self.own:
-            return np.full(len(self.tasks), np.nan)
-        return self._accuracies(self._counts(OFFLINE, feature, readout))
+        return self._matrices.matrix(self._learner(learner), feature, readout)
 
-    def right(self, step: Step, feature: str, readout: str) -> NDArray[np.bool_]:
-        """Return whether each test example is classified right, (S, N).
+    def ceiling(
+        self, feature: str, readout: str, learner: str | None = None
+    ) -> NDArray[np.float64]:
+        """Return C[l, j] of a feature l, (T,), by place; NaN without an offline model.
 
-        Raises InputError as `matrix` does, and KeyError for a step that was not measured.
+        learner: in whose orders; all of a study have the same. Raises InputError as `matrix` does.
         """
-        return np.array([each.right.right for each in self._each(step, feature, readout)])
+        named = self.learners[0] if learner is None else self._learner(learner)
+        return self._matrices.ceiling(named, feature, readout)
+
+    def rows(self) -> list[Row]:
+        """Return all measurements, a row for each, as in rows.csv."""
+        return list(self._table("rows"))
 
     def layers(self) -> list[LayerRow]:
         """Return what each layer retained, forgot and never learned, by readout and feature.
 
         For all tasks and for each place, see `probe.analysis.layers.quantities`.
         """
-        return [row for layer in self._layers for row in layer.rows()]
+        return list(self._table("layers"))
 
     def starts(self) -> list[StartRow]:
         """Return for each readout where in depth forgetting starts; nothing without a ceiling."""
-        if OFFLINE not in self.own:
-            return []
-        each = ([one for one in self._layers if one.readout == name] for name in self.readouts)
-        return [start_row(layers) for layers in each]
+        return list(self._table("starts"))
+
+    def tables(self) -> Tables:
+        """Return all tables by name, as they are named in a run directory."""
+        made = {name: self._table(name) for name in ("rows", "layers", "starts", "notes")}
+        made["summary"] = self._table("summary")
+        return {**made, **(self.given or {})}
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What else has to be known to read it, sentences."""
+        if self.measured:
+            return self.measured.notes
+        return tuple(note_sentences(self._table("notes")))
+
+    @property
+    def learners(self) -> tuple[str, ...]:
+        """Those that learn task by task, in the order of the rows."""
+        return self._matrices.learners or self._matrices.levels
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """The orders of tasks, by name."""
+        return self._matrices.orders
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The features, by depth."""
+        return self._matrices.features
+
+    @property
+    def readouts(self) -> tuple[str, ...]:
+        """What was trained behind them, by name."""
+        return self._matrices.readouts
+
+    @property
+    def seeds(self) -> int:
+        """The number of seeds, of trainings or, where networks are given, of retrainings."""
+        return len(self._matrices.seeds)
+
+    @property
+    def own(self) -> Mapping[Step, Evaluation]:
+        """Each network's own evaluation, by step; InputError if it holds tables alone."""
+        return self._evaluated.own
+
+    @property
+    def evaluations(self) -> Mapping[At, Evaluation]:
+        """By step, feature, readout and seed; InputError if it holds tables alone."""
+        return self._evaluated.evaluations
+
+    @property
+    def dead_units(self) -> Mapping[tuple[Step, str], float]:
+        """Shares in [0, 1], see `Measured`; InputError if it holds tables alone."""
+        return self._evaluated.dead_units
+
+    @property
+    def tasks(self) -> tuple[tuple[int, ...], ...]:
+        """The classes of each task, in executed order; InputError if it holds tables alone."""
+        return self._evaluated.tasks
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """The labels of the test examples, (N,); InputError if it holds tables alone."""
+        return self._evaluated.labels
+
+    def right(self, step: Step, feature: str, readout: str) -> NDArray[np.bool_]:
+        """Return whether each test example is classified right, (S, N).
+
+        Raises InputError as `matrix` does and if it holds tables alone, and KeyError for a step
+        that was not measured.
+        """
+        return self._evaluated.right(step, feature, readout)
+
+    def latex(self, readout: str | None = None, learner: str | None = None) -> str:
+        r"""Return what each layer kept as a LaTeX table, in %, with 95 % intervals.
+
+        It needs `\usepackage{booktabs}`. readout: the first by default; learner: all by default.
+        Raises InputError for a readout or learner that there is not.
+        """
+        chosen = self.readouts[0] if readout is None else readout
+        if chosen not in self.readouts:
+            raise unknown("readout of this analysis", chosen, self.readouts)
+        named = self.learners if learner is None else (self._learner(learner),)
+        layers = [row for row in self.layers() if row.readout == chosen and row.learner in named]
+        return as_latex(together(self._sheets(layers, named)))
+
+    def sheets(self) -> list[Sheet]:
+        """Return what is printed: a table for each learner and readout."""
+        return self._sheets(self.layers(), self.learners)
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return what is printed below: what the intervals are of, and the notes."""
+        several = self.measured is not None and self.seeds > 1
+        return (*((ONE_NETWORK,) if several else ()), *self.notes)
+
+    def saved(self) -> Saved:
+        """Return what a folder has to hold for it."""
+        record = record_of(self.measured) if self.measured else {}
+        arrays = arrays_of(self.measured) if self.measured else {}
+        return Saved(kind=KIND, tables=self.tables(), record=record, arrays=arrays)
 
     def __str__(self) -> str:
-        return shown(self.layers(), self.starts(), self.notes)
+        return as_text(self.sheets(), self.remarks())
+
+    def __repr__(self) -> str:
+        m, T = self._matrices, self._matrices.tasks
+        steps = sorted({step for name in self.learners for step in m.steps(name)})
+        levels = {"untrained": "floor", "offline": "ceiling"}
+        counted = ", ".join(
+            f"{len(names)} {kind}{'' if len(names) == 1 else 's'}"
+            for kind, names in (("order", self.orders), ("seed", m.seeds))
+        )
+        return (
+            f"Analysis of {', '.join(self.learners)}: {counted}, after {listed(steps)} of {T} "
+            f"tasks\n  behind {', '.join(self.features) or 'no feature'} by "
+            f"{', '.join(self.readouts)}; "
+            f"{' and '.join(levels[name] for name in m.levels) or 'neither floor nor ceiling'}"
+        )
+
+    def _sheets(self, layers: Sequence[LayerRow], learners: Sequence[str]) -> list[Sheet]:
+        if layers:
+            return layer_sheets(layers, self.starts(), given=self.measured is not None)
+        # As of a study that has neither floor nor ceiling.
+        return [pra_sheet([row for row in self._table("summary") if row.learner in learners])]
 
     @cached_property
-    def _layers(self) -> list[Layer]:
-        names = [(readout, feature) for readout in self.readouts for feature in self.features]
-        return [
-            Layer(
-                learner=LEARNER,
-                readout=readout,
-                feature=feature,
-                depth=1 + self.features.index(feature),
-                outcomes=self._outcomes(feature, readout),
-                layout=self._layout,
+    def _matrices(self) -> Matrices:
+        return Matrices(self._table("rows"))
+
+    @cached_property
+    def _made(self) -> dict[str, Sequence[Any]]:
+        return {}
+
+    def _table(self, name: str) -> Sequence[Any]:
+        """Return a table, made if it is not given."""
+        if self.given and name in self.given:
+            return self.given[name]
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def _make(self, name: str) -> Sequence[Any]:
+        if name == "summary":
+            return summarize(self._table("rows"))
+        if self.measured is None or name not in KINDS:
+            return ()
+        of = self.measured
+        made = {"rows": of.rows, "layers": of.layers, "starts": of.starts, "notes": of.noted}
+        return tuple(made[name]())
+
+    @property
+    def _evaluated(self) -> Measured:
+        if self.measured is None:
+            raise InputError(
+                "this analysis holds tables alone, no evaluations: analyze networks in memory for "
+                "counts and for which examples were right"
             )
-            for readout, feature in names
-        ]
+        return self.measured
 
-    def _outcomes(self, feature: str, readout: str) -> LayerOutcomes:
-        right = {step: self.right(step, feature, readout) for step in self.own}
-        return LayerOutcomes(
-            # Of a single order.
-            rows={step: each[:, None] for step, each in right.items() if isinstance(step, int)},
-            floor=right.get(0),
-            ceiling=right.get(OFFLINE),
-        )
-
-    @cached_property
-    def _layout(self) -> TestLayout:
-        task = {c: at for at, classes in enumerate(self.tasks) for c in classes}
-        return TestLayout(
-            tasks=np.array([task[int(label)] for label in self.labels]),
-            strata=self.labels,
-            orders=np.arange(len(self.tasks))[None],
-        )
-
-    def _each(self, step: Step, feature: str, readout: str) -> Iterator[Evaluation]:
-        """Yield the evaluations of all seeds."""
-        for kind, name, known in (
-            ("feature", feature, self.features),
-            ("readout", readout, self.readouts),
-        ):
-            if name not in known:
-                raise unknown(f"{kind} of this analysis", name, known)
-        for seed in range(self.seeds):
-            yield self.evaluations[At(step, feature, readout, seed)]
-
-    def _counts(self, step: Step, feature: str, readout: str) -> list[Counts]:
-        return [each.counts for each in self._each(step, feature, readout)]
-
-    def _matrix(self, rows: Mapping[Step, list[Counts]]) -> AccuracyMatrix:
-        values = np.full((len(self.tasks) + 1, len(self.tasks)), np.nan)
-        for step, counts in rows.items():
-            if isinstance(step, int):
-                values[step] = self._accuracies(counts)
-        return AccuracyMatrix(values)
-
-    def _accuracies(self, counts: list[Counts]) -> NDArray[np.float64]:
-        """Return each task's accuracy, (T,), the mean over seeds."""
-        # Of summed counts: equal ones have their own accuracy for a mean, to the last bit.
-        total = Counts(np.sum([each.table for each in counts], axis=0))
-        return TaskCounts(tasks=self.tasks, tables=(total,)).accuracies()
+    def _learner(self, name: str | None) -> str:
+        """Return which learner is meant; None = the only one."""
+        known = (*self._matrices.learners, *self._matrices.levels)
+        if name is not None and name not in known:
+            raise unknown("learner of this analysis", name, known)
+        if name is None and len(self.learners) != 1:
+            raise InputError(
+                f"this analysis has the learners {', '.join(self.learners) or '(none)'}: say which "
+                f"one, as in matrix(feature, readout, learner=NAME)"
+            )
+        return self.learners[0] if name is None else name

@@ -14,24 +14,25 @@ from probe.errors import InputError, NotMeasured
 from probe.metrics.matrix import AccuracyMatrix
 
 
-def average_accuracy(R: AccuracyMatrix, k: int) -> float:
+def average_accuracy(R: AccuracyMatrix, k: int | None = None) -> float:
     """Average accuracy on the tasks learned so far: A_k = (1/k) sum_{j=1..k} a_{k,j}.
 
-    R: (T+1, T); k in 1..T. In [0, 1]; higher is better. Raises NotMeasured for a missing cell.
-    Source: Chaudhry 2018, Section 3 (without a number).
+    R: (T+1, T); k in 1..T, by default T. In [0, 1]; higher is better. Raises NotMeasured for a
+    missing cell. Source: Chaudhry 2018, Section 3 (without a number).
 
     >>> average_accuracy(AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]]), k=2)
     0.625
     """
-    return float(R.seen(k).sum() / k)
+    learned = _learned(R, k)
+    return float(R.seen(learned).sum() / learned)
 
 
-def forgetting(R: AccuracyMatrix, k: int) -> float:
+def forgetting(R: AccuracyMatrix, k: int | None = None) -> float:
     """Average forgetting of the earlier tasks: F_k = (1/(k-1)) sum_{j=1..k-1} f_j^k.
 
-    R: (T+1, T); k in 2..T. In [-1, 1]; lower is better, below 0 is positive backward transfer.
-    Raises NotMeasured for a missing cell and for k = 1. Source: Chaudhry 2018, Section 3 (without
-    a number), f_j^k of `task_forgetting`.
+    R: (T+1, T); k in 2..T, by default T. In [-1, 1]; lower is better, below 0 is positive backward
+    transfer. Raises NotMeasured for a missing cell and for k = 1. Source: Chaudhry 2018, Section 3
+    (without a number), f_j^k of `task_forgetting`.
 
     >>> forgetting(AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]]), k=2)
     0.5
@@ -39,15 +40,15 @@ def forgetting(R: AccuracyMatrix, k: int) -> float:
     return float(task_forgetting(R, k).mean())
 
 
-def task_forgetting(R: AccuracyMatrix, k: int) -> NDArray[np.float64]:
+def task_forgetting(R: AccuracyMatrix, k: int | None = None) -> NDArray[np.float64]:
     """Forgetting of every task j < k: f_j^k = max_{l=1..k-1} a_{l,j} - a_{k,j}.
 
-    R: (T+1, T); k in 2..T. Returns (k-1,), in [-1, 1]; lower is better. The best past accuracy is
-    sought over all rows l from 1, also those before task j was learned; row k is not among them, so
-    that f_j^k < 0 where task k improved task j. Raises NotMeasured for a missing cell and k = 1.
-    Source: Chaudhry 2018, eq. 3 (whose worked example writes a_{j,k} transposed).
+    R: (T+1, T); k in 2..T, by default T. Returns (k-1,), in [-1, 1]; lower is better. The best past
+    accuracy is sought over all rows l from 1, also those before task j was learned; row k is not
+    among them, so that f_j^k < 0 where task k improved task j. Raises NotMeasured for a missing
+    cell and k = 1. Source: Chaudhry 2018, eq. 3 (whose worked example writes a_{j,k} transposed).
     """
-    R.check_task(k)
+    k = _learned(R, k)
     if k == 1:
         raise NotMeasured("forgetting F_k needs k >= 2: there is no task before the first")
     # Rows 1..k-1: row 0 is no knowledge that training gave, row k is what is compared with.
@@ -56,23 +57,33 @@ def task_forgetting(R: AccuracyMatrix, k: int) -> NDArray[np.float64]:
     return np.asarray(best - R.measured(k, past))
 
 
-def intransigence(R: AccuracyMatrix, reference: AccuracyMatrix | ArrayLike, k: int) -> float:
+def intransigence(
+    R: AccuracyMatrix, reference: AccuracyMatrix | ArrayLike, k: int | None = None
+) -> float:
     """Inability to learn task k: I_k = a*_k - a_{k,k}.
 
-    R: (T+1, T); k in 1..T; a*_k is the accuracy on task k of a reference trained on the data of
-    tasks 1..k together. reference: the cumulative learner's matrix, whose diagonal is a*, or a*
-    itself, (T,) fractions. In [-1, 1]; lower is better, below 0 is positive forward transfer.
-    Raises NotMeasured for a missing cell of either, InputError if the reference does not fit R.
-    Source: Chaudhry 2018, eq. 4.
+    R: (T+1, T); k in 1..T, by default T; a*_k is the accuracy on task k of a reference trained on
+    the data of tasks 1..k together. reference: the cumulative learner's matrix, whose diagonal is
+    a*, or a* itself, (T,) fractions. In [-1, 1]; lower is better, below 0 is positive forward
+    transfer. Raises NotMeasured for a missing cell of either, InputError if the reference does not
+    fit R. Source: Chaudhry 2018, eq. 4.
 
     >>> intransigence(AccuracyMatrix.square([[0.75, 0.0], [0.25, 0.5]]), [0.75, 1.0], k=2)
     0.5
     """
-    R.check_task(k)
+    k = _learned(R, k)
     best = float(_diagonal(reference, R.tasks)[k - 1])
     if np.isnan(best):
         raise NotMeasured(f"the reference's accuracy on task {k} after task {k} was not measured")
     return best - R.cell(k, k)
+
+
+def _learned(R: AccuracyMatrix, k: int | None) -> int:
+    """Return after how many tasks, all of them by default."""
+    if k is None:
+        return R.tasks
+    R.check_task(k)
+    return k
 
 
 def _diagonal(reference: AccuracyMatrix | ArrayLike, tasks: int) -> NDArray[np.float64]:

@@ -59,9 +59,9 @@ def shallow_forgetting(A: AccuracyMatrix) -> float:
 def replay_gap(A: AccuracyMatrix, A_star: AccuracyMatrix) -> float:
     """How much more is forgotten at the output than in the feature: shallow minus deep forgetting.
 
-    A, A_star: (T+1, T), of the same networks. In [-2, 2]; 0 where the output tells all that the
-    feature holds. Raises NotMeasured for a missing cell of either and for T = 1, InputError for
-    matrices of different T.
+    A, A_star: (T+1, T), of the same networks. In [-2, 2]; lower is better, 0 where the output
+    tells all that the feature holds. Raises NotMeasured for a missing cell of either and for T = 1,
+    InputError for matrices of different T.
 
     >>> A = AccuracyMatrix.square([[1.0, 0.0], [0.25, 1.0]])
     >>> replay_gap(A, AccuracyMatrix.square([[1.0, 0.5], [0.75, 1.0]]))

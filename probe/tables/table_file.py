@@ -68,10 +68,9 @@ def read_table(
     whether the cells of a line, checked, become a row, of which a large table has too many to make
     them for nothing. Lines may end as any system ends them.
     """
-    types = _types(kind)
-    known = [_Known(column, of) for column, of in types.items()]
+    known = list(checked_texts(kind).values())
     # What a table of an earlier version lacks is at its default.
-    later = {each.name: each.default for each in fields(kind) if each.default is not MISSING}
+    later = defaults(kind)
     rows = []
     try:
         with path.open(newline="", encoding="utf-8") as file:
@@ -86,7 +85,7 @@ def read_table(
                 cells = later | dict(zip(columns, map(getitem, known, line), strict=False))
                 if wanted(cells):
                     rows.append(kind(**cells))
-    except _WrongCell as error:
+    except WrongCell as error:
         raise InputError(
             f"{path}, line {reader.line_num}: {error}: write the tables again with `probe run`"
         ) from None
@@ -100,13 +99,26 @@ def read_table(
 def _columns(path: Path, kind: type, found: Sequence[str]) -> list[str]:
     """Return the columns of a table, which may lack the last of those that have a default."""
     columns = [each.name for each in fields(kind)]
-    needed = [each.name for each in fields(kind) if each.default is MISSING]
+    needed = [column for column in columns if column not in defaults(kind)]
     if list(found) != columns[: len(found)] or not set(needed) <= set(found):
         raise InputError(f"{path}: expected the columns {','.join(columns)}")
     return list(found)
 
 
-class _WrongCell(Exception):
+def defaults(kind: type) -> dict[str, Any]:
+    """Return what the columns of a kind of row that came later hold where they are lacking."""
+    return {each.name: each.default for each in fields(kind) if each.default is not MISSING}
+
+
+def checked_texts(kind: type) -> dict[str, Mapping[str, Any]]:
+    """Return what the texts of cells stand for, by column: a look-up raises WrongCell if nothing.
+
+    kind: of row. A text stands for what it does in a file that `write_table` wrote.
+    """
+    return {column: _Known(column, of) for column, of in _types(kind).items()}
+
+
+class WrongCell(Exception):
     """A cell is not what its column can hold; the message says why."""
 
 
@@ -121,7 +133,7 @@ class _Known(dict[str, Any]):
         try:
             value = self._check(text)
         except ValidationError as error:
-            raise _WrongCell(_problem(self._column, next(problems(error)))) from None
+            raise WrongCell(_problem(self._column, next(problems(error)))) from None
         if len(self) < _MOST_KNOWN:
             self[text] = value
         return value

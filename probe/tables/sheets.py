@@ -1,0 +1,113 @@
+"""Tables of ready texts: as plain text, as HTML for notebooks, and as LaTeX for papers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sheet:
+    """One table; lines: of as many cells as columns; after: sentences.
+
+    of: whose it is, empty for nobody's in particular; title: what it shows, both a line above it.
+    """
+
+    title: str
+    columns: Sequence[str]
+    lines: Sequence[Sequence[str]]
+    after: Sequence[str] = ()
+    of: str = ""
+
+    @property
+    def heading(self) -> str:
+        """The line above it."""
+        return f"{self.of}, {self.title}" if self.of else self.title
+
+
+def as_text(sheets: Iterable[Sheet], notes: Iterable[str]) -> str:
+    """Return sheets in columns, one after the other, and notes below them."""
+    lines: list[str] = []
+    for sheet in sheets:
+        lines += [sheet.heading, *_columns(sheet), *sheet.after, ""]
+    return "\n".join([*lines, *(f"note: {note}" for note in notes)]).rstrip()
+
+
+def as_html(sheets: Iterable[Sheet], notes: Iterable[str]) -> str:
+    """Return the same for a notebook: every text escaped, and no color but the page's own.
+
+    So it can be read in light and dark; nothing is loaded from anywhere.
+    """
+    parts = [part for sheet in sheets for part in _html(sheet)]
+    parts += [f'<p style="margin:0.3em 0">note: {escape(note)}</p>' for note in notes]
+    return f"<div>{''.join(parts)}</div>"
+
+
+def as_latex(sheet: Sheet) -> str:
+    r"""Return a sheet as a `tabular` with the rules of the package booktabs, names escaped.
+
+    Title and sentences are comments above it: a paper has its own caption.
+
+    >>> print(as_latex(Sheet(title="in %", columns=["layer", "PRA"], lines=[["conv_1", "-"]])))
+    % in %
+    % \usepackage{booktabs}
+    \begin{tabular}{ll}
+    \toprule
+    layer & PRA \\
+    \midrule
+    conv\_1 & -- \\
+    \bottomrule
+    \end{tabular}
+    """
+    rows = [" & ".join(map(_latex, line)) + r" \\" for line in (sheet.columns, *sheet.lines)]
+    said = " ".join(" ".join((sheet.heading, *sheet.after)).split())
+    body = [r"\toprule", rows[0], r"\midrule", *rows[1:], r"\bottomrule"]
+    kind = rf"\begin{{tabular}}{{{'l' * len(sheet.columns)}}}"
+    return "\n".join([f"% {said}", r"% \usepackage{booktabs}", kind, *body, r"\end{tabular}"])
+
+
+def _columns(sheet: Sheet) -> list[str]:
+    """Return a line of titles and one for each line, in columns."""
+    table = [sheet.columns, *sheet.lines]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in table
+    ]
+
+
+def _html(sheet: Sheet) -> Iterator[str]:
+    style = 'style="text-align:left;padding:0.15em 0.8em 0.15em 0;border:0"'
+    line = "border-bottom:1px solid currentColor"
+    titles = "".join(f'<th scope="col" {style}>{escape(title)}</th>' for title in sheet.columns)
+    yield '<table style="border-collapse:collapse;margin:0.3em 0;color:inherit;background:none">'
+    yield f'<caption style="text-align:left;color:inherit">{escape(sheet.heading)}</caption>'
+    yield f'<thead style="{line}"><tr>{titles}</tr></thead><tbody>'
+    for name, *cells in sheet.lines:
+        rest = "".join(f"<td {style}>{escape(cell)}</td>" for cell in cells)
+        yield f'<tr><th scope="row" {style}>{escape(name)}</th>{rest}</tr>'
+    yield "</tbody></table>"
+    yield from (f'<p style="margin:0.3em 0">{escape(sentence)}</p>' for sentence in sheet.after)
+
+
+# A bracket behind a line's end would be taken for a length, and < > for other signs.
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "[": "{[}",
+    "±": r"$\pm$",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}
+
+
+def _latex(cell: str) -> str:
+    """Return a cell with no sign that LaTeX gives a meaning to; a dash alone is no value."""
+    if cell == "-":
+        return "--"
+    plain = "".join(sign if sign.isprintable() else " " for sign in cell)
+    return "".join(_LATEX.get(sign, sign) for sign in plain)

@@ -1,0 +1,102 @@
+"""Tables as text, HTML and LaTeX: nothing in a name can break out of its cell."""
+
+from __future__ import annotations
+
+import html
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import pytest
+
+from probe.tables.sheets import Sheet, as_html, as_latex, as_text
+
+NASTY = r"a_b & 50 % <script>x</script> \frac{1}$2^3 #~ [4] |5| ±"
+SHEET = Sheet(
+    of="er",
+    title="readout linear, in %",
+    columns=("feature", "accuracy"),
+    lines=[(NASTY, "93.1 [92.0, 94.2]"), ("[conv1]", "-")],
+    after=("er: no layer lacks more than 1 point & that is < all",),
+)
+
+
+class _Seen(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.texts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def seen(text: str) -> _Seen:
+    parser = _Seen()
+    parser.feed(text)
+    parser.close()
+    assert parser.open == []
+    return parser
+
+
+def test_html_has_every_cell_as_it_is_and_no_tag_of_a_name() -> None:
+    found = seen(as_html([SHEET], ["a note <b>"]))
+    texts = " ".join(found.texts)
+    for part in (NASTY, "93.1 [92.0, 94.2]", SHEET.heading, *SHEET.after, "note: a note <b>"):
+        assert part in texts
+    kinds = {tag for tag, _ in found.tags}
+    assert kinds == {"div", "table", "caption", "thead", "tbody", "tr", "th", "td", "p"}
+
+
+def test_html_sets_no_color_of_its_own_and_loads_nothing() -> None:
+    text = as_html([SHEET], ["a note"])
+    colors = re.findall(r"(?:color|background)\s*:\s*([^;\"]+)", text)
+    assert set(colors) == {"inherit", "none"}
+    assert "currentColor" in text
+    plain = html.unescape(text)
+    assert not re.search(r"#[0-9a-fA-F]{3}\b|rgb|src=|href=|url\(|@import", plain)
+
+
+def test_text_has_columns_of_one_width_and_notes_below() -> None:
+    lines = as_text([SHEET, SHEET], ["that is all"]).splitlines()
+    assert lines[0] == "er, readout linear, in %"
+    starts = {line.index(cell) for line, cell in zip(lines[1:3], ("acc", "93.1"), strict=True)}
+    assert starts == {len(NASTY) + 2}
+    assert lines[4:6] == [*SHEET.after, ""]
+    assert lines[-2:] == ["", "note: that is all"]
+
+
+def test_latex_escapes_every_sign_and_keeps_the_columns() -> None:
+    lines = as_latex(SHEET).splitlines()
+    body = [line for line in lines if line.endswith(r" \\")]
+    assert len(body) == 1 + len(SHEET.lines)
+    for line in body:
+        assert len(re.findall(r"(?<!\\)&", line)) == 1
+    assert body[2] == r"{[}conv1] & -- \\"
+    # Of comments alone there may be bare signs: a paper does not see them.
+    bare = [line for line in lines if not line.startswith("%")]
+    assert not any(re.search(r"(?<!\\)[#%_]", line) for line in bare)
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="there is no LaTeX here")
+def test_latex_compiles(tmp_path) -> None:
+    page = r"\documentclass{article}\usepackage{booktabs}\begin{document}"
+    (tmp_path / "page.tex").write_text(f"{page}\n{as_latex(SHEET)}\n\\end{{document}}\n")
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-800:]
+    assert (tmp_path / "page.pdf").stat().st_size > 1000

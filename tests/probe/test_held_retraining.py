@@ -1,0 +1,71 @@
+"""Partial retraining as a result to hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from probe import Recipe, load, partial_retrain
+from probe.errors import InputError
+from probe.retraining import PartialRetraining
+from probe.tables.folder import Saved, write_folder
+from probe.tables.frames import rows_of_frame
+from probe.tables.summary import summarize
+from tests.probe.calls import DATA, TASKS, net
+
+
+@pytest.fixture(scope="module")
+def found() -> PartialRetraining:
+    return partial_retrain(net(), ["1", "2"], DATA, DATA, TASKS, Recipe(epochs=1), seed=4)
+
+
+def test_its_rows_say_what_it_measured(found: PartialRetraining) -> None:
+    rows = found.rows()
+    assert {(r.learner, r.order, r.seed, r.step) for r in rows} == {("model", "0", 4, 2)}
+    pra = {r.feature: r.value for r in rows if r.measure == "pra"}
+    f1 = [[r.value for r in rows if (r.measure, r.feature) == ("f1", name)] for name in ("1", "2")]
+    assert pra == found.pra
+    np.testing.assert_array_equal(f1, found.task_f1)
+    assert {(r.feature, r.readout) for r in rows if r.feature} == {("1", "retrain"), ("2", "")}
+    own = [r.value for r in rows if r.measure == "accuracy" and not r.feature]
+    assert own == [found.counts["2"].accuracy([c]) for c in (0, 1)]
+    assert [row.mean for row in summarize(rows) if row.measure == "pra"] == list(pra.values())
+
+
+def test_it_comes_back_exactly(found: PartialRetraining, tmp_path: Path) -> None:
+    found.save(tmp_path / "kept")
+    assert load(tmp_path / "kept") == found
+    assert (found.seed, found.outputs) == (4, ("2",))
+    other = partial_retrain(net(), ["1"], DATA, DATA, TASKS, Recipe(epochs=1))
+    other.save(str(tmp_path / "kept"))
+    assert load(str(tmp_path / "kept")) == other != found
+
+
+def test_a_description_that_does_not_fit_is_told(found: PartialRetraining, tmp_path: Path) -> None:
+    saved = found.saved()
+    record = {**saved.record, "features": ["1", "2", "3"]}
+    unfit = Saved(kind=saved.kind, tables=saved.tables, record=record, arrays=saved.arrays)
+    write_folder(tmp_path / "kept", unfit)
+    with pytest.raises(InputError, match=r"result\.json is damaged"):
+        load(tmp_path / "kept")
+
+
+def test_it_shows_the_same_in_every_way(found: PartialRetraining) -> None:
+    assert repr(found) == (
+        f"PartialRetraining of 2 tasks, seed 4: PRA 1 {found.pra['1']:.4f}, 2 {found.pra['2']:.4f}"
+    )
+    page, lines = found._repr_html_(), found.latex().splitlines()
+    for feature, f1 in zip(found.features, found.task_f1, strict=True):
+        cells = [f"{value:.4f}" for value in (found.pra[feature], *f1)]
+        assert rf"{feature} & {' & '.join(cells)} \\" in lines
+        assert all(f">{cell}<" in page and cell in str(found) for cell in cells)
+
+
+def test_frames_and_arrays_have_its_rows(found: PartialRetraining) -> None:
+    pytest.importorskip("pandas")
+    assert rows_of_frame(found.to_pandas()) == found.rows()
+    pytest.importorskip("xarray")
+    cell = found.to_xarray().pra.sel(feature="1", readout="retrain", step=2, seed=4)
+    assert cell.item() == found.pra["1"]

@@ -31,7 +31,8 @@ class OwnNetwork:
     """A user's network by its name: build() makes it anew, its weights drawn at random.
 
     features: those to retrain behind, None = a good set of them; output, call: where the logits
-    are, and how it is given a batch, see `probe.cut.model_call.ModelCall`.
+    are, and how it is given a batch, see `probe.cut.model_call.ModelCall`; draws: whether build()
+    draws fresh weights, and not a recipe's rule.
     """
 
     name: str
@@ -39,6 +40,7 @@ class OwnNetwork:
     features: tuple[str, ...] | None = None
     output: Output = None
     call: Call | None = None
+    draws: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,7 +37,7 @@ class Asked:
     - tasks: the classes of each of T tasks, in base order;
     - orders: a rule of `scenarios.streams.orders`, or by the name that the files have, the tasks
       as they were learned, from 1; None = there is one order, the base order;
-    - features: None = a good set; readouts: by name;
+    - features: None = a good set; readouts: by name, with their settings;
     - recipe: of the retraining, and of the offline training; train_offline: whether there is one,
       where no offline networks are given;
     - probing: further settings of `scenarios.study.probing.ProbingSpec`.
@@ -46,9 +46,9 @@ class Asked:
     network: str
     data: str
     tasks: Sequence[Sequence[int]]
+    readouts: Mapping[str, Mapping[str, Any]]
     orders: str | Mapping[str, Sequence[int]] | None = None
     features: Sequence[str] | None = None
-    readouts: Sequence[str] = ("retrain", "linear")
     recipe: Recipe = field(default_factory=Recipe)
     train_offline: bool = False
     probing: Mapping[str, Any] = field(default_factory=dict)
@@ -93,7 +93,7 @@ def study_of(name: str, found: Checkpoints, asked: Asked, each: Each = iter) -> 
         "orders": _orders(found, asked.orders, len(executed)),
         "seeds": sorted({run.seed for run in found.runs}),
         "probing": {
-            "readouts": {each: {} for each in asked.readouts},
+            "readouts": {name: dict(table) for name, table in asked.readouts.items()},
             **asked.probing,
         },
     }

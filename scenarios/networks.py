@@ -89,7 +89,7 @@ def fresh_network(
 def fresh_source(name: str, rule: Rule) -> Fresh:
     """Return where fresh weights of a network come from: a rule, or a user's own factory."""
     own = REGISTRY.networks.get(name)
-    return own.build if own and rule == "torch" else rule
+    return own.build if own and own.draws and rule == "torch" else rule
 
 
 def network_for(name: str, x: Value, classes: int) -> nn.Module:

@@ -17,7 +17,7 @@ from probe.record.checkpoints import Checkpoints
 from probe.record.recording import Recording, read_recording
 from probe.training.recipe import Recipe
 from scenarios.checkpoints import Asked, study_of
-from scenarios.commands.run import carry_through
+from scenarios.commands.run import show_whole
 from scenarios.model_options import ModelOptions
 from scenarios.options import names
 from scenarios.own_code import OwnCode
@@ -44,14 +44,14 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             tasks=_tasks(recording, options),
             orders=_orders(recording, options),
             features=None if options.features == "auto" else names(options.features),
-            readouts=names(options.readouts),
+            readouts={name: {} for name in names(options.readouts)},
             recipe=_recipe(options),
             train_offline=options.train_offline,
         )
         name = options.out.name if options.out else f"model-{network}"
         study = study_of(re.sub(r"[^A-Za-z0-9._-]", "-", name), found, asked, _shown)
         root = options.out or Path("runs") / study.name
-        return carry_through(study, own, replace(options.of_run, out=root))
+        return show_whole(study, own, replace(options.of_run, out=root))
 
 
 def _recording(target: str, options: ModelOptions) -> Recording | None:

@@ -67,20 +67,34 @@ def run_study(source: str, options: RunOptions) -> bool:
     with own.opened(OURS):
         # First without the flags: a mistake in the file is named as the file has it.
         study = overridden(check_study(read_study(source), source), options)
-        return carry_through(study, own, options)
+        return show_whole(study, own, options)
+
+
+def show_whole(study: Study, own: OwnCode, options: RunOptions) -> bool:
+    """Run a study to its end, see `carry_through`, and print what came out.
+
+    Returns whether no job has failed; the tables then are those of the whole study.
+    """
+    console = Console()
+    ends, states = carry_through(console, study, own, options)
+    root = options.out or Path("runs") / study.name
+    if not any(end.how == "locked" for end in ends):
+        show_outcome(console, root, study.scenario.kind != "split", _shown(root))
+    for remark in remarks(root, states):
+        console.print(printable(remark), markup=False, soft_wrap=True)
+    return show_ends(console, root, ends)
 
 
 def carry_through(
-    study: Study, own: OwnCode, options: RunOptions, console: Console | None = None
-) -> bool:
+    console: Console, study: Study, own: OwnCode, options: RunOptions
+) -> tuple[list[Ended], list[JobState]]:
     """Run a study to its end, from wherever an earlier run stopped.
 
-    own: the user's own code, which is open; options: all flags but those that change the study;
-    console: where what happens is shown. Returns whether no job has failed; the tables then are
-    those of the whole study. Raises InputError for a study, flags or data that cannot be used,
-    before anything is written, and NotWritten when the run directory can no longer be written to.
+    console: where it is shown how far it is; own: the user's own code, which is open; options: all
+    flags but those that change the study. Returns how jobs ended, and the results that there are.
+    Raises InputError for a study, flags or data that cannot be used, before anything is written,
+    and NotWritten when the run directory can no longer be written to.
     """
-    console = console or Console()
     device = device_named(options.device, here=not options.remote)
     executor = executor_for(options, device)
     location = Location.of(options.data, options.download)
@@ -98,16 +112,11 @@ def carry_through(
         show_plan(console, cache_plans(study, scenario, work.cache), work.cache)
     del scenario  # whoever does a job loads the data for itself
     try:
-        ends, states = _to_the_end(console, work, jobs, executor, options)
+        return _to_the_end(console, work, jobs, executor, options)
     finally:
         # Its files are gone with those who used them; other processes may use it still.
         with suppress(OSError):
             (root / "scratch").rmdir()
-    if not any(end.how == "locked" for end in ends):
-        show_outcome(console, root, study.scenario.kind != "split", _shown(root))
-    for remark in remarks(root, states):
-        console.print(printable(remark), markup=False, soft_wrap=True)
-    return show_ends(console, root, ends)
 
 
 def _describe(console: Console, work: Work) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import torch
 from pydantic import BaseModel, ConfigDict
@@ -18,10 +18,8 @@ from probe.training.optimizers import optimizer_ops
 from probe.training.precision import products
 from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners.exemplars import ExemplarSettings
+from scenarios.learners.given_network import GivenNetwork
 from scenarios.streams.task import Scenario, Task
-
-if TYPE_CHECKING:
-    from scenarios.learners.given import GivenNetwork
 
 
 class Settings(BaseModel):

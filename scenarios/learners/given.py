@@ -6,25 +6,10 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from scenarios.learners.base import Settings
-
-
-class GivenNetwork(BaseModel):
-    """A file of one network: of which run, after how many tasks.
-
-    order: empty for one that knows no order; step: tasks learned, from 0; path: absolute; hash: of
-    its tensors.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    order: str
-    seed: int
-    step: int
-    path: str
-    hash: str
+from scenarios.learners.given_network import GivenNetwork
 
 
 class GivenSettings(Settings):

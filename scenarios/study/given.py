@@ -10,7 +10,7 @@ from torch import nn
 from probe.errors import InputError
 from probe.record.state_files import fit_state, load_state
 from scenarios.learners.base import Learner
-from scenarios.learners.given import GivenNetwork
+from scenarios.learners.given_network import GivenNetwork
 from scenarios.networks import bare
 from scenarios.streams.task import Task
 from scenarios.study.fingerprint import tensor_hash

@@ -24,7 +24,7 @@ from scenarios.data.datasets import LOADERS
 from scenarios.learners.base import Learner, Settings
 from scenarios.learners.catalog import LEARNERS, MODULES
 from scenarios.networks import ARCHITECTURES, bare, network_for
-from scenarios.own_code import REGISTRY, registered
+from scenarios.own_code import REGISTRY, Names, registered
 from scenarios.streams.task import Scenario
 from scenarios.study.spec import Study
 
@@ -70,7 +70,7 @@ def with_own_features(study: Study, scenario: Scenario) -> Study:
     return study.model_copy(update={"network": network})
 
 
-OURS = {"network": ARCHITECTURES, "data set": LOADERS, "learner": MODULES}
+OURS: Names = {"network": ARCHITECTURES, "data set": LOADERS, "learner": MODULES}
 """This package's own names, which no user's own may have."""
 
 

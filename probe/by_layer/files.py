@@ -1,0 +1,203 @@
+"""An analysis of networks in files: several seeds and orders, resumable, in a run directory.
+
+It is a study of networks that are given, which is another room's work (the entry point `measure`);
+here is what it is asked for, and how its tables become an `Analysis`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from torch import Tensor, nn
+
+from probe.by_layer.asked import OFFLINE, Step, networks_of
+from probe.by_layer.load import load
+from probe.by_layer.result import Analysis
+from probe.cut.model_call import Call, ModelCall, Output
+from probe.errors import InputError
+from probe.examples import Examples
+from probe.extensions import extension
+from probe.files import make_folder
+from probe.modules import copied, unwrapped
+from probe.readouts.readout import Readout
+from probe.record.checkpoints import Checkpoints, Run
+from probe.record.recording import Recording, load_data, read_recording
+from probe.record.state_files import keep_tensors, plain_state
+from probe.training.recipe import Recipe
+from probe.values.allocation import CacheSettings
+
+Orders = str | Mapping[str, Sequence[int]] | None
+"""A rule of orders, or what each is by name: tasks as they were learned, from 1."""
+
+Build = Callable[[], nn.Module]
+"""Makes the network anew, its weights drawn at random."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is measured of networks, see `probe.by_layer.analyze.analyze`; None = left open.
+
+    features: None = a good set; train_offline: whether an offline network is trained by the recipe.
+    """
+
+    train: Examples[Any] | None
+    test: Examples[Any] | None
+    tasks: Sequence[Sequence[int]] | None
+    features: Sequence[str] | None
+    readouts: Mapping[str, Readout | None]
+    recipe: Recipe
+    output: Output
+    call: Call | None
+    cache: CacheSettings | None
+    progress: bool
+    orders: Orders = None
+    train_offline: bool = False
+
+    def of_outputs(self, outputs: Sequence[int]) -> Asked:
+        """Return the same of some of the model's outputs alone, which stand for the classes."""
+        call = ModelCall(call=self.call, output=self.output)
+
+        def chosen(model: nn.Module, x: Any) -> Tensor:
+            return call(model, x)[:, list(outputs)]
+
+        return replace(self, call=chosen, output=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenRun:
+    """All that the entry point `measure` needs: networks in files, and what is asked of them.
+
+    build: makes the network; draws: whether it draws fresh weights, or the recipe's rule does; out:
+    the run directory.
+    """
+
+    checkpoints: Checkpoints
+    build: Build
+    draws: bool
+    asked: Asked
+    out: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Where the networks are: models by step, or files.
+
+    models: as `analyze` takes them, or a pattern of file names, or a recorder's folder; untrained,
+    offline: models, or for files a pattern, or `train`; build, orders, learner: see `analyze`.
+    """
+
+    models: Mapping[int, nn.Module] | Mapping[int, str | Path] | str | Path
+    untrained: nn.Module | None
+    offline: nn.Module | str | Path | None
+    build: Build | None
+    orders: Orders
+    learner: str
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the networks are models, and no files."""
+        given = self.models
+        if isinstance(given, str | Path):
+            return False
+        values = given.values() if isinstance(given, Mapping) else ()
+        return not any(isinstance(each, str | Path) for each in values)
+
+    def recording(self) -> Recording | None:
+        """Return the recording, None where models are anything but the folder of one."""
+        if isinstance(self.models, str | Path) and Path(self.models).is_dir():
+            return read_recording(self.models)
+        return None
+
+    def found(self, recording: Recording | None, folder: Path, tasks: int) -> Checkpoints:
+        """Return the files of all networks; models in memory are written below `folder`."""
+        if recording is not None:
+            if self.offline not in (None, "train"):
+                raise InputError("offline= is kept by rec.offline(model), or 'train': leave it out")
+            return recording.checkpoints
+        if self.in_memory:
+            return self._written(folder / "checkpoints", tasks)
+        if self.untrained is not None or isinstance(self.offline, nn.Module):
+            raise InputError(
+                "networks are files or models, got some of both: save all with torch.save, the "
+                "untrained one as task 0"
+            )
+        offline = None if self.offline == "train" else self.offline
+        if isinstance(self.models, str | Path):
+            return Checkpoints.find(self.models, offline, self.learner)
+        run = {int(step): Path(str(path)) for step, path in self.models.items()}
+        levels = {} if offline is None else {0: Path(offline)}
+        return Checkpoints(runs={Run(self.learner, "0", 0): run}, offline=levels)
+
+    def _written(self, folder: Path, tasks: int) -> Checkpoints:
+        """Write models to files, each whole or not at all."""
+        offline = None if self.offline == "train" else self.offline
+        each = networks_of(self.models, self.untrained, offline, tasks)
+        make_folder(folder)
+        paths: dict[Step, Path] = {step: folder / f"task-{step}.pt" for step in each}
+        for step, model in each.items():
+            keep_tensors(plain_state(model), paths[step])
+        levels = {0: paths.pop(OFFLINE)} if OFFLINE in paths else {}
+        run = {step: path for step, path in paths.items() if isinstance(step, int)}
+        return Checkpoints(runs={Run(self.learner, "0", 0): run}, offline=levels)
+
+    def factory(self) -> tuple[Build, bool]:
+        """Return what makes the network, and whether it draws fresh weights."""
+        if self.build is not None:
+            return self.build, True
+        if not self.in_memory or not isinstance(self.models, Mapping):
+            raise InputError(
+                "networks in files need build=, a function that makes the network anew"
+            )
+        model = next(each for each in self.models.values() if isinstance(each, nn.Module))
+        return partial(copied, unwrapped(model)), False
+
+
+def analyze_files(source: Source, asked: Asked, out: str | Path | None) -> Analysis:
+    """Measure networks in files and return what came out of it, its tables.
+
+    out: the run directory, where the same call goes on if it was stopped; None = nothing is left.
+    Raises InputError for whatever does not fit, before anything is measured.
+    """
+    recording = source.recording()
+    if recording is not None:
+        asked = _completed(asked, recording)
+    if asked.train is None or asked.test is None or asked.tasks is None:
+        raise InputError(
+            "train, test and tasks are needed: give them, or the folder of a recorder that has "
+            "kept them by train="
+        )
+    build, draws = source.factory()
+    asked = replace(asked, train_offline=source.offline == "train")
+    temporary = TemporaryDirectory() if out is None else nullcontext(str(out))
+    with temporary as folder:
+        root = Path(folder)
+        make_folder(root)
+        found = source.found(recording, root, len(asked.tasks or ()))
+        run = GivenRun(checkpoints=found, build=build, draws=draws, asked=asked, out=root)
+        extension("measure")(run)
+        analysis = load(root)
+    if not isinstance(analysis, Analysis):
+        raise TypeError("a run directory holds an analysis")
+    return analysis
+
+
+def _completed(asked: Asked, recording: Recording) -> Asked:
+    """Return what is asked, with what a recording says where it was left open."""
+    train, test = asked.train, asked.test
+    if train is None and test is None and recording.data:
+        train, test = load_data(recording.data)
+    orders = {name: [task + 1 for task in each] for name, each in recording.orders.items()}
+    return replace(
+        asked,
+        train=train,
+        test=test,
+        tasks=recording.tasks if asked.tasks is None else asked.tasks,
+        orders=orders if asked.orders is None else asked.orders,
+        output=recording.output if asked.output is None else asked.output,
+    )

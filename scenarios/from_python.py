@@ -1,0 +1,86 @@
+"""Measuring networks that Python code names, as `probe model` does what was typed.
+
+`probe.analyze` asks for it by the entry point `measure`, as its own package knows no studies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import asdict
+
+from rich.console import Console
+
+from probe.by_layer.files import GivenRun
+from probe.errors import InputError
+from probe.examples import check_labeled
+from probe.registered import OwnData, OwnNetwork, marks_of
+from scenarios.checkpoints import Asked, study_of
+from scenarios.commands.run import carry_through
+from scenarios.options import RunOptions
+from scenarios.own_code import NO_CODE, registered, source_hash
+from scenarios.study.own import OURS
+from scenarios.user_model import build_model
+
+_DATA = "data"  # what tables call data that have no name
+
+
+def measure(run: GivenRun) -> None:
+    """Measure networks in files into a run directory, from wherever an earlier call stopped.
+
+    Raises InputError for whatever does not fit, and where a job failed.
+    """
+    asked, root = run.asked, run.out
+    for name, examples in (("train", asked.train), ("test", asked.test)):
+        check_labeled(examples, name)
+    network = _network(run)
+    data = OwnData(name=_DATA, load=lambda: (asked.train, asked.test))
+    with registered([network, data], _source(run, network), OURS):
+        what = Asked(
+            network=network.name,
+            data=_DATA,
+            tasks=asked.tasks or (),
+            readouts={
+                name: {} if readout is None else asdict(readout)
+                for name, readout in asked.readouts.items()
+            },
+            orders=asked.orders,
+            features=asked.features,
+            recipe=asked.recipe,
+            train_offline=asked.train_offline,
+        )
+        name = re.sub(r"[^A-Za-z0-9._-]", "-", root.name).lstrip("._-") or "analysis"
+        study = study_of(name, run.checkpoints, what)
+        console = Console(stderr=True, quiet=not asked.progress)
+        options = RunOptions(out=root, executor="inline", device=_device(run))
+        ends, _ = carry_through(console, study, NO_CODE, options)
+    if bad := [end for end in ends if end.how != "finished"]:
+        raise InputError(f"{bad[0].job.name}: {bad[0].reason}")
+
+
+def _network(run: GivenRun) -> OwnNetwork:
+    """Return the network under the name that it is marked with, or that of its class."""
+    marked = [own for own in marks_of(run.build) if isinstance(own, OwnNetwork)]
+    model = build_model("build", run.build)
+    return OwnNetwork(
+        name=marked[0].name if marked else type(model).__name__,
+        build=run.build,
+        features=marked[0].features if marked else None,
+        output=run.asked.output if run.asked.output is not None or not marked else marked[0].output,
+        call=run.asked.call or (marked[0].call if marked else None),
+        draws=run.draws,
+    )
+
+
+def _source(run: GivenRun, network: OwnNetwork) -> str:
+    """Return a hash of what makes and calls the network, as far as Python can tell its source."""
+    model = build_model("build", run.build)
+    shapes = {name: tuple(each.shape) for name, each in model.state_dict().items()}
+    parts = [source_hash(run.build), source_hash(type(model)), source_hash(network.call)]
+    told = repr((parts, str(model), shapes, network.output, network.draws))
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def _device(run: GivenRun) -> str:
+    """Return where it is computed: where the data are."""
+    return str(run.asked.train.y.device) if run.asked.train is not None else "cpu"

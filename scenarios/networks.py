@@ -68,22 +68,18 @@ def bare(model: nn.Module) -> tuple[nn.Module, ModelCall]:
     return (model.inner, model.call) if isinstance(model, Called) else (model, ModelCall())
 
 
-def fresh_network(
-    name: str, x: Value, classes: int, rule: Rule, generator: torch.Generator
-) -> nn.Module:
-    """Build the network of that name with fresh weights; x: inputs (N, ...), of any N.
+def draw_weights(model: nn.Module, name: str, rule: Rule, generator: torch.Generator) -> None:
+    """Give a network of that name fresh weights, by a rule or as the user's factory draws them.
 
-    A user's own is made anew by its factory, under global generators seeded from `generator`, and
-    gets the weights of a rule only if that is not torch's own. See `network_for`.
+    A factory runs under global generators seeded from `generator`, and only where the rule is
+    torch's own. See `network_for`.
     """
-    model = network_for(name, x, classes)
     source = fresh_source(name, rule)
     if isinstance(source, str):
         initialize(model, rule, generator)
     else:
         with torch.no_grad():
             restore(bare(model)[0], fresh_state(source, generator))
-    return model
 
 
 def fresh_source(name: str, rule: Rule) -> Fresh:
@@ -95,7 +91,7 @@ def fresh_source(name: str, rule: Rule) -> Fresh:
 def network_for(name: str, x: Value, classes: int) -> nn.Module:
     """Build the network of that name, this package's or a user's own, for inputs x (N, ...).
 
-    classes: K; `fresh_network` gives it fresh weights. Raises InputError for an unknown name, and
+    classes: K; `draw_weights` gives it fresh weights. Raises InputError for an unknown name, and
     for inputs that the network cannot take.
     """
     known = architecture(name)

@@ -216,4 +216,4 @@ def _without_docstrings(tree: ast.Module) -> ast.Module:
 def unregistered(kind: str, name: str, ours: Iterable[str], own: Iterable[str]) -> InputError:
     """Return the error for a name that is neither this package's nor registered."""
     error = unknown(kind, name, [*ours, *own])
-    return InputError(f"{error}; your own are known once their file is given with --load")
+    return InputError(f"{error}, or give the file of your own with --load")

@@ -80,12 +80,6 @@ class Catalog(Mapping[str, type[Learner]]):
 LEARNERS = Catalog(MODULES)
 
 
-def module_of(kind: str) -> str:
-    """Return the name of our module that a learner comes from; of a user's own that of the base."""
-    where = {**MODULES, **_UNLISTED}.get(kind, "base")
-    return f"scenarios.learners.{where.partition(':')[0]}"
-
-
 def learner(kind: str) -> Callable[[type[Learner]], type[Learner]]:
     """Mark a class of learners, so that a study can name it by its kind.
 

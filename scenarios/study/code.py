@@ -20,7 +20,7 @@ import hashlib
 from collections.abc import Iterator
 from functools import cache
 
-from scenarios.learners.catalog import module_of
+from scenarios.learners.catalog import LEARNERS
 from scenarios.sources import SOURCES
 
 _JOB, _REGISTRY = "scenarios.study.job", "scenarios.learners.catalog"
@@ -38,7 +38,7 @@ def code_hash(kind: str) -> str:
     """
     digest = hashlib.sha256()
     # A user's own learner is told by its source, which is part of the fingerprint.
-    needed = modules_of(_JOB) | modules_of(module_of(kind))
+    needed = modules_of(_JOB) | modules_of(LEARNERS[kind].__module__)
     for module in sorted(needed - {_REGISTRY}):
         # In sorted order with its name, so that a module that moves changes the hash, too.
         digest.update(f"{module} {_syntax(module)[0]};".encode())

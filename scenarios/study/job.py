@@ -32,7 +32,7 @@ from probe.values.allocation import CacheSettings
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.heads import count, predictions_by_head
-from scenarios.networks import fresh_network, network_for
+from scenarios.networks import draw_weights, network_for
 from scenarios.streams.task import Scenario, Task
 from scenarios.study.given import load_into, take
 from scenarios.study.jobs import Job, parts_of, readings_of, steps_of
@@ -144,12 +144,11 @@ class _Walk:
         recipe = self.study.recipe_of(self.job.learner)
         # By the seed alone: all learners and orders of a seed start from the same weights.
         drawn = stream(self.job.seed, "init")
+        model = network_of(self.study, self.job.learner, self.scenario)
         if LEARNERS[self.job.kind].own_features:
-            model = network_of(self.study, self.job.learner, self.scenario)
             initialize(model, recipe.init, drawn)
         else:
-            x, classes = self.tasks[0].train.x, self.scenario.classes
-            model = fresh_network(self.study.network.name, x, classes, recipe.init, drawn)
+            draw_weights(model, self.study.network.name, recipe.init, drawn)
         if file := self.given.get(0):
             load_into(model, file)
         settings = self.study.everyone[self.job.learner]

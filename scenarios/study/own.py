@@ -86,6 +86,7 @@ def described_own(study: Study) -> dict[str, Any]:
                 "offline": LEARNERS[kind].offline,
                 "own_features": list(LEARNERS[kind].own_features),
                 "task_aware": LEARNERS[kind].task_aware,
+                "module": LEARNERS[kind].__module__,
             }
             for kind in sorted(kinds)
         },
@@ -143,4 +144,5 @@ def _stand_in(flags: Mapping[str, Any]) -> type[Learner]:
         own_features: ClassVar[tuple[str, ...]] = tuple(flags["own_features"])
         task_aware: ClassVar[bool] = bool(flags["task_aware"])
 
+    StandIn.__module__ = str(flags["module"])
     return StandIn

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from torch import nn
+from torch import Tensor, nn
 
 from probe.memory.byte_sizes import show_size
 from scenarios.commands.run import run_study
@@ -59,11 +58,11 @@ def test_behind_what_cannot_be_trained_the_plan_has_the_test_examples_alone(
 ) -> None:
     """10 numbers of 4 bytes at hidden1, for each of 50 training and 360 test digits."""
 
-    def tailed(name: str, shape: Sequence[int], classes: int) -> nn.Module:
+    def tailed(name: str, x: Tensor, classes: int) -> nn.Module:
         first = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
         last = nn.Linear(10, classes) if trains else nn.Identity()
         return nn.Sequential(OrderedDict(hidden1=first, hidden2=nn.ReLU(), output=last))
 
-    monkeypatch.setattr("scenarios.study.job.build_network", tailed)
+    monkeypatch.setattr("scenarios.study.job.network_for", tailed)
     run(tmp_path, "split", "hidden1")
     assert f"hidden1: {show_size(examples * 10 * 4)}, in memory" in capsys.readouterr().out

@@ -44,11 +44,12 @@ loaded = ["torch" in sys.modules]
 from probe import AccuracyMatrix, Counts
 loaded.append("torch" in sys.modules)
 from probe import CacheSettings, Examples, Recipe, Counts, AccuracyMatrix, split, partial_retrain
-from probe import Analysis, analyze, cache_plan, candidates, cut_each, load
+from probe import Analysis, Recorder, analyze, cache_plan, candidates, cut_each, data, load
+from probe import metric, network
 loaded.append("torch" in sys.modules)
 names = [getattr(probe, name) for name in probe.__all__ if name != "metrics"]
-given = [AccuracyMatrix, Analysis, CacheSettings, Counts, Examples, Recipe, analyze, cache_plan]
-given += [candidates, cut_each, load, partial_retrain, split]
+given = [AccuracyMatrix, Analysis, CacheSettings, Counts, Examples, Recipe, Recorder, analyze]
+given += [cache_plan, candidates, cut_each, data, load, metric, network, partial_retrain, split]
 kinds = lambda found: ["class" if isinstance(each, type) else type(each).__name__ for each in found]
 print(json.dumps({"torch": loaded, "first": kinds(given), "again": kinds(names)}))
 """
@@ -104,7 +105,7 @@ def test_a_study_of_digits_imports_neither_torchvision_nor_before_it_draws_matpl
 
 def test_the_package_gives_its_names_and_loads_torch_only_for_those_that_need_it():
     seen = python(IMPORT)
-    kinds = 6 * ["class"] + 7 * ["function"]
+    kinds = 7 * ["class"] + 10 * ["function"]
     assert seen == {"torch": [False, False, True], "first": kinds, "again": kinds}
 
 
@@ -112,8 +113,9 @@ def test_the_package_lists_its_names_and_has_no_other():
     import probe
 
     classes = ["AccuracyMatrix", "Analysis", "CacheSettings", "Counts", "Examples", "Recipe"]
-    others = ["analyze", "cache_plan", "candidates", "cut_each", "load", "metrics"]
-    others += ["partial_retrain", "split"]
+    classes += ["Recorder"]
+    others = ["analyze", "cache_plan", "candidates", "cut_each", "data", "load", "metric"]
+    others += ["metrics", "network", "partial_retrain", "split"]
     assert sorted(probe.__all__) == classes + others
     with pytest.raises(AttributeError, match="no attribute 'retrain_partially'"):
         _ = probe.retrain_partially

@@ -136,7 +136,7 @@ def test_constant_predictions_are_noted_of_every_step_and_readout(
         first = nn.Sequential(nn.Flatten(), nn.Linear(64, 8), Nothing())
         return nn.Sequential(OrderedDict(hidden1=first, output=nn.Linear(8, 10)))
 
-    monkeypatch.setattr("scenarios.study.job.build_network", network)
+    monkeypatch.setattr("scenarios.study.job.network_for", network)
     fresh.run(PROBED)
     noted = {
         (row["learner"], row["step"], row["feature"], row["readout"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -123,11 +122,11 @@ def network(*behind: nn.Module) -> nn.Module:
 def test_a_layer_half_of_which_is_dead_is_seen(
     fresh: Tiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scenarios.study.job.build_network", lambda *_: network(Half()))
+    monkeypatch.setattr("scenarios.study.job.network_for", lambda *_: network(Half()))
     fresh.run(PROBED)
     for job in (FINETUNE, OFFLINE, UNTRAINED):
         assert measured(fresh, job, "dead") == 0.5
-    monkeypatch.setattr("scenarios.study.job.build_network", lambda *_: network(nn.Identity()))
+    monkeypatch.setattr("scenarios.study.job.network_for", lambda *_: network(nn.Identity()))
     whole = Tiny(fresh.folder / "whole")
     whole.run(PROBED)
     assert measured(whole, FINETUNE, "dead") == 0
@@ -140,11 +139,11 @@ def test_a_layer_half_of_which_is_dead_is_seen(
 def normed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tiny, Tiny]:
     """The study of a network with batch norm, its statistics kept and also reestimated."""
 
-    def build(name: str, shape: Sequence[int], classes: int) -> nn.Module:
+    def build(name: str, x: Tensor, classes: int) -> nn.Module:
         return network(nn.BatchNorm1d(32), nn.ReLU())
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("scenarios.study.job.build_network", build)
+        patch.setattr("scenarios.study.job.network_for", build)
         folder = tmp_path_factory.mktemp("normed")
         kept, both = Tiny(folder / "kept"), Tiny(folder / "both")
         for tiny, how in ((kept, "kept"), (both, "reestimated")):

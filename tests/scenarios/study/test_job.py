@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -30,12 +29,12 @@ class Watched(nn.Linear):
 
 
 def test_a_study_evaluates_in_eval_mode(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def watched(name: str, shape: Sequence[int], classes: int) -> nn.Module:
+    def watched(name: str, x: Tensor, classes: int) -> nn.Module:
         return nn.Sequential(
             OrderedDict(hidden1=nn.Flatten(), hidden2=nn.ReLU(), output=Watched(64, classes))
         )
 
-    monkeypatch.setattr("scenarios.study.job.build_network", watched)
+    monkeypatch.setattr("scenarios.study.job.network_for", watched)
     raw = {
         "name": "watched",
         "scenario": {"data": "digits", "train_limit": 8},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -137,12 +136,12 @@ class Detached(nn.Linear):
 def test_parameters_without_gradients_are_noted(
     fresh: Tiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def network(name: str, shape: Sequence[int], classes: int) -> nn.Module:
+    def network(name: str, x: Tensor, classes: int) -> nn.Module:
         first = nn.Sequential(nn.Flatten(), nn.Linear(64, 32), nn.ReLU())
         last = nn.Sequential(Detached(32, 32), nn.ReLU(), nn.Linear(32, classes))
         return nn.Sequential(OrderedDict(hidden1=first, output=last))
 
-    monkeypatch.setattr("scenarios.study.job.build_network", network)
+    monkeypatch.setattr("scenarios.study.job.network_for", network)
     said = fresh.run(TINY.replace("epochs = 1", "epochs = 5"))
     [note] = [row.note for row in rows(fresh) if row.feature and "left output" in row.note]
     assert note.startswith("its training left output.0.weight, output.0.bias as re-initialized:")

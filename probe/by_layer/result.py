@@ -198,7 +198,7 @@ class Analysis(Held):
             for kind, names in (("order", self.orders), ("seed", m.seeds))
         )
         return (
-            f"Analysis of {', '.join(self.learners)}: {counted}, after {listed(steps)} of {T} "
+            f"Analysis of {', '.join(self.learners)}: {counted}, after {_spoken(steps)} of {T} "
             f"tasks\n  behind {', '.join(self.features) or 'no feature'} by "
             f"{', '.join(self.readouts)}; "
             f"{' and '.join(levels[name] for name in m.levels) or 'neither floor nor ceiling'}"
@@ -255,3 +255,14 @@ class Analysis(Held):
                 f"one, as in matrix(feature, readout, learner=NAME)"
             )
         return self.learners[0] if name is None else name
+
+
+def _spoken(steps: Sequence[int]) -> str:
+    """Return steps, ascending, in few words.
+
+    >>> _spoken([0, 1, 2, 3]), _spoken([0, 1, 3])
+    ('0 to 3', '0, 1, 3')
+    """
+    if len(steps) > 2 and steps[-1] - steps[0] == len(steps) - 1:
+        return f"{steps[0]} to {steps[-1]}"
+    return listed(steps)

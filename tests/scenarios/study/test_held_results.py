@@ -106,7 +106,9 @@ def test_text_and_latex_say_whose_each_line_is(found: Analysis) -> None:
     ]
     one = found.latex("linear", learner="joint").splitlines()
     assert one[0].startswith("% joint, readout linear")
-    assert repr(found).startswith("Analysis of finetune, joint: 2 orders, 2 seeds, after 0, 1, 2")
+    assert repr(found).startswith(
+        "Analysis of finetune, joint: 2 orders, 2 seeds, after 0 to 2 of 2 tasks"
+    )
 
 
 def test_it_is_saved_and_comes_back_and_the_run_is_left_alone(

@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple
 
 from avalanche.training.plugins import SupervisedPlugin
-from torch import nn
 
 from probe.examples import Examples, join
 from probe.record.plugins.progress import Progress
+from probe.record.recorder import Recorder
 
 
 class ForgettingProbe(SupervisedPlugin):
     """Records each experience of a strategy as a task.
 
-    recorder: a Recorder, or what one is made with; learned: number of experiences that an earlier
-    process has trained. Raises InputError as the recorder does.
+    recorder: of the run, of examples as by `data_of`; learned: number of experiences that an
+    earlier process has trained. Raises InputError as the recorder does.
     """
 
-    def __init__(self, *recorder: Any, learned: int = 0, **settings: Any) -> None:
+    def __init__(self, recorder: Recorder, learned: int = 0) -> None:
         super().__init__()
-        self._progress = Progress(recorder, settings, learned)
+        self._progress = Progress(recorder, learned)
         self._ended = False
-        self.recorder = self._progress.recorder
-
-    @classmethod
-    def of(cls, folder: str | Path, model: nn.Module, benchmark: Any, **settings: Any) -> Self:
-        """Make one with a benchmark's tasks and examples, as its test transforms give them.
-
-        settings: other arguments of the Recorder; train=None keeps no examples.
-        """
-        streams = benchmark.train_stream, benchmark.test_stream
-        tasks = [list(each.classes_in_this_experience) for each in streams[0]]
-        if "train" not in settings:
-            settings["train"] = _examples(streams[0])
-        return cls(folder, model, _examples(streams[1]), tasks, **settings)
+        self.recorder = recorder
 
     def before_train_dataset_adaptation(self, strategy: Any, **kwargs: Any) -> None:
         """Record what came before this experience: here no plugin has prepared it yet."""
@@ -51,6 +38,21 @@ class ForgettingProbe(SupervisedPlugin):
         if self._ended:
             self._progress.end()
         self._ended = False
+
+
+class Data(NamedTuple):
+    """What a recorder needs of a benchmark: examples, and the classes of each of T tasks."""
+
+    train: Examples
+    test: Examples
+    tasks: list[list[int]]
+
+
+def data_of(benchmark: Any) -> Data:
+    """Return a benchmark's examples, as its test transforms give them, and its tasks."""
+    train, test = benchmark.train_stream, benchmark.test_stream
+    tasks = [list(each.classes_in_this_experience) for each in train]
+    return Data(_examples(train), _examples(test), tasks)
 
 
 def _examples(stream: Any) -> Examples:

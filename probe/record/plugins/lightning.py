@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from probe.record.plugins.progress import Progress
+from probe.record.recorder import Recorder
 
 
 class ForgettingProbe(Callback):
     """Records each `fit()` as a task; the same callback goes to the trainers of all tasks.
 
-    recorder: a Recorder, or what one is made with, whose model is the LightningModule or a network
-    in it; learned: number of tasks that an earlier process has trained. Raises InputError as the
-    recorder does. Of several processes the first records.
+    recorder: of the run, whose model is the LightningModule or a network in it; learned: number of
+    tasks that an earlier process has trained. Raises InputError as the recorder does. Of several
+    processes the first records.
     """
 
-    def __init__(self, *recorder: Any, learned: int = 0, **settings: Any) -> None:
+    def __init__(self, recorder: Recorder, learned: int = 0) -> None:
         super().__init__()
-        self._progress = Progress(recorder, settings, learned)
-        self.recorder = self._progress.recorder
+        self._progress = Progress(recorder, learned)
+        self.recorder = recorder
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Record the network before any training."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from torch import nn
 
 from probe.errors import InputError
@@ -13,22 +11,17 @@ from probe.record.recorder import Recorder
 class Progress:
     """Counts the tasks that a loop begins and ends, and records the network then.
 
-    given: a Recorder, or what one is made with; settings: its named arguments; learned: number of
-    tasks learned by an earlier process, after which this one goes on. Raises InputError where
-    the recorder would, and for a recorder with other arguments beside it.
+    recorder: of the run; learned: number of tasks learned by an earlier process, after which this
+    one goes on. Raises InputError for what is no recorder.
     """
 
-    def __init__(self, given: tuple[Any, ...], settings: dict[str, Any], learned: int = 0) -> None:
-        if given and isinstance(given[0], Recorder):
-            if given[1:] or settings:
-                raise InputError(
-                    "got a Recorder and arguments for another: give these to the Recorder"
-                )
-            self.recorder = given[0]
-        else:
-            self.recorder = Recorder(*given, **settings)
+    def __init__(self, recorder: Recorder, learned: int = 0) -> None:
+        if not isinstance(recorder, Recorder):
+            got = type(recorder).__name__
+            raise InputError(f"a plugin takes a probe.Recorder, got {got}: make one first")
+        self.recorder = recorder
         self.learned = learned
-        self._begun = learned
+        self._begun = bool(learned)
 
     def begin(self, trained: nn.Module) -> None:
         """Record the network before any training; trained: what the loop trains.

@@ -13,16 +13,14 @@ from probe.record.recorder import Recorder
 class ForgettingProbe(TrainerCallback):
     """Records each `train()` as a task; the same callback goes to the trainers of all tasks.
 
-    recorder: a Recorder, or what one is made with, where `output` is "logits" unless given;
-    learned: number of tasks that an earlier process has trained. Raises InputError as the recorder
-    does. Of several processes the first records.
+    recorder: of the run, mostly with output="logits"; learned: number of tasks that an earlier
+    process has trained. Raises InputError as the recorder does. Of several processes the first
+    records.
     """
 
-    def __init__(self, *recorder: Any, learned: int = 0, **settings: Any) -> None:
-        if not recorder or not isinstance(recorder[0], Recorder):
-            settings.setdefault("output", "logits")
-        self._progress = Progress(recorder, settings, learned)
-        self.recorder = self._progress.recorder
+    def __init__(self, recorder: Recorder, learned: int = 0) -> None:
+        self._progress = Progress(recorder, learned)
+        self.recorder = recorder
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Record the network before any training."""

@@ -23,7 +23,7 @@ from avalanche.training import Naive, Replay
 from avalanche.training.plugins import SupervisedPlugin
 from torch.utils.data import TensorDataset
 
-from probe.record.plugins.avalanche import ForgettingProbe
+from probe.record.plugins.avalanche import ForgettingProbe, data_of
 
 
 def benchmark():
@@ -34,6 +34,11 @@ def benchmark():
         parts.append(as_classification_dataset(made))
     order = [c for task in TASKS for c in task]
     return nc_benchmark(*parts, n_experiences=3, task_labels=False, fixed_class_order=order)
+
+
+def of_benchmark(folder, model, learner="model"):
+    train, test, tasks = data_of(benchmark())
+    return Recorder(folder, model, test, tasks, train=train, learner=learner)
 
 
 def strategy(model, plugins=(), kind=Naive, **settings):
@@ -63,7 +68,7 @@ def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tm
         rows.append(accuracies(copy.deepcopy(plain).eval(), test))
     draws = torch.rand(3)
 
-    plugin = ForgettingProbe.of(tmp_path, model, benchmark())
+    plugin = ForgettingProbe(of_benchmark(tmp_path, model))
     assert plugin.recorder.tasks == TASKS
     held = strategy(model, [plugin])
     for part in [tasks] if together else tasks:
@@ -101,7 +106,7 @@ def test_plugins_behind_it_have_had_their_turn(tmp_path, together):
     for experience in tasks:
         without.train(experience)
         rows.append(accuracies(copy.deepcopy(plain).eval(), test))
-    plugin = ForgettingProbe(tmp_path, model, test, TASKS)
+    plugin = ForgettingProbe(Recorder(tmp_path, model, test, TASKS))
     held = strategy(model, [plugin, Late()])
     for part in [tasks] if together else tasks:
         held.train(part)
@@ -112,7 +117,7 @@ def test_replay_forgets_less_than_naive(tmp_path):
     last = {}
     for name, kind, more in (("naive", Naive, {}), ("replay", Replay, {"mem_size": 60})):
         model = network()
-        plugin = ForgettingProbe.of(tmp_path, model, benchmark(), learner=name)
+        plugin = ForgettingProbe(of_benchmark(tmp_path, model, name))
         held = strategy(model, [plugin], kind, **more)
         for experience in benchmark().train_stream:
             held.train(experience)
@@ -126,8 +131,8 @@ def test_another_model_too_many_tasks_and_two_recorders_are_one_sentence(tmp_pat
     rec = Recorder(tmp_path, network(), examples(60, 1), TASKS)
     with pytest.raises(InputError, match="another model than the one that is trained"):
         strategy(network(), [ForgettingProbe(rec)]).train(experiences[0])
-    with pytest.raises(InputError, match="arguments for another"):
-        ForgettingProbe(rec, seed=1)
+    with pytest.raises(InputError, match=r"a plugin takes a probe\.Recorder, got Sequential"):
+        ForgettingProbe(rec.model)
     with pytest.raises(InputError, match="all 3 tasks have been learned"):
         strategy(rec.model, [ForgettingProbe(rec, learned=3)]).train(experiences[0])
     assert np.isnan(rec.R.values).all()

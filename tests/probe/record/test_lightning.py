@@ -73,7 +73,9 @@ def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tm
     draws = torch.rand(3)
 
     torch.manual_seed(4)
-    callback = ForgettingProbe(tmp_path / "rec", module.net if inner else module, test, TASKS)
+    callback = ForgettingProbe(
+        Recorder(tmp_path / "rec", module.net if inner else module, test, TASKS)
+    )
     for task in TASKS:
         fit(module, tmp_path, task, [callback])
     assert torch.equal(draws, torch.rand(3))
@@ -98,7 +100,7 @@ def test_a_checkpoint_of_lightning_itself_is_read(tmp_path):
 
 def test_a_training_that_fails_is_no_task(tmp_path):
     module, test = Module(), examples(60, 1)
-    callback = ForgettingProbe(tmp_path / "rec", module, test, TASKS)
+    callback = ForgettingProbe(Recorder(tmp_path / "rec", module, test, TASKS))
 
     class Fails(lightning.Callback):
         def on_train_epoch_end(self, trainer, pl_module):

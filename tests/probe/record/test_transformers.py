@@ -86,7 +86,8 @@ def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tm
         rows.append(row(plain, test))
     draws = torch.rand(3)
 
-    callback = ForgettingProbe(tmp_path / "rec", model, test, TASKS, train=texts(120, 0))
+    rec = Recorder(tmp_path / "rec", model, test, TASKS, train=texts(120, 0), output="logits")
+    callback = ForgettingProbe(rec)
     for task in TASKS:
         fit(model, tmp_path / "held", [callback], task)
     assert torch.equal(draws, torch.rand(3))

@@ -15,8 +15,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from figures import FORMATS
 from figures.kinds import KINDS
+from figures.options import FORMATS
 from figures.tables import Tables
 from probe.files import discard, replacing
 

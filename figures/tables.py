@@ -6,9 +6,9 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
-from operator import attrgetter
+from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 from figures.appearance import distinct
 from probe.errors import InputError
@@ -80,6 +80,14 @@ class Tables:
             layers=_read_if_there(run_directory / "layers.csv", LayerRow),
             starts=_read_if_there(run_directory / "starts.csv", StartRow),
         )
+
+    @classmethod
+    def of(cls, rows: Iterable[Row], **others: Iterable[Any]) -> Tables:
+        """Return tables in memory as if they had been read; others: by name."""
+        main_head = _main_head()
+        kept = (row for row in rows if _of_matrix(vars(row)) and main_head(vars(row)))
+        parts = {"rows": kept, **others}
+        return cls(**{name: [*map(_plain, table)] for name, table in parts.items()})
 
     @cached_property
     def matrices(self) -> dict[str, AccuracyMatrix]:
@@ -184,12 +192,25 @@ def _read(
 
     matplotlib sets a text between two dollar signs as a formula; a backslash makes them plain.
     """
-    # Annotations are strings here: these are the columns that hold any text.
-    texts = [field.name for field in fields(kind) if field.type == "str"]
-    named = attrgetter(*texts)
-    return [
-        replace(row, **{name: getattr(row, name).replace("$", r"\$") for name in texts})
-        if "$" in "".join(named(row))
-        else row
-        for row in read_table(path, kind, wanted)
-    ]
+    return [_plain(row) for row in read_table(path, kind, wanted)]
+
+
+def _plain(row: AnyRow) -> AnyRow:
+    """Return a row whose names matplotlib does not set as formulas."""
+    named = _texts(type(row))
+    if "$" not in "".join([getattr(row, name) for name in named]):
+        return row
+    texts: dict[str, Any] = {name: plain(getattr(row, name)) for name in named}
+    return replace(row, **texts)
+
+
+def plain(name: str) -> str:
+    """Return a name as it is in tables that have been read: matplotlib draws it as it was."""
+    return name.replace("$", r"\$")
+
+
+@cache
+def _texts(kind: type[Any]) -> list[str]:
+    """Return the columns of a table that hold any text."""
+    # Annotations are strings here.
+    return [field.name for field in fields(kind) if field.type == "str"]

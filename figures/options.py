@@ -58,3 +58,7 @@ def _check(name: str, value: float | None, bounds: tuple[float, float], unit: st
     low, high = bounds
     if value is not None and not (math.isfinite(value) and low <= value <= high):
         raise InputError(f"the {name} has to be from {low:g} to {high:g} {unit}, got {value:g}")
+
+
+WHOLE = Options()
+"""Nothing special is asked for."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from inspect import cleandoc
@@ -10,7 +11,9 @@ from types import ModuleType
 from typing import Any, overload
 
 from matplotlib.axes import Axes
+from matplotlib.cbook import is_math_text
 from matplotlib.figure import Figure
+from matplotlib.mathtext import MathTextParser
 
 from figures.kinds import KINDS
 from figures.options import Options
@@ -18,6 +21,11 @@ from figures.pages.page import Page
 from figures.sources import chosen, tables_of
 from figures.tables import Tables, plain
 from probe.errors import InputError
+from probe.metrics.murata import RETRAIN
+
+
+class NothingToDraw(InputError):
+    """The tables hold nothing, or too little, of what a kind of figure draws."""
 
 
 class Drawing:
@@ -62,13 +70,9 @@ class Drawing:
         the axes if they were given. Raises InputError where there is nothing to draw.
         """
         asked["labels"] = asked.get("labels") or {}
-        options = plain_names(Options(**asked))
+        options = Options(**asked)
         _check_place(options, ax)
-        whole = tables_of(source)
-        tables, page = laid_out(self.kind, whole, options, ax)
-        figure = import_module(f"figures.kinds.{self.kind}").draw(tables, page)
-        if figure is None:
-            raise _nothing(self.kind, tables)
+        figure, _ = asked_for(self.kind, source, options, ax)
         return figure if ax is None else ax
 
 
@@ -91,21 +95,44 @@ class Plot:
         return f"Plot: {', '.join(f'.{name}()' for name in KINDS)}"
 
 
-def laid_out(
-    kind: str, tables: Tables, options: Options, ax: Axes | None = None
-) -> tuple[Tables, Page]:
-    """Return which tables are drawn, and on which page.
+def asked_for(
+    kind: str, source: object, options: Options, ax: Axes | None = None
+) -> tuple[Figure, str]:
+    """Return a figure as it was asked for, and its caption.
 
-    tables: with all learners, which tell how those that are drawn look. Raises InputError as
-    `chosen` does.
+    source: see `tables_of`; ax: of another figure, into which it is drawn. Raises InputError where
+    there is nothing to draw, and for names that the source does not have.
     """
+    module, options = _module(kind), _plain_names(options)
+    _check_formulas(options.labels.values())
+    tables = tables_of(source)
     drawn = chosen(tables, options)
     # In a sweep, where spare appearances would repeat, there is no figure to agree with.
-    every = () if tables.crowded else import_module(f"figures.kinds.{kind}").names(tables)
-    return drawn, Page(options=options, every=every, axes=ax, kind=kind)
+    every = () if tables.crowded else module.names(tables)
+    page = Page(options=options, every=every, axes=ax, kind=kind)
+    if "summary" in KINDS[kind] and RETRAIN not in (options.readouts or (RETRAIN,)):
+        raise NothingToDraw(f"figures.{kind} draws the readout {RETRAIN} alone: ask for it, too")
+    figure = module.draw(drawn, page)
+    if figure is None:
+        raise _nothing(kind, drawn)
+    return figure, module.caption(drawn, page)
 
 
-def plain_names(options: Options) -> Options:
+def all_asked_for(source: object, options: Options) -> dict[str, tuple[Figure, str]]:
+    """Return every figure that there is something to draw for, and its caption, by kind.
+
+    Raises InputError if there is none.
+    """
+    found, tables = {}, tables_of(source)
+    for kind in KINDS:
+        with suppress(NothingToDraw):
+            found[kind] = asked_for(kind, tables, options)
+    if not found:
+        raise NothingToDraw("there is nothing to draw in these tables: run the study first")
+    return found
+
+
+def _plain_names(options: Options) -> Options:
     """Return options whose learners have the names that they have in tables."""
     learners = options.learners
     return replace(
@@ -143,21 +170,32 @@ def _check_place(options: Options, ax: Axes | None) -> None:
         )
 
 
-def _nothing(kind: str, tables: Tables) -> InputError:
+def _check_formulas(labels: Iterable[str]) -> None:
+    """Raise InputError for a label in which matplotlib would fail to set a formula."""
+    for label in labels:
+        try:
+            MathTextParser("path").parse(label if is_math_text(label) else "")
+        except ValueError:
+            raise InputError(
+                f"no formula can be set of the label {label!r}: write \\$ for a dollar sign"
+            ) from None
+
+
+def _nothing(kind: str, tables: Tables) -> NothingToDraw:
     """Return why there is nothing to draw: a table is missing, or holds too little."""
     needs = _module(kind).NEEDS
     if tables.crowded:
-        return InputError(
+        return NothingToDraw(
             f"figures.{kind} has more learners than there are colors and markers to tell them "
             f"apart: name those to draw by learners=[...]"
         )
     missing = [name for name in KINDS[kind] if not getattr(tables, name)]
     if missing:
-        return InputError(
+        return NothingToDraw(
             f"figures.{kind} draws {', '.join(KINDS[kind])}, and this source has no "
             f"{' and no '.join(missing)}: give the directory of a run with {needs}"
         )
-    return InputError(f"there is nothing to draw in figures.{kind}: it needs {needs}")
+    return NothingToDraw(f"there is nothing to draw in figures.{kind}: it needs {needs}")
 
 
 def _doc(kind: str) -> str:

@@ -25,6 +25,9 @@ SINGLE = 3.4
 DOUBLE = 7.0
 """Width of a figure of two columns of a page, in inches."""
 
+NARROW = 4.5
+"""A narrower figure has no room for anything beside its panels, in inches."""
+
 MANY = 8
 """More learners than this need more room: wider figures, fewer panels side by side."""
 

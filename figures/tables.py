@@ -6,7 +6,8 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cache, cached_property
+from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -85,9 +86,9 @@ class Tables:
     def of(cls, rows: Iterable[Row], **others: Iterable[Any]) -> Tables:
         """Return tables in memory as if they had been read; others: by name."""
         main_head = _main_head()
-        kept = (row for row in rows if _of_matrix(vars(row)) and main_head(vars(row)))
-        parts = {"rows": kept, **others}
-        return cls(**{name: [*map(_plain, table)] for name, table in parts.items()})
+        kept = [row for row in rows if _of_matrix(vars(row)) and main_head(vars(row))]
+        parts: dict[str, list[Any]] = {"rows": kept} | {k: [*own] for k, own in others.items()}
+        return cls(**{name: _plain(table) for name, table in parts.items()})
 
     @cached_property
     def matrices(self) -> dict[str, AccuracyMatrix]:
@@ -192,25 +193,24 @@ def _read(
 
     matplotlib sets a text between two dollar signs as a formula; a backslash makes them plain.
     """
-    return [_plain(row) for row in read_table(path, kind, wanted)]
+    return _plain(read_table(path, kind, wanted))
 
 
-def _plain(row: AnyRow) -> AnyRow:
-    """Return a row whose names matplotlib does not set as formulas."""
-    named = _texts(type(row))
-    if "$" not in "".join([getattr(row, name) for name in named]):
-        return row
-    texts: dict[str, Any] = {name: plain(getattr(row, name)) for name in named}
-    return replace(row, **texts)
+def _plain(rows: Sequence[AnyRow]) -> list[AnyRow]:
+    """Return the rows of a table with plain names."""
+    if not rows:
+        return []
+    # Annotations are strings here: these are the columns that hold any text.
+    texts = [field.name for field in fields(rows[0]) if field.type == "str"]
+    named = attrgetter(*texts)
+
+    def plainly(row: AnyRow) -> AnyRow:
+        cells: dict[str, Any] = {name: plain(getattr(row, name)) for name in texts}
+        return replace(row, **cells)
+
+    return [plainly(row) if "$" in "".join(named(row)) else row for row in rows]
 
 
 def plain(name: str) -> str:
     """Return a name as it is in tables that have been read: matplotlib draws it as it was."""
     return name.replace("$", r"\$")
-
-
-@cache
-def _texts(kind: type[Any]) -> list[str]:
-    """Return the columns of a table that hold any text."""
-    # Annotations are strings here.
-    return [field.name for field in fields(kind) if field.type == "str"]

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from figures import labels, layout, lines
 from figures.appearance import Appearances
 from figures.networks import Network, networks
-from figures.pages.page import Page, on_page
+from figures.pages.page import HOUSE, Page, on_page
 from figures.style import MANY
 from figures.tables import LEVELS, Tables, continual
 from probe.tables.rows import SummaryRow
@@ -65,6 +65,19 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     sides = ("Place of the task in the executed order", "F1 of the task (%)")
     page.fit(figure, [axes for block in blocks for axes in block], sides, height=1.3)
     return figure
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    f1 = _f1(tables)
+    return labels.caption(
+        "F1 of each task by its place in the executed order, behind each feature",
+        "Up to the feature the network that has learned all tasks is held fixed, and all after it "
+        "is retrained on all tasks at once; the last panel is the network as it was trained",
+        labels.learners_named([page.label(name) for name in continual(f1)]),
+        labels.points_are(f1),
+        labels.measured_on(tables.rows),
+    )
 
 
 def _f1(tables: Tables) -> list[SummaryRow]:

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from figures import labels, lines
-from figures.pages.page import Page, on_page
+from figures.pages.page import HOUSE, Page, on_page
 from figures.tables import Tables
 from probe.tables.rows import MetricRow
 from probe.tables.summary import training_seconds
@@ -60,6 +60,21 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     page.legend(figure, entries, labels.over_seeds(drawn), joined=False)
     page.fit(figure, grid, ("", labels.with_head(label, drawn)), height=1.9)
     return figure
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    label, _, accuracy = _accuracy(tables)
+    learners = names(tables)
+    omega = "Omega_all, accuracy as a share of that of offline training (Kemker et al. 2018)"
+    shown = omega if "Omega" in label else "Average accuracy after the last task"
+    return labels.caption(
+        f"{shown}, against the size of the model with all that is kept beside it, and against the "
+        f"time of training all tasks; both axes are logarithmic",
+        labels.learners_named([page.label(name) for name in learners]),
+        labels.points_are([accuracy[name] for name in learners]),
+        labels.measured_on(tables.rows),
+    )
 
 
 def _spent(tables: Tables) -> dict[str, dict[str, float]]:

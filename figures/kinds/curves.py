@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from figures import labels, layout
-from figures.pages.page import Page, on_page
+from figures.pages.page import HOUSE, Page, on_page
 from figures.tables import Tables
 from probe.metrics.matrix import AccuracyMatrix
 
@@ -57,6 +57,18 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     sides = ("Tasks learned so far", labels.with_head("Accuracy (%)", tables.rows))
     page.fit(figure, grid, sides, height=1.45)
     return figure
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    return labels.caption(
+        "Accuracy on each task as tasks are learned, one after another",
+        "A line is a task, by its place in the executed order: faint before it is learned, and "
+        "from the dot on after; black is the average over the tasks learned so far",
+        labels.learners_named([page.label(name) for name in names(tables)]),
+        labels.averaged(tables.rows, "All"),
+        labels.measured_on(tables.rows),
+    )
 
 
 def colors(tasks: int) -> NDArray[np.float64]:

@@ -25,7 +25,7 @@ from matplotlib.lines import Line2D
 from figures import labels, layout, lines
 from figures.appearance import Appearance, Appearances
 from figures.networks import Network, networks
-from figures.pages.page import Page, on_page
+from figures.pages.page import HOUSE, Page, on_page
 from figures.style import MANY
 from figures.tables import LEVELS, OFFLINE, UNTRAINED, Tables, continual
 from probe.metrics.murata import RETRAIN
@@ -92,6 +92,51 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     sides = ("Feature held fixed, by depth", "Partial Retrain Accuracy (%)")
     page.fit(figure, grid, sides, height=2.0 if alone else 1.7)
     return figure
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    pra, _, learners = _drawn(tables)
+    bars = _with_intervals(_layers(tables), learners)
+    points = (
+        f"{labels.means_are(bars)}; bars and bands are 95 % intervals, which cover seeds and the "
+        f"finite test set"
+        if bars
+        else labels.points_are([row for row in pra if row.learner in learners])
+    )
+    return labels.caption(
+        "Partial Retrain Accuracy by feature, in order of depth",
+        "The network that has learned all tasks is held fixed up to the feature, all after it is "
+        "retrained on all tasks at once, and tested on all tasks; at the last feature it is the "
+        "network as it was trained",
+        labels.learners_named([page.label(name) for name in learners]),
+        points,
+        _levels_said(tables, pra),
+        labels.measured_on(tables.rows),
+    )
+
+
+def _levels_said(tables: Tables, pra: Sequence[SummaryRow]) -> str:
+    """Say what learners are compared with, as far as it is drawn."""
+    quantities = {row.quantity for row in tables.layers if row.readout in ("", RETRAIN)}
+    said = []
+    if "ceiling" in quantities:
+        said.append(
+            "Ceiling: the same behind the features of an offline network, trained on all at once"
+        )
+    elif any(row.learner == OFFLINE for row in pra):
+        said.append("Dashed line: a network trained on all tasks at once")
+    if "floor" in quantities:
+        said.append("Floor: the same behind the features of a network that was never trained")
+    if "chance" in quantities:
+        said.append("Chance: what guessing gives")
+    margins = [row.margin for row in tables.starts if row.readout == RETRAIN and row.feature]
+    if margins:
+        said.append(
+            f"A ring marks where forgetting starts: the first feature that lacks more than a share "
+            f"of {margins[0]:g} against the ceiling, with 95 % confidence"
+        )
+    return ". ".join(said)
 
 
 def _layers(tables: Tables) -> Layers:

@@ -23,7 +23,7 @@ from matplotlib.patches import Patch, Rectangle
 from figures import labels, layout, style
 from figures.cells import Cell, draw_cells
 from figures.missing import GAP, READOUTS, Panel, found_missing
-from figures.pages.page import Page, on_page
+from figures.pages.page import HOUSE, Page, on_page
 from figures.tables import Tables
 
 MOST_ANNOTATED = 12
@@ -71,6 +71,39 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     sides = ("Layer, by depth", "Place of the task")
     page.fit(figure, grid, sides, height=size.high, width=size.wide)
     return figure
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    panels = found_missing(tables)
+    own = {(panel.learner, panel.readout) for panel in panels}
+    readouts = list(dict.fromkeys(panel.readout for panel in panels))
+    rows = [row for row in tables.layers if (row.learner, row.readout) in own]
+    several = "s" * (len(readouts) > 1)
+    return labels.caption(
+        "What each layer lacks of each task: the accuracy behind the same layer of a network "
+        "trained on all tasks at once (the ceiling) minus the accuracy behind the layer of the "
+        "network that has learned them one after another, in points of 100",
+        "Columns: layers by depth; rows: tasks by their place in the executed order, and all tasks",
+        _marks_said(panels),
+        f"Trained behind the layer, on all tasks at once: the readout{several} "
+        f"{labels.together(readouts)}",
+        labels.learners_named([page.label(name) for name in names(tables)]),
+        labels.means_are(rows, "Numbers"),
+        labels.measured_on(tables.rows),
+    )
+
+
+def _marks_said(panels: Sequence[Panel]) -> str:
+    """Say what halves, hatches and frames are, as far as there are any."""
+    said = []
+    if any(panel.split for panel in panels):
+        said.append("Halves of a cell: forgotten since it was best (left), never learned (right)")
+    if any(cell.hatched for panel in panels for cell in panel.cells()):
+        said.append("Hatched: an untrained layer gives as much, so that nothing can be told")
+    if any(panel.start for panel in panels):
+        said.append("A frame: the layer at which forgetting starts, with 95 % confidence")
+    return ". ".join(said)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from figures import labels, layout
 from figures.cells import digits_size, ink
-from figures.pages.page import Page, on_page
+from figures.pages.page import HOUSE, Page, on_page
 from figures.tables import Tables
 from probe.metrics.matrix import AccuracyMatrix
 
@@ -58,6 +58,18 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     sides = ("Place of the evaluated task", "Tasks learned so far")
     page.fit(figure, grid, sides, height=high, width=wide)
     return figure
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    return labels.caption(
+        "Accuracy on each task (columns, by place in the executed order) before training and "
+        "after each task (rows), in percent",
+        "The white steps separate the tasks learned so far, below, from those to come",
+        labels.learners_named([page.label(name) for name in names(tables)]),
+        labels.averaged(tables.rows, "Numbers"),
+        labels.measured_on(tables.rows),
+    )
 
 
 def _sizes(page: Page, count: int, tasks: int) -> tuple[int, float, float]:

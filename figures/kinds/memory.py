@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 
 from figures import labels, layout, lines
 from figures.appearance import Appearance, strategy_appearances
-from figures.pages.page import Page, on_page
+from figures.pages.page import HOUSE, Page, on_page
 from figures.tables import Tables
 from probe.tables.rows import LearnerRow, MetricRow
 
@@ -68,6 +68,18 @@ def draw(tables: Tables, page: Page) -> Figure | None:
 
 
 _Swept = dict[str, dict[_Sweep, dict[int, MetricRow]]]  # sweeps by what budgets count
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    T, swept = _swept(tables)
+    rows = [row for each in swept.values() for points in each.values() for row in points.values()]
+    return labels.caption(
+        f"Average accuracy after {labels.counted(T, 'task')}, against the number of stored samples",
+        labels.learners_named([look.label for look in _appearances(page, _lines(swept)).values()]),
+        labels.points_are(rows),
+        labels.measured_on(tables.rows),
+    )
 
 
 def _swept(tables: Tables) -> tuple[int, _Swept]:

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from figures import labels, layout
-from figures.pages.page import Page, on_page
+from figures.pages.page import HOUSE, Page, on_page
 from figures.style import MANY
 from figures.tables import Tables
 from probe.tables.rows import MetricRow
@@ -71,6 +71,19 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     layout.name_ticks(figure, axes, range(len(groups)), groups)
     page.fit(figure, [axes], ("", r"$\Omega$"), height=1.8)
     return figure
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    rows = [row[name] for row in _omegas(tables).values() for name in names(tables)]
+    return labels.caption(
+        "Omega_base, Omega_new and Omega_all (Kemker et al. 2018): accuracy on the base set, on "
+        "the newest session and on all sessions so far, means over the sessions from the second "
+        "on; the first and the last are shares of what offline training reaches, which is 1",
+        labels.learners_named([look.label for look in page.looks(names(tables)).values()]),
+        labels.points_are(rows, "Columns"),
+        labels.measured_on(tables.rows),
+    )
 
 
 def _omegas(tables: Tables) -> dict[str, dict[str, MetricRow]]:

@@ -57,6 +57,21 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     return figure
 
 
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    T, accuracy = tables.after_last_task("average_accuracy")
+    groups = compared(tables.learners, accuracy)
+    drawn = [row for group in groups.values() for row in group.values()]
+    return labels.caption(
+        f"Average accuracy after {labels.counted(T, 'task')} by the strategy that chooses which "
+        f"samples are stored",
+        "Within a group the kind of learner and the number of samples are the same",
+        labels.learners_named([page.label(name) for name in names(tables)]),
+        labels.points_are(drawn),
+        labels.measured_on(tables.rows),
+    )
+
+
 def compared(
     learners: Sequence[LearnerRow], accuracy: Mapping[str, MetricRow]
 ) -> dict[_Group, dict[str, MetricRow]]:

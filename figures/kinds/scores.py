@@ -12,7 +12,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from figures import labels, layout, lines
-from figures.pages.page import Page, on_page
+from figures.pages.page import HOUSE, Page, on_page
 from figures.tables import Tables, continual
 from probe.tables.rows import MetricRow
 
@@ -23,6 +23,20 @@ NEEDS = "a score"
 def names(tables: Tables) -> list[str]:
     """Return the learners that are drawn."""
     return continual(_scored(tables))
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    rows = _scored(tables)
+    several = any(row.seeds > 1 for row in rows)
+    both = "CLscore and CLstability" if several else "CLscore"
+    return labels.caption(
+        f"{both} (Diaz-Rodriguez et al. 2018) under each weighting of the seven criteria, from 0 "
+        f"to 1, larger is better",
+        labels.learners_named([page.label(name) for name in names(tables)]),
+        labels.points_are(rows),
+        labels.measured_on(tables.rows),
+    )
 
 
 def _scored(tables: Tables) -> list[MetricRow]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from figures import labels, layout, lines
-from figures.pages.page import Page, on_page
+from figures.pages.page import HOUSE, Page, on_page
 from figures.tables import Tables
 
 PANELS = {
@@ -32,6 +32,20 @@ def names(tables: Tables) -> list[str]:
     """Return the learners that are drawn."""
     alphas = tables.by_number("kemker", "alpha_all").values()
     return list(dict.fromkeys(name for each in alphas for name in each))
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    rows = [
+        row for each in tables.by_number("kemker", "alpha_all").values() for row in each.values()
+    ]
+    return labels.caption(
+        "Accuracy after each session (Kemker et al. 2018): on all sessions so far, on the base "
+        "set, which is learned first, and on the newest session",
+        labels.learners_named([page.label(name) for name in names(tables)]),
+        labels.points_are(rows, bars=False),
+        labels.measured_on(tables.rows),
+    )
 
 
 @on_page

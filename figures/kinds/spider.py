@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from figures import labels, layout, lines
 from figures.appearance import Appearance
-from figures.pages.page import Page, on_page
+from figures.pages.page import HOUSE, Page, on_page
 from figures.tables import Tables
 from probe.errors import InputError
 from probe.tables.rows import LearnerRow, MetricRow
@@ -90,6 +90,24 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     side = 1.0 if small else 2.3
     page.fit(figure, [*small, large], ("", ""), height=side, width=side, square=True)
     return figure
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    learners = names(tables)
+    bounds, between = _small(tables, learners)
+    rows = [row[name] for row in _criteria(tables).values() for name in learners]
+    small = f"Small panels: one learner each, with {labels.together(map(page.label, bounds))}"
+    return labels.caption(
+        "Seven criteria of continual learning (Diaz-Rodriguez et al. 2018), from 0 in the middle "
+        "to 1 at the rim, larger is better. A: accuracy; MS: model size; SSS: samples storage "
+        "size; CE: computational efficiency; REM: remembering; BWT+: positive backward transfer; "
+        "FWT: forward transfer",
+        small if between else "",
+        labels.learners_named([page.label(name) for name in learners]),
+        labels.points_are(rows, bars=False),
+        labels.measured_on(tables.rows),
+    )
 
 
 def _bounds(row: LearnerRow) -> bool:

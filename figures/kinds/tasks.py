@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from figures import labels, layout, lines
 from figures.kinds.curves import seen_average
-from figures.pages.page import Page, on_page
+from figures.pages.page import HOUSE, Page, on_page
 from figures.tables import Tables
 
 MOST_PANELS = 20
@@ -29,6 +29,18 @@ NEEDS = "a learner and its accuracies after each task"
 def names(tables: Tables) -> list[str]:
     """Return the learners that are drawn."""
     return list(tables.matrices)
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    return labels.caption(
+        "Accuracy on each task from the moment it was learned, and on average over the tasks "
+        "learned so far",
+        "Tasks are numbered by their place in the executed order",
+        labels.learners_named([page.label(name) for name in names(tables)]),
+        labels.averaged(tables.rows, "All"),
+        labels.measured_on(tables.rows),
+    )
 
 
 @on_page

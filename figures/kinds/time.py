@@ -21,7 +21,7 @@ from matplotlib.lines import Line2D
 
 from figures import labels, layout, lines
 from figures.appearance import Appearance
-from figures.pages.page import Page, on_page
+from figures.pages.page import HOUSE, Page, on_page
 from figures.style import MANY
 from figures.tables import LEVELS, OFFLINE, UNTRAINED, Tables, continual
 from probe.metrics.mean_over_seeds import SeedMean
@@ -42,6 +42,25 @@ def names(tables: Tables) -> list[str]:
     readout = _readout(tables)
     courses = pra_by_step(tables.rows, readout) if readout else {}
     return list(dict.fromkeys(layer.learner for layer in _courses(courses)))
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    readout = _readout(tables)
+    drawn = _courses(pra_by_step(tables.rows, readout))
+    points = [point for course in drawn.values() for point in course.values()]
+    offline = any(row.learner == OFFLINE and row.readout == readout for row in tables.rows)
+    bars = len({layer.depth for layer in drawn}) <= MOST_NAMED
+    return labels.caption(
+        "Accuracy on all tasks behind each layer as tasks are learned, from none (0) on",
+        f"What is trained behind the layer, on all tasks at once, is the readout {readout}",
+        labels.learners_named([page.label(name) for name in names(tables)]),
+        labels.points_are(points, bars=bars),
+        "Dashed: the same behind the layers of a network trained on all tasks at once"
+        if offline
+        else "",
+        labels.measured_on(tables.rows),
+    )
 
 
 @on_page

@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from figures import labels, lines
-from figures.pages.page import Page, on_page
+from figures.pages.page import HOUSE, Page, on_page
 from figures.style import MANY
 from figures.tables import Tables
 from probe.tables.rows import MetricRow
@@ -33,7 +33,7 @@ QUADRANTS = {
 _NAME_WIDE, _NAME_HIGH = 0.25, 0.11  # shares of the panel that a quadrant's name needs, with room
 
 
-NEEDS = "a learner with forgetting and intransigence"
+NEEDS = "a learner with forgetting and intransigence (besides the learner cumulative)"
 """What has to be there for anything to be drawn."""
 
 
@@ -41,6 +41,21 @@ def names(tables: Tables) -> list[str]:
     """Return the learners that have both."""
     (_, forgetting), (_, other) = map(tables.after_last_task, ("forgetting", "intransigence"))
     return [name for name in forgetting if name in other]
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    T, F = tables.after_last_task("forgetting")
+    _, I_T = tables.after_last_task("intransigence")
+    learners = names(tables)
+    return labels.caption(
+        f"Forgetting against intransigence after {labels.counted(T, 'task')} (Chaudhry et al. "
+        f"2018): how much accuracy on earlier tasks is lost, and how much is lacking on the last "
+        f"one against training on all so far; lower is better in both",
+        labels.learners_named([page.label(name) for name in learners]),
+        labels.points_are([rows[name] for rows in (F, I_T) for name in learners]),
+        labels.measured_on(tables.rows),
+    )
 
 
 @on_page

@@ -22,13 +22,10 @@ from matplotlib.lines import Line2D
 from figures import layout, lines, style
 from figures.appearance import Appearance, learner_appearances
 from figures.labels import folded
-from figures.options import Options
+from figures.options import WHOLE, Options
 from figures.pages import beside
 from figures.tables import Tables
 from probe.errors import InputError
-
-WHOLE = Options()
-"""Nothing special is asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,8 +146,13 @@ class Page:
             beside.legend(self.axes, lines.handles(entries, joined=joined))
 
     def legend_right(self, figure: Figure, entries: Sequence[Line2D], title: str) -> None:
-        """Put a legend with an entry in each line at the right of the panels."""
-        if self.axes is None:
+        """Put a legend with an entry in each line at the right of the panels.
+
+        In a column of a page it would take half of the width: there it goes above them.
+        """
+        if self.axes is None and self.wide < style.NARROW:
+            lines.legend_above(figure, entries, title)
+        elif self.axes is None:
             figure.legend(handles=entries, loc="outside right upper", title=title)
         else:
             beside.legend(self.axes, list(entries), title)

@@ -120,5 +120,5 @@ def _called(source: object, name: str) -> Any:
 
 
 def _no_source(source: object) -> InputError:
-    got = "nothing" if source in ([], ()) else f"a {type(source).__name__}"
+    got = "nothing" if source in ([], ()) else type(source).__name__
     return InputError(f"figures are drawn from {WANTED}, got {got}")

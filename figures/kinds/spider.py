@@ -97,13 +97,14 @@ def caption(tables: Tables, page: Page = HOUSE) -> str:
     learners = names(tables)
     bounds, between = _small(tables, learners)
     rows = [row[name] for row in _criteria(tables).values() for name in learners]
-    small = f"Small panels: one learner each, with {labels.together(map(page.label, bounds))}"
     return labels.caption(
         "Seven criteria of continual learning (Diaz-Rodriguez et al. 2018), from 0 in the middle "
         "to 1 at the rim, larger is better. A: accuracy; MS: model size; SSS: samples storage "
         "size; CE: computational efficiency; REM: remembering; BWT+: positive backward transfer; "
         "FWT: forward transfer",
-        small if between else "",
+        f"Small panels: one learner each, with {labels.together(map(page.label, bounds))}"
+        if between
+        else "",
         labels.learners_named([page.label(name) for name in learners]),
         labels.points_are(rows, bars=False),
         labels.measured_on(tables.rows),

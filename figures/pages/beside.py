@@ -39,14 +39,15 @@ def legend(axes: Axes, handles: Sequence[Artist], title: str = "") -> None:
 
 def label(axes: Axes, labels: tuple[str, str]) -> None:
     """Label the x and the y axis, in lines that fit; "" = no label. A legend comes below."""
-    layout.arrange(_figure(axes))
     for text, axis, along in zip(labels, (axes.xaxis, axes.yaxis), (0, 1), strict=True):
         if text:
             shown = axis.set_label_text(text)
-            long, room = shown.get_window_extent().size[along], axes.bbox.size[along]
+            layout.arrange(_figure(axes))
+            long, room = shown.get_window_extent().size[along], 0.95 * axes.bbox.size[along]
             if long > room and "\n" not in text:
                 shown.set_text(fill(text, max(8, int(len(text) * room / long))))
-    _lower(axes)
+        # Below what stands along x; and it takes from the room that there is along y.
+        _lower(axes)
 
 
 def color_bar(axes: Axes, image: ScalarMappable, label: str, ticks: Sequence[float]) -> None:
@@ -71,8 +72,8 @@ def _lower(axes: Axes) -> None:
     found, figure = axes.get_legend(), _figure(axes)
     if found is None:
         return
-    taken = axes.xaxis.get_tightbbox()
-    below = max(0.0, axes.bbox.y0 - taken.y0) if taken else 0.0
+    boxes = [axes.xaxis.get_tightbbox(), *(text.get_window_extent() for text in axes.texts)]
+    below = max([0.0, *(axes.bbox.y0 - box.y0 for box in boxes if box)])
     down = ScaledTranslation(0, -below / figure.dpi - _GAP / 72, figure.dpi_scale_trans)
     found.set_bbox_to_anchor((0.5, 0), transform=axes.transAxes + down)
 

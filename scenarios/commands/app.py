@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from scenarios.commands.parsing import with_options
-from scenarios.options import RunOptions
+from scenarios.options import FigureOptions, RunOptions
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -65,54 +65,18 @@ def status(directory: Directory) -> None:
 
 
 @app.command()
-def figures(
-    directory: Directory,
-    only: Annotated[
-        str | None, typer.Option(help="Figures, as depth,layers; all by default.")
-    ] = None,
-    formats: Annotated[
-        str | None, typer.Option("--format", help="pdf, png or svg, or several; pdf by default.")
-    ] = None,
-    width: Annotated[float | None, typer.Option(help="Of a figure, in inches, 1 to 30.")] = None,
-    font_size: Annotated[
-        float | None, typer.Option(help="Of titles and labels, in points, 4 to 30.")
-    ] = None,
-    font: Annotated[
-        str | None, typer.Option(help="serif, sans-serif, monospace or an installed font.")
-    ] = None,
-    learners: Annotated[
-        str | None, typer.Option(help="Learners, as er,si, in the order in which they are drawn.")
-    ] = None,
-    labels: Annotated[
-        list[str] | None,
-        typer.Option("--label", metavar="LEARNER=NAME", help="A learner's name in print."),
-    ] = None,
-    readouts: Annotated[str | None, typer.Option(help="Readouts, as retrain,linear.")] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder to write to; DIR/figures/asked by default.")
-    ] = None,
-) -> None:
+@with_options(FigureOptions)
+def figures(directory: Directory, options: FigureOptions) -> None:
     """Draw every figure of a study from its tables alone; with any flag, those asked for.
 
     These are for a paper: each with its caption, in a folder of their own.
     """
-    from scenarios.commands.figures import Asked, draw_asked, draw_figures
+    from scenarios.commands.figures import draw_asked, draw_figures
 
-    asked = Asked(
-        only=only,
-        formats=formats,
-        width=width,
-        font_size=font_size,
-        font=font,
-        learners=learners,
-        labels=labels,
-        readouts=readouts,
-        out=out,
-    )
-    if asked == Asked():
+    if options == FigureOptions():
         draw_figures(directory)
     else:
-        draw_asked(directory, asked)
+        draw_asked(directory, options)
 
 
 @app.command()

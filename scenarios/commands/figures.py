@@ -6,8 +6,6 @@ a copy of the tables, or again after a change of style.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from figures.build import build, build_asked
@@ -15,6 +13,7 @@ from figures.options import ON_REQUEST, Options
 from probe.errors import InputError
 from scenarios.commands.results import note_lines
 from scenarios.commands.terminal import printable
+from scenarios.options import FigureOptions, names
 from scenarios.study.run_directory import older_tables, read_setup, remarks, survey
 
 
@@ -38,49 +37,23 @@ def draw_figures(directory: Path) -> None:
             print(printable(remark))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """The flags of `probe figures` as they were typed; None = not given."""
-
-    only: str | None = None
-    formats: str | None = None
-    width: float | None = None
-    font_size: float | None = None
-    font: str | None = None
-    learners: str | None = None
-    labels: Sequence[str] | None = None
-    readouts: str | None = None
-    out: Path | None = None
-
-    def options(self) -> Options:
-        """Return how figures are drawn; raises InputError for what they cannot be."""
-        return Options(
-            learners=_names(self.learners),
-            labels=dict(map(_labelled, self.labels or ())),
-            readouts=_names(self.readouts),
-            width=self.width,
-            font_size=self.font_size,
-            font=self.font or "",
-        )
-
-
-def draw_asked(directory: Path, asked: Asked) -> None:
+def draw_asked(directory: Path, asked: FigureOptions) -> None:
     """Draw the figures that are asked for and print the paths of their files.
 
     Raises InputError, before anything is written, for what cannot be drawn so.
     """
-    kinds, formats = _names(asked.only) or (), _names(asked.formats) or ON_REQUEST[:1]
-    for path in build_asked(directory, asked.options(), kinds, formats, asked.out):
+    options = Options(
+        learners=names(asked.learners) if asked.learners is not None else None,
+        labels=dict(map(_labelled, asked.label or ())),
+        readouts=names(asked.readouts) if asked.readouts is not None else None,
+        width=asked.width,
+        font_size=asked.font_size,
+        font=asked.font or "",
+    )
+    kinds = names(asked.only) if asked.only is not None else ()
+    formats = names(asked.format) if asked.format is not None else ON_REQUEST[:1]
+    for path in build_asked(directory, options, kinds, formats, asked.out):
         print(printable(str(path)))
-
-
-def _names(text: str | None) -> list[str] | None:
-    """Return what stands between commas, None where nothing was given.
-
-    >>> _names("er, si"), _names(None)
-    (['er', 'si'], None)
-    """
-    return None if text is None else [name.strip() for name in text.split(",")]
 
 
 def _labelled(text: str) -> tuple[str, str]:

@@ -100,7 +100,7 @@ def fit(
     for panel in figure.axes:
         _settle_empty_labels(panel)
     # Once would do if what stands around the panels did not depend on the size of the figure.
-    for _ in range(4):
+    for _ in range(8 if square else 4):
         arrange(figure)
         box = axes[0].get_position(original=True)
         now_wide, now_high = figure.get_size_inches()

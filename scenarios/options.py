@@ -1,4 +1,4 @@
-"""The flags of `probe run`: one frozen object from the command line to the work; so `probe figures`.
+"""The flags of `probe run` and of `probe figures`: a frozen object each, from there to the work.
 
 Each field of `RunOptions` is a flag, named and explained by the field itself: `scenarios.commands`
 makes the command line of it. The object is checked as a whole when it is made, so nothing behind it

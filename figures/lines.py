@@ -152,7 +152,7 @@ def legend_above(
     length = None if any(key.get_linestyle() != "None" for key in keys) else 1
     # Of no keys there is the title alone.
     most, room = max(1, len(keys)), 0.97 * figure.bbox.width
-    title = _filled(figure, title, room, "legend.title_fontsize")
+    title = _filled(figure, title, room, matplotlib.rcParams["legend.title_fontsize"])
     # The fewest rows first: the width of a legend is known only when it is there.
     for columns in dict.fromkeys(math.ceil(most / rows) for rows in range(1, most + 1)):
         legend = figure.legend(
@@ -177,9 +177,9 @@ def legend_above(
     figure.set_size_inches(wide, high + size.height / figure.dpi)
 
 
-def _filled(figure: Figure, text: str, room: float, size: str) -> str:
-    """Break a text where it is longer than there is room, in pixels; size: matplotlib's setting."""
-    shown = figure.text(0, 0, text, fontsize=matplotlib.rcParams[size])
+def _filled(figure: Figure, text: str, room: float, size: Any) -> str:
+    """Break a text where it is longer than there is room, in pixels; size: of its letters."""
+    shown = figure.text(0, 0, text, fontsize=size)
     wide = shown.get_window_extent().width
     shown.remove()
     return fill(text, max(8, int(len(text) * room / wide) - 1)) if wide > room else text
@@ -199,7 +199,7 @@ def color_bar(
     panels together, in inches, by which matplotlib measures the bar.
     """
     length = min(size[0], 2.5)
-    label = _filled(figure, label, 0.85 * figure.bbox.width, "axes.labelsize")
+    label = _filled(figure, label, 0.85 * figure.bbox.width, matplotlib.rcParams["axes.labelsize"])
     bar = figure.colorbar(
         image,
         ax=list(grid),

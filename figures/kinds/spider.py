@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from figures import labels, layout, lines
 from figures.appearance import Appearance
 from figures.pages.page import HOUSE, Page, on_page
+from figures.style import DOUBLE
 from figures.tables import Tables
 from probe.errors import InputError
 from probe.tables.rows import LearnerRow, MetricRow
@@ -143,7 +144,7 @@ def _grid(page: Page, titles: Sequence[str]) -> tuple[Figure, Axes, list[Axes]]:
         figure, (large,) = page.panels([""])
         return figure, _web(large, scale=True), []
     small = len(titles)
-    columns = max(2, page.across(4 if small > 2 else 3)) if small else 1
+    columns = _columns(page, small) if small else 1
     rows = max(2, math.ceil((small + 4) / columns)) if small else 1
     figure = layout.blank(rows, wide=small > 0, width=page.options.width)
     spec = figure.add_gridspec(rows, columns)
@@ -155,6 +156,11 @@ def _grid(page: Page, titles: Sequence[str]) -> tuple[Figure, Axes, list[Axes]]:
     if small:
         large.set_title("All learners", pad=_ABOVE)
     return figure, large, [_web(axes, scale=False) for axes in panels]
+
+
+def _columns(page: Page, small: int) -> int:
+    """Return how many small panels there are side by side, of which the large one takes two."""
+    return max(2, min(4 if small > 2 else 3, round(4 * page.wide / DOUBLE)))
 
 
 def _web(axes: Axes, *, scale: bool) -> Axes:

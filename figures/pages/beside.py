@@ -43,7 +43,7 @@ def label(axes: Axes, labels: tuple[str, str]) -> None:
         if text:
             shown = axis.set_label_text(text)
             layout.arrange(_figure(axes))
-            long, room = shown.get_window_extent().size[along], 0.95 * axes.bbox.size[along]
+            long, room = shown.get_window_extent().size[along], 0.85 * axes.bbox.size[along]
             if long > room and "\n" not in text:
                 shown.set_text(fill(text, max(8, int(len(text) * room / long))))
         # Below what stands along x; and it takes from the room that there is along y.

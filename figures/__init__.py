@@ -1,4 +1,40 @@
-"""Figures: they draw the tables of a study and compute nothing."""
+"""Figures: they draw the tables of a study and compute nothing.
 
-FORMATS = ("png", "svg")
-"""The formats in which every figure is written."""
+`figures.depth(source)` draws one of a run directory, of rows or of an analysis, and so does a
+function for each other of `figures.kinds`; see `figures.plotting.Drawing`. They are imported when
+they are first used: `import figures` does not load matplotlib.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from figures.kinds import KINDS
+
+if TYPE_CHECKING:
+    from figures.plotting import Drawing
+
+    bias: Drawing
+    costs: Drawing
+    curves: Drawing
+    depth: Drawing
+    layers: Drawing
+    matrix: Drawing
+    memory: Drawing
+    omegas: Drawing
+    sampling: Drawing
+    scores: Drawing
+    sessions: Drawing
+    spider: Drawing
+    tasks: Drawing
+    time: Drawing
+    tradeoff: Drawing
+
+
+def __getattr__(name: str) -> object:
+    if name not in KINDS:
+        raise AttributeError(f"module 'figures' has no attribute {name!r}")
+    return getattr(import_module("figures.plotting"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *KINDS})

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from figures import FORMATS
 from figures.kinds import KINDS
+from figures.options import FORMATS, ON_REQUEST, Options
 from figures.tables import Tables
+from probe.errors import InputError, unknown
 from probe.files import discard, replacing
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ VERSION = 1
 RECORD = "drawn.json"
 """The file beside the figures that says of each what it was drawn from."""
 
+CAPTIONS = "captions"
+"""What the record has for all captions together; no kind of figure has this name."""
+
 
 def build(run_directory: Path, changed_only: bool = False) -> list[Path]:
     """Draw the tables of a run directory into its folder `figures`; return the figures' paths.
@@ -36,7 +40,8 @@ def build(run_directory: Path, changed_only: bool = False) -> list[Path]:
     Each of `KINDS` as .png and .svg, each file whole or not at all; the same tables give the same
     bytes. A figure with nothing to draw is left out, and an older one of that name is removed: all
     of them in a study of Offline alone. Where more learners than there are appearances have names
-    of their own, as in a sweep, so are those in which a legend tells the learners apart.
+    of their own, as in a sweep, so are those in which a legend tells the learners apart. Beside
+    each figure NAME.txt is a caption, which says what is drawn and what it was measured on.
 
     changed_only: leave a figure as it is if its files are there and were drawn from the same
     tables; its paths are returned with the others. Raises InputError, before anything is written,
@@ -47,14 +52,56 @@ def build(run_directory: Path, changed_only: bool = False) -> list[Path]:
     sources = _sources(run_directory)
     record = _read_record(folder) if changed_only else {}
     stale = [name for name in KINDS if not _is_drawn(folder, name, record, sources[name])]
-    if stale:
-        figures = draw(Tables.read(run_directory), stale)
+    if stale or not _is_captioned(folder, record, sources):
+        tables = Tables.read(run_directory)
+        figures = draw(tables, stale)
         # Who is stopped while files are replaced must not leave a record of what was there.
         discard(folder / RECORD)
         for name, figure in figures.items():
             record[name] = {"from": sources[name], "files": _write(folder, name, figure)}
-        _write_record(folder, {name: record[name] for name in KINDS})
+        captions = _write_captions(folder, record, tables)
+        record = {name: record[name] for name in KINDS}
+        record[CAPTIONS] = {"from": sources[CAPTIONS], "files": captions}
+        _write_record(folder, record)
     return [folder / file for name in KINDS for file in record[name]["files"]]
+
+
+def build_asked(
+    run_directory: Path,
+    options: Options,
+    kinds: Sequence[str] = (),
+    formats: Sequence[str] = ON_REQUEST[:1],
+    folder: Path | None = None,
+) -> list[Path]:
+    """Draw the figures that are asked for, as they are asked for; return the files' paths.
+
+    kinds: none = all that there is something to draw for; folder: where NAME.FORMAT and the
+    caption, NAME.txt, are written; None = the folder `asked` beside the figures of `build`. Raises
+    InputError before anything is written: for an unknown kind, format, learner or readout, a table
+    that cannot be read, a kind with nothing to draw, and a folder that `build` has drawn into.
+    """
+    from figures import style
+    from figures.plotting import all_asked_for, asked_for
+    from figures.sources import tables_of
+
+    folder = folder or run_directory / "figures" / "asked"
+    for what, names, known in (("figure", kinds, KINDS), ("format", formats, ON_REQUEST)):
+        for name in names:
+            if name not in known:
+                raise unknown(what, name, known)
+    if (folder / RECORD).exists():
+        raise InputError(
+            f"{folder} holds the figures that a run draws, and removes: choose another --out"
+        )
+    tables = tables_of(run_directory)
+    # All are drawn before the first is written.
+    named = {name: asked_for(name, tables, options) for name in dict.fromkeys(kinds)}
+    drawn = named or all_asked_for(tables, options)
+    paths = []
+    for name, (figure, caption) in drawn.items():
+        paths += style.save(figure, folder, name, list(dict.fromkeys(formats)), options.font)
+        paths.append(_write_text(folder / f"{name}.txt", caption))
+    return paths
 
 
 def draw(tables: Tables, names: Iterable[str] = KINDS) -> dict[str, Figure | None]:
@@ -74,13 +121,42 @@ def _write(folder: Path, name: str, figure: Figure | None) -> list[str]:
     return []
 
 
+def _is_captioned(folder: Path, record: Mapping[str, Any], sources: Mapping[str, Any]) -> bool:
+    """Whether every figure that is there has its caption, of tables that have not changed."""
+    there = record.get(CAPTIONS)
+    drawn = [name for name in KINDS if record.get(name, {}).get("files")]
+    known = {"from": sources[CAPTIONS], "files": [f"{name}.txt" for name in drawn]}
+    return there == known and all((folder / file).is_file() for file in known["files"])
+
+
+def _write_captions(folder: Path, record: Mapping[str, Any], tables: Tables) -> list[str]:
+    """Write the captions of all figures, remove others; return the names of their files."""
+    files = []
+    for name in KINDS:
+        if record[name]["files"]:
+            caption = import_module(f"figures.kinds.{name}").caption(tables)
+            files.append(_write_text(folder / f"{name}.txt", caption).name)
+        else:
+            discard(folder / f"{name}.txt")
+    return files
+
+
+def _write_text(path: Path, text: str) -> Path:
+    """Write a caption, whole or not at all."""
+    with replacing(path) as partial:
+        partial.write_text(text + "\n", encoding="utf-8")
+    return path
+
+
 def _sources(run_directory: Path) -> dict[str, dict[str, Any]]:
-    """Return what each figure is drawn from: our drawing's version, and its tables' hashes."""
+    """Return what figures, and captions, are made from: our version, and the tables' hashes."""
     names = [field.name for field in fields(Tables)]
     hashes = {name: _hash(run_directory / f"{name}.csv") for name in names}
+    # A caption says of all rows which orders and seeds they are.
+    drawn = {**KINDS, CAPTIONS: names}
     return {
         kind: {"version": VERSION, **{name: hashes[name] for name in tables}}
-        for kind, tables in KINDS.items()
+        for kind, tables in drawn.items()
     }
 
 

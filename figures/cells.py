@@ -58,7 +58,7 @@ def draw_cells(axes: Axes, cells: Sequence[Cell], *, top: float, texts: bool) ->
             # Rounded to a whole number: of a float, -0.2 would be -0.
             str(round(value)),
             color=ink(color),
-            size=7,
+            size=digits_size(),
             ha="center",
             va="center_baseline",
             # What is hatched is not, behind its number.
@@ -66,6 +66,12 @@ def draw_cells(axes: Axes, cells: Sequence[Cell], *, top: float, texts: bool) ->
             in_layout=False,  # it lies within the panel, which is much to find out
         )
     return mesh
+
+
+def digits_size() -> float:
+    """Return how high the numbers in cells are, in points: a little less than other texts."""
+    size: float = matplotlib.rcParams["font.size"]
+    return size * 7 / 7.5
 
 
 def ink(background: Sequence[float]) -> str:

@@ -102,6 +102,100 @@ def mean_over(rows: Iterable[SummaryRow | MetricRow | SeedMean | LayerRow]) -> s
     return f"Mean over {most if least == most else f'{least} to {most}'} seeds"
 
 
+def caption(*sentences: str) -> str:
+    """Return a paragraph of sentences, without those that are empty; names are as they were.
+
+    >>> caption("Accuracy", "", "Learner: my\\\\$er.")
+    'Accuracy. Learner: my$er.'
+    """
+    whole = (each if each.endswith(".") else f"{each}." for each in sentences if each)
+    return " ".join(whole).replace(r"\$", "$")
+
+
+def together(names: Iterable[str]) -> str:
+    """Return names as they are listed in a sentence.
+
+    >>> together(["EWC"]), together(["EWC", "SI", "ER"])
+    ('EWC', 'EWC, SI and ER')
+    """
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def counted(count: int, thing: str) -> str:
+    """Return a number of things.
+
+    >>> counted(1, "seed"), counted(3, "seed")
+    ('1 seed', '3 seeds')
+    """
+    return f"{count:,} {thing}{'s' * (count != 1)}"
+
+
+def learners_named(names: Sequence[str]) -> str:
+    """Say whose results are drawn, by their names in print.
+
+    >>> learners_named(["EWC"])
+    'Learner: EWC'
+    """
+    return f"Learner{'s' * (len(names) > 1)}: {together(names)}" if names else ""
+
+
+def measured_on(rows: Sequence[Row]) -> str:
+    """Say what was learned: data, tasks, network, orders and seeds; "" of no rows.
+
+    >>> row = Row(scenario="digits", network="cnn3", learner="er", order="0", seed=0, step=1,
+    ...           place=1, measure="accuracy", value=0.9)
+    >>> measured_on([row])
+    'Data: digits, learned as 1 task, in 1 order of tasks, by the network cnn3, with 1 seed'
+    """
+    if not rows:
+        return ""
+    tasks = max((row.place or 0 for row in rows), default=0)
+    orders, seeds = ({getattr(row, key) for row in rows} - {""} for key in ("order", "seed"))
+    learned = [f", learned as {counted(tasks, 'task')}"] * (tasks > 0)
+    ordered = [f", in {counted(len(orders), 'order')} of tasks,"] * (len(orders) > 0)
+    said = f"Data: {rows[0].scenario}{''.join(learned + ordered)} by the network {rows[0].network}"
+    averaged = "; orders are averaged within a seed first" if len(orders) > 1 else ""
+    return f"{said}, with {counted(len(seeds), 'seed')}{averaged}"
+
+
+def averaged(rows: Sequence[Row], what: str) -> str:
+    """Say in a sentence whether these are means over orders, or seeds; "" if over neither.
+
+    >>> averaged([], "Numbers")
+    ''
+    """
+    several = (key for key in ("order", "seed") if len({getattr(r, key) for r in rows} - {""}) > 1)
+    over = [f"{key}s" for key in several]
+    return f"{what} are means over {together(over)}" if over else ""
+
+
+def points_are(
+    rows: Iterable[SummaryRow | MetricRow | SeedMean], what: str = "Points", *, bars: bool = True
+) -> str:
+    """Say in a sentence what points (or `what` else) and bars are, see `over_seeds`.
+
+    >>> row = SummaryRow(learner="er", feature="conv1", depth=1, measure="pra", place=None,
+    ...                  mean=0.9, std=0.01, seeds=3)
+    >>> points_are([row])
+    'Points are means over 3 seeds; bars are one standard deviation over seeds either way'
+    """
+    table = list(rows)
+    said = means_are(table, what)
+    if not bars or all(math.isnan(row.std) for row in table):
+        return said
+    return f"{said}; bars are one standard deviation over seeds either way"
+
+
+def means_are(
+    rows: Iterable[SummaryRow | MetricRow | SeedMean | LayerRow], what: str = "Points"
+) -> str:
+    """Say in a sentence over how many seeds points are means."""
+    told = mean_over(rows)
+    said = "those of one seed" if told == "One seed" else told.replace("Mean", "means")
+    return f"{what} are {said}"
+
+
 def _end(name: str, width: int) -> str:
     """Return the longest end of a dotted name that fits, else its last part, after `…`."""
     parts = name.split(".")

@@ -9,42 +9,64 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from textwrap import fill
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from figures import style
 
 
-def blank(rows: int, *, wide: bool) -> Figure:
+def blank(rows: int, *, wide: bool, width: float | None = None) -> Figure:
     """Return an empty figure for that many rows of panels, as wide as one column or two of a page.
 
     It is higher than it needs to be until `fit` makes it fit. pyplot, which keeps every figure
-    that it makes, does not know of it.
+    that it makes, does not know of it. width: in inches, another one.
     """
-    size = (style.DOUBLE if wide else style.SINGLE, 4 * rows + 3)
+    size = (width or (style.DOUBLE if wide else style.SINGLE), 4 * rows + 3)
     figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 
 
 def panels(
-    count: int, most: int = 1, *, wide: bool | None = None, share_y: bool = True
+    count: int,
+    most: int = 1,
+    *,
+    wide: bool | None = None,
+    share_y: bool = True,
+    width: float | None = None,
 ) -> tuple[Figure, list[Axes]]:
     """Return a `blank` figure and its panels, row by row, at most so many of them side by side.
 
-    wide: None = if there are several panels; share_y: whether all have the same y axis.
+    wide: None = if there are several panels; share_y: whether all have the same y axis; width: of
+    the figure in inches, another one.
     """
     columns = balanced(count, most)
     rows = math.ceil(count / columns)
-    figure = blank(rows, wide=count > 1 if wide is None else wide)
+    figure = blank(rows, wide=count > 1 if wide is None else wide, width=width)
     # Always an array of rows and columns, also of a single panel.
     grid = figure.subplots(rows, columns, sharey=share_y, squeeze=False)
     for unused in grid.flat[count:]:
         unused.remove()
     return figure, list(grid.flat[:count])
+
+
+def blocks(
+    counts: Sequence[int], columns: int, *, wide: bool, width: float | None = None
+) -> tuple[Figure, list[list[Axes]]]:
+    """Return a figure and blocks of so many panels, each block beginning with a row of its own."""
+    rows = [math.ceil(count / columns) for count in counts]
+    figure, grid = panels(sum(rows) * columns, columns, wide=wide, width=width)
+    starts = [columns * sum(rows[:k]) for k in range(len(rows))]
+    found = [grid[start : start + count] for start, count in zip(starts, counts, strict=True)]
+    # What is left of a block's last row.
+    for unused in set(grid).difference(*found):
+        unused.remove()
+    return figure, found
 
 
 def balanced(count: int, most: int) -> int:
@@ -57,13 +79,20 @@ def balanced(count: int, most: int) -> int:
 
 
 def fit(
-    figure: Figure, axes: Sequence[Axes], labels: tuple[str, str], height: float, width: float = 0
+    figure: Figure,
+    axes: Sequence[Axes],
+    labels: tuple[str, str],
+    height: float,
+    width: float = 0,
+    *,
+    square: bool = False,
 ) -> None:
     """Label the x and the y axis of all panels, and give each panel its height in inches.
 
     labels: the one of x, below all panels, and the one of y, beside them; "" = none. height, width:
-    of a panel, of the first one where they differ in size; width 0 = as wide as the figure allows.
-    The layout is final then: nothing moves any more when the figure is saved.
+    of a panel, of the first one where they differ in size; width 0 = as wide as the figure allows,
+    and if `square` as high as wide. The layout is final then: nothing moves any more when the
+    figure is saved.
     """
     x_label = figure.supxlabel(labels[0]) if labels[0] else None
     y_label = figure.supylabel(labels[1]) if labels[1] else None
@@ -71,22 +100,53 @@ def fit(
     for panel in figure.axes:
         _settle_empty_labels(panel)
     # Once would do if what stands around the panels did not depend on the size of the figure.
-    for _ in range(4):
+    for _ in range(8 if square else 4):
         arrange(figure)
         box = axes[0].get_position(original=True)
         now_wide, now_high = figure.get_size_inches()
         wider = columns * (width - box.width * now_wide) if width else 0.0
-        higher = rows * (height - box.height * now_high)
-        if max(abs(wider), abs(higher)) < 1e-3:
+        higher = rows * ((box.width * now_wide if square else height) - box.height * now_high)
+        # A label that is longer than the figure goes on in another line.
+        folds = [_fold(x_label, now_wide + wider, 0), _fold(y_label, now_high + higher, 1)]
+        if max(abs(wider), abs(higher)) < 1e-3 and not any(folds):
             break
         figure.set_size_inches(now_wide + wider, now_high + higher)
     figure.set_layout_engine(None)  # not "none", with which it is drawn twice wherever it is saved
     # In the middle of the panels, not of the figure as matplotlib would have them.
     whole = Bbox.union([panel.get_position() for panel in axes])
     if x_label:
-        x_label.set_x((whole.x0 + whole.x1) / 2)
+        x_label.set_x(_within(x_label, (whole.x0 + whole.x1) / 2, 0))
+        x_label.set_multialignment("center")
     if y_label:
-        y_label.set(y=(whole.y0 + whole.y1) / 2, multialignment="center")
+        middle = _within(y_label, (whole.y0 + whole.y1) / 2, 1)
+        y_label.set(y=middle, multialignment="center")
+
+
+def _fold(label: Text | None, inches: float, along: int) -> bool:
+    """Break a label that is longer than so many inches; return whether it was.
+
+    along: 0 = it runs along x, 1 = along y.
+    """
+    figure = label.get_figure(root=True) if label else None
+    if not label or not figure:
+        return False
+    long = label.get_window_extent().size[along] / figure.dpi
+    if long < 0.98 * inches:
+        return False
+    before = label.get_text()
+    letters = max(map(len, before.split("\n")))
+    width = max(8, min(letters - 1, int(0.95 * letters * inches / long)))
+    label.set_text("\n".join(fill(line, width) for line in before.split("\n")))
+    return label.get_text() != before
+
+
+def _within(label: Text, middle: float, along: int) -> float:
+    """Return where the middle of a label lies so that it is on the figure: a share of it."""
+    figure = label.get_figure(root=True)
+    if not figure:
+        return middle
+    half = 0.001 + label.get_window_extent().size[along] / figure.bbox.size[along] / 2
+    return min(max(middle, half), 1 - half) if half < 0.5 else 0.5
 
 
 def arrange(figure: Figure) -> None:

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import fill
 from typing import Any
 
+import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
+from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from figures.appearance import Appearance, Appearances, Marker
 from figures.layout import ticks
@@ -28,6 +31,9 @@ Groups = Sequence[Mapping[str, MetricRow]]
 
 Interval = tuple[float, float]
 """The ends of a 95 % interval, low and high."""
+
+Colors = NDArray[np.float64] | Sequence[str]
+"""One for each of several things: (N, 4) RGBA in [0, 1], or N names."""
 
 Entry = Appearance | Line2D | Patch
 """What a legend can name."""
@@ -123,23 +129,30 @@ def dodges(count: int, most: float = 0.08, span: float = 0.5) -> list[float]:
     return [step * (k - (count - 1) / 2) for k in range(count)]
 
 
+def handles(entries: Iterable[Entry], *, joined: bool = True) -> list[Line2D | Patch]:
+    """Return what a legend shows; joined: as in `legend_above`."""
+    return [
+        dress(Line2D([], [], label=each.label), each, joined=joined)
+        if isinstance(each, Appearance)
+        else each
+        for each in entries
+    ]
+
+
 def legend_above(
     figure: Figure, entries: Iterable[Entry], title: str = "", *, joined: bool = True
 ) -> None:
     """Put a legend above all panels, in as few rows as the figure's width allows, filled evenly.
 
     entries: what it names; an `Appearance` is shown as a marker on a piece of its line, or without
-    `joined` as the marker alone. The figure grows by the legend's height.
+    `joined` as the marker alone. The figure grows by the legend's height. Where the figure is too
+    narrow for the title or for a name, these go on in another line.
     """
-    keys = [
-        dress(Line2D([], [], label=each.label), each, joined=joined)
-        if isinstance(each, Appearance)
-        else each
-        for each in entries
-    ]
+    keys = handles(entries, joined=joined)
     length = None if any(key.get_linestyle() != "None" for key in keys) else 1
     # Of no keys there is the title alone.
-    most = max(1, len(keys))
+    most, room = max(1, len(keys)), 0.97 * figure.bbox.width
+    title = _filled(figure, title, room, matplotlib.rcParams["legend.title_fontsize"])
     # The fewest rows first: the width of a legend is known only when it is there.
     for columns in dict.fromkeys(math.ceil(most / rows) for rows in range(1, most + 1)):
         legend = figure.legend(
@@ -150,11 +163,26 @@ def legend_above(
             handlelength=length,
         )
         size = legend.get_window_extent()
-        if columns == 1 or size.width < 0.97 * figure.bbox.width:
+        if size.width < room:
             break
-        legend.remove()
+        if columns > 1:
+            legend.remove()
+            continue
+        for text in legend.get_texts():
+            share = (room - size.width) / max(1, text.get_window_extent().width) + 1
+            letters = len(text.get_text())
+            text.set_text(fill(text.get_text(), max(6, int(letters * share))))
+        size = legend.get_window_extent()
     wide, high = figure.get_size_inches()
     figure.set_size_inches(wide, high + size.height / figure.dpi)
+
+
+def _filled(figure: Figure, text: str, room: float, size: Any) -> str:
+    """Break a text where it is longer than there is room, in pixels; size: of its letters."""
+    shown = figure.text(0, 0, text, fontsize=size)
+    wide = shown.get_window_extent().width
+    shown.remove()
+    return fill(text, max(8, int(len(text) * room / wide) - 1)) if wide > room else text
 
 
 def color_bar(
@@ -171,6 +199,7 @@ def color_bar(
     panels together, in inches, by which matplotlib measures the bar.
     """
     length = min(size[0], 2.5)
+    label = _filled(figure, label, 0.85 * figure.bbox.width, matplotlib.rcParams["axes.labelsize"])
     bar = figure.colorbar(
         image,
         ax=list(grid),
@@ -182,6 +211,20 @@ def color_bar(
         ticks=list(ticks),
         format="%g",
     )
+    bar.outline.set_visible(False)
+
+
+def color_steps(figure: Figure, grid: Sequence[Axes], colors: Colors, label: str) -> None:
+    """Say which color stands for 1, 2, ..., by a color bar at the right of the panels.
+
+    colors: one for each number, as matplotlib takes them.
+    """
+    palette = ListedColormap(colors)
+    count = palette.N
+    # From half a step before the first: so each color stands around its number.
+    scale = ScalarMappable(Normalize(0.5, count + 0.5), palette)
+    bar = figure.colorbar(scale, ax=list(grid), fraction=0.05, pad=0.02, aspect=25, label=label)
+    bar.set_ticks(ticks(1, count))
     bar.outline.set_visible(False)
 
 

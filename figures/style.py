@@ -6,15 +6,17 @@ columns of a page, so that it needs no scaling.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont
 
-from figures import FORMATS
+from figures.options import FORMATS
+from probe.errors import InputError
 from probe.files import make_folder, replacing
 
 SINGLE = 3.4
@@ -23,38 +25,85 @@ SINGLE = 3.4
 DOUBLE = 7.0
 """Width of a figure of two columns of a page, in inches."""
 
+NARROW = 4.5
+"""A narrower figure has no room for anything beside its panels, in inches."""
+
 MANY = 8
 """More learners than this need more room: wider figures, fewer panels side by side."""
 
 
+LABELS = 8.0
+"""How high titles and the labels of axes are, in points."""
+
+
 @contextmanager
-def house_style() -> Iterator[None]:
+def house_style(font_size: float | None = None, font: str = "") -> Iterator[None]:
     """Draw and save in the house style, within a `with` or in a function that it decorates.
 
     Starts from matplotlib's own defaults, so that a user's matplotlibrc changes no figure, and
-    puts the settings back at the end.
+    puts the settings back at the end. font_size, font: as in `figures.options.Options`. Raises
+    InputError for a font that is not installed.
     """
+    asked = _SETTINGS | _sizes(font_size) | _font(font)
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_SETTINGS)
+        matplotlib.rcParams.update(asked)
         yield
 
 
-@house_style()
-def save(figure: Figure, folder: Path, name: str) -> list[Path]:
+def save(
+    figure: Figure,
+    folder: Path,
+    name: str,
+    formats: Sequence[str] = FORMATS,
+    font: str = "",
+) -> list[Path]:
     """Write folder/name.png and folder/name.svg, each whole or not at all; return their paths.
 
-    The same figure gives the same bytes. Raises InputError if the folder cannot be written.
+    The same figure gives the same bytes. formats: others, or fewer; font: in which the figure was
+    drawn. Raises InputError if the folder cannot be written.
     """
     make_folder(folder)
-    paths = {kind: folder / f"{name}.{kind}" for kind in FORMATS}
-    for kind, path in paths.items():
-        # matplotlib would write today's date into an SVG.
-        metadata = {"Date": None} if kind == "svg" else None
-        with replacing(path) as partial:
-            figure.savefig(partial, format=kind, metadata=metadata)
+    paths = {kind: folder / f"{name}.{kind}" for kind in formats}
+    with house_style(font=font):
+        for kind, path in paths.items():
+            with replacing(path) as partial:
+                figure.savefig(partial, format=kind, metadata=_NO_DATE.get(kind))
     return list(paths.values())
 
+
+def _sizes(font_size: float | None) -> dict[Any, Any]:
+    """Return the settings of all sizes of texts, where another size is asked for."""
+    if font_size is None:
+        return {}
+    texts = {name: size for name, size in _SETTINGS.items() if name.endswith("size")}
+    texts = {name: size for name, size in texts.items() if name not in _NO_TEXTS}
+    return {name: size * font_size / LABELS for name, size in texts.items()}
+
+
+def _font(font: str) -> dict[Any, Any]:
+    """Return the settings of a font, in which formulas are set as well as can be."""
+    if not font:
+        return {}
+    if font in _FAMILIES:
+        return {"font.family": [font], "mathtext.fontset": _FAMILIES[font]}
+    try:
+        findfont(FontProperties(family=[font]), fallback_to_default=False)
+    except ValueError:
+        known = ", ".join(_FAMILIES)
+        raise InputError(
+            f"the font {font!r} is not installed: install it, or take one of {known}"
+        ) from None
+    return {"font.family": [font], "mathtext.fontset": "stix"}
+
+
+# matplotlib would write today's date into a file.
+_NO_DATE: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+
+_FAMILIES = {"sans-serif": "dejavusans", "serif": "dejavuserif", "monospace": "dejavusans"}
+"""The fonts that matplotlib brings along, each with the one of its formulas."""
+
+_NO_TEXTS = ("lines.markersize", "errorbar.capsize")
 
 _SETTINGS: dict[Any, Any] = {
     "font.size": 7.5,
@@ -86,5 +135,6 @@ _SETTINGS: dict[Any, Any] = {
     "legend.handlelength": 2.7,
     "legend.columnspacing": 1.2,
     "figure.dpi": 300,
+    "pdf.fonttype": 42,  # TrueType: publishers refuse what matplotlib embeds by default
     "svg.hashsalt": "forgetting-probe",  # else the names of an SVG's parts are random
 }

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 from figures.appearance import distinct
 from probe.errors import InputError
@@ -80,6 +81,14 @@ class Tables:
             layers=_read_if_there(run_directory / "layers.csv", LayerRow),
             starts=_read_if_there(run_directory / "starts.csv", StartRow),
         )
+
+    @classmethod
+    def of(cls, rows: Iterable[Row], **others: Iterable[Any]) -> Tables:
+        """Return tables in memory as if they had been read; others: by name."""
+        main_head = _main_head()
+        kept = [row for row in rows if _of_matrix(vars(row)) and main_head(vars(row))]
+        parts: dict[str, list[Any]] = {"rows": kept} | {k: [*own] for k, own in others.items()}
+        return cls(**{name: _plain(table) for name, table in parts.items()})
 
     @cached_property
     def matrices(self) -> dict[str, AccuracyMatrix]:
@@ -184,12 +193,24 @@ def _read(
 
     matplotlib sets a text between two dollar signs as a formula; a backslash makes them plain.
     """
+    return _plain(read_table(path, kind, wanted))
+
+
+def _plain(rows: Sequence[AnyRow]) -> list[AnyRow]:
+    """Return the rows of a table with plain names."""
+    if not rows:
+        return []
     # Annotations are strings here: these are the columns that hold any text.
-    texts = [field.name for field in fields(kind) if field.type == "str"]
+    texts = [field.name for field in fields(rows[0]) if field.type == "str"]
     named = attrgetter(*texts)
-    return [
-        replace(row, **{name: getattr(row, name).replace("$", r"\$") for name in texts})
-        if "$" in "".join(named(row))
-        else row
-        for row in read_table(path, kind, wanted)
-    ]
+
+    def plainly(row: AnyRow) -> AnyRow:
+        cells: dict[str, Any] = {name: plain(getattr(row, name)) for name in texts}
+        return replace(row, **cells)
+
+    return [plainly(row) if "$" in "".join(named(row)) else row for row in rows]
+
+
+def plain(name: str) -> str:
+    """Return a name as it is in tables that have been read: matplotlib draws it as it was."""
+    return name.replace("$", r"\$")

@@ -1,4 +1,4 @@
-"""The flags of `probe run`: one frozen object from the command line to the work.
+"""The flags of `probe run` and of `probe figures`: a frozen object each, from there to the work.
 
 Each field of `RunOptions` is a flag, named and explained by the field itself: `scenarios.commands`
 makes the command line of it. The object is checked as a whole when it is made, so nothing behind it
@@ -183,3 +183,20 @@ def names(text: str) -> list[str]:
     ['er', 'si']
     """
     return [name.strip() for name in text.split(",")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureOptions:
+    """The flags of `probe figures`, as they were typed; None = not given."""
+
+    only: Annotated[str | None, "Figures, as depth,layers; all by default."] = None
+    format: Annotated[str | None, "pdf, png or svg, or several; pdf by default."] = None
+    width: Annotated[float | None, "Of a figure, in inches, 1 to 30."] = None
+    font_size: Annotated[float | None, "Of titles and labels, in points, 4 to 30."] = None
+    font: Annotated[str | None, "serif, sans-serif, monospace or an installed font."] = None
+    learners: Annotated[str | None, "Learners, as er,si, in the order to draw them."] = None
+    label: Annotated[
+        tuple[str, ...] | None, "A learner's name in print, as er='Replay (ours)'."
+    ] = None
+    readouts: Annotated[str | None, "Readouts, as retrain,linear; all by default."] = None
+    out: Annotated[Path | None, "Folder to write to; DIR/figures/asked by default."] = None

@@ -18,11 +18,12 @@ from probe.record.plugins.transformers import ForgettingProbe
 
 TASKS = [[0, 1], [2, 3], [4, 5]]
 SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+PLAIN = {"hidden_dropout_prob": 0, "attention_probs_dropout_prob": 0, "initializer_range": 0.1}
 
 
 def build():
     """Make the classifier."""
-    config = BertConfig(vocab_size=64, num_labels=6, intermediate_size=64, **SIZES)
+    config = BertConfig(vocab_size=64, num_labels=6, intermediate_size=64, **SIZES, **PLAIN)
     return BertForSequenceClassification(config)
 
 

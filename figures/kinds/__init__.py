@@ -2,16 +2,24 @@
 
 Each draws one picture from the tables and computes nothing but what its axes need.
 
-To add one, write a module here with `draw(tables: Tables) -> Figure | None`, decorated with
-`style.house_style()`, and add its name to `KINDS`. It returns None where there is nothing to draw,
-and, if a legend tells its learners apart, where there are too many of them (`tables.crowded`). Most
-are made in five steps, with the modules above this folder:
+To add one, write a module here with
+
+- `draw(tables: Tables, page: Page) -> Figure | None`, decorated with `on_page`, which returns None
+  where there is nothing to draw, and, if a legend tells its learners apart, where there are too
+  many of them (`tables.crowded`);
+- `names(tables) -> list[str]`, the learners whose appearances it asks the page for;
+- `caption(tables, page) -> str`, a paragraph for a paper, and `NEEDS`, what there has to be;
+
+and add its name to `KINDS`, and to `figures/__init__.py`. Most are made in five steps, with the
+modules above this folder:
 
 1. take what is drawn out of the `tables`, and return None if it is too little;
-2. begin a figure with so many panels: `layout.panels`;
-3. draw into each, learners as their appearance tells: `lines`, `appearance`;
-4. put a legend above them that says what points and bars are: `lines.legend_above`, `labels`;
-5. label the axes and give the panels their size: `layout.fit`.
+2. begin a figure with so many panels: `page.panels`;
+3. draw into each, learners as their appearance tells: `lines`, `page.looks`;
+4. put a legend above them that says what points and bars are: `page.legend`, `labels`;
+5. label the axes and give the panels their size: `page.fit`.
+
+The page is one of ours or the axes of a user's figure: a kind does not know which.
 """
 
 from __future__ import annotations

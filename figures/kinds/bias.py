@@ -16,15 +16,25 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from figures import labels, layout, lines, style
-from figures.appearance import Appearances, learner_appearances
+from figures import labels, layout, lines
+from figures.appearance import Appearances
 from figures.networks import Network, networks
+from figures.pages.page import HOUSE, Page, on_page
+from figures.style import MANY
 from figures.tables import LEVELS, Tables, continual
 from probe.tables.rows import SummaryRow
 
+NEEDS = "a learner and the F1 of its tasks"
+"""What has to be there for anything to be drawn."""
 
-@style.house_style()
-def draw(tables: Tables) -> Figure | None:
+
+def names(tables: Tables) -> list[str]:
+    """Return the learners that are drawn."""
+    return continual(_f1(tables))
+
+
+@on_page
+def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one panel per feature and in it one line per continual learner over the T places.
 
     The last panel is the deepest feature, the trained model as it is; in the others everything
@@ -35,25 +45,52 @@ def draw(tables: Tables) -> Figure | None:
     training has no order, and so no line, nor has the untrained network. Returns None without a
     continual learner.
     """
-    f1 = [row for row in tables.summary if row.measure == "f1" and row.learner not in LEVELS]
+    f1 = _f1(tables)
     if tables.crowded or not f1:
         return None
     learners = continual(f1)
-    appearances = learner_appearances(learners)
+    appearances = page.looks(learners)
     drawn = networks(f1)
-    counts = [len(each.features) for each in drawn]
-    columns = _columns(counts, most=4 if len(learners) <= style.MANY else 2)
-    figure, blocks = _blocks(counts, columns)
+    titles = [_titles(each) for each in drawn]
+    most = page.across(4 if len(learners) <= MANY else 2)
+    columns = _columns([len(each) for each in titles], most)
+    figure, blocks = page.blocks(titles, columns, wide=columns > 1)
     for each, block in zip(drawn, blocks, strict=True):
         _plot_network(block, appearances, each, f1)
         if len(drawn) > 1:
-            names = (appearances[name].label for name in each.learners)
-            block[0].set_ylabel(labels.folded(labels.listed(names), width=16))
+            network = (appearances[name].label for name in each.learners)
+            block[0].set_ylabel(labels.folded(labels.listed(network), width=16))
     # One legend for all networks: a learner looks the same in each.
-    lines.legend_above(figure, [appearances[name] for name in learners], labels.over_seeds(f1))
+    page.legend(figure, [appearances[name] for name in learners], labels.over_seeds(f1))
     sides = ("Place of the task in the executed order", "F1 of the task (%)")
-    layout.fit(figure, [axes for block in blocks for axes in block], sides, height=1.3)
+    page.fit(figure, [axes for block in blocks for axes in block], sides, height=1.3)
     return figure
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    f1 = _f1(tables)
+    return labels.caption(
+        "F1 of each task by its place in the executed order, behind each feature",
+        "Up to the feature the network that has learned all tasks is held fixed, and all after it "
+        "is retrained on all tasks at once; the last panel is the network as it was trained",
+        labels.learners_named([page.label(name) for name in continual(f1)]),
+        labels.points_are(f1),
+        labels.measured_on(tables.rows),
+    )
+
+
+def _f1(tables: Tables) -> list[SummaryRow]:
+    return [row for row in tables.summary if row.measure == "f1" and row.learner not in LEVELS]
+
+
+def _titles(network: Network) -> list[str]:
+    """Return the title of each feature's panel, in order of depth."""
+    deepest = max(network.features)
+    return [
+        feature + (" (as\N{NO-BREAK SPACE}trained)" if depth == deepest else "")
+        for depth, feature in network.features.items()
+    ]
 
 
 def _columns(counts: Sequence[int], most: int) -> int:
@@ -64,28 +101,11 @@ def _columns(counts: Sequence[int], most: int) -> int:
     >>> _columns([5], most=4), _columns([6, 4, 2], most=4)
     (3, 4)
     """
-    return min(range(1, most + 1), key=lambda columns: sum(_rows(counts, columns)))
 
+    def rows(columns: int) -> int:
+        return sum(math.ceil(count / columns) for count in counts)
 
-def _rows(counts: Sequence[int], columns: int) -> list[int]:
-    """Return the number of rows that each network takes."""
-    return [math.ceil(count / columns) for count in counts]
-
-
-def _blocks(counts: Sequence[int], columns: int) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure and so many panels for each network, each beginning with a row of its own.
-
-    counts: the number of panels of each network; columns: of the whole figure.
-    """
-    rows = _rows(counts, columns)
-    figure, grid = layout.panels(sum(rows) * columns, columns, wide=columns > 1)
-    # Each network begins a row of its own.
-    starts = [columns * sum(rows[:k]) for k in range(len(rows))]
-    blocks = [grid[start : start + count] for start, count in zip(starts, counts, strict=True)]
-    # What is left of a network's last row.
-    for unused in set(grid).difference(*blocks):
-        unused.remove()
-    return figure, blocks
+    return min(range(1, most + 1), key=rows)
 
 
 def _plot_network(
@@ -93,11 +113,9 @@ def _plot_network(
 ) -> None:
     """Draw a panel for each feature of a network, in order of depth."""
     # Learners of another network have features of other names at the same depths.
-    for axes, (depth, feature) in zip(block, network.features.items(), strict=True):
+    for axes, depth in zip(block, network.features, strict=True):
         own = [row for row in f1 if row.learner in network.learners and row.depth == depth]
         _plot_feature(axes, appearances, network.learners, own)
-        as_trained = " (as\N{NO-BREAK SPACE}trained)" if depth == max(network.features) else ""
-        axes.set_title(labels.folded(feature + as_trained))
 
 
 def _plot_feature(

@@ -15,15 +15,24 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from figures import labels, layout, lines, style
-from figures.appearance import learner_appearances
+from figures import labels, lines
+from figures.pages.page import HOUSE, Page, on_page
 from figures.tables import Tables
 from probe.tables.rows import MetricRow
 from probe.tables.summary import training_seconds
 
+NEEDS = "two learners with an accuracy, a size and times"
+"""What has to be there for anything to be drawn."""
 
-@style.house_style()
-def draw(tables: Tables) -> Figure | None:
+
+def names(tables: Tables) -> list[str]:
+    """Return the learners of which accuracy, size and time are known."""
+    costs = _spent(tables).values()
+    return [name for name in _accuracy(tables)[2] if all(name in each for each in costs)]
+
+
+@on_page
+def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one marker per continual learner, against its size in one panel, its time in another.
 
     Omega_all, or in a study without Offline, which has none, A_T (Chaudhry 2018). Both x axes are
@@ -34,17 +43,12 @@ def draw(tables: Tables) -> Figure | None:
     The upper left corner is the best. Returns None unless two learners have all three.
     """
     label, scale, accuracy = _accuracy(tables)  # scale: Omega is a ratio, accuracy in percent
-    sizes = tables.metric("kemker", "model_size_mb")
-    spent = {
-        "Model size (MB)": {name: row.mean for name, row in sizes.items()},
-        "Training time (s)": training_seconds(tables.times),
-    }
-    learners = [name for name in accuracy if all(name in costs for costs in spent.values())]
+    spent, learners = _spent(tables), names(tables)
     if tables.crowded or len(learners) < 2:
         return None
-    appearances = learner_appearances(learners)
+    appearances = page.looks(learners)
     drawn = [accuracy[name] for name in learners]
-    figure, grid = layout.panels(len(spent), most=2)
+    figure, grid = page.panels([""] * len(spent), most=2)
     for axes, (name, costs) in zip(grid, spent.items(), strict=True):
         for learner in learners:
             point, own = [costs[learner]], appearances[learner]
@@ -53,9 +57,33 @@ def draw(tables: Tables) -> Figure | None:
         axes.set_xlabel(name)
     # Both panels have the same learners: only those are drawn whose size and time are known.
     entries = [appearances[name] for name in learners]
-    lines.legend_above(figure, entries, labels.over_seeds(drawn), joined=False)
-    layout.fit(figure, grid, ("", labels.with_head(label, drawn)), height=1.9)
+    page.legend(figure, entries, labels.over_seeds(drawn), joined=False)
+    page.fit(figure, grid, ("", labels.with_head(label, drawn)), height=1.9)
     return figure
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    label, _, accuracy = _accuracy(tables)
+    learners = names(tables)
+    omega = "Omega_all, accuracy as a share of that of offline training (Kemker et al. 2018)"
+    shown = omega if "Omega" in label else "Average accuracy after the last task"
+    return labels.caption(
+        f"{shown}, against the size of the model with all that is kept beside it, and against the "
+        f"time of training all tasks; both axes are logarithmic",
+        labels.learners_named([page.label(name) for name in learners]),
+        labels.points_are([accuracy[name] for name in learners]),
+        labels.measured_on(tables.rows),
+    )
+
+
+def _spent(tables: Tables) -> dict[str, dict[str, float]]:
+    """Return what each learner costs, by what is spent."""
+    sizes = tables.metric("kemker", "model_size_mb")
+    return {
+        "Model size (MB)": {name: row.mean for name, row in sizes.items()},
+        "Training time (s)": training_seconds(tables.times),
+    }
 
 
 def _accuracy(tables: Tables) -> tuple[str, float, dict[str, MetricRow]]:

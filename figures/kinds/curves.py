@@ -13,14 +13,12 @@ from __future__ import annotations
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from figures import labels, layout, lines, style
-from figures.appearance import learner_appearances
+from figures import labels, layout
+from figures.pages.page import HOUSE, Page, on_page
 from figures.tables import Tables
 from probe.metrics.matrix import AccuracyMatrix
 
@@ -30,9 +28,17 @@ MOST_NAMED = 10
 More entries would take more room than the panels.
 """
 
+NEEDS = "a learner and its accuracies after each task"
+"""What has to be there for anything to be drawn."""
 
-@style.house_style()
-def draw(tables: Tables) -> Figure | None:
+
+def names(tables: Tables) -> list[str]:
+    """Return the learners that are drawn."""
+    return list(tables.matrices)
+
+
+@on_page
+def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one panel per continual learner: accuracy against the number k of tasks learned.
 
     A colored line per task, by its place in the executed order: faint before it is learned, then
@@ -42,17 +48,27 @@ def draw(tables: Tables) -> Figure | None:
     matrices = tables.matrices
     if not matrices:
         return None
-    appearances = learner_appearances(matrices)
     # Of the longest stream: a place has one color in all panels.
     palette = colors(max(R.tasks for R in matrices.values()))
-    figure, grid = layout.panels(len(matrices), most=3)
-    for axes, (name, R) in zip(grid, matrices.items(), strict=True):
+    figure, grid = page.panels([page.label(name) for name in matrices], most=3)
+    for axes, R in zip(grid, matrices.values(), strict=True):
         _plot_tasks(axes, R, palette)
-        axes.set_title(labels.folded(appearances[name].label))
-    _name_places(figure, grid, palette)
+    _name_places(page, figure, grid, palette)
     sides = ("Tasks learned so far", labels.with_head("Accuracy (%)", tables.rows))
-    layout.fit(figure, grid, sides, height=1.45)
+    page.fit(figure, grid, sides, height=1.45)
     return figure
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    return labels.caption(
+        "Accuracy on each task as tasks are learned, one after another",
+        "A line is a task, by its place in the executed order: faint before it is learned, and "
+        "from the dot on after; black is the average over the tasks learned so far",
+        labels.learners_named([page.label(name) for name in names(tables)]),
+        labels.averaged(tables.rows, "All"),
+        labels.measured_on(tables.rows),
+    )
 
 
 def colors(tasks: int) -> NDArray[np.float64]:
@@ -84,7 +100,9 @@ def seen_average(R: AccuracyMatrix) -> NDArray[np.float64]:
     return np.array([R.values[k, :k].mean() for k in range(1, R.tasks + 1)])
 
 
-def _name_places(figure: Figure, grid: list[Axes], palette: NDArray[np.float64]) -> None:
+def _name_places(
+    page: Page, figure: Figure, grid: list[Axes], palette: NDArray[np.float64]
+) -> None:
     """Say which color stands for which place, in a legend or, of many places, by a color bar.
 
     palette: (T, 4).
@@ -97,12 +115,7 @@ def _name_places(figure: Figure, grid: list[Axes], palette: NDArray[np.float64])
             Line2D([], [], color=color, marker="o", ms=3.4, label=str(place))
             for place, color in enumerate(palette, start=1)
         ]
-        figure.legend(handles=[*places, average], loc="outside right upper", title=title)
+        page.legend_right(figure, [*places, average], title)
     else:
-        # From half a place before the first: so each color stands around its number.
-        scale = ScalarMappable(Normalize(0.5, tasks + 0.5), ListedColormap(palette))
-        bar = figure.colorbar(scale, ax=grid, fraction=0.05, pad=0.02, aspect=25)
-        bar.set_label(title)
-        bar.set_ticks(layout.ticks(1, tasks))
-        bar.outline.set_visible(False)
-        lines.legend_above(figure, [average])
+        page.color_steps(figure, grid, palette, title)
+        page.legend(figure, [average])

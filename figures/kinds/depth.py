@@ -22,9 +22,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from figures import labels, layout, lines, style
-from figures.appearance import Appearance, Appearances, learner_appearances
+from figures import labels, layout, lines
+from figures.appearance import Appearance, Appearances
 from figures.networks import Network, networks
+from figures.pages.page import HOUSE, Page, on_page
+from figures.style import MANY
 from figures.tables import LEVELS, OFFLINE, UNTRAINED, Tables, continual
 from probe.metrics.murata import RETRAIN
 from probe.tables.rows import LayerRow, SummaryRow
@@ -38,9 +40,24 @@ _BY_DEPTH = {
 Layers = dict[tuple[str, str], dict[str, LayerRow]]
 """Rows of layers.csv by learner and quantity, then by feature."""
 
+NEEDS = "a learner behind two features or more"
+"""What has to be there for anything to be drawn."""
 
-@style.house_style()
-def draw(tables: Tables) -> Figure | None:
+
+def names(tables: Tables) -> list[str]:
+    """Return the learners of which a PRA is known."""
+    return list(dict.fromkeys(row.learner for row in _drawn(tables)[0]))
+
+
+def _drawn(tables: Tables) -> tuple[list[SummaryRow], list[Network], list[str]]:
+    """Return every PRA, the networks that are drawn, and the learners that train these."""
+    pra = [row for row in tables.summary if row.measure == "pra"]
+    drawn = [each for each in networks(pra) if len(each.features) > 1]
+    return pra, drawn, [name for name in continual(pra) if any(name in n.learners for n in drawn)]
+
+
+@on_page
+def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one line per continual learner over L features, between floor and ceiling.
 
     Bars and bands are the 95 % intervals of layers.csv; where it has none for some learner, one
@@ -51,34 +68,75 @@ def draw(tables: Tables) -> Figure | None:
     of their own have panels of their own, in which that level is still that of the study's network.
     Returns None without a continual learner, and where nothing but the output was looked at.
     """
-    pra = [row for row in tables.summary if row.measure == "pra"]
-    drawn = [each for each in networks(pra) if len(each.features) > 1]
+    pra, drawn, learners = _drawn(tables)
     if tables.crowded or not drawn:
         return None
-    learners = [name for name in continual(pra) if any(name in n.learners for n in drawn)]
-    appearances = learner_appearances([*(row.learner for row in pra), *LEVELS])
+    appearances = page.looks([*names(tables), *LEVELS])
     layers = _layers(tables)
     bars = _with_intervals(layers, learners)
-    wide = max(len(each.features) for each in drawn) > 8 or len(learners) > style.MANY
+    wide = max(len(each.features) for each in drawn) > 8 or len(learners) > MANY
     alone = len(drawn) == 1
-    figure, grid = layout.panels(len(drawn), most=4, wide=wide or not alone)
+    titles = [labels.listed(appearances[name].label for name in each.learners) for each in drawn]
+    figure, grid = page.panels([""] if alone else titles, most=4, wide=wide or not alone)
     keys: dict[str, Line2D] = {}
     for axes, each in zip(grid, drawn, strict=True):
         keys |= _plot_levels(axes, appearances, each, layers, pra, bands=bool(bars))
         places = _plot_network(axes, appearances, each, pra, layers if bars else {})
         keys |= _mark_starts(axes, tables, places)
-        if not alone:
-            names = (appearances[name].label for name in each.learners)
-            axes.set_title(labels.folded(labels.listed(names)))
     said = labels.with_interval(bars) if bars else labels.over_seeds(pra)
-    lines.legend_above(figure, [*(appearances[name] for name in learners), *keys.values()], said)
+    page.legend(figure, [*(appearances[name] for name in learners), *keys.values()], said)
     # After the legend, whose height has to be known before names can be seen to touch.
     for axes, each in zip(grid, drawn, strict=True):
         features = labels.shortened(list(each.features.values()))
         layout.name_ticks(figure, axes, list(each.features), features)
     sides = ("Feature held fixed, by depth", "Partial Retrain Accuracy (%)")
-    layout.fit(figure, grid, sides, height=2.0 if alone else 1.7)
+    page.fit(figure, grid, sides, height=2.0 if alone else 1.7)
     return figure
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    pra, _, learners = _drawn(tables)
+    bars = _with_intervals(_layers(tables), learners)
+    points = (
+        f"{labels.means_are(bars)}; bars and bands are 95 % intervals, which cover seeds and the "
+        f"finite test set"
+        if bars
+        else labels.points_are([row for row in pra if row.learner in learners])
+    )
+    return labels.caption(
+        "Partial Retrain Accuracy by feature, in order of depth",
+        "The network that has learned all tasks is held fixed up to the feature, all after it is "
+        "retrained on all tasks at once, and tested on all tasks; at the last feature it is the "
+        "network as it was trained",
+        labels.learners_named([page.label(name) for name in learners]),
+        points,
+        _levels_said(tables, pra),
+        labels.measured_on(tables.rows),
+    )
+
+
+def _levels_said(tables: Tables, pra: Sequence[SummaryRow]) -> str:
+    """Say what learners are compared with, as far as it is drawn."""
+    quantities = {row.quantity for row in tables.layers if row.readout in ("", RETRAIN)}
+    said = []
+    if "ceiling" in quantities:
+        said.append(
+            "Ceiling: the same behind the features of an offline network, trained on all at once"
+        )
+    elif any(row.learner == OFFLINE for row in pra):
+        said.append("Dashed line: a network trained on all tasks at once")
+    if "floor" in quantities:
+        said.append("Floor: the same behind the features of a network that was never trained")
+    if "chance" in quantities:
+        said.append("Chance: what guessing gives")
+    margins = [row.margin for row in tables.starts if row.readout == RETRAIN and row.feature]
+    if margins:
+        said.append(
+            f"A ring marks where forgetting starts: the first feature that lacks more than a share "
+            f"of {margins[0]:g} against the ceiling, with 95 % confidence"
+        )
+    return ". ".join(said)
 
 
 def _layers(tables: Tables) -> Layers:

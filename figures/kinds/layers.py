@@ -20,10 +20,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from figures import labels, layout, lines, style
-from figures.appearance import learner_appearances
+from figures import labels, layout, style
 from figures.cells import Cell, draw_cells
 from figures.missing import GAP, READOUTS, Panel, found_missing
+from figures.pages.page import HOUSE, Page, on_page
 from figures.tables import Tables
 
 MOST_ANNOTATED = 12
@@ -32,8 +32,17 @@ MOST_ANNOTATED = 12
 _PAGE, _BESIDE, _AROUND = 8.8, 0.6, 0.5  # inches: height of a page, room at a panel's left, above
 
 
-@style.house_style()
-def draw(tables: Tables) -> Figure | None:
+NEEDS = "a learner and what is missing behind its layers"
+"""What has to be there for anything to be drawn."""
+
+
+def names(tables: Tables) -> list[str]:
+    """Return the learners that are drawn."""
+    return list(dict.fromkeys(panel.learner for panel in found_missing(tables)))
+
+
+@on_page
+def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one heat map per continual learner and readout: T places (and all) by L layers.
 
     Hatched cells: floor and ceiling are not apart, so that what was retained cannot be told. A
@@ -44,26 +53,57 @@ def draw(tables: Tables) -> Figure | None:
     if not panels:
         return None
     blocks = [own for name in READOUTS if (own := [p for p in panels if p.readout == name])]
-    while not (size := _Size.of(blocks)).fits and len(blocks) > 1:
+    while not (size := _Size.of(page, blocks)).fits and len(blocks) > 1:
         blocks = blocks[:-1]
-    figure, grid = _grid(blocks, size)
+    figure, grid = _grid(page, blocks, size)
     shown = [panel for block in blocks for panel in block]
     cells = [panel.cells() for panel in shown]
     highest = max(value for own in cells for cell in own for value in cell.values)
     top = max(10, 10 * math.ceil(highest / 10))
     for axes, panel, drawn in zip(grid, shown, cells, strict=True):
         mesh = draw_cells(axes, drawn, top=top, texts=size.legible)
-        _finish(axes, panel, named=len(blocks) > 1)
-    # Of all panels, as they share it.
-    grid[0].invert_yaxis()
-    _explain(figure, tables, shown, cells)
+        _finish(axes, panel)
+    _explain(page, figure, tables, shown, cells)
     _name_features(figure, grid, shown)
     whole = (size.columns * size.wide, len(grid) / size.columns * size.high)
     label = "Missing: ceiling minus accuracy (points)"
-    lines.color_bar(figure, grid, mesh, label, (0, top / 2, top), whole)
+    page.color_bar(figure, grid, mesh, label, (0, top / 2, top), whole)
     sides = ("Layer, by depth", "Place of the task")
-    layout.fit(figure, grid, sides, height=size.high, width=size.wide)
+    page.fit(figure, grid, sides, height=size.high, width=size.wide)
     return figure
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    panels = found_missing(tables)
+    own = {(panel.learner, panel.readout) for panel in panels}
+    readouts = list(dict.fromkeys(panel.readout for panel in panels))
+    rows = [row for row in tables.layers if (row.learner, row.readout) in own]
+    several = "s" * (len(readouts) > 1)
+    return labels.caption(
+        "What each layer lacks of each task: the accuracy behind the same layer of a network "
+        "trained on all tasks at once (the ceiling) minus the accuracy behind the layer of the "
+        "network that has learned them one after another, in points of 100",
+        "Columns: layers by depth; rows: tasks by their place in the executed order, and all tasks",
+        _marks_said(panels),
+        f"Trained behind the layer, on all tasks at once: the readout{several} "
+        f"{labels.together(readouts)}",
+        labels.learners_named([page.label(name) for name in names(tables)]),
+        labels.means_are(rows, "Numbers"),
+        labels.measured_on(tables.rows),
+    )
+
+
+def _marks_said(panels: Sequence[Panel]) -> str:
+    """Say what halves, hatches and frames are, as far as there are any."""
+    said = []
+    if any(panel.split for panel in panels):
+        said.append("Halves of a cell: forgotten since it was best (left), never learned (right)")
+    if any(cell.hatched for panel in panels for cell in panel.cells()):
+        said.append("Hatched: an untrained layer gives as much, so that nothing can be told")
+    if any(panel.start for panel in panels):
+        said.append("A frame: the layer at which forgetting starts, with 95 % confidence")
+    return ". ".join(said)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,18 +117,19 @@ class _Size:
     legible: bool
 
     @classmethod
-    def of(cls, blocks: Sequence[Sequence[Panel]]) -> _Size:
+    def of(cls, page: Page, blocks: Sequence[Sequence[Panel]]) -> _Size:
         """Return the size for the panels of each readout."""
         panels = [panel for block in blocks for panel in block]
         learners = max(map(len, blocks))
         tasks = max(len(panel.places) for panel in panels)
         layers = max(len(panel.features) for panel in panels)
         split = any(panel.split for panel in panels)
-        legible = tasks <= MOST_ANNOTATED + 1
-        high = max(1.0, 0.19 * (tasks + GAP)) if legible else 2.4
-        room = style.DOUBLE - _BESIDE
+        legible, scale = tasks <= MOST_ANNOTATED + 1, page.scale
+        high = max(1.0, 0.19 * scale * (tasks + GAP)) if legible else 2.4
+        room = page.wide - _BESIDE
         # Cells as wide as is easily read or, if the page is then too short, as is just legible.
-        for cell in (0.5, 0.4, 0.33) if split else (0.32, 0.25):
+        for least in (0.5, 0.4, 0.33) if split else (0.32, 0.25):
+            cell = least * scale
             columns = layout.balanced(learners, max(1, int(room / (layers * cell + 0.1))))
             rows = len(blocks) * math.ceil(learners / columns)
             if fits := rows * (high + _AROUND) < _PAGE:
@@ -98,35 +139,28 @@ class _Size:
             wide=min(max(layers * cell, (style.SINGLE - _BESIDE) / columns), room / columns),
             high=high,
             fits=fits,
-            legible=legible and layers * cell <= room,
+            legible=legible and layers * cell <= room and page.legible(layers * (1 + split), tasks),
         )
 
 
-def _grid(blocks: Sequence[Sequence[Panel]], size: _Size) -> tuple[Figure, list[Axes]]:
+def _grid(page: Page, blocks: Sequence[Sequence[Panel]], size: _Size) -> tuple[Figure, list[Axes]]:
     """Return a figure and its panels, in which each readout begins a row of its own."""
-    columns = size.columns
-    rows = [math.ceil(len(block) / columns) for block in blocks]
-    figure, grid = layout.panels(sum(rows) * columns, columns, wide=True)
-    starts = [columns * sum(rows[:k]) for k in range(len(rows))]
-    kept = [
-        axes
-        for start, block in zip(starts, blocks, strict=True)
-        for axes in grid[start : start + len(block)]
-    ]
-    for unused in set(grid).difference(kept):
-        unused.remove()
-    # Legends are as wide as the figure will be.
-    figure.set_size_inches(columns * size.wide + _BESIDE, figure.get_figheight())
-    return figure, kept
+    titles = [[_title(page, panel, named=len(blocks) > 1) for panel in own] for own in blocks]
+    figure, found = page.blocks(titles, size.columns, wide=True)
+    if page.axes is None and page.options.width is None:
+        # Legends are as wide as the figure will be.
+        figure.set_size_inches(size.columns * size.wide + _BESIDE, figure.get_figheight())
+    return figure, [axes for block in found for axes in block]
 
 
-def _finish(axes: Axes, panel: Panel, *, named: bool) -> None:
-    """Give a panel its title, the ticks along y, and a frame where forgetting starts.
+def _title(page: Page, panel: Panel, *, named: bool) -> str:
+    """Return a panel's title; named: whether it names the readout, too."""
+    label = page.label(panel.learner)
+    return f"{label}, {panel.readout}" if named else label
 
-    named: whether its title names the readout, too.
-    """
-    label = learner_appearances([panel.learner])[panel.learner].label
-    axes.set_title(labels.folded(f"{label}, {panel.readout}" if named else label))
+
+def _finish(axes: Axes, panel: Panel) -> None:
+    """Give a panel the ticks along y, and a frame where forgetting starts; task 1 is on top."""
     count = len(panel.places)
     tasks = [place for place in panel.places if place]
     ticks = {panel.places.index(k) + 0.5: str(k) for k in layout.ticks(1, len(tasks)) if k in tasks}
@@ -136,6 +170,7 @@ def _finish(axes: Axes, panel: Panel, *, named: bool) -> None:
     axes.set_yticks(list(ticks), list(ticks.values()))
     axes.set_xlim(0, len(panel.features))
     axes.set_ylim(0, bottom)
+    axes.yaxis.set_inverted(True)
     axes.tick_params(length=0)
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
@@ -163,7 +198,11 @@ def _name_features(figure: Figure, grid: Sequence[Axes], shown: Sequence[Panel])
 
 
 def _explain(
-    figure: Figure, tables: Tables, shown: Sequence[Panel], cells: Sequence[Sequence[Cell]]
+    page: Page,
+    figure: Figure,
+    tables: Tables,
+    shown: Sequence[Panel],
+    cells: Sequence[Sequence[Cell]],
 ) -> None:
     """Put a legend above the panels that says what halves, hatches and frames are."""
     entries = []
@@ -179,4 +218,4 @@ def _explain(
     readouts = f"readout{'s' * (len(names) > 1)} {' and '.join(names)}"
     own = {(panel.learner, panel.readout) for panel in shown}
     rows = [row for row in tables.layers if (row.learner, row.readout) in own]
-    lines.legend_above(figure, entries, f"{labels.mean_over(rows)}, {readouts}")
+    page.legend(figure, entries, f"{labels.mean_over(rows)}, {readouts}")

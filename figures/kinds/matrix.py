@@ -16,18 +16,26 @@ from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from figures import labels, layout, lines, style
-from figures.appearance import learner_appearances
-from figures.cells import ink
+from figures import labels, layout
+from figures.cells import digits_size, ink
+from figures.pages.page import HOUSE, Page, on_page
 from figures.tables import Tables
 from probe.metrics.matrix import AccuracyMatrix
 
 MOST_ANNOTATED = 10
 """Up to this many tasks each cell shows its value; in smaller cells no number could be read."""
 
+NEEDS = "a learner and its accuracies after each task"
+"""What has to be there for anything to be drawn."""
 
-@style.house_style()
-def draw(tables: Tables) -> Figure | None:
+
+def names(tables: Tables) -> list[str]:
+    """Return the learners that are drawn."""
+    return list(tables.matrices)
+
+
+@on_page
+def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw each continual learner's R, averaged over orders and seeds, with one color bar.
 
     Row = tasks learned so far, from none ("before") to T; column = place of the evaluated task in
@@ -37,41 +45,55 @@ def draw(tables: Tables) -> Figure | None:
     matrices = tables.matrices
     if not matrices:
         return None
-    appearances = learner_appearances(matrices)
-    columns, wide, high = _sizes(len(matrices), max(R.tasks for R in matrices.values()))
-    figure, grid = layout.panels(len(matrices), columns, wide=True)
-    for axes, (name, R) in zip(grid, matrices.items(), strict=True):
-        mesh = _heat_map(axes, R)
-        axes.set_title(labels.folded(appearances[name].label))
-    # Of all panels, as they share it: row 0 is on top, as in a matrix.
-    grid[0].invert_yaxis()
+    columns, wide, high = _sizes(page, len(matrices), max(R.tasks for R in matrices.values()))
+    figure, grid = page.panels([page.label(name) for name in matrices], columns, wide=True)
+    for axes, R in zip(grid, matrices.values(), strict=True):
+        legible = R.tasks <= MOST_ANNOTATED and page.legible(R.tasks, R.tasks + 1)
+        mesh = _heat_map(axes, R, legible=legible)
+        # As in a matrix, row 0 is on top.
+        axes.yaxis.set_inverted(True)
     size = (columns * wide, len(grid) / columns * high)
     label = labels.with_head("Accuracy (%)", tables.rows)
-    lines.color_bar(figure, grid, mesh, label, range(0, 101, 25), size)
+    page.color_bar(figure, grid, mesh, label, range(0, 101, 25), size)
     sides = ("Place of the evaluated task", "Tasks learned so far")
-    layout.fit(figure, grid, sides, height=high, width=wide)
+    page.fit(figure, grid, sides, height=high, width=wide)
     return figure
 
 
-def _sizes(count: int, tasks: int) -> tuple[int, float, float]:
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    return labels.caption(
+        "Accuracy on each task (columns, by place in the executed order) before training and "
+        "after each task (rows), in percent",
+        "The white steps separate the tasks learned so far, below, from those to come",
+        labels.learners_named([page.label(name) for name in names(tables)]),
+        labels.averaged(tables.rows, "Numbers"),
+        labels.measured_on(tables.rows),
+    )
+
+
+def _sizes(page: Page, count: int, tasks: int) -> tuple[int, float, float]:
     """Return the columns of the grid, and a panel's width and height in inches, to fit on a page.
 
     count: of learners; a page is 8.8 inches high.
     """
-    across = min(tasks, MOST_ANNOTATED)
-    high, beside, gap, page = max(1.2, 0.2 * (across + 1)), 0.65, 0.06, 8.8
+    across, scale = min(tasks, MOST_ANNOTATED), page.scale
+    high, beside, gap, most_high = max(1.2, 0.2 * scale * (across + 1)), 0.65, 0.06, 8.8
     # Cells as wide as is easily read or, if the page is then too short, as is just legible.
     for cell in (0.255, 0.2):
-        most = max(1, int((style.DOUBLE - beside) / (across * cell + gap)))
+        most = max(1, int((page.wide - beside) / (across * scale * cell + gap)))
         columns = layout.balanced(count, most)
-        if -(-count // columns) * (high + 0.4) < page:
+        if -(-count // columns) * (high + 0.4) < most_high:
             break
-    return columns, max(across * cell, 1.8 / columns), high
+    return columns, max(across * scale * cell, 1.8 / columns), high
 
 
-def _heat_map(axes: Axes, R: AccuracyMatrix) -> QuadMesh:
-    """Draw R, (T+1, T), in percent, a cell for each element; return what has its colors."""
-    T, legible = R.tasks, R.tasks <= MOST_ANNOTATED
+def _heat_map(axes: Axes, R: AccuracyMatrix, *, legible: bool) -> QuadMesh:
+    """Draw R, (T+1, T), in percent, a cell for each element; return what has its colors.
+
+    legible: whether each shows its number.
+    """
+    T = R.tasks
     # The hatched ground shows through cells that the mesh leaves out.
     axes.patch.set(facecolor="0.92", hatch="//////", edgecolor="0.7")
     mesh = axes.pcolormesh(
@@ -104,5 +126,6 @@ def _annotate(axes: Axes, values: NDArray[np.float64]) -> None:
         if not np.isnan(value):
             color = ink(shade(float(value)))
             text = f"{100 * value:.0f}"
-            cell = axes.text(column + 1, row, text, color=color, size=7, ha="center", va="center")
+            cell = axes.text(column + 1, row, text, color=color, ha="center", va="center")
+            cell.set_fontsize(digits_size())
             cell.set_in_layout(False)  # it lies within the panel, which is much to find out

@@ -20,8 +20,9 @@ from statistics import median
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from figures import labels, layout, lines, style
-from figures.appearance import Appearance, learner_appearances, strategy_appearances
+from figures import labels, layout, lines
+from figures.appearance import Appearance, strategy_appearances
+from figures.pages.page import HOUSE, Page, on_page
 from figures.tables import Tables
 from probe.tables.rows import LearnerRow, MetricRow
 
@@ -32,8 +33,17 @@ UNITS = {"per_class": "per class", "total": "in total"}
 _Sweep = tuple[str, str]  # a kind of learner and the strategy that chooses what it stores
 
 
-@style.house_style()
-def draw(tables: Tables) -> Figure | None:
+NEEDS = "a kind of learner with two budgets"
+"""What has to be there for anything to be drawn."""
+
+
+def names(tables: Tables) -> list[str]:
+    """Return the kinds that are drawn, each with its strategy where it has several."""
+    return list(_named(_lines(_swept(tables)[1])).values())
+
+
+@on_page
+def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw A_T against the number of stored samples (Chaudhry 2018, figure 4).
 
     One line for each kind of learner and sampling strategy; budgets per class and in total have a
@@ -41,24 +51,47 @@ def draw(tables: Tables) -> Figure | None:
     stores nothing stands at 0, beside the axis's smallest number. Bars are one standard deviation
     over seeds either way. Returns None if no kind has two budgets.
     """
+    T, swept = _swept(tables)
+    if not swept:
+        return None
+    appearances = _appearances(page, _lines(swept))
+    titles = [UNITS[unit].capitalize() if len(swept) > 1 else "" for unit in swept]
+    figure, grid = page.panels(titles, most=2)
+    for axes, each in zip(grid, swept.values(), strict=True):
+        _plot_sweeps(figure, axes, appearances, each)
+    rows = [row for each in swept.values() for points in each.values() for row in points.values()]
+    page.legend(figure, appearances.values(), labels.over_seeds(rows))
+    x_label = " ".join(["Stored samples", *(UNITS[unit] for unit in swept if len(swept) == 1)])
+    sides = (x_label, labels.with_head(f"Average accuracy $A_{{{T}}}$ (%)", rows))
+    page.fit(figure, grid, sides, height=2.0)
+    return figure
+
+
+_Swept = dict[str, dict[_Sweep, dict[int, MetricRow]]]  # sweeps by what budgets count
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    T, swept = _swept(tables)
+    rows = [row for each in swept.values() for points in each.values() for row in points.values()]
+    return labels.caption(
+        f"Average accuracy after {labels.counted(T, 'task')}, against the number of stored samples",
+        labels.learners_named([look.label for look in _appearances(page, _lines(swept)).values()]),
+        labels.points_are(rows),
+        labels.measured_on(tables.rows),
+    )
+
+
+def _swept(tables: Tables) -> tuple[int, _Swept]:
+    """Return T and what is drawn."""
     T, accuracy = tables.after_last_task("average_accuracy")
     # Three samples of each of ten classes are not thirty in all: classes come in over time.
     found = {unit: sweeps(tables.learners, accuracy, unit) for unit in UNITS}
-    swept = {unit: each for unit, each in found.items() if each}
-    if not swept:
-        return None
-    appearances = _appearances(list(dict.fromkeys(key for each in swept.values() for key in each)))
-    figure, grid = layout.panels(len(swept), most=2)
-    for axes, (unit, each) in zip(grid, swept.items(), strict=True):
-        _plot_sweeps(figure, axes, appearances, each)
-        if len(swept) > 1:
-            axes.set_title(UNITS[unit].capitalize())
-    rows = [row for each in swept.values() for points in each.values() for row in points.values()]
-    lines.legend_above(figure, appearances.values(), labels.over_seeds(rows))
-    x_label = " ".join(["Stored samples", *(UNITS[unit] for unit in swept if len(swept) == 1)])
-    sides = (x_label, labels.with_head(f"Average accuracy $A_{{{T}}}$ (%)", rows))
-    layout.fit(figure, grid, sides, height=2.0)
-    return figure
+    return T, {unit: each for unit, each in found.items() if each}
+
+
+def _lines(swept: _Swept) -> list[_Sweep]:
+    return list(dict.fromkeys(key for each in swept.values() for key in each))
 
 
 def sweeps(
@@ -140,15 +173,21 @@ def _plot_sweeps(
         axes.text(middle, 0, "//", transform=below, ha="center", va="center", bbox=ground)
 
 
-def _appearances(drawn: Sequence[_Sweep]) -> dict[_Sweep, Appearance]:
+def _named(drawn: Sequence[_Sweep]) -> dict[_Sweep, str]:
+    """Return the kind of each line, with its strategy where the kind has several."""
+    kinds = [kind for kind, _ in drawn]
+    return {each: each[0] if kinds.count(each[0]) == 1 else ", ".join(each) for each in drawn}
+
+
+def _appearances(page: Page, drawn: Sequence[_Sweep]) -> dict[_Sweep, Appearance]:
     """Return one for each kind and strategy: the kind's own where it has one strategy alone.
 
     Else the legend names both the kind and the strategy.
     """
     kinds = [kind for kind, _ in drawn]
-    names = {sweep: sweep[0] if kinds.count(sweep[0]) == 1 else ", ".join(sweep) for sweep in drawn}
-    found, of_kinds = learner_appearances(names.values()), learner_appearances(kinds)
-    appearances = {sweep: found[name] for sweep, name in names.items()}
+    of_lines = _named(drawn)
+    found, of_kinds = page.looks(of_lines.values()), page.looks(kinds)
+    appearances = {sweep: found[name] for sweep, name in of_lines.items()}
     # A spare appearance has the key as its name in print: it is put in words.
     for kind, sampling in drawn:
         if kinds.count(kind) > 1:

@@ -14,9 +14,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from figures import labels, layout, lines, style
-from figures.appearance import learner_appearances
+from figures import labels, layout
+from figures.pages.page import HOUSE, Page, on_page
+from figures.style import MANY
 from figures.tables import Tables
+from probe.tables.rows import MetricRow
 
 SHADES = {"omega_base": "#DEEBF7", "omega_new": "#9ECAE1", "omega_all": "#3182BD"}
 """The color of each Omega's bars: Brewer's blues, which print as three greys."""
@@ -24,22 +26,31 @@ SHADES = {"omega_base": "#DEEBF7", "omega_new": "#9ECAE1", "omega_all": "#3182BD
 _BAR, _INK, _THIN = 0.26, "0.2", 0.6  # width of a bar along x; color and width of its edge
 
 
-@style.house_style()
-def draw(tables: Tables) -> Figure | None:
+NEEDS = "two learners and the accuracy of Offline"
+"""What has to be there for anything to be drawn."""
+
+
+def names(tables: Tables) -> list[str]:
+    """Return the learners that have all three."""
+    # A group with a bar missing would look like an Omega of 0.
+    base, *others = _omegas(tables).values()
+    return [name for name in base if all(name in rows for rows in others)]
+
+
+@on_page
+def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one group of bars per learner: its three Omegas (Kemker 2018, table 2).
 
     The learners come in the order of their appearances, whatever the study's; error bars are one
     standard deviation over seeds either way; the line at 1 is the offline learner, or for Omega_new
     a perfect one. Returns None unless two learners have all three, for which Offline is needed.
     """
-    omegas = {name: tables.metric("kemker", name) for name in SHADES}
-    # A group with a bar missing would look like an Omega of 0.
-    whole = set.intersection(*(set(rows) for rows in omegas.values()))
+    omegas, whole = _omegas(tables), names(tables)
     if len(whole) < 2:
         return None
-    appearances = learner_appearances(whole)
+    appearances = page.looks(whole)
     drawn = [rows[learner] for rows in omegas.values() for learner in appearances]
-    figure, (axes,) = layout.panels(1, wide=len(appearances) > style.MANY)
+    figure, (axes,) = page.panels([""], wide=len(appearances) > MANY)
     for k, (name, rows) in enumerate(omegas.items()):
         # The middle one of a group's three bars stands over the learner's name.
         x = [group + (k - 1) * _BAR for group in range(len(appearances))]
@@ -55,11 +66,29 @@ def draw(tables: Tables) -> Figure | None:
         Patch(facecolor=shade, edgecolor=_INK, linewidth=_THIN, label=_sign(name))
         for name, shade in SHADES.items()
     ]
-    lines.legend_above(figure, entries, labels.with_head(labels.over_seeds(drawn), drawn))
-    names = [each.label for each in appearances.values()]
-    layout.name_ticks(figure, axes, range(len(names)), names)
-    layout.fit(figure, [axes], ("", r"$\Omega$"), height=1.8)
+    page.legend(figure, entries, labels.with_head(labels.over_seeds(drawn), drawn))
+    groups = [each.label for each in appearances.values()]
+    layout.name_ticks(figure, axes, range(len(groups)), groups)
+    page.fit(figure, [axes], ("", r"$\Omega$"), height=1.8)
     return figure
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    rows = [row[name] for row in _omegas(tables).values() for name in names(tables)]
+    return labels.caption(
+        "Omega_base, Omega_new and Omega_all (Kemker et al. 2018): accuracy on the base set, on "
+        "the newest session and on all sessions so far, means over the sessions from the second "
+        "on; the first and the last are shares of what offline training reaches, which is 1",
+        labels.learners_named([look.label for look in page.looks(names(tables)).values()]),
+        labels.points_are(rows, "Columns"),
+        labels.measured_on(tables.rows),
+    )
+
+
+def _omegas(tables: Tables) -> dict[str, dict[str, MetricRow]]:
+    """Return the rows of each Omega, by learner."""
+    return {name: tables.metric("kemker", name) for name in SHADES}
 
 
 def _sign(name: str) -> str:

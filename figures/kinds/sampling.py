@@ -13,16 +13,27 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-from figures import labels, layout, lines, style
-from figures.appearance import learner_appearances, strategy_appearances
+from figures import labels, layout, lines
+from figures.appearance import strategy_appearances
+from figures.pages.page import HOUSE, Page, on_page
 from figures.tables import Tables
 from probe.tables.rows import LearnerRow, MetricRow
 
 _Group = tuple[str, int, str]  # kind, number of samples, what they are counted by
 
 
-@style.house_style()
-def draw(tables: Tables) -> Figure | None:
+NEEDS = "a kind of learner with two strategies at one budget"
+"""What has to be there for anything to be drawn."""
+
+
+def names(tables: Tables) -> list[str]:
+    """Return the kinds of learners that are compared."""
+    _, accuracy = tables.after_last_task("average_accuracy")
+    return list(dict.fromkeys(kind for kind, _, _ in compared(tables.learners, accuracy)))
+
+
+@on_page
+def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw A_T of every strategy, grouped by kind of learner and budget (Chaudhry 2018, figure 5).
 
     Bars are one standard deviation over seeds either way. Where all groups have the same budget the
@@ -35,15 +46,30 @@ def draw(tables: Tables) -> Figure | None:
         return None
     appearances = strategy_appearances(name for group in groups.values() for name in group)
     # More marks than this would touch in a column of a page.
-    figure, (axes,) = layout.panels(1, wide=len(groups) * len(appearances) > 16)
+    figure, (axes,) = page.panels([""], wide=len(groups) * len(appearances) > 16)
     lines.plot_groups(axes, appearances, list(groups.values()), most=0.2, span=0.6, scale=100)
     drawn = [row for group in groups.values() for row in group.values()]
-    lines.legend_above(figure, appearances.values(), labels.over_seeds(drawn), joined=False)
-    x_label, names = _named(list(groups))
+    page.legend(figure, appearances.values(), labels.over_seeds(drawn), joined=False)
+    x_label, names = _named(list(groups), page)
     layout.name_ticks(figure, axes, range(len(groups)), names)
     sides = (x_label, labels.with_head(f"Average accuracy $A_{{{T}}}$ (%)", drawn))
-    layout.fit(figure, [axes], sides, height=2.0)
+    page.fit(figure, [axes], sides, height=2.0)
     return figure
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    T, accuracy = tables.after_last_task("average_accuracy")
+    groups = compared(tables.learners, accuracy)
+    drawn = [row for group in groups.values() for row in group.values()]
+    return labels.caption(
+        f"Average accuracy after {labels.counted(T, 'task')} by the strategy that chooses which "
+        f"samples are stored",
+        "Within a group the kind of learner and the number of samples are the same",
+        labels.learners_named([page.label(name) for name in names(tables)]),
+        labels.points_are(drawn),
+        labels.measured_on(tables.rows),
+    )
 
 
 def compared(
@@ -64,7 +90,7 @@ def compared(
     return {key: group for key, group in groups.items() if len(group) > 1}
 
 
-def _named(groups: Sequence[_Group]) -> tuple[str, list[str]]:
+def _named(groups: Sequence[_Group], page: Page = HOUSE) -> tuple[str, list[str]]:
     """Return the label of the x axis and the groups' names, which tell a budget if there are two.
 
     >>> _named([("er", 10, "per class"), ("ewc", 10, "per class")])
@@ -72,7 +98,7 @@ def _named(groups: Sequence[_Group]) -> tuple[str, list[str]]:
     >>> _named([("er", 10, "per class"), ("er", 20, "per class")])
     ('Learner, with stored samples', ['ER, 10 per class', 'ER, 20 per class'])
     """
-    kinds = learner_appearances(kind for kind, _, _ in groups)
+    kinds = page.looks(kind for kind, _, _ in groups)
     # Of one budget the label tells, of several the names of the groups.
     budgets = {f"{budget} {unit}": f"{budget} stored samples {unit}" for _, budget, unit in groups}
     if len(budgets) == 1:

@@ -11,13 +11,42 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from figures import labels, layout, lines, style
-from figures.appearance import learner_appearances
+from figures import labels, layout, lines
+from figures.pages.page import HOUSE, Page, on_page
 from figures.tables import Tables, continual
+from probe.tables.rows import MetricRow
+
+NEEDS = "a score"
+"""What has to be there for anything to be drawn."""
 
 
-@style.house_style()
-def draw(tables: Tables) -> Figure | None:
+def names(tables: Tables) -> list[str]:
+    """Return the learners that are drawn."""
+    return continual(_scored(tables))
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    rows = _scored(tables)
+    several = any(row.seeds > 1 for row in rows)
+    both = "CLscore and CLstability" if several else "CLscore"
+    return labels.caption(
+        f"{both} (Diaz-Rodriguez et al. 2018) under each weighting of the seven criteria, from 0 "
+        f"to 1, larger is better",
+        labels.learners_named([page.label(name) for name in names(tables)]),
+        labels.points_are(rows),
+        labels.measured_on(tables.rows),
+    )
+
+
+def _scored(tables: Tables) -> list[MetricRow]:
+    """Return the rows of all scores."""
+    scores = tables.by_bracket("diaz_rodriguez", "cl_score")
+    return [row for group in scores.values() for row in group.values()]
+
+
+@on_page
+def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one group per weighting, W1, W2, W3 and a user's own, with one mark per learner.
 
     CLscore in the first panel; CLstability in the second, where there are two seeds or more
@@ -38,19 +67,18 @@ def draw(tables: Tables) -> Figure | None:
     shown = {"CLscore": scores}
     if any(stability.values()):
         shown["CLstability"] = stability
-    rows = [row for group in scores.values() for row in group.values()]
-    learners = continual(rows)
-    appearances = learner_appearances(learners)
+    rows, learners = _scored(tables), names(tables)
+    appearances = page.looks(learners)
     drawn_as = {name: appearances[name] for name in learners}
     # Below each other, a panel has twice the width.
     crowded = len(learners) * len(scores) > 24
     wide = crowded or len(shown) > 1
-    figure, grid = layout.panels(len(shown), 1 if crowded else 2, wide=wide, share_y=False)
-    for axes, (name, groups) in zip(grid, shown.items(), strict=True):
+    most = 1 if crowded else 2
+    figure, grid = page.panels(list(shown), most, wide=wide, share_y=False, fold=False)
+    for axes, groups in zip(grid, shown.values(), strict=True):
         lines.plot_groups(axes, drawn_as, list(groups.values()), most=0.15, span=0.8, scale=1)
-        axes.set_title(name)
         layout.name_ticks(figure, axes, range(len(groups)), list(groups))
     note = labels.with_head(labels.over_seeds(rows), rows)
-    lines.legend_above(figure, drawn_as.values(), note, joined=False)
-    layout.fit(figure, grid, ("Weights of the criteria", ""), height=1.8)
+    page.legend(figure, drawn_as.values(), note, joined=False)
+    page.fit(figure, grid, ("Weights of the criteria", ""), height=1.8)
     return figure

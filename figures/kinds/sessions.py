@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from figures import labels, layout, lines, style
-from figures.appearance import learner_appearances
+from figures import labels, layout, lines
+from figures.pages.page import HOUSE, Page, on_page
 from figures.tables import Tables
 
 PANELS = {
@@ -24,9 +24,32 @@ PANELS = {
 }
 """What each panel shows, by the name of its metric; in this order from left to right."""
 
+NEEDS = "two learners and two sessions"
+"""What has to be there for anything to be drawn."""
 
-@style.house_style()
-def draw(tables: Tables) -> Figure | None:
+
+def names(tables: Tables) -> list[str]:
+    """Return the learners that are drawn."""
+    alphas = tables.by_number("kemker", "alpha_all").values()
+    return list(dict.fromkeys(name for each in alphas for name in each))
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    rows = [
+        row for each in tables.by_number("kemker", "alpha_all").values() for row in each.values()
+    ]
+    return labels.caption(
+        "Accuracy after each session (Kemker et al. 2018): on all sessions so far, on the base "
+        "set, which is learned first, and on the newest session",
+        labels.learners_named([page.label(name) for name in names(tables)]),
+        labels.points_are(rows, bars=False),
+        labels.measured_on(tables.rows),
+    )
+
+
+@on_page
+def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw alpha_all, alpha_base and alpha_new, a panel each, against the session i = 1..T.
 
     One line per continual learner (Kemker 2018, figures 2, S2 and S3); all are means over orders
@@ -38,23 +61,22 @@ def draw(tables: Tables) -> Figure | None:
     alphas = {name: tables.by_number("kemker", name) for name in PANELS}
     # The same sessions in all panels: each alpha is measured after every session.
     T = len(alphas["alpha_all"])
-    learners = list(dict.fromkeys(name for each in alphas["alpha_all"].values() for name in each))
+    learners = names(tables)
     if tables.crowded or len(learners) < 2 or T < 2:
         return None
-    appearances = learner_appearances(learners)
-    figure, grid = layout.panels(len(PANELS), most=3)
-    for axes, (name, title) in zip(grid, PANELS.items(), strict=True):
+    appearances = page.looks(learners)
+    figure, grid = page.panels(list(PANELS.values()), most=3, fold=False)
+    for axes, name in zip(grid, PANELS, strict=True):
         for learner in learners:
             # A learner has all sessions, in order, or none: without all of R there are no metrics.
             course = [rows[learner].mean for rows in alphas[name].values() if learner in rows]
             lines.plot_course(axes, appearances[learner], range(1, len(course) + 1), course)
-        axes.set_title(title)
         axes.set_xlim(0.5, T + 0.5)
         axes.set_xticks(layout.ticks(1, T))
     drawn = [row for each in alphas.values() for rows in each.values() for row in rows.values()]
     # No bars: behind them the lines of many sessions could not be told apart.
     note = labels.over_seeds(drawn, bars=False)
-    lines.legend_above(figure, [appearances[name] for name in learners], note)
+    page.legend(figure, [appearances[name] for name in learners], note)
     sides = ("Session $i$", labels.with_head("Accuracy (%)", drawn))
-    layout.fit(figure, grid, sides, height=1.7)
+    page.fit(figure, grid, sides, height=1.7)
     return figure

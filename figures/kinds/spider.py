@@ -12,16 +12,20 @@ the better; a dent is what it lacks.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from figures import labels, layout, lines, style
-from figures.appearance import Appearance, learner_appearances
+from figures import labels, layout, lines
+from figures.appearance import Appearance
+from figures.pages.page import HOUSE, Page, on_page
+from figures.style import DOUBLE
 from figures.tables import Tables
-from probe.tables.rows import LearnerRow
+from probe.errors import InputError
+from probe.tables.rows import LearnerRow, MetricRow
 
 CRITERIA = {
     "A": "accuracy",
@@ -43,8 +47,19 @@ _RINGS = {0.25: "", 0.5: "0.5", 0.75: "", 1.0: "1"}
 _ABOVE = 18  # points between a panel and its title, for the name of the first criterion
 
 
-@style.house_style()
-def draw(tables: Tables) -> Figure | None:
+NEEDS = "a learner with all seven criteria"
+"""What has to be there for anything to be drawn."""
+
+
+def names(tables: Tables) -> list[str]:
+    """Return the learners that have all criteria."""
+    # With a spoke missing the line would run straight past it, and look like a value.
+    rows = _criteria(tables)
+    return [name for name in rows["A"] if all(name in row for row in rows.values())]
+
+
+@on_page
+def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw all learners in one large panel, then each between its bounds in a small one.
 
     A spoke is a criterion, in [0, 1], larger is better (Diaz-Rodriguez 2018, figure 1a); its values
@@ -54,33 +69,47 @@ def draw(tables: Tables) -> Figure | None:
     kind `cumulative` (figure 2); without either there are no small panels. Learners that lack a
     criterion are left out; returns None if none is left.
     """
-    rows = {name: tables.metric("diaz_rodriguez", metric) for name, metric in CRITERIA.items()}
-    # With a spoke missing the line would run straight past it, and look like a value.
-    names = [name for name in rows["A"] if all(name in row for row in rows.values())]
-    if tables.crowded or not names:
+    rows, learners = _criteria(tables), names(tables)
+    if tables.crowded or not learners:
         return None
-    appearances = learner_appearances(names)
-    values = {name: np.array([row[name].mean for row in rows.values()]) for name in names}
-    bounds = [row.learner for row in tables.learners if row.learner in values and _bounds(row)]
-    # Without a bound there is nothing for a small panel to compare with.
-    between = [name for name in names if name not in bounds] if bounds else []
-    drawn = [row[name] for row in rows.values() for name in names]
-    figure, large, small = _grid(len(between))
-    for name in names:
+    appearances = page.looks(learners)
+    values = {name: np.array([row[name].mean for row in rows.values()]) for name in learners}
+    bounds, between = _small(tables, learners)
+    # On axes of a user's own there is room for the large panel.
+    between = between if page.axes is None else []
+    drawn = [row[name] for row in rows.values() for name in learners]
+    figure, large, small = _grid(page, [appearances[name].label for name in between])
+    for name in learners:
         _polygon(large, appearances[name], values[name])
     # The learner last, so that its line lies over those of its bounds.
     for axes, name in zip(small, between, strict=True):
         for each in (*bounds, name):
             _polygon(axes, appearances[each], values[each])
         axes.fill(_ANGLES, values[name], color=appearances[name].color, alpha=0.25, linewidth=0)
-        axes.set_title(labels.folded(appearances[name].label), pad=_ABOVE)
-    if small:
-        large.set_title("All learners", pad=_ABOVE)
     note = labels.with_head(labels.over_seeds(drawn, bars=False), drawn)
-    lines.legend_above(figure, [appearances[name] for name in names], note)
+    page.legend(figure, [appearances[name] for name in learners], note)
     side = 1.0 if small else 2.3
-    layout.fit(figure, [*small, large], ("", ""), height=side, width=side)
+    page.fit(figure, [*small, large], ("", ""), height=side, width=side, square=True)
     return figure
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    learners = names(tables)
+    bounds, between = _small(tables, learners)
+    rows = [row[name] for row in _criteria(tables).values() for name in learners]
+    return labels.caption(
+        "Seven criteria of continual learning (Diaz-Rodriguez et al. 2018), from 0 in the middle "
+        "to 1 at the rim, larger is better. A: accuracy; MS: model size; SSS: samples storage "
+        "size; CE: computational efficiency; REM: remembering; BWT+: positive backward transfer; "
+        "FWT: forward transfer",
+        f"Small panels: one learner each, with {labels.together(map(page.label, bounds))}"
+        if between
+        else "",
+        labels.learners_named([page.label(name) for name in learners]),
+        labels.points_are(rows, bars=False),
+        labels.measured_on(tables.rows),
+    )
 
 
 def _bounds(row: LearnerRow) -> bool:
@@ -89,19 +118,49 @@ def _bounds(row: LearnerRow) -> bool:
     return row.kind == "cumulative" or (row.kind == "finetune" and plain)
 
 
-def _grid(small: int) -> tuple[Figure, Axes, list[Axes]]:
-    """Return a figure, its large panel and the small ones around it.
+def _criteria(tables: Tables) -> dict[str, dict[str, MetricRow]]:
+    """Return the rows of each criterion, by learner."""
+    return {name: tables.metric("diaz_rodriguez", metric) for name, metric in CRITERIA.items()}
+
+
+def _small(tables: Tables, learners: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return which learners bound the others, and those that have a small panel between them."""
+    bounds = [row.learner for row in tables.learners if row.learner in learners and _bounds(row)]
+    # Without a bound there is nothing for a small panel to compare with.
+    return bounds, [name for name in learners if name not in bounds] if bounds else []
+
+
+def _grid(page: Page, titles: Sequence[str]) -> tuple[Figure, Axes, list[Axes]]:
+    """Return a figure, its large panel and the small ones around it, which have these titles.
 
     The large one takes two by two cells at the top left; without small ones there is one cell.
     """
-    columns = (4 if small > 2 else 3) if small else 1
+    if page.axes is not None:
+        if page.axes.name != "polar":
+            raise InputError(
+                "figures.spider is drawn into polar axes: make them by "
+                "plt.subplots(subplot_kw={'projection': 'polar'})"
+            )
+        figure, (large,) = page.panels([""])
+        return figure, _web(large, scale=True), []
+    small = len(titles)
+    columns = _columns(page, small) if small else 1
     rows = max(2, math.ceil((small + 4) / columns)) if small else 1
-    figure = layout.blank(rows, wide=small > 0)
+    figure = layout.blank(rows, wide=small > 0, width=page.options.width)
     spec = figure.add_gridspec(rows, columns)
     cells = [(row, k) for row in range(rows) for k in range(columns) if row > 1 or k > 1]
     large = _web(figure.add_subplot(spec[:2, :2], projection="polar"), scale=True)
     panels = [figure.add_subplot(spec[cell], projection="polar") for cell in cells[:small]]
+    for axes, title in zip(panels, titles, strict=True):
+        axes.set_title(page.folded(title, columns), pad=_ABOVE)
+    if small:
+        large.set_title("All learners", pad=_ABOVE)
     return figure, large, [_web(axes, scale=False) for axes in panels]
+
+
+def _columns(page: Page, small: int) -> int:
+    """Return how many small panels there are side by side, of which the large one takes two."""
+    return max(2, min(4 if small > 2 else 3, round(4 * page.wide / DOUBLE)))
 
 
 def _web(axes: Axes, *, scale: bool) -> Axes:

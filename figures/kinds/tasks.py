@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from figures import labels, layout, lines, style
-from figures.appearance import learner_appearances
+from figures import labels, layout, lines
 from figures.kinds.curves import seen_average
+from figures.pages.page import HOUSE, Page, on_page
 from figures.tables import Tables
 
 MOST_PANELS = 20
@@ -22,9 +22,29 @@ MOST_PANELS = 20
 With more of them a panel would be too small to read.
 """
 
+NEEDS = "a learner and its accuracies after each task"
+"""What has to be there for anything to be drawn."""
 
-@style.house_style()
-def draw(tables: Tables) -> Figure | None:
+
+def names(tables: Tables) -> list[str]:
+    """Return the learners that are drawn."""
+    return list(tables.matrices)
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    return labels.caption(
+        "Accuracy on each task from the moment it was learned, and on average over the tasks "
+        "learned so far",
+        "Tasks are numbered by their place in the executed order",
+        labels.learners_named([page.label(name) for name in names(tables)]),
+        labels.averaged(tables.rows, "All"),
+        labels.measured_on(tables.rows),
+    )
+
+
+@on_page
+def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one panel per place j in the executed order: R[k, j] against k = j..T.
 
     One line per continual learner; the last panel is A_k, the average over the k tasks learned so
@@ -36,24 +56,23 @@ def draw(tables: Tables) -> Figure | None:
     matrices = tables.matrices
     if tables.crowded or not matrices:
         return None
-    appearances = learner_appearances(matrices)
+    appearances = page.looks(matrices)
     T = max(R.tasks for R in matrices.values())
     # Of many tasks every panel would be too small to be read.
     places = list(range(1, T + 1)) if T <= MOST_PANELS else layout.ticks(1, T)
-    figure, (*grid, last) = layout.panels(len(places) + 1, most=4 if len(places) < 12 else 5)
+    titles = [*(f"Task {j}" for j in places), "Average of tasks so far"]
+    most = 4 if len(places) < 12 else 5
+    figure, (*grid, last) = page.panels(titles, most, fold=False)
     for name, R in matrices.items():
         for axes, j in zip(grid, places, strict=True):
             # Row j of R is after j tasks, and column j - 1 the j-th task.
             lines.plot_course(axes, appearances[name], range(j, T + 1), R.values[j:, j - 1])
         # In the same order as the other panels' lines, so that the legend holds for it too.
         lines.plot_course(last, appearances[name], range(1, T + 1), seen_average(R))
-    for axes, j in zip(grid, places, strict=True):
-        axes.set_title(f"Task {j}")
-    last.set_title("Average of tasks so far")
     for axes in (*grid, last):
         axes.set_xlim(0.5, T + 0.5)
         axes.set_xticks(layout.ticks(1, T))
-    lines.legend_above(figure, [appearances[name] for name in matrices])
+    page.legend(figure, [appearances[name] for name in matrices])
     sides = ("Tasks learned so far", labels.with_head("Accuracy (%)", tables.rows))
-    layout.fit(figure, [*grid, last], sides, height=1.15)
+    page.fit(figure, [*grid, last], sides, height=1.15)
     return figure

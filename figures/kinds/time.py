@@ -16,13 +16,13 @@ from collections.abc import Mapping, Sequence
 
 import matplotlib
 from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from figures import labels, layout, lines, style
-from figures.appearance import Appearance, learner_appearances
+from figures import labels, layout, lines
+from figures.appearance import Appearance
+from figures.pages.page import HOUSE, Page, on_page
+from figures.style import MANY
 from figures.tables import LEVELS, OFFLINE, UNTRAINED, Tables, continual
 from probe.metrics.mean_over_seeds import SeedMean
 from probe.tables.summary import Layer, pra_by_step
@@ -33,9 +33,38 @@ MOST_NAMED = 10
 Course = Mapping[int, SeedMean]
 """What was measured behind a layer, by the number of tasks learned."""
 
+NEEDS = "a layer that was measured after two tasks or more"
+"""What has to be there for anything to be drawn."""
 
-@style.house_style()
-def draw(tables: Tables) -> Figure | None:
+
+def names(tables: Tables) -> list[str]:
+    """Return the learners that are drawn."""
+    readout = _readout(tables)
+    courses = pra_by_step(tables.rows, readout) if readout else {}
+    return list(dict.fromkeys(layer.learner for layer in _courses(courses)))
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    readout = _readout(tables)
+    drawn = _courses(pra_by_step(tables.rows, readout))
+    points = [point for course in drawn.values() for point in course.values()]
+    offline = any(row.learner == OFFLINE and row.readout == readout for row in tables.rows)
+    bars = len({layer.depth for layer in drawn}) <= MOST_NAMED
+    return labels.caption(
+        "Accuracy on all tasks behind each layer as tasks are learned, from none (0) on",
+        f"What is trained behind the layer, on all tasks at once, is the readout {readout}",
+        labels.learners_named([page.label(name) for name in names(tables)]),
+        labels.points_are(points, bars=bars),
+        "Dashed: the same behind the layers of a network trained on all tasks at once"
+        if offline
+        else "",
+        labels.measured_on(tables.rows),
+    )
+
+
+@on_page
+def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one panel per continual learner and in it a line per layer over 0..T tasks learned.
 
     Of the readout that was measured after most tasks, `linear` if several were. Bars are one
@@ -47,28 +76,27 @@ def draw(tables: Tables) -> Figure | None:
         return None
     courses = pra_by_step(tables.rows, readout)
     ends = {layer: course for layer, course in courses.items() if layer.learner in LEVELS}
-    drawn = {layer: _whole(layer, courses) for layer in courses if layer not in ends}
-    # A point alone says nothing of time.
-    drawn = {layer: course for layer, course in drawn.items() if len(courses[layer]) > 1}
+    drawn = _courses(courses)
     learners = list(dict.fromkeys(layer.learner for layer in drawn))
     looks, named = _looks(list(drawn))
     bars = len(looks) <= MOST_NAMED
-    many = len(learners) > style.MANY
-    figure, grid = layout.panels(len(learners), most=4 if many else 3)
+    many = len(learners) > MANY
+    titles = [page.label(name) for name in learners]
+    figure, grid = page.panels(titles, most=4 if many else 3)
     for axes, learner in zip(grid, learners, strict=True):
         own = {layer: course for layer, course in drawn.items() if layer.learner == learner}
         _plot_learner(axes, looks, own, ends, bars=bars)
-        axes.set_title(labels.folded(learner_appearances([learner])[learner].label))
     entries: list[lines.Entry] = list(looks.values()) if named else []
     if any(layer.learner == OFFLINE for layer in ends):
         entries.append(Line2D([], [], color="0.3", lw=1.4, ls=_DASHES, label="Ceiling (offline)"))
     points = [point for course in drawn.values() for point in course.values()]
     said = f"{labels.over_seeds(points, bars=bars)}, readout {readout}"
-    lines.legend_above(figure, entries, said)
+    page.legend(figure, entries, said)
     if not named:
-        _name_depths(figure, grid, list(looks.values()))
+        shades = [look.color for look in looks.values()]
+        page.color_steps(figure, grid, shades, "Layer, by depth")
     sides = ("Tasks learned so far (0: untrained)", "Accuracy on all tasks (%)")
-    layout.fit(figure, grid, sides, height=1.3 if many else 1.6)
+    page.fit(figure, grid, sides, height=1.3 if many else 1.6)
     return figure
 
 
@@ -85,6 +113,13 @@ def _readout(tables: Tables) -> str:
     most = max(map(len, steps.values()), default=0)
     found = [readout for readout, own in steps.items() if len(own) == most > 1]
     return "linear" if "linear" in found else next(iter(found), "")
+
+
+def _courses(courses: Mapping[Layer, Course]) -> dict[Layer, Course]:
+    """Return what is drawn of the continual learners."""
+    # A point alone says nothing of time.
+    several = (layer for layer, course in courses.items() if len(course) > 1)
+    return {layer: _whole(layer, courses) for layer in several if layer.learner not in LEVELS}
 
 
 def _whole(layer: Layer, courses: Mapping[Layer, Course]) -> Course:
@@ -141,19 +176,3 @@ def _plot_learner(
             axes.plot([last + 0.3, last + 0.7], [y, y], color=look.color, lw=1.4, ls=_DASHES)
     axes.set_xlim(-0.4, last + 0.8)
     axes.set_xticks(layout.ticks(0, last))
-
-
-def _name_depths(figure: Figure, grid: list[Axes], looks: Sequence[Appearance]) -> None:
-    """Say which color stands for which depth, by a color bar beside the panels."""
-    shades = ListedColormap([look.color for look in looks])
-    # From half a layer before the first: so each color stands around its number.
-    bar = figure.colorbar(
-        ScalarMappable(Normalize(0.5, len(looks) + 0.5), shades),
-        ax=grid,
-        fraction=0.05,
-        pad=0.02,
-        aspect=25,
-        label="Layer, by depth",
-    )
-    bar.set_ticks(layout.ticks(1, len(looks)))
-    bar.outline.set_visible(False)

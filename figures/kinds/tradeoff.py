@@ -16,8 +16,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from figures import labels, layout, lines, style
-from figures.appearance import learner_appearances
+from figures import labels, lines
+from figures.pages.page import HOUSE, Page, on_page
+from figures.style import MANY
 from figures.tables import Tables
 from probe.tables.rows import MetricRow
 
@@ -32,8 +33,33 @@ QUADRANTS = {
 _NAME_WIDE, _NAME_HIGH = 0.25, 0.11  # shares of the panel that a quadrant's name needs, with room
 
 
-@style.house_style()
-def draw(tables: Tables) -> Figure | None:
+NEEDS = "a learner with forgetting and intransigence (besides the learner cumulative)"
+"""What has to be there for anything to be drawn."""
+
+
+def names(tables: Tables) -> list[str]:
+    """Return the learners that have both."""
+    (_, forgetting), (_, other) = map(tables.after_last_task, ("forgetting", "intransigence"))
+    return [name for name in forgetting if name in other]
+
+
+def caption(tables: Tables, page: Page = HOUSE) -> str:
+    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    T, F = tables.after_last_task("forgetting")
+    _, I_T = tables.after_last_task("intransigence")
+    learners = names(tables)
+    return labels.caption(
+        f"Forgetting against intransigence after {labels.counted(T, 'task')} (Chaudhry et al. "
+        f"2018): how much accuracy on earlier tasks is lost, and how much is lacking on the last "
+        f"one against training on all so far; lower is better in both",
+        labels.learners_named([page.label(name) for name in learners]),
+        labels.points_are([rows[name] for rows in (F, I_T) for name in learners]),
+        labels.measured_on(tables.rows),
+    )
+
+
+@on_page
+def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one marker per learner at (F_T, I_T), with bars of one std over seeds either way.
 
     Lower is better in both. The lines at 0 separate positive from negative transfer: backward (PBT,
@@ -42,13 +68,13 @@ def draw(tables: Tables) -> Figure | None:
     """
     T, forgetting = tables.after_last_task("forgetting")
     _, intransigence = tables.after_last_task("intransigence")
-    learners = [name for name in forgetting if name in intransigence]
+    learners = names(tables)
     if tables.crowded or not learners:
         return None
-    appearances = learner_appearances(learners)
+    appearances = page.looks(learners)
     F, I_T = ([rows[name] for name in learners] for rows in (forgetting, intransigence))
     # So many names have no room above a narrow figure.
-    figure, (axes,) = layout.panels(1, wide=len(learners) > 2 * style.MANY)
+    figure, (axes,) = page.panels([""], wide=len(learners) > 2 * MANY)
     # Before the markers: it sets the limits of both axes, from the numbers alone.
     _name_quadrants(axes, F, I_T)
     for name, x, y in zip(learners, F, I_T, strict=True):
@@ -56,12 +82,12 @@ def draw(tables: Tables) -> Figure | None:
         lines.plot_means(axes, appearance, at, [y], x_bars=bars, scale=1, joined=False)
     entries = [appearances[name] for name in learners]
     note = labels.with_head(labels.over_seeds([*F, *I_T]), F)
-    lines.legend_above(figure, entries, note, joined=False)
+    page.legend(figure, entries, note, joined=False)
     sides = (
         f"Forgetting $F_{{{T}}}$\n(below 0: positive backward transfer, PBT)",
         f"Intransigence $I_{{{T}}}$\n(below 0: positive forward transfer, PFT)",
     )
-    layout.fit(figure, [axes], sides, height=2.5)
+    page.fit(figure, [axes], sides, height=2.5)
     return figure
 
 

@@ -17,6 +17,7 @@ from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode, conv_flop_count
 from torch.utils.module_tracker import ModuleTracker
 
+from probe.batch import first, mapped
 from probe.examples import Examples
 from probe.modules import copied
 from probe.seeding import global_stream, stream
@@ -151,7 +152,7 @@ def one_pass_ops(model: nn.Module, examples: Examples, batch_size: int) -> int:
     size = min(batch_size, len(examples))
     meter, twin = OpsMeter(), copied(model).eval()
     with torch.enable_grad(), global_stream(stream(0, "ops")), meter.once():
-        scores = twin(examples.x[:size].clone())
+        scores = twin(mapped(first(examples.x, size), Tensor.clone))
         functional.cross_entropy(scores, examples.y[:size]).backward()
     return meter.total * len(examples) // size
 

@@ -15,7 +15,7 @@ import typer
 
 from scenarios.commands.parsing import with_options
 from scenarios.model_options import ModelOptions
-from scenarios.options import RunOptions
+from scenarios.options import FigureOptions, RunOptions
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -82,11 +82,18 @@ def status(directory: Directory) -> None:
 
 
 @app.command()
-def figures(directory: Directory) -> None:
-    """Draw every figure of a study from its tables alone."""
-    from scenarios.commands.figures import draw_figures
+@with_options(FigureOptions)
+def figures(directory: Directory, options: FigureOptions) -> None:
+    """Draw every figure of a study from its tables alone; with any flag, those asked for.
 
-    draw_figures(directory)
+    These are for a paper: each with its caption, in a folder of their own.
+    """
+    from scenarios.commands.figures import draw_asked, draw_figures
+
+    if options == FigureOptions():
+        draw_figures(directory)
+    else:
+        draw_asked(directory, options)
 
 
 @app.command()

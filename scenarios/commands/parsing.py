@@ -31,7 +31,7 @@ _KINDS = {"integer": "whole number", "number": "number"}  # pydantic's words, an
 
 def with_options(
     kind: type[_Options],
-) -> Callable[[Callable[[str, _Options], None]], Callable[..., None]]:
+) -> Callable[[Callable[[Any, _Options], None]], Callable[..., None]]:
     """Make a command of one argument and many flags of a function that takes them as one object.
 
     kind: a dataclass whose fields are the flags, each annotated with its help as `Annotated[type,
@@ -40,8 +40,8 @@ def with_options(
     out of the command.
     """
 
-    def decorate(command: Callable[[str, _Options], None]) -> Callable[..., None]:
-        def typed(argument: str, **flags: Any) -> None:
+    def decorate(command: Callable[[Any, _Options], None]) -> Callable[..., None]:
+        def typed(argument: Any, **flags: Any) -> None:
             # typer gives lists; the object is frozen and can be hashed, so it holds tuples.
             lists = {name: tuple(value) for name, value in flags.items() if type(value) is list}
             command(argument, kind(**flags | lists))

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from torch import Tensor
+
 from probe.batch import first
 from probe.errors import InputError
 from probe.examples import Examples
@@ -38,6 +40,11 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
         norms += len(running_norms(network))
         if settings.budget:
             settings.budget.quota(scenario.classes)
+            if not isinstance(few.tasks[0].train.x, Tensor):
+                raise InputError(
+                    f"learners.{name}: exemplars are of one tensor, and the data have several: "
+                    f"leave it out"
+                )
     knn, examples = study.probing.readouts.knn, sum(len(task.train) for task in scenario.tasks)
     if knn and knn.k > examples:
         raise InputError(

@@ -91,28 +91,29 @@ def hidden_data(figure):
 
 def text_faults(figure):
     """Say which texts overlap, leave the canvas, cover a panel or are too small."""
-    texts = _drawn_texts(figure)
-    boxes = np.array([text.get_window_extent().extents for text in texts])
+    found = texts(figure)
+    boxes = np.array([text.get_window_extent().extents for text in found])
     home = {id(text): axes for axes in figure.axes for text in axes.texts}
-    faults = [f"{t.get_text()!r} is too small" for t in texts if t.get_fontsize() < SMALLEST_PRINT]
+    faults = [f"{t.get_text()!r} is too small" for t in found if t.get_fontsize() < SMALLEST_PRINT]
     faults += [
         f"{text.get_text()!r} leaves the canvas"
-        for text, box in zip(texts, boxes, strict=True)
+        for text, box in zip(found, boxes, strict=True)
         if (box[:2] < 0).any() or (box[2:] > figure.bbox.size).any()
     ]
     faults += [
         f"{text.get_text()!r} covers a panel"
-        for text, box in zip(texts, boxes, strict=True)
+        for text, box in zip(found, boxes, strict=True)
         for axes in figure.axes
         if home.get(id(text)) is not axes and _meet(box, axes.get_window_extent().extents)
     ]
     for a, b in zip(*np.nonzero(_meet(boxes[:, None], boxes[None])), strict=True):
-        if a < b and _ink_meets(figure, texts[a], texts[b]):
-            faults.append(f"{texts[a].get_text()!r} overlaps {texts[b].get_text()!r}")
+        if a < b and _ink_meets(figure, found[a], found[b]):
+            faults.append(f"{found[a].get_text()!r} overlaps {found[b].get_text()!r}")
     return faults
 
 
-def _drawn_texts(figure):
+def texts(figure):
+    """Return all texts that are to be seen."""
     drawn = []
     paint = Text.draw
 

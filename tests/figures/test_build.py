@@ -13,6 +13,7 @@ from probe.errors import InputError
 from tests.figures import invented
 from tests.figures.invented import write
 
+CAPTIONS = [f"{name}.txt" for name in KINDS]
 NAMES = [f"{name}.{kind}" for name in KINDS for kind in ("png", "svg")]
 ROWS = invented.rows(["finetune", "offline"], ["conv1", "output"], tasks=2)
 COURSES = invented.courses(["finetune"], ["conv1", "output"], steps=2)
@@ -47,7 +48,7 @@ def contents(run):
 def test_every_figure_is_drawn_without_torch_and_pyplot(whole):
     run, printed = whole
     assert printed == (f"{NAMES}\n[]\n", "")
-    assert sorted(contents(run)) == sorted([*NAMES, RECORD])
+    assert sorted(contents(run)) == sorted([*NAMES, *CAPTIONS, RECORD])
 
 
 @pytest.mark.slow
@@ -58,7 +59,9 @@ def test_the_same_tables_give_the_same_bytes_and_others_do_not(whole, tmp_path):
     less = [replace(row, value=row.value / 2) for row in LAYERS]
     build(write(tmp_path, other, OTHER_METRICS, less, STARTS))
     before = contents(whole[0])
-    assert all(content != before[name] for name, content in contents(tmp_path).items())
+    after = contents(tmp_path)
+    # Captions name what was measured, and no number of it.
+    assert {name for name in after if after[name] == before[name]} == set(CAPTIONS)
 
 
 def test_pngs_are_for_print_and_svgs_carry_no_date(whole):
@@ -91,7 +94,7 @@ def test_a_figure_with_nothing_to_draw_is_skipped_and_its_old_picture_removed(sk
     (run / "figures").mkdir()
     (run / "figures" / "bias.png").write_bytes(b"of an earlier table")
     assert [path.name for path in build(run)] == ["depth.png", "depth.svg"]
-    assert sorted(contents(run)) == ["depth.png", "depth.svg", RECORD]
+    assert sorted(contents(run)) == ["depth.png", "depth.svg", "depth.txt", RECORD]
 
 
 def test_a_study_of_offline_alone_writes_nothing(tmp_path):

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from probe.examples import Examples
 from probe.training.penultimate import in_batches, penultimate, penultimate_of
 from probe.training.recipe import Recipe
 from scenarios.learners import base
@@ -128,7 +127,9 @@ class Icarl(IcarlHybrid1):
             return
         kept = self.stored
         phi = functional.normalize(penultimate_of(self.model, kept), dim=1)
-        classes = in_batches(self.model, self.model, Examples(kept.x[:1], kept.y[:1])).shape[1]
+        classes = in_batches(self.model, self.model, kept.take(torch.zeros_like(kept.y[:1]))).shape[
+            1
+        ]
         # Infinitely far: a class without exemplars is never the nearest.
         self._means = phi.new_full((classes, phi.shape[1]), torch.inf)
         for label in kept.y.unique().tolist():

@@ -199,7 +199,7 @@ def _trusted_layers(model: nn.Module, loss: Loss, examples: Examples) -> dict[st
     None if the closed form is not right on the first example: a layer's weights may be used
     elsewhere too. Raises RuntimeError if `vmap` alone is not right either, as for an LSTM.
     """
-    first = Examples(examples.x[:1].clone(), examples.y[:1])
+    first = examples.take(torch.zeros(1, dtype=torch.int64, device=examples.y.device))
     layers = {name: m for name, m in model.named_modules() if type(m) is nn.Linear}
     with _watched(layers, {}) as inputs:
         model(first.x.clone())

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from figures import build, kinds, style
 from figures.kinds import KINDS
+from figures.pages.page import Page
 from figures.tables import Tables
 from probe.tables.summary import summarize
 from tests.figures import invented, seen
@@ -70,7 +71,7 @@ def test_every_module_of_the_folder_is_a_kind_and_draws_tables():
     assert modules == set(KINDS)
     for name in KINDS:
         hints = get_type_hints(import_module(f"figures.kinds.{name}").draw)
-        assert hints == {"tables": Tables, "return": Figure | None}
+        assert hints == {"tables": Tables, "page": Page, "return": Figure | None}
 
 
 @pytest.mark.parametrize(

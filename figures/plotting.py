@@ -1,0 +1,208 @@
+"""Figures from Python: `figures.depth(source)`, and `found.plot.depth()` of what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from importlib import import_module
+from inspect import cleandoc
+from types import ModuleType
+from typing import Any, overload
+
+from matplotlib.axes import Axes
+from matplotlib.cbook import is_math_text
+from matplotlib.figure import Figure
+from matplotlib.mathtext import MathTextParser
+
+from figures.kinds import KINDS
+from figures.options import Options
+from figures.pages.page import Page
+from figures.sources import chosen, tables_of
+from figures.tables import Tables, plain
+from probe.errors import InputError
+from probe.metrics.murata import RETRAIN
+
+
+class NothingToDraw(InputError):
+    """The tables hold nothing, or too little, of what a kind of figure draws."""
+
+
+class Drawing:
+    """A kind of figure as a function."""
+
+    def __init__(self, kind: str) -> None:
+        """kind: one of `figures.kinds.KINDS`."""
+        self.__name__ = self.kind = kind
+        self.__doc__ = _doc(kind)
+
+    @overload
+    def __call__(
+        self,
+        source: object,
+        ax: None = None,
+        *,
+        learners: Sequence[str] | None = None,
+        labels: Mapping[str, str] | None = None,
+        readouts: Sequence[str] | None = None,
+        width: float | None = None,
+        font_size: float | None = None,
+        font: str = "",
+    ) -> Figure: ...
+
+    @overload
+    def __call__(
+        self,
+        source: object,
+        ax: Axes,
+        *,
+        learners: Sequence[str] | None = None,
+        labels: Mapping[str, str] | None = None,
+        readouts: Sequence[str] | None = None,
+        panel: int | str | None = None,
+    ) -> Axes: ...
+
+    def __call__(self, source: object, ax: Axes | None = None, **asked: Any) -> Figure | Axes:
+        """Draw the figure of a source, or one panel of it into given axes.
+
+        source: a run directory, a list of `probe.tables.rows.Row`, a DataFrame of them, or an
+        analysis. See `figures.options.Options` for what can be asked for. Returns the figure, or
+        the axes if they were given. Raises InputError where there is nothing to draw.
+        """
+        asked["labels"] = asked.get("labels") or {}
+        options = Options(**asked)
+        _check_place(options, ax)
+        figure, _ = asked_for(self.kind, source, options, ax)
+        return figure if ax is None else ax
+
+
+class Plot:
+    """The figures of what was measured, a method for each; `source` as for `Drawing`."""
+
+    def __init__(self, source: object) -> None:
+        """source: whatever figures can be drawn from."""
+        self._source = source
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name not in KINDS:
+            raise AttributeError(f"there is no figure {name!r}: there are {', '.join(KINDS)}")
+        return _bound(Drawing(name), self._source)
+
+    def __dir__(self) -> Iterable[str]:
+        return sorted({*super().__dir__(), *KINDS})
+
+    def __repr__(self) -> str:
+        return f"Plot: {', '.join(f'.{name}()' for name in KINDS)}"
+
+
+def asked_for(
+    kind: str, source: object, options: Options, ax: Axes | None = None
+) -> tuple[Figure, str]:
+    """Return a figure as it was asked for, and its caption.
+
+    source: see `tables_of`; ax: of another figure, into which it is drawn. Raises InputError where
+    there is nothing to draw, and for names that the source does not have.
+    """
+    module, options = _module(kind), _plain_names(options)
+    _check_formulas(options.labels.values())
+    tables = tables_of(source)
+    drawn = chosen(tables, options)
+    # In a sweep, where spare appearances would repeat, there is no figure to agree with.
+    every = () if tables.crowded else module.names(tables)
+    page = Page(options=options, every=every, axes=ax, kind=kind)
+    if "summary" in KINDS[kind] and RETRAIN not in (options.readouts or (RETRAIN,)):
+        raise NothingToDraw(f"figures.{kind} draws the readout {RETRAIN} alone: ask for it, too")
+    figure = module.draw(drawn, page)
+    if figure is None:
+        raise _nothing(kind, drawn)
+    return figure, module.caption(drawn, page)
+
+
+def all_asked_for(source: object, options: Options) -> dict[str, tuple[Figure, str]]:
+    """Return every figure that there is something to draw for, and its caption, by kind.
+
+    Raises InputError if there is none.
+    """
+    found, tables = {}, tables_of(source)
+    for kind in KINDS:
+        with suppress(NothingToDraw):
+            found[kind] = asked_for(kind, tables, options)
+    if not found:
+        raise NothingToDraw("there is nothing to draw in these tables: run the study first")
+    return found
+
+
+def _plain_names(options: Options) -> Options:
+    """Return options whose learners have the names that they have in tables."""
+    learners = options.learners
+    return replace(
+        options,
+        learners=None if learners is None else [plain(name) for name in learners],
+        labels={plain(name): label for name, label in options.labels.items()},
+    )
+
+
+def __getattr__(name: str) -> Drawing:
+    if name not in KINDS:
+        raise AttributeError(f"module 'figures.plotting' has no attribute {name!r}")
+    return Drawing(name)
+
+
+def _bound(drawing: Drawing, source: object) -> Callable[..., Any]:
+    """Return a drawing of one source, as a method is one of its object."""
+
+    def draw(ax: Axes | None = None, **asked: Any) -> Figure | Axes:
+        return drawing(source, ax, **asked)
+
+    draw.__name__, draw.__doc__ = drawing.kind, drawing.__doc__
+    return draw
+
+
+def _check_place(options: Options, ax: Axes | None) -> None:
+    """Raise InputError for what can be asked of a figure of ours alone, or of axes alone."""
+    if ax is None:
+        if options.panel is not None:
+            raise InputError("panel says which one is drawn into given axes: give ax=, too")
+    elif options.width or options.font_size or options.font:
+        raise InputError(
+            "width, font_size and font are those of your own figure where ax is given: set them "
+            "there, by figsize and matplotlib's rcParams"
+        )
+
+
+def _check_formulas(labels: Iterable[str]) -> None:
+    """Raise InputError for a label in which matplotlib would fail to set a formula."""
+    for label in labels:
+        try:
+            MathTextParser("path").parse(label if is_math_text(label) else "")
+        except ValueError:
+            raise InputError(
+                f"no formula can be set of the label {label!r}: write \\$ for a dollar sign"
+            ) from None
+
+
+def _nothing(kind: str, tables: Tables) -> NothingToDraw:
+    """Return why there is nothing to draw: a table is missing, or holds too little."""
+    needs = _module(kind).NEEDS
+    if tables.crowded:
+        return NothingToDraw(
+            f"figures.{kind} has more learners than there are colors and markers to tell them "
+            f"apart: name those to draw by learners=[...]"
+        )
+    missing = [name for name in KINDS[kind] if not getattr(tables, name)]
+    if missing:
+        return NothingToDraw(
+            f"figures.{kind} draws {', '.join(KINDS[kind])}, and this source has no "
+            f"{' and no '.join(missing)}: give the directory of a run with {needs}"
+        )
+    return NothingToDraw(f"there is nothing to draw in figures.{kind}: it needs {needs}")
+
+
+def _doc(kind: str) -> str:
+    """Return the help of a figure: what it shows, and what can be asked for."""
+    shown, asked = cleandoc(_module(kind).__doc__ or ""), cleandoc(Options.__doc__ or "")
+    return f"{shown}\n\n{cleandoc(Drawing.__call__.__doc__ or '')}\n\n{asked}"
+
+
+def _module(kind: str) -> ModuleType:
+    return import_module(f"figures.kinds.{kind}")

@@ -1,0 +1,220 @@
+"""Figures from Python: of what they are drawn, who is drawn, and where."""
+
+import inspect
+import operator
+from types import SimpleNamespace
+
+import matplotlib
+import pytest
+from matplotlib import pyplot
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+import figures
+from figures.kinds import KINDS
+from figures.plotting import Plot
+from probe.errors import InputError
+from probe.tables.rows import Row
+from tests.figures import papers, seen
+
+OF_ROWS = ["depth", "bias", "matrix", "curves", "tasks", "time"]
+SEVERAL = ["bias", "tasks", "sessions", "costs", "scores"]
+LEGENDS = ["depth", "bias", "tasks", "sessions", "costs", "tradeoff", "spider", "scores"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return papers.run_directory(tmp_path_factory.mktemp("run"))
+
+
+@pytest.fixture
+def axes():
+    """Return axes of a user's figure; polar ones on request."""
+    made = []
+
+    def make(name="", count=1):
+        projection = "polar" if name == "spider" else None
+        figure, grid = pyplot.subplots(
+            count, count, subplot_kw={"projection": projection}, layout="constrained", squeeze=False
+        )
+        made.append(figure)
+        return grid[0, 0]
+
+    yield make
+    for figure in made:
+        pyplot.close(figure)
+
+
+def pixels(figure):
+    figure.canvas.draw()
+    return bytes(figure.canvas.buffer_rgba())
+
+
+def looks(figure):
+    """Return color and marker of each name in the legend."""
+    (legend,) = figure.legends
+    lines = [line for line in legend.get_lines() if line.get_marker() not in (None, "None", "")]
+    texts = [text.get_text().replace("\n", " ") for text in legend.get_texts()]
+    found = dict(zip(texts, lines, strict=False))
+    return {name: (to_hex(line.get_color()), line.get_marker()) for name, line in found.items()}
+
+
+@pytest.mark.parametrize("name", OF_ROWS)
+def test_rows_a_directory_and_an_analysis_give_the_same_picture(name, run, tmp_path):
+    draw = getattr(figures, name)
+    tables = papers.tables()
+    layers = {"layers": lambda: tables.layers, "starts": lambda: tables.starts}
+    analysis = SimpleNamespace(rows=papers.rows, **layers)
+    whole = pixels(draw(run))
+    assert pixels(draw(str(run))) == whole
+    assert pixels(draw(analysis)) == whole
+    assert pixels(Plot(analysis).__getattr__(name)()) == whole
+    if "layers" not in KINDS[name]:
+        assert pixels(draw(papers.rows())) == whole
+    other = [row for row in papers.rows() if row.seed == 0]
+    assert pixels(draw(other)) != whole
+
+
+def test_a_frame_and_a_folder_of_rows_alone_give_the_same_picture_as_rows(run, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("probe.tables.frames")
+    (tmp_path / "rows.csv").write_bytes((run / "rows.csv").read_bytes())
+    frame = pandas.DataFrame([vars(row) for row in papers.rows()])
+    whole = pixels(figures.bias(papers.rows()))
+    assert pixels(figures.bias(tmp_path)) == pixels(figures.bias(frame)) == whole
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (3, "got int"),
+        ([], "got nothing"),
+        ([1], "got int"),
+        ("no-such-folder", "cannot be read"),
+        (SimpleNamespace(rows=lambda: [1]), "got int"),
+    ],
+)
+def test_what_is_no_source_is_told(source, said):
+    with pytest.raises(InputError, match=said):
+        figures.depth(source)
+
+
+@pytest.mark.parametrize("name", sorted(set(KINDS) - set(OF_ROWS)))
+def test_a_table_that_rows_do_not_have_is_named(name):
+    with pytest.raises(InputError, match=rf"figures.{name} draws .*no (metrics|layers)"):
+        getattr(figures, name)(papers.rows())
+
+
+@pytest.mark.parametrize("name", LEGENDS)
+def test_who_is_selected_and_renamed_keeps_color_and_marker(name):
+    draw, tables = getattr(figures, name), papers.tables()
+    before = looks(draw(tables))
+    some = looks(draw(tables, learners=["yours", "ewc"], labels={"yours": "Ours"}))
+    assert list(some)[:2] == ["Ours", "EWC"]
+    assert (some["Ours"], some["EWC"]) == (before["yours"], before["EWC"])
+    # The other spare appearance would be that of the first name in the alphabet.
+    assert before["yours"] != before["mine"]
+
+
+def test_learners_come_in_the_order_asked_for():
+    figure = figures.omegas(papers.tables(), learners=["yours", "finetune", "ewc"])
+    assert seen.tick_names(figure.axes[0]) == ["yours", "Finetune", "EWC"]
+    figure = figures.matrix(papers.tables(), learners=["ewc", "finetune"])
+    assert seen.titles(figure)[:2] == ["EWC", "Finetune"]
+
+
+def test_a_name_with_a_dollar_sign_is_found_under_it():
+    rows = [Row(**vars(row) | {"learner": "a$b"}) for row in papers.rows() if row.learner == "ewc"]
+    figure = figures.matrix(rows, learners=["a$b"], labels={"a$b": r"$\alpha$"})
+    assert seen.titles(figure)[0] == r"$\alpha$"
+    assert seen.titles(figures.matrix(rows))[0] == r"a\$b"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"learners": ["ewcc"]}, "unknown learner of these tables 'ewcc': did you mean 'ewc'"),
+        ({"learners": []}, "one name or more"),
+        ({"learners": ["er", "er"]}, "each once"),
+        ({"learners": "er"}, r"names in a list, got 'er'"),
+        ({"labels": {"nobody": "x"}}, "unknown learner of these tables 'nobody'"),
+        ({"labels": {"ewc": r"$\nosuchsymbol$"}}, "no formula can be set"),
+        ({"readouts": ["none"]}, "unknown readout.*known: linear, retrain"),
+        ({"readouts": ["linear"]}, "draws the readout retrain alone"),
+        ({"width": 0.5}, "the width has to be from 1 to 30 inches, got 0.5"),
+        ({"width": float("nan")}, "got nan"),
+        ({"font_size": 31}, "the font size has to be from 4 to 30 points, got 31"),
+        ({"font": "No Such Font"}, "'No Such Font' is not installed"),
+        ({"panel": 1}, "panel says which one"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_told_in_one_sentence(asked, said):
+    with pytest.raises(InputError, match=said):
+        figures.depth(papers.tables(), **asked)
+
+
+@pytest.mark.parametrize("name", sorted(KINDS))
+def test_every_kind_is_drawn_into_axes_of_a_users_figure(name, axes):
+    """Where it has several panels it says so, and draws nothing there; else into these alone."""
+    ax, other = axes(name), axes()
+    asked = {"learners": ["ewc"]} if name in ("matrix", "curves", "time") else {}
+    asked |= {"learners": ["ewc"], "readouts": ["retrain"]} if name == "layers" else {}
+    draw = getattr(figures, name)
+    before, settings = len(ax.get_children()), dict(matplotlib.rcParams)
+    if name in SEVERAL:
+        with pytest.raises(InputError, match=f"figures.{name} has"):
+            draw(papers.tables(), ax)
+        assert len(ax.get_children()) == before
+        asked = {"panel": 1}
+    assert draw(papers.tables(), ax, **asked) is ax
+    assert dict(matplotlib.rcParams) == settings
+    assert len(ax.get_children()) > before
+    assert ax.get_legend() is not None or ax.figure.axes[1:]
+    assert not other.lines
+    assert seen.text_faults(ax.figure) == []
+
+
+def test_several_panels_are_named_and_one_can_be_chosen(axes):
+    with pytest.raises(InputError, match=r"has 4 panels \(1: Task 1, .*4: Average of tasks so far"):
+        figures.tasks(papers.tables(), axes())
+    chosen = figures.tasks(papers.tables(), axes(), panel="Task 2")
+    assert chosen.get_title() == "Task 2"
+    whole = figures.tasks(papers.tables()).axes[1]
+    assert [seen.heights(line) for line in chosen.lines] == [seen.heights(x) for x in whole.lines]
+    with pytest.raises(InputError, match="none is 'Task 9'"):
+        figures.tasks(papers.tables(), axes(), panel="Task 9")
+
+
+def test_given_axes_are_in_the_users_settings_and_those_of_ours_are_not():
+    wanted = {"font.family": ["serif"], "font.size": 9, "axes.edgecolor": "red"}
+    with matplotlib.rc_context(wanted):
+        figure, ax = pyplot.subplots()
+        figures.depth(papers.tables(), ax)
+        ours = figures.depth(papers.tables()).axes[0]
+        pyplot.close(figure)
+    assert ax.xaxis.label.get_fontfamily() == ["serif"]
+    assert ax.xaxis.label.get_fontsize() == 9
+    assert to_hex(ax.spines["left"].get_edgecolor()) == "#ff0000"
+    assert ours.get_xticklabels()[0].get_fontfamily() == ["sans-serif"]
+    assert to_hex(ours.spines["left"].get_edgecolor()) == "#000000"
+
+
+def test_axes_have_the_size_and_the_font_of_their_own_figure(axes):
+    for asked in ({"width": 3}, {"font_size": 8}, {"font": "serif"}):
+        with pytest.raises(InputError, match="are those of your own figure where ax is given"):
+            figures.depth(papers.tables(), axes(), **asked)
+    with pytest.raises(InputError, match="polar axes"):
+        figures.spider(papers.tables(), axes())
+
+
+def test_all_kinds_are_there_with_their_help_and_nothing_else_is():
+    plot = Plot(papers.tables())
+    assert set(KINDS) <= set(dir(figures)) & set(dir(plot))
+    for name in KINDS:
+        assert "ax" in inspect.signature(getattr(figures, name)).parameters
+        assert "learners:" in getattr(plot, name).__doc__
+        assert f".{name}()" in repr(plot)
+    assert isinstance(plot.depth(), Figure)
+    for where in (figures, plot):
+        with pytest.raises(AttributeError, match="dept"):
+            operator.attrgetter("dept")(where)

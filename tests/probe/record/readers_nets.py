@@ -15,8 +15,11 @@ class Mammoth(Body):
         super().__init__()
         self.classifier = nn.Linear(WIDTH, 6)
 
+    def features(self, x):
+        return super().forward(x / 255)
+
     def forward(self, x):
-        return self.classifier(super().forward(x / 255))
+        return self.classifier(self.features(x))
 
 
 class Facil(nn.Module):
@@ -25,20 +28,23 @@ class Facil(nn.Module):
         self.model = Body()
         self.heads = nn.ModuleList(nn.Linear(WIDTH, 2) for _ in range(3))
 
+    def features(self, x):
+        return self.model((x / 255 - 0.1307) / 0.3081)
+
     def forward(self, x):
-        features = self.model((x / 255 - 0.1307) / 0.3081)
-        return torch.cat([head(features) for head in self.heads], 1)
+        return torch.cat([head(self.features(x)) for head in self.heads], 1)
 
 
 class Pycil(nn.Module):
-    classes = 30
-
     def __init__(self):
         super().__init__()
-        self.convnet, self.fc = Body(), nn.Linear(WIDTH, self.classes)
+        self.convnet, self.fc = Body(), nn.Linear(WIDTH, 30)
+
+    def features(self, x):
+        return self.convnet(x / 255)
 
     def forward(self, x):
-        return self.fc(self.convnet(x / 255))
+        return self.fc(self.features(x))
 
 
 class Pilot(nn.Module):
@@ -46,11 +52,14 @@ class Pilot(nn.Module):
         super().__init__()
         self.backbone, self.fc = Body(), nn.Linear(WIDTH, 14)
 
+    def features(self, x):
+        return self.backbone(x / 255)
+
     def forward(self, x):
-        return self.fc(self.backbone(x / 255))
+        return self.fc(self.features(x))
 
 
-def test_data(classes):
+def examples(classes):
     """Return pictures (N, 1, 6, 6) and their classes, numbered as in the data."""
     x, y = pictures(classes, train=False)
     return torch.from_numpy(x)[:, None].float(), torch.from_numpy(y)

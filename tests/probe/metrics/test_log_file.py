@@ -49,6 +49,16 @@ def test_means_of_rows_are_those_that_mammoth_and_pycil_have_written():
     )
 
 
+@pytest.mark.parametrize(("path", "source"), [(PYCIL, "pycil"), (ER, "mammoth")])
+def test_forgetting_is_what_the_framework_has_computed(path, source):
+    """Both take the best accuracy that a task has had since it was learned."""
+    said = r"(?:Forgetting \(CNN\): |'forgetting': np\.float64\()([\d.]+)"
+    R = read_log(path, source).values
+    found = np.nanmax(R[:, :-1], 0) - R[-1, :-1]
+    assert found.mean() * 100 == pytest.approx(float(re.findall(said, path.read_text())[-1]))
+    assert found.mean() > 0.1
+
+
 def test_a_log_of_numpy_1_says_the_same():
     """PyCIL's code under `numpy.set_printoptions(legacy="1.25")`, which prints as NumPy 1 did."""
     old = RUNS / "pycil_numpy1/tiny_1993_tiny.log"

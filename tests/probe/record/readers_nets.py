@@ -32,7 +32,8 @@ class Facil(nn.Module):
         return self.model((x / 255 - 0.1307) / 0.3081)
 
     def forward(self, x):
-        return torch.cat([head(self.features(x)) for head in self.heads], 1)
+        features = self.features(x)
+        return torch.cat([head(features) for head in self.heads], 1)
 
 
 class Pycil(nn.Module):

@@ -13,7 +13,8 @@ from probe.metrics.matrix import AccuracyMatrix
 
 _ONE = "keep the lines of one in a file of its own"
 # What NumPy 2 writes around a number, and NumPy 1 does not.
-_NUMBER = r"(?:np\.float64\()?([0-9.]+(?:e-?\d+)?)"
+_NUMBER = r"(?:np\.float64\()?(\d+(?:\.\d+)?(?:e-?\d+)?)"
+_COUNT = r"(\d{1,9})"  # Python refuses to read a number of thousands of digits
 
 
 def read_log(path: Path, source: str) -> AccuracyMatrix:
@@ -63,23 +64,23 @@ def learned(rows: Sequence[Sequence[float]], path: Path) -> AccuracyMatrix:
 
 def _mammoth(path: Path, text: str) -> AccuracyMatrix:
     runs = [line for line in text.splitlines() if line.strip()]
-    cells = re.findall(rf"'accuracy_(\d+)_task(\d+)': {_NUMBER}", runs[0] if runs else "")
+    cells = re.findall(rf"'accuracy_{_COUNT}_task{_COUNT}': {_NUMBER}", runs[0] if runs else "")
     if not cells:
         raise InputError(f"{path} holds no accuracies as Mammoth writes them: give its logs.pyd")
     if len(runs) > 1:
         raise InputError(f"{path} has {len(runs)} runs, one in each line: {_ONE}")
-    if re.search(r"'joint': (1|True)", runs[0]):
+    if re.search(r"'joint': (?:1|True)\b", runs[0]):
         raise InputError(f"{path} is of joint training, which has no accuracy matrix: give another")
-    rows: dict[int, list[float]] = {}
+    rows: dict[str, list[float]] = {}
     for _, row, value in cells:
-        rows.setdefault(int(row), []).append(float(value) / 100)
+        rows.setdefault(row, []).append(float(value) / 100)
     return learned(list(rows.values()), path)
 
 
 def _facil(path: Path, text: str) -> AccuracyMatrix:
     lines = [line.split("\t") for line in text.splitlines()]
     if not lines or not all(
-        len(line) == len(lines) and all(re.fullmatch(r"[0-9.]+", cell) for cell in line)
+        len(line) == len(lines) and all(re.fullmatch(r"\d\.\d+", cell) for cell in line)
         for line in lines
     ):
         raise InputError(
@@ -97,20 +98,20 @@ def _facil(path: Path, text: str) -> AccuracyMatrix:
 
 
 def _pycil(path: Path, text: str) -> AccuracyMatrix:
-    begins = [int(first) for first in re.findall(r"=> Learning on (\d+)-\d+", text)]
+    begins = [int(first) for first in re.findall(rf"=> Learning on {_COUNT}-\d+", text)]
     said = re.findall(r"=> CNN: (\{.*\})", text)
-    if not said or len(begins) < len(said):
+    tables = [re.findall(rf"'{_COUNT}-\d+': {_NUMBER}", line) for line in said]
+    if not any(tables) or len(begins) < len(said):
         raise InputError(f"{path} holds no accuracies as PyCIL writes them: give the .log of a run")
     if begins.count(0) > 1:
         raise InputError(f"{path} has {begins.count(0)} runs, one after another: {_ONE}")
     rows = []
-    for at, line in enumerate(said, 1):
-        groups = re.findall(rf"'(\d+)-\d+': {_NUMBER}", line)
+    for at, groups in enumerate(tables, 1):
         if [int(first) for first, _ in groups] != begins[:at]:
             raise InputError(
                 f"{path} has accuracies of the classes from {', '.join(g[0] for g in groups)}, and "
                 f"tasks that begin at {', '.join(map(str, begins[:at]))}: PyCIL groups classes by "
-                f"ten, so that R is not in it"
+                f"ten, so that R is not in it; give it as a .csv"
             )
         rows.append([float(value) / 100 for _, value in groups])
     return learned(rows, path)

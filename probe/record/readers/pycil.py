@@ -29,7 +29,14 @@ def read_pycil(folder: Path) -> Reading:
     it, and the order of the classes. Raises InputError for a folder without checkpoints, for heads
     other than one linear `fc` with a bias, and for several runs that were written over each other.
     """
-    return merged({path: _run(path) for path in runs_in(folder, "*_*.pkl")}, {})
+    readings = {path: _run(path) for path in runs_in(folder, "*_*.pkl")}
+    silent = [path for path, reading in readings.items() if reading.class_order is None]
+    if silent and len(readings) > 1:
+        raise InputError(
+            f"{silent[0]} has no .log, so it cannot be told whether its classes have the order of "
+            f"the other runs: add it, or read one run at a time"
+        )
+    return merged(readings, {})
 
 
 def _run(folder: Path) -> Reading:
@@ -90,13 +97,13 @@ def _log(path: Path, name: str, outputs: int) -> tuple[Run, tuple[int, ...], Acc
             f"{path} has the order of the classes of {len(orders)} runs: give the log of one, and "
             f"keep the lines of that run alone"
         )
-    order = tuple(map(int, orders[0].split(",")))
+    order = tuple(map(int, re.findall(r"\d{1,9}", orders[0])))
     if sorted(order) != list(range(len(order))) or outputs > len(order):
         raise InputError(
             f"{path} has an order of {len(order)} classes, and the last network {outputs} outputs: "
             f"expected one for each class, so this network cannot be read"
         )
-    seed = re.search(r"=> seed: (\d+)", text)
+    seed = re.search(r"=> seed: (\d{1,18})\b", text)
     learner = re.search(r"=> model_name: (\S+)", text)
     run = named(learner[1] if learner else name, int(seed[1]) if seed else 0)
     try:

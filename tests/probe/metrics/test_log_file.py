@@ -92,7 +92,9 @@ def test_tasks_that_facil_has_not_reached_are_not_measured(tmp_path):
 
 @pytest.mark.parametrize("source", LOGS)
 def test_text_of_others_is_refused_in_one_sentence(tmp_path, source):
-    others = ["", "0.5,0.1\n", "{}\n", "0.5\t0.1\n0.5\n", "7.000000\n", "'accuracy_1_task1': x\n"]
+    others = ["", "0.5,0.1\n", "{}\n", "0.5\t0.1\n0.5\n", "7.000000\n", "1.2.3\n", "9" * 5000]
+    others += ["'accuracy_1_task1': x", f"'accuracy_1_task{'9' * 5000}': 1.0"]
+    others += ["=> Learning on 0-9\n=> CNN: {'00-09': nan}", f"=> Learning on {'9' * 5000}-9"]
     path = tmp_path / "log"
     for text in others:
         path.write_text(text)

@@ -116,7 +116,39 @@ def log_of_two_runs(folder):
     path.write_text(path.read_text() * 2)
 
 
+def two_runs_without_logs(folder):
+    for path in list(folder.iterdir()):
+        for name in ("a", "b"):
+            (folder / name).mkdir(exist_ok=True)
+            if path.suffix == ".pkl":
+                shutil.copy(path, folder / name)
+        path.unlink()
+
+
+def strange_order(folder):
+    path = folder / "tiny_1993_tiny.log"
+    path.write_text(path.read_text().replace("=> [27, ", f"=> [{'9' * 5000}, , "))
+
+
+def order_of_texts(folder):
+    for path in folder.glob("er_*.pt"):
+        rewrite(path, class_order=[[0], "1", 2.0, 3, 4, 5])
+
+
+def damaged(folder):
+    last = sorted(path for path in folder.rglob("*") if path.suffix in {".pt", ".ckpt", ".pkl"})[-1]
+    last = sorted(folder.glob("er_*.pt"))[-1] if last.suffix == ".pt" else last
+    last.write_bytes(last.read_bytes()[:900])
+
+
 CASES = [
+    ("mammoth", damaged, "is damaged.*--savecheck task"),
+    ("mammoth", order_of_texts, "no class_order of 6"),
+    ("facil", damaged, "is damaged"),
+    ("pycil", damaged, "is damaged"),
+    ("pilot", damaged, "is damaged"),
+    ("pycil", two_runs_without_logs, r"a has no \.log"),
+    ("pycil", strange_order, "an order of"),
     ("mammoth", no_folder, "is no folder"),
     ("mammoth", empty, r"has no NAME_0\.pt, NAME_1\.pt.*--savecheck task"),
     ("mammoth", copied_run, "are both of er with seed 3"),

@@ -41,6 +41,14 @@ def load_state(path: Path) -> dict[str, Tensor]:
     return {bare: state[name] for bare, name in _bare(state).items()}
 
 
+def read_content(path: Path) -> object:
+    """Return all that a file of torch holds, on the CPU, tensors and plain values.
+
+    Raises InputError for a file that cannot be read, or that could run code.
+    """
+    return _read(path)
+
+
 def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> None:
     """Give a model, in place, all tensors of a state, which must be its own by name and shape.
 

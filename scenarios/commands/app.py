@@ -98,7 +98,7 @@ def figures(directory: Directory, options: FigureOptions) -> None:
 
 @app.command()
 def metrics(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="R as .csv or .npy.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="R as .csv or .npy, or a log.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     test_sizes: Annotated[
         str | None, typer.Option(help="Test examples per task, as 10,20,...; equal by default.")
@@ -110,6 +110,15 @@ def metrics(
         float | None, typer.Option(help="Offline accuracy on the first task, for Omega.")
     ] = None,
     percent: Annotated[bool, typer.Option("--percent", help="Input is in percent.")] = False,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="FRAMEWORK",
+            help="Whose log FILE is: mammoth (logs.pyd), facil (acc_tag-*.txt), pycil, pilot "
+            "(.log), of one run.",
+        ),
+    ] = None,
 ) -> None:
     """Compute every metric of the literature from an accuracy matrix.
 
@@ -118,7 +127,7 @@ def metrics(
     """
     from scenarios.commands.metrics import score_file
 
-    score_file(file, as_json, test_sizes, reference, ideal, percent)
+    score_file(file, as_json, test_sizes, reference, ideal, percent, source)
 
 
 @app.command()

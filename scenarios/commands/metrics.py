@@ -14,6 +14,8 @@ from rich.table import Table
 
 from probe.errors import InputError
 from probe.metrics.kemker import MOST_EXAMPLES
+from probe.metrics.log_file import read_log
+from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.matrix_file import read_matrix
 from probe.metrics.scorecard import Scorecard, scorecard
 from probe.validation import shown
@@ -28,19 +30,21 @@ def score_file(
     reference: Path | None,
     ideal: float | None,
     percent: bool,
+    source: str | None = None,
 ) -> None:
     """Print the metrics of the matrix in `file`, as JSON or as a table with what is missing.
 
     file, reference: R and the cumulative learner's R, T x T or (T+1) x T, as .csv or .npy;
     test_sizes: T whole numbers, as 10,20,..., None = equal; ideal: the offline learner's accuracy
-    on the first task; percent: whether the numbers given are in percent, else they are fractions.
-    What is printed are fractions. Raises InputError for whatever of it cannot be read, and for
-    matrices of different T.
+    on the first task; percent: whether the numbers given are in percent, else they are fractions;
+    source: the framework whose log each file is (`probe.metrics.log_file`), which says itself what
+    its numbers are. What is printed are fractions. Raises InputError for whatever of it cannot be
+    read, and for matrices of different T.
     """
     scale = 100 if percent else 1
-    R = read_matrix(file, percent=percent)
+    R = _matrix(file, percent, source)
     # In percent all three are, or none: they come from one experiment.
-    other = read_matrix(reference, percent=percent) if reference else None
+    other = _matrix(reference, percent, source) if reference else None
     if other and other.tasks != R.tasks:
         raise InputError(
             f"{file} has {R.tasks} tasks and the reference {reference} {other.tasks}: give the "
@@ -56,6 +60,10 @@ def score_file(
         print(card.to_json())
     else:
         _print_table(card)
+
+
+def _matrix(path: Path, percent: bool, source: str | None) -> AccuracyMatrix:
+    return read_log(path, source) if source else read_matrix(path, percent=percent)
 
 
 def _sizes(text: str | None) -> list[int] | None:

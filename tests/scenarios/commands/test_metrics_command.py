@@ -1,9 +1,13 @@
 """`probe metrics`: every metric of the literature from a matrix in a file."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
+
+RUNS = Path(__file__).parents[2] / "record_fixtures"
 
 
 @pytest.fixture
@@ -57,3 +61,21 @@ def test_a_size_that_no_test_set_has_is_refused_in_one_sentence(probe, digits):
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "--test-sizes expects whole numbers from 1 to 1000000000000000, as 10,20" in err
     assert len(err) < 200
+
+
+@pytest.mark.parametrize("setting", ["class-il", "task-il"])
+def test_backward_transfer_from_a_log_of_mammoth_is_what_mammoth_computed(probe, setting):
+    path = RUNS / f"mammoth/results/{setting}/seq-mnist/er/logs.pyd"
+    code, out, err = probe(f"metrics {path} --json --from mammoth")
+    assert (code, err) == (0, "")
+    own = re.search(r"'backward_transfer': np\.float64\((-?[0-9.]+)\)", path.read_text())
+    assert 100 * json.loads(out)["gem"]["bwt"] == pytest.approx(float(own[1]))
+    assert own[1] not in ("0.0", "100.0")
+
+
+def test_a_log_is_no_matrix_and_a_framework_is_one_of_those_known(probe):
+    log = RUNS / "pycil/tiny_1993_tiny.log"
+    for flags, said in (("", ".csv or .npy"), ("--from pycill", "did you mean 'pycil'")):
+        code, out, err = probe(f"metrics {log} {flags}")
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert said in err

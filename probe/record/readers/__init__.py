@@ -1,0 +1,24 @@
+"""Runs of other frameworks as they lie on disk, for those whose formats are plain.
+
+Files are read as data alone: no code of them is run, and none of the frameworks is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from probe.record.readers.facil import read_facil
+from probe.record.readers.mammoth import read_mammoth
+from probe.record.readers.pycil import read_pycil
+from probe.record.readers.reading import NEVER, Reading
+
+__all__ = ["NEVER", "READERS", "Reading"]
+
+READERS: Mapping[str, Callable[[Path], Reading]] = {
+    "mammoth": read_mammoth,
+    "facil": read_facil,
+    "pycil": read_pycil,
+    "pilot": read_pycil,
+}
+"""By framework, what reads a folder of its runs."""

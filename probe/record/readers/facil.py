@@ -1,0 +1,89 @@
+"""Runs of FACIL, `--save-models`: the folder that it makes for an experiment."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from probe.errors import InputError
+from probe.metrics.log_file import read_log
+from probe.record.readers.folders import merged, named, one_file, runs_in
+from probe.record.readers.reading import Reading, State, consecutive, grown
+from probe.record.state_files import load_state
+
+_FILES = "models/task*.ckpt"
+
+
+def read_facil(folder: Path) -> Reading:
+    """Read a folder of an experiment, or a folder of such folders.
+
+    The tensors have the names of FACIL's own `LLL_Net`: `model` and all `heads`. The network must
+    give the logits of all heads in one tensor, as by `torch.cat(heads, 1)`. FACIL draws another
+    order of the classes for each seed, unless its `dataset_config` has one, and writes none of
+    them: without one, `order = list(range(K)); numpy.random.RandomState(seed).shuffle(order)` is
+    the class of each output. R is task-agnostic (`acc_tag`). Raises InputError for a folder without
+    checkpoints, for damaged files, and for runs of several seeds.
+    """
+    readings = {path: _run(path) for path in runs_in(folder, _FILES)}
+    if len(seeds := sorted({run.seed for one in readings.values() for run in one.files})) > 1:
+        raise InputError(
+            f"{folder} has runs of the seeds {', '.join(map(str, seeds))}, for each of which FACIL "
+            f"draws another order of the classes: read one seed at a time"
+        )
+    return merged(readings, {})
+
+
+def _run(folder: Path) -> Reading:
+    numbers = {path: re.fullmatch(r"task(\d+)\.ckpt", path.name) for path in folder.glob(_FILES)}
+    files = dict(sorted((int(match[1]) + 1, path) for path, match in numbers.items() if match))
+    if not files:
+        raise InputError(f"{folder} has no models/task0.ckpt: give a run with --save-models")
+    args = _arguments(folder)
+    run = named(args.get("approach"), args.get("seed"))
+    *_, last = files.values()
+    sizes, shapes = _heads(load_state(last), last)
+    log = one_file(folder, "results/acc_tag-*.txt", "accuracy matrices")
+    return Reading(
+        files={run: files},
+        offline={},
+        load=partial(_load, shapes),
+        tasks=consecutive(sizes),
+        class_order=None,
+        R={run: read_log(log, "facil")} if log else {},
+    )
+
+
+def _load(shapes: Mapping[str, tuple[int, ...]], path: Path) -> State:
+    return grown(load_state(path), shapes, path)
+
+
+def _arguments(folder: Path) -> Mapping[str, Any]:
+    path = one_file(folder, "args-*.txt", "files of arguments")
+    if path is None:
+        raise InputError(f"{folder} has no args-*.txt: give the folder as FACIL has written it")
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror or error}): allow it") from None
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise InputError(f"{path} holds no arguments of FACIL: give the folder as it was written")
+    return found
+
+
+def _heads(state: State, path: Path) -> tuple[list[int], dict[str, tuple[int, ...]]]:
+    """Return the outputs of each head, and the shapes of their weights and biases."""
+    shapes = {name: tuple(one.shape) for name, one in state.items() if name.startswith("heads.")}
+    count = len({name.split(".")[1] for name in shapes})
+    wanted = [f"heads.{at}.{part}" for at in range(count) for part in ("weight", "bias")]
+    if not count or sorted(shapes) != sorted(wanted) or not all(shapes.values()):
+        raise InputError(
+            f"{path} has the heads {', '.join(sorted(shapes)[:3]) or 'none'}: only linear heads "
+            f"with a bias are read, so that outputs of later tasks can be filled in"
+        )
+    return [shapes[name][0] for name in wanted[1::2]], shapes

@@ -1,0 +1,83 @@
+"""Folders of runs of other frameworks: which are in them, and what all of them share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from probe.errors import InputError
+from probe.record.checkpoints import Run
+from probe.record.readers.reading import Reading
+
+
+def merged(readings: Mapping[Path, Reading], offline: Mapping[int, Path]) -> Reading:
+    """Return the runs of several readings as one; offline: of those without an own.
+
+    readings: by where they were found. Raises InputError for runs of one name, and for runs of
+    which the outputs stand for other classes, or the tasks have others.
+    """
+    (first, one), *others = readings.items()
+    where = dict.fromkeys(one.files, first)
+    for path, other in others:
+        for run in other.files:
+            if run in where:
+                raise InputError(
+                    f"{where[run]} and {path} are both of {run.learner} with seed {run.seed}: "
+                    f"leave one of them in the folder"
+                )
+            where[run] = path
+        if (other.tasks, other.class_order) != (one.tasks, one.class_order):
+            what = "other tasks" if other.tasks != one.tasks else "another order of the classes"
+            raise InputError(
+                f"{first} and {path} have {what}, so their outputs stand for different classes: "
+                f"read one of them at a time"
+            )
+    loads = {
+        path: reading.load
+        for reading in readings.values()
+        for own in reading.files.values()
+        for path in own.values()
+    }
+    return Reading(
+        files={run: own for each in readings.values() for run, own in each.files.items()},
+        offline=offline,
+        load=lambda path: loads.get(path, one.load)(path),
+        tasks=one.tasks,
+        class_order=one.class_order,
+        R={run: R for each in readings.values() for run, R in each.R.items()},
+    )
+
+
+def runs_in(folder: Path, pattern: str) -> Iterator[Path]:
+    """Yield the folders of runs: this one if files of it fit a pattern, else those in it that have.
+
+    Raises InputError where there is none.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder} is no folder: give the one with the checkpoints of the runs")
+    inner = sorted(path for path in folder.iterdir() if path.is_dir())
+    found = [path for path in (folder, *inner) if any(path.glob(pattern))]
+    if not found:
+        raise InputError(f"{folder} has no {pattern} in it, nor has a folder of it: give another")
+    yield from found[:1] if found[0] == folder else found
+
+
+def one_file(folder: Path, pattern: str, what: str) -> Path | None:
+    """Return the file that fits a pattern, None if there is none.
+
+    Raises InputError if there are several.
+    """
+    found = sorted(folder.glob(pattern))
+    if len(found) > 1:
+        raise InputError(
+            f"{folder} has {len(found)} {what} ({found[0].name}, {found[1].name}): runs that were "
+            f"written over each other cannot be told apart, so leave the last alone in it"
+        )
+    return found[0] if found else None
+
+
+def named(learner: object, seed: object) -> Run:
+    """Return the run of a learner and a seed as a framework writes them."""
+    name = re.sub(r"[^A-Za-z0-9_-]", "-", str(learner)) or "model"
+    return Run(name, "0", seed if isinstance(seed, int) and seed >= 0 else 0)

@@ -1,0 +1,117 @@
+"""Checkpoints of Mammoth (aimagelab), `--savecheck task`, as it has written them since `safe`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from probe.errors import InputError
+from probe.metrics.log_file import learned
+from probe.metrics.matrix import AccuracyMatrix
+from probe.record.readers.folders import merged, named
+from probe.record.readers.reading import Reading, State
+from probe.record.state_files import load_state, read_content
+
+_NAME = re.compile(r"(.+)_(\d+|joint)\.pt")
+_NET = "net."  # the backbone, among what else a learner of theirs keeps
+_REMEDY = "give checkpoints that Mammoth wrote with --savecheck task --save_checkpoint_mode safe"
+
+
+def read_mammoth(folder: Path) -> Reading:
+    """Read the checkpoints in a folder; runs of joint training become the offline networks.
+
+    The tensors have the names of the backbone. The files do not say the classes of each task. Where
+    classes were permuted, `class_order` says it. R is that of class-incremental evaluation. Raises
+    InputError for a folder without checkpoints, for other files, old pickles among them, which
+    could run code, and for runs that do not fit each other.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder} is no folder: give the one that Mammoth saves checkpoints in")
+    runs: dict[str, dict[int, Path]] = {}
+    joint = []
+    for path in sorted(folder.glob("*.pt")):
+        if match := _NAME.fullmatch(path.name):
+            if match[2] == "joint":
+                joint.append(path)
+            else:
+                runs.setdefault(match[1], {})[int(match[2]) + 1] = path
+    if not runs:
+        raise InputError(f"{folder} has no NAME_0.pt, NAME_1.pt, ... in it: {_REMEDY}")
+    readings = {folder / name: _run(own) for name, own in runs.items()}
+    return merged(readings, _offline(joint))
+
+
+def _run(own: Mapping[int, Path]) -> Reading:
+    files = dict(sorted(own.items()))
+    *_, last = files.values()
+    args, results = _said(last)
+    run, R = named(args.get("model"), args.get("seed")), _matrix(results, last)
+    return Reading(
+        files={run: files},
+        offline={},
+        load=_load,
+        tasks=None,
+        class_order=_class_order(args, last),
+        R={} if R is None else {run: R},
+    )
+
+
+def _offline(joint: Sequence[Path]) -> dict[int, Path]:
+    """Return networks of joint training by seed; raises InputError for two of one seed."""
+    found: dict[int, Path] = {}
+    for path in joint:
+        args, _ = _said(path)
+        if (other := found.setdefault(named("", args.get("seed")).seed, path)) != path:
+            raise InputError(f"{other} and {path} are of one seed: leave one in the folder")
+    return found
+
+
+def _said(path: Path) -> tuple[Mapping[str, Any], Any]:
+    """Return the arguments and the results in a checkpoint."""
+    try:
+        content = read_content(path)
+    except InputError as error:
+        raise InputError(f"{error}, or {_REMEDY}") from None
+    args = content.get("args") if isinstance(content, Mapping) else None
+    if not isinstance(content, Mapping) or not isinstance(args, Mapping):
+        raise InputError(f"{path} holds no arguments of Mammoth: {_REMEDY}")
+    return args, content.get("results")
+
+
+def _class_order(args: Mapping[str, Any], path: Path) -> tuple[int, ...]:
+    """Return the class of each output.
+
+    Mammoth's own list has the output of each class, and counts only with `--permute_classes`.
+    """
+    classes, outputs = args.get("num_classes"), args.get("class_order")
+    if not isinstance(classes, int):
+        raise InputError(f"{path} does not say its num_classes: {_REMEDY}")
+    if not args.get("permute_classes"):
+        return tuple(range(classes))
+    if not isinstance(outputs, list) or sorted(map(str, outputs)) != sorted(
+        map(str, range(classes))
+    ):
+        raise InputError(
+            f"{path} has permuted classes, and no class_order of {classes} of them: {_REMEDY}"
+        )
+    return tuple(outputs.index(output) for output in range(classes))
+
+
+def _matrix(results: Any, path: Path) -> AccuracyMatrix | None:
+    """Return R of the results, None where they are of another kind."""
+    try:
+        return learned([[cell / 100 for cell in row] for row in results[0]], path)
+    except (InputError, TypeError, IndexError, KeyError):
+        return None
+
+
+def _load(path: Path) -> State:
+    state: dict[str, Tensor] = load_state(path)
+    found = {name.removeprefix(_NET): one for name, one in state.items() if name.startswith(_NET)}
+    if not found:
+        raise InputError(f"{path} holds no network of Mammoth, with names from {_NET}: {_REMEDY}")
+    return found

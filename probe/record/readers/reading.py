@@ -1,0 +1,124 @@
+"""What another framework has left of its runs, and its networks as plain files of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from probe.errors import InputError
+from probe.files import make_folder
+from probe.metrics.matrix import AccuracyMatrix
+from probe.record.checkpoints import Checkpoints, Run
+from probe.record.runs import network_file, offline_file
+from probe.record.state_files import keep_tensors
+
+NEVER = -1e4
+"""The bias, with weights of 0, of an output that the network did not have yet.
+
+Lower than any logit of a trained network, so that it never wins; finite, so that training can start
+from it.
+"""
+
+State = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """Runs of another framework, as it has left them.
+
+    - files: of the networks, by run and tasks learned; offline: by seed, trained on all at once;
+    - load: reads one of them: tensors by the names that they have in the network, all outputs in
+      it. An output that came later has weights of 0 and the bias `NEVER`;
+    - tasks: by task, in the order in which they were learned, the numbers of its outputs; None =
+      the files do not say;
+    - class_order: the class of the data that each output stands for; None = the files do not say;
+    - R: what the framework has measured, by its own classifier, of the runs whose log has it.
+    """
+
+    files: Mapping[Run, Mapping[int, Path]]
+    offline: Mapping[int, Path]
+    load: Callable[[Path], State]
+    tasks: tuple[tuple[int, ...], ...] | None
+    class_order: tuple[int, ...] | None
+    R: Mapping[Run, AccuracyMatrix]
+
+    def __post_init__(self) -> None:
+        # It raises for runs and steps that are missing, before anything is written.
+        Checkpoints(runs=self.files, offline=self.offline)
+
+    def labels(self, y: Tensor) -> Tensor:
+        """Return the outputs (N,) that stand for classes y (N,) of the data, -1 for none.
+
+        Raises InputError if the files do not say it.
+
+        >>> reading = Reading(
+        ...     files={Run("er", "0", 0): {}}, offline={}, load=lambda path: {},
+        ...     tasks=None, class_order=(2, 0, 1), R={},
+        ... )
+        >>> reading.labels(torch.tensor([0, 1, 2])).tolist()
+        [1, 2, 0]
+        """
+        if self.class_order is None:
+            raise InputError(
+                "the files do not say which class each output stands for: number the labels of "
+                "your data as the outputs of the network"
+            )
+        most = max(int(y.max()) if len(y) else 0, *self.class_order)
+        outputs = torch.full((most + 1,), -1)
+        outputs[list(self.class_order)] = torch.arange(len(self.class_order))
+        return outputs[y]
+
+    def keep(self, folder: Path) -> Checkpoints:
+        """Write every network to a file of its own, which `load_state` reads; return where.
+
+        The same networks give the same bytes. Raises InputError for a file that cannot be read, and
+        NotWritten.
+        """
+        runs = {
+            run: {learned: network_file(folder, run, learned) for learned in own}
+            for run, own in self.files.items()
+        }
+        offline = {seed: offline_file(folder, seed) for seed in self.offline}
+        for run, own in self.files.items():
+            for learned, path in own.items():
+                self._keep(path, runs[run][learned])
+        for seed, path in self.offline.items():
+            self._keep(path, offline[seed])
+        return Checkpoints(runs=runs, offline=offline)
+
+    def _keep(self, path: Path, target: Path) -> None:
+        make_folder(target.parent)
+        keep_tensors(self.load(path), target)
+
+
+def grown(state: State, shapes: Mapping[str, Sequence[int]], path: Path) -> dict[str, Tensor]:
+    """Return a state whose heads have all outputs: rows (k, ...) become rows (K, ...).
+
+    shapes: of the weight and the bias of each head, by name; a head may be missing. Raises
+    InputError for a head that does not fit.
+    """
+    found = dict(state)
+    for name, (rows, *rest) in shapes.items():
+        own = found.get(name, torch.zeros((0, *rest)))
+        if len(own) > rows or list(own.shape[1:]) != rest:
+            raise InputError(
+                f"{path} has {name} of shape {tuple(own.shape)}, and the last network "
+                f"{(rows, *rest)}: heads are to grow, so give the networks of one run"
+            )
+        value = NEVER if name.endswith("bias") else 0.0
+        found[name] = torch.cat([own, own.new_full((rows - len(own), *rest), value)])
+    return found
+
+
+def consecutive(sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """Return tasks of these numbers of outputs, one after another.
+
+    >>> consecutive([2, 1])
+    ((0, 1), (2,))
+    """
+    ends = [sum(sizes[: at + 1]) for at in range(len(sizes))]
+    return tuple(tuple(range(e - size, e)) for e, size in zip(ends, sizes, strict=True))

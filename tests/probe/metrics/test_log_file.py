@@ -1,0 +1,132 @@
+"""Logs that Mammoth, FACIL, PyCIL and PILOT have written (`tests/record_fixtures`)."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from probe.errors import InputError
+from probe.metrics.log_file import LOGS, read_log
+
+RUNS = Path(__file__).parents[2] / "record_fixtures"
+MAMMOTH = RUNS / "mammoth/results"
+ER = MAMMOTH / "class-il/seq-mnist/er/logs.pyd"
+SGD = MAMMOTH / "class-il/seq-mnist/sgd/logs.pyd"
+FACIL = RUNS / "facil/mnist_finetuning/results"
+TAG, TAW = next(FACIL.glob("acc_tag-*.txt")), next(FACIL.glob("acc_taw-*.txt"))
+PYCIL = RUNS / "pycil/tiny_1993_tiny.log"
+PILOT = RUNS / "pilot/logs/finetune/cifar100/6/4/tiny_1993_tiny.log"
+OF_ONE_TASK = RUNS / "pycil_fives/tiny_1993_tiny.log"
+
+# As their code has printed them.
+PRINTED = {
+    "mammoth": (ER, [[55, None, None], [15, 70, None], [25, 15, 100]]),
+    "facil": (TAG, [[60, None, None], [60, 100, None], [45, 100, 100]]),
+    "pycil": (PYCIL, [[89, None, None], [62, 73, None], [58, 64, 86]]),
+    "pilot": (PILOT, [[96.67, None, None], [83.33, 50, None], [60, 50, 15]]),
+}
+
+
+@pytest.mark.parametrize("source", LOGS)
+def test_a_matrix_is_what_the_framework_has_printed(source):
+    path, printed = PRINTED[source]
+    wanted = np.array(printed, dtype=np.float64) / 100
+    R = read_log(path, source).values
+    assert np.isnan(R[0]).all()
+    assert R[1:] == pytest.approx(wanted, abs=1e-12, nan_ok=True)
+
+
+def test_means_of_rows_are_those_that_mammoth_and_pycil_have_written():
+    said = re.findall(r"'accmean_task\d': np\.float64\(([\d.]+)\)", ER.read_text())
+    assert np.nanmean(read_log(ER, "mammoth").values[1:], 1) == pytest.approx(
+        np.array(said, dtype=float) / 100
+    )
+    totals = re.findall(r"CNN: \{'total': np\.float64\(([\d.]+)\)", PYCIL.read_text())
+    # Tasks are of one size; two digits are written.
+    assert np.nanmean(read_log(PYCIL, "pycil").values[1:], 1) == pytest.approx(
+        np.array(totals, dtype=float) / 100, abs=6e-5
+    )
+
+
+@pytest.mark.parametrize(("path", "source"), [(PYCIL, "pycil"), (ER, "mammoth")])
+def test_forgetting_is_what_the_framework_has_computed(path, source):
+    """Both take the best accuracy that a task has had since it was learned."""
+    said = r"(?:Forgetting \(CNN\): |'forgetting': np\.float64\()([\d.]+)"
+    R = read_log(path, source).values
+    found = np.nanmax(R[:, :-1], 0) - R[-1, :-1]
+    assert found.mean() * 100 == pytest.approx(float(re.findall(said, path.read_text())[-1]))
+    assert found.mean() > 0.1
+
+
+def test_a_log_of_numpy_1_says_the_same():
+    """PyCIL's code under `numpy.set_printoptions(legacy="1.25")`, which prints as NumPy 1 did."""
+    old = RUNS / "pycil_numpy1/tiny_1993_tiny.log"
+    assert "np.float64" not in old.read_text()
+    assert np.array_equal(
+        read_log(old, "pycil").values, read_log(PYCIL, "pycil").values, equal_nan=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("aware", "agnostic", "source"),
+    [(TAW, TAG, "facil"), (MAMMOTH / "task-il/seq-mnist/er/logs.pyd", ER, "mammoth")],
+)
+def test_who_is_told_the_task_is_never_worse(aware, agnostic, source):
+    told, R = read_log(aware, source).values[1:], read_log(agnostic, source).values[1:]
+    lower = np.tril_indices(3)
+    assert (told[lower] >= R[lower]).all()
+    assert (told[lower] > R[lower]).any()
+
+
+def test_tasks_that_facil_has_not_reached_are_not_measured(tmp_path):
+    """It fills a square of zeros row by row, so a run that was stopped has rows of zeros."""
+    path = tmp_path / "acc_tag-x.txt"
+    rows = np.loadtxt(TAG)
+    rows[2] = 0
+    np.savetxt(path, rows, "%.6f", delimiter="\t")
+    R = read_log(path, "facil").values
+    assert np.isnan(R[3]).all()
+    assert np.array_equal(R[1:3], read_log(TAG, "facil").values[1:3], equal_nan=True)
+
+
+@pytest.mark.parametrize("source", LOGS)
+def test_text_of_others_is_refused_in_one_sentence(tmp_path, source):
+    others = ["", "0.5,0.1\n", "{}\n", "0.5\t0.1\n0.5\n", "7.000000\n", "1.2.3\n", "9" * 5000]
+    others += ["'accuracy_1_task1': x", f"'accuracy_1_task{'9' * 5000}': 1.0"]
+    others += ["=> Learning on 0-9\n=> CNN: {'00-09': nan}", f"=> Learning on {'9' * 5000}-9"]
+    path = tmp_path / "log"
+    for text in others:
+        path.write_text(text)
+        with pytest.raises(InputError, match=r"log.* give"):
+            read_log(path, source)
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="is no text"):
+        read_log(path, source)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_log(tmp_path, source)
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "said"),
+    [
+        (SGD.read_text(), "mammoth", "has 2 runs, one in each line"),
+        (SGD.read_text().splitlines()[1], "mammoth", "joint training"),
+        (ER.read_text().replace("accuracy_1_task2", "a"), "mammoth", "1 accuracies after 2 tasks"),
+        (ER.read_text().replace("accuracy_2_task2", "a"), "mammoth", "1 accuracies after 2 tasks"),
+        (ER.read_text().replace(": 70.0", ": 170.0"), "mammoth", "no accuracies in percent"),
+        (PYCIL.read_text() * 2, "pycil", "has 2 runs, one after another"),
+        (OF_ONE_TASK.read_text(), "pycil", "groups classes by ten"),
+        (PILOT.read_text().replace("06-09", "07-09"), "pilot", "groups classes"),
+    ],
+)
+def test_logs_without_one_matrix_are_refused(tmp_path, text, source, said):
+    path = tmp_path / "log"
+    path.write_text(text)
+    with pytest.raises(InputError, match=said):
+        read_log(path, source)
+
+
+def test_a_framework_that_is_not_known_is_refused():
+    with pytest.raises(InputError, match="did you mean 'facil'"):
+        read_log(TAG, "facill")

@@ -1,0 +1,66 @@
+"""The networks of the runs in `tests/record_fixtures`, as a user would write factories of them."""
+
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from tests.record_fixtures.pictures import WIDTH, Body, pictures
+
+RUNS = Path(__file__).parents[2] / "record_fixtures"
+
+
+class Mammoth(Body):
+    def __init__(self):
+        super().__init__()
+        self.classifier = nn.Linear(WIDTH, 6)
+
+    def features(self, x):
+        return super().forward(x / 255)
+
+    def forward(self, x):
+        return self.classifier(self.features(x))
+
+
+class Facil(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.model = Body()
+        self.heads = nn.ModuleList(nn.Linear(WIDTH, 2) for _ in range(3))
+
+    def features(self, x):
+        return self.model((x / 255 - 0.1307) / 0.3081)
+
+    def forward(self, x):
+        features = self.features(x)
+        return torch.cat([head(features) for head in self.heads], 1)
+
+
+class Pycil(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.convnet, self.fc = Body(), nn.Linear(WIDTH, 30)
+
+    def features(self, x):
+        return self.convnet(x / 255)
+
+    def forward(self, x):
+        return self.fc(self.features(x))
+
+
+class Pilot(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.backbone, self.fc = Body(), nn.Linear(WIDTH, 14)
+
+    def features(self, x):
+        return self.backbone(x / 255)
+
+    def forward(self, x):
+        return self.fc(self.features(x))
+
+
+def examples(classes):
+    """Return pictures (N, 1, 6, 6) and their classes, numbered as in the data."""
+    x, y = pictures(classes, train=False)
+    return torch.from_numpy(x)[:, None].float(), torch.from_numpy(y)

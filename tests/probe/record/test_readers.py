@@ -1,0 +1,173 @@
+"""Runs that Mammoth, FACIL, PyCIL and PILOT have written (`tests/record_fixtures`), read back.
+
+The networks that are read are as accurate as the framework itself found them, on labels by the
+order of the classes that is read: names, heads, tasks and labels are right, or they would not be.
+"""
+
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+from probe.metrics.log_file import read_log
+from probe.record.checkpoints import Run, fit_state, load_state
+from probe.record.readers import NEVER, READERS
+from tests.probe.record.readers_nets import RUNS, Facil, Mammoth, Pilot, Pycil, examples
+
+# FACIL does not write which class an output stands for; it is drawn as its reader says.
+FACIL_ORDER = list(range(6))
+np.random.RandomState(3).shuffle(FACIL_ORDER)
+
+TWOS = ((0, 1), (2, 3), (4, 5))
+TENS = (range(10), range(10, 20), range(20, 30))
+CASES = {
+    "mammoth": (Run("er", "0", 3), Mammoth, TWOS, 6),
+    "facil": (Run("finetuning", "0", 3), Facil, TWOS, 6),
+    "pycil": (Run("finetune", "0", 1993), Pycil, TENS, 30),
+    "pilot": (Run("finetune", "0", 1993), Pilot, (range(6), range(6, 10), range(10, 14)), 14),
+}
+EACH = pytest.mark.parametrize("name", CASES)
+
+
+def network(build, path):
+    model = build().eval()
+    fit_state(model, load_state(path), str(path))
+    return model.requires_grad_(False)
+
+
+def measured(name, kept, labels):
+    """Return R of the networks of a run by a plain loop, task by task."""
+    _, build, tasks, classes = CASES[name]
+    x, _ = examples(classes)
+    R = np.full((len(tasks) + 1, len(tasks)), np.nan)
+    for learned, path in kept.items():
+        right = network(build, path)(x).argmax(1) == labels
+        for at, task in enumerate(tasks):
+            R[learned, at] = right[torch.isin(labels, torch.tensor(task))].double().mean()
+    return R
+
+
+@EACH
+def test_networks_are_as_accurate_as_the_framework_found_them(tmp_path, name):
+    run, _, tasks, classes = CASES[name]
+    reading = READERS[name](RUNS / name)
+    assert list(reading.files) == [run]
+    # Mammoth does not write which outputs are of which task.
+    assert reading.tasks == (None if name == "mammoth" else tuple(map(tuple, tasks)))
+    kept = reading.keep(tmp_path).runs[run]
+    assert list(kept) == [1, 2, 3]
+    _, y = examples(classes)
+    labels = reading.labels(y) if name != "facil" else torch.tensor(np.argsort(FACIL_ORDER))[y]
+    R = reading.R[run].values
+    # PyCIL rounds percentages to two digits, FACIL fractions to six.
+    there = ~np.isnan(R)
+    assert there.sum() >= 6
+    assert measured(name, kept, labels)[there] == pytest.approx(R[there], abs=6e-5)
+    # Labels as they are in the data are not those of the outputs.
+    assert abs(measured(name, kept, y)[there] - R[there]).max() > 0.3
+
+
+@pytest.mark.parametrize("name", ["facil", "pycil", "pilot"])
+def test_outputs_that_came_later_never_win_and_the_others_are_as_they_were(tmp_path, name):
+    run, build, tasks, classes = CASES[name]
+    reading = READERS[name](RUNS / name)
+    kept = reading.keep(tmp_path).runs[run]
+    x, _ = examples(classes)
+    for learned, path in reading.files[run].items():
+        model = network(build, kept[learned])
+        logits, there = model(x), sum(map(len, tasks[:learned]))
+        assert (logits[:, there:] == NEVER).all()
+        assert (logits[:, :there] > NEVER / 100).all()
+        # The head of the size that it had then, as it lies in their file.
+        own = load_state(path)
+        parts = [f"heads.{at}" for at in range(learned)] if name == "facil" else ["fc"]
+        weight = torch.cat([own[f"{part}.weight"] for part in parts])
+        bias = torch.cat([own[f"{part}.bias"] for part in parts])
+        assert len(bias) == there
+        wanted = model.features(x) @ weight.T + bias
+        assert torch.allclose(logits[:, :there], wanted, atol=1e-5)
+
+
+@EACH
+def test_kept_networks_have_the_same_bytes_each_time(tmp_path, name):
+    reading = READERS[name](RUNS / name)
+    for run, own in reading.keep(tmp_path / "a").runs.items():
+        again = reading.keep(tmp_path / "b").runs[run]
+        assert [path.read_bytes() for path in own.values()] == [
+            path.read_bytes() for path in again.values()
+        ]
+
+
+def test_class_orders_are_those_that_the_frameworks_drew():
+    # Mammoth's log has the output of each class, PyCIL's the class of each output.
+    assert READERS["mammoth"](RUNS / "mammoth").class_order == tuple(np.argsort([3, 5, 4, 1, 0, 2]))
+    drawn = tuple(np.random.RandomState(1993).permutation(30).tolist())
+    assert READERS["pycil"](RUNS / "pycil").class_order == drawn
+    assert READERS["facil"](RUNS / "facil").class_order is None
+
+
+def test_a_network_of_joint_training_is_the_offline_one(tmp_path):
+    reading = READERS["mammoth"](RUNS / "mammoth")
+    kept = reading.keep(tmp_path).offline
+    assert list(kept) == [3]
+    x, y = examples(6)
+    right = network(Mammoth, kept[3])(x).argmax(1) == reading.labels(y)
+    # The second line of the log is of this run, of which all classes are one task.
+    log = RUNS / "mammoth/results/class-il/seq-mnist/sgd/logs.pyd"
+    joint = log.read_text().splitlines()[1]
+    assert "'joint': 1," in joint
+    assert f"'accmean_task1': np.float64({100 * float(right.double().mean()):.1f}" in joint
+
+
+def rewrite(path, **args):
+    """Write a checkpoint of Mammoth anew with other arguments, as its `torch.save` does."""
+    content = torch.load(path, weights_only=True)
+    content["args"].update(args)
+    torch.save(content, path)
+
+
+def test_classes_that_mammoth_did_not_permute_are_their_outputs(tmp_path):
+    """Its `custom_class_order` without `permute_classes` reaches its arguments, not its labels."""
+    folder = shutil.copytree(RUNS / "mammoth", tmp_path / "run")
+    for path in folder.glob("*.pt"):
+        rewrite(path, permute_classes=False)
+    assert READERS["mammoth"](folder).class_order == tuple(range(6))
+
+
+def test_runs_of_two_learners_are_read_together(tmp_path):
+    folder = shutil.copytree(RUNS / "mammoth", tmp_path / "mammoth")
+    for path in sorted(folder.glob("er_*.pt")):
+        copy = folder / f"der{path.name[2:]}"
+        shutil.copy(path, copy)
+        rewrite(copy, model="der++ (mine)")
+    found = READERS["mammoth"](folder)
+    assert sorted(found.files) == [Run("der----mine-", "0", 3), Run("er", "0", 3)]
+    assert {len(own) for own in found.keep(tmp_path / "kept").runs.values()} == {3}
+    both = tmp_path / "pycil"
+    for name in ("a", "b"):
+        shutil.copytree(RUNS / "pycil", both / name)
+    log = both / "b/tiny_1993_tiny.log"
+    log.write_text(log.read_text().replace("model_name: finetune", "model_name: wa"))
+    two = READERS["pycil"](both)
+    assert sorted(run.learner for run in two.keep(tmp_path / "two").runs) == ["finetune", "wa"]
+    assert {run.learner: len(R.values) for run, R in two.R.items()} == {"finetune": 4, "wa": 4}
+
+
+def test_a_run_of_pycil_without_a_log_has_networks_and_tasks_alone(tmp_path):
+    folder = shutil.copytree(RUNS / "pycil", tmp_path / "run")
+    (folder / "tiny_1993_tiny.log").unlink()
+    found = READERS["pycil"](folder)
+    assert list(found.files) == [Run("finetune_10_10", "0", 0)]
+    assert (found.tasks, found.class_order, found.R) == (tuple(map(tuple, TENS)), None, {})
+
+
+def test_mammoths_results_in_a_checkpoint_are_those_of_its_log():
+    run, *_ = CASES["mammoth"]
+    R = READERS["mammoth"](RUNS / "mammoth").R[run].values
+    log = read_log(RUNS / "mammoth/results/class-il/seq-mnist/er/logs.pyd", "mammoth").values
+    there = ~np.isnan(log)
+    assert there.sum() == 6
+    assert np.array_equal(R[there], log[there])
+    # With --enable_other_metrics it is tried on the next task before it learns it.
+    assert (~np.isnan(R)).sum() == 8

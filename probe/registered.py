@@ -47,11 +47,13 @@ class OwnNetwork:
 class OwnData:
     """A user's data set by its name: load() returns (train, test).
 
-    Each is an `Examples`, a pair (x, y), or anything that `Examples.of` reads.
+    Each is an `Examples`, a pair (x, y), or anything that `Examples.of` reads. class_order: the
+    label that stands for each class 0..K-1, others being left out; empty = the labels themselves.
     """
 
     name: str
     load: Callable[[], object]
+    class_order: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,10 @@ class ModelOptions:
         "Their files, as 'ckpt/seed{seed}-task{task}.pt', also with {order} and {learner}; or the "
         "folder of a probe.Recorder.",
     ] = None
+    from_: Annotated[
+        str | None,
+        "Whose runs --checkpoints DIR holds: mammoth, facil, pycil or pilot.",
+    ] = None
     data: Annotated[str | None, "MODULE:LOAD, a function that returns (train, test)."] = None
     tasks: Annotated[str | None, "The classes of each task: 0-1,2-3 by range, 0+5,1+6 by list."] = (
         None

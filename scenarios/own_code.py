@@ -103,7 +103,10 @@ class OwnCode:
     - loads: files or modules that register things;
     - network: MODULE:FACTORY of a network that is called so; output, call: as in `OwnNetwork`, call
       as MODULE:FUNCTION;
-    - data: MODULE:FUNCTION of data that are called so, or a recording's file of data.
+    - data: MODULE:FUNCTION of data that are called so, or a recording's file of data;
+    - class_order: the class of the data that each output of the network stands for, where these
+      differ; the labels of the data are then the numbers of the outputs, and other classes are left
+      out.
     """
 
     loads: tuple[str, ...] = ()
@@ -111,6 +114,7 @@ class OwnCode:
     output: Output = None
     call: str = ""
     data: str = ""
+    class_order: tuple[int, ...] = ()
 
     @contextmanager
     def opened(self, taken: Names) -> Iterator[None]:
@@ -149,7 +153,8 @@ class OwnCode:
             return OwnData(name=_short(self.data), load=partial(load_data, Path(self.data)))
         load = load_callable(self.data, "a function that returns (train, test)")
         marked = [own for own in marks_of(load) if isinstance(own, OwnData)]
-        return marked[0] if marked else OwnData(name=_short(self.data), load=load)
+        own = marked[0] if marked else OwnData(name=_short(self.data), load=load)
+        return replace(own, class_order=self.class_order) if self.class_order else own
 
     def _typed(self) -> Iterator[tuple[Own, object]]:
         """Yield what was typed in place of being registered, with where its source is."""

@@ -12,8 +12,9 @@ from typing import Any
 from rich.console import Console
 from rich.progress import track
 
-from probe.errors import InputError, located
+from probe.errors import InputError, located, unknown
 from probe.record.checkpoints import Checkpoints
+from probe.record.readers import READERS, Reading
 from probe.record.recording import Recording, read_recording
 from probe.training.recipe import Recipe
 from scenarios.checkpoints import Asked, study_of
@@ -22,6 +23,7 @@ from scenarios.model_options import ModelOptions
 from scenarios.options import names
 from scenarios.own_code import OwnCode
 from scenarios.study.own import OURS
+from scenarios.study.run_directory import refuse_foreign
 
 _MOST_CLASSES = 100_000  # of one range: more is a slip of the pen
 
@@ -33,15 +35,17 @@ def probe_model(target: str, options: ModelOptions) -> bool:
     InputError as `scenarios.commands.run.carry_through` does, and for flags and files that do not
     fit.
     """
-    recording = _recording(target, options)
+    reading = _reading(options)
+    recording = None if reading else _recording(target, options)
     factory = _factory(target, options)
     own = _own_code(factory, recording, options)
+    if reading:
+        own = replace(own, class_order=reading.class_order or ())
     with own.opened(OURS):
-        found = _found(recording, options)
         asked = Asked(
             network=(network := own.typed_network().name),
             data=own.typed_data().name,
-            tasks=_tasks(recording, options),
+            tasks=_tasks(recording, reading, options),
             orders=_orders(recording, options),
             features=None if options.features == "auto" else names(options.features),
             readouts={name: {} for name in names(options.readouts)},
@@ -49,9 +53,28 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             train_offline=options.train_offline,
         )
         name = options.out.name if options.out else f"model-{network}"
-        study = study_of(re.sub(r"[^A-Za-z0-9._-]", "-", name), found, asked, _shown)
-        root = options.out or Path("runs") / study.name
+        name = re.sub(r"[^A-Za-z0-9._-]", "-", name)
+        root = options.out or Path("runs") / name
+        if reading:
+            refuse_foreign(root)
+            found = reading.keep(root / "checkpoints")
+        else:
+            found = _found(recording, options)
+        study = study_of(name, found, asked, _shown)
         return show_whole(study, own, replace(options.of_run, out=root))
+
+
+def _reading(options: ModelOptions) -> Reading | None:
+    """Return what another framework has left of its runs, None where none is named."""
+    if options.from_ is None:
+        return None
+    if options.from_ not in READERS:
+        raise unknown("framework", options.from_, READERS)
+    if options.checkpoints is None or options.offline is not None:
+        raise InputError(
+            f"--from {options.from_} reads a folder: give --checkpoints DIR, without --offline"
+        )
+    return READERS[options.from_](Path(options.checkpoints))
 
 
 def _recording(target: str, options: ModelOptions) -> Recording | None:
@@ -110,10 +133,14 @@ def _found(recording: Recording | None, options: ModelOptions) -> Checkpoints:
     return recording.checkpoints
 
 
-def _tasks(recording: Recording | None, options: ModelOptions) -> Sequence[Sequence[int]]:
+def _tasks(
+    recording: Recording | None, reading: Reading | None, options: ModelOptions
+) -> Sequence[Sequence[int]]:
     """Return the classes of each task."""
     if options.tasks is not None:
         return classes_of_tasks(options.tasks)
+    if reading is not None and reading.tasks is not None:
+        return reading.tasks
     if recording is not None:
         return recording.tasks
     raise InputError("there are no tasks: give --tasks 0-1,2-3, the classes of each task")

@@ -71,10 +71,10 @@ def _flag(hint: Any, name: str) -> Any:
     A field that is a tuple of strings is a flag that can be given several times.
     """
     kind, told = get_args(hint)
-    if kind is bool:
-        return Annotated[kind, typer.Option(f"--{name.replace('_', '-')}", help=told)]
+    # A word of Python's has a line behind it, as `from_`.
+    flag = f"--{name.rstrip('_').replace('_', '-')}"
     several = tuple[str, ...] in get_args(kind)
-    return Annotated[list[str] | None if several else kind, typer.Option(help=told)]
+    return Annotated[list[str] | None if several else kind, typer.Option(flag, help=told)]
 
 
 def call(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:

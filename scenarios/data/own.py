@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,18 @@ def read_own(known: OwnData) -> tuple[Examples[Any], Examples[Any]]:
             f"Examples, a Dataset or a pair (x, y)"
         )
     with located(known.name):
-        return alike(_half(given[0], "train"), _half(given[1], "test"))
+        halves = [_half(each, n) for each, n in zip(given, ("train", "test"), strict=True)]
+        if known.class_order:
+            halves = [_reordered(each, known.class_order) for each in halves]
+        return alike(*halves)
+
+
+def _reordered(examples: Examples[Any], order: Sequence[int]) -> Examples[Any]:
+    """Return the examples of the labels in `order`, each with its place there for a label."""
+    kept = examples.of_classes(order)
+    places = torch.zeros(1 + max(order), dtype=torch.int64)
+    places[list(order)] = torch.arange(len(order))
+    return Examples(kept.x, places[kept.y])
 
 
 def _half(given: object, name: str) -> Examples[Any]:

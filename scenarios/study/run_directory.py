@@ -32,7 +32,8 @@ from scenarios.study.own import described_own, known_as_described
 from scenarios.study.spec import Study
 
 _DESCRIPTION = "study.json"
-_LOCK = "lock"  # of whoever uses the directory; there before anything else is
+# Of whoever uses the directory, and networks that are given: there before anything else is.
+_BEFORE = {"lock", "checkpoints"}
 _FREE = {"name", "report"}  # what of a study can change no measurement
 
 
@@ -48,9 +49,9 @@ def refuse_foreign(root: Path) -> None:
         return
     except OSError as error:
         raise InputError(f"cannot use {root} ({error.strerror}): choose another --out") from None
-    # The lock alone is that of a run which has just begun, or was killed just then.
+    # They alone are those of a run which has just begun, or was killed just then.
     # Where the description is lost, the jobs' results are still the study's.
-    if entries - {_LOCK} and not entries & {_DESCRIPTION, "jobs"}:
+    if entries - _BEFORE and not entries & {_DESCRIPTION, "jobs"}:
         raise InputError(f"{root} is not empty and holds no study: choose another --out")
     _refuse_older(root)
 

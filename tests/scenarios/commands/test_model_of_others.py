@@ -1,0 +1,46 @@
+"""`probe model --from`: the tables say what Mammoth and PILOT have logged of their runs."""
+
+import numpy as np
+import pytest
+
+from probe.metrics.matrix import AccuracyMatrix
+from probe.record.readers import READERS
+from probe.tables.rows import Row
+from probe.tables.summary import mean_accuracies
+from probe.tables.table_file import read_table
+from tests.probe.record.readers_nets import RUNS
+
+NETS = """
+from tests.probe.record.readers_nets import {build} as build, examples
+
+
+def load():
+    return examples({classes}), examples({classes})
+"""
+LINE = "model nets:build --from {name} --checkpoints {folder} --data nets:load --readouts linear"
+
+
+@pytest.mark.parametrize(
+    ("name", "build", "classes", "tasks"),
+    [("mammoth", "Mammoth", 6, "--tasks 0-1,2-3,4-5"), ("pilot", "Pilot", 14, "")],
+)
+def test_the_last_row_of_r_is_that_of_the_log(probe, cwd, name, build, classes, tasks):
+    # A name of its own, as a module is imported once.
+    (cwd / f"nets_{name}.py").write_text(NETS.format(build=build, classes=classes))
+    line = LINE.format(name=name, folder=RUNS / name).replace("nets:", f"nets_{name}:")
+    code, _, err = probe(f"{line} {tasks} --workers 1 --out out")
+    assert (code, err) == (0, "")
+    found = mean_accuracies(read_table(cwd / "out" / "rows.csv", Row, _of_r))
+    [R] = [matrix for learner, matrix in found.items() if learner not in ("offline", "untrained")]
+    [logged] = READERS[name](RUNS / name).R.values()
+    assert _last(R) == pytest.approx(_last(logged), abs=6e-5)
+    # Without the order of the classes they would not be.
+    assert np.ptp(_last(R)) > 0.1
+
+
+def _of_r(cells: dict[str, str]) -> bool:
+    return cells["measure"] == "accuracy" and not cells["feature"]
+
+
+def _last(R: AccuracyMatrix) -> list[float]:
+    return R.values[-1].tolist()

@@ -19,6 +19,7 @@ from probe.record.recording import Recording, read_recording
 from probe.training.recipe import Recipe
 from scenarios.checkpoints import Asked, study_of
 from scenarios.commands.run import show_whole
+from scenarios.commands.screen.page import show_page
 from scenarios.model_options import ModelOptions
 from scenarios.options import names
 from scenarios.own_code import OwnCode
@@ -61,7 +62,7 @@ def probe_model(target: str, options: ModelOptions) -> bool:
         else:
             found = _found(recording, options)
         study = study_of(name, found, asked, _shown)
-        return show_whole(study, own, replace(options.of_run, out=root))
+        return show_whole(study, own, replace(options.of_run, out=root), show_page)
 
 
 def _reading(options: ModelOptions) -> Reading | None:

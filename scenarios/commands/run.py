@@ -12,7 +12,7 @@ and the tables, is written under the directory's lock.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -67,19 +67,25 @@ def run_study(source: str, options: RunOptions) -> bool:
     with own.opened(OURS):
         # First without the flags: a mistake in the file is named as the file has it.
         study = overridden(check_study(read_study(source), source), options)
-        return show_whole(study, own, options)
+        return show_whole(study, own, options, None)
 
 
-def show_whole(study: Study, own: OwnCode, options: RunOptions) -> bool:
+def show_whole(
+    study: Study, own: OwnCode, options: RunOptions, show: Callable[[Console, Path], None] | None
+) -> bool:
     """Run a study to its end, see `carry_through`, and print what came out.
 
-    Returns whether no job has failed; the tables then are those of the whole study.
+    show: prints the results of a run directory; None = all of them, with every file's path. Returns
+    whether no job has failed; the tables then are those of the whole study.
     """
     console = Console()
     ends, states = carry_through(console, study, own, options)
     root = options.out or Path("runs") / study.name
     if not any(end.how == "locked" for end in ends):
-        show_outcome(console, root, study.scenario.kind != "split", _shown(root))
+        if show:
+            show(console, root)
+        else:
+            show_outcome(console, root, study.scenario.kind != "split", _shown(root))
     for remark in remarks(root, states):
         console.print(printable(remark), markup=False, soft_wrap=True)
     return show_ends(console, root, ends)

@@ -1,0 +1,101 @@
+"""A page of results with heat maps: what each layer lacks, task by task, or how it is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+
+from probe.tables.rows import LayerRow
+from probe.tables.table_file import read_table
+from scenarios.commands.screen.layers_found import show_layers_found
+from scenarios.commands.screen.results import note_lines
+from scenarios.commands.screen.terminal import printable
+from scenarios.study.spec import LEVELS
+
+_Cells = dict[tuple[str, int], float]  # by feature and place
+
+# From white to a dark orange, which stays one in black and white, too.
+_LIGHT, _DARK = (255, 255, 255), (166, 54, 3)
+_MOST = 12  # columns that fit on a page
+
+
+def show_heat(console: Console, layers: Sequence[LayerRow]) -> None:
+    """Print a map for each learner and readout: features by depth, tasks by place, in points.
+
+    Where there is a ceiling a cell is what the layer lacks against it, the darker the more; without
+    one it is the accuracy, the darker the less. Nothing of studies of more tasks than fit.
+    """
+    of_tasks = [row for row in layers if row.place is not None and row.learner not in LEVELS]
+    places = sorted({row.place for row in of_tasks if row.place is not None})
+    if not places or len(places) > _MOST:
+        return
+    for learner, readout in dict.fromkeys((row.learner, row.readout) for row in of_tasks):
+        own = [row for row in of_tasks if (row.learner, row.readout) == (learner, readout)]
+        missing = _cells(own, "missing")
+        cells = missing or _cells(own, "accuracy")
+        what = "points below the ceiling" if missing else "accuracy in %"
+        title = f"{learner}, {readout}: {what} after all tasks, by place of the task"
+        console.print(printable(title), markup=False, highlight=False)
+        console.print(_map(cells, places, _by_depth(own), dark_is_high=bool(missing)))
+
+
+def _cells(own: Sequence[LayerRow], quantity: str) -> _Cells:
+    return {
+        (row.feature, row.place): 100 * row.value
+        for row in own
+        if row.quantity == quantity and row.place is not None and not math.isnan(row.value)
+    }
+
+
+def _by_depth(own: Sequence[LayerRow]) -> list[str]:
+    return list(dict.fromkeys(row.feature for row in sorted(own, key=lambda row: row.depth)))
+
+
+def _map(
+    cells: Mapping[tuple[str, int], float],
+    places: Sequence[int],
+    features: Sequence[str],
+    *,
+    dark_is_high: bool,
+) -> Table:
+    table = Table(box=SIMPLE, padding=0, pad_edge=False)
+    table.add_column("", overflow="fold")
+    for place in places:
+        table.add_column(f"{place} ", justify="right", no_wrap=True)
+    for feature in features:
+        each = [cells.get((feature, place)) for place in places]
+        table.add_row(printable(feature), *(_cell(value, dark_is_high) for value in each))
+    return table
+
+
+def _cell(value: float | None, dark_is_high: bool) -> Text:
+    """Return a number on its color, a dash for none."""
+    if value is None:
+        return Text("-  ", justify="right")
+    share = min(max(value / 100 if dark_is_high else 1 - value / 100, 0.0), 1.0)
+    red, green, blue = (round(a + share * (b - a)) for a, b in zip(_LIGHT, _DARK, strict=True))
+    style = Style(color="white" if share > 0.55 else "black", bgcolor=f"rgb({red},{green},{blue})")
+    return Text(f"{value:6.1f} ", style=style)
+
+
+def show_page(console: Console, root: Path) -> None:
+    """Print the results of somebody's own networks on a page: tables, maps and notes.
+
+    root: the run directory. Raises InputError for tables that cannot be read.
+    """
+    show_layers_found(console, root)
+    if (root / "layers.csv").is_file():
+        show_heat(console, read_table(root / "layers.csv", LayerRow))
+    lines = note_lines(root)
+    lines.append(
+        f"tables: {root}/*.csv, figures: {root / 'figures'}: look at layers and depth first"
+    )
+    for line in lines:
+        console.print(printable(line), markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,84 @@
+"""The three programs of docs/examples, small: a training, `probe model`, and what comes out."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import probe as package
+from probe.tables.rows import LayerRow
+from probe.tables.table_file import read_table
+
+EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
+TENS = "--tasks 0-1,2-3,4-5,6-7,8-9"
+FILES = "--checkpoints 'ckpt/seed{seed}-task{task}.pt' --offline 'ckpt/offline-{seed}.pt'"
+
+
+@pytest.fixture
+def programs(cwd, monkeypatch):
+    """Return what trains by one of the programs, in a folder of its own with all of them."""
+    monkeypatch.delenv("MNIST", raising=False)
+    for path in EXAMPLES.glob("*.py"):
+        shutil.copy(path, cwd)
+    yield lambda name, *flags: _run(cwd, name, *flags)
+    # The next test has another folder with modules of the same names.
+    for path in EXAMPLES.glob("*.py"):
+        sys.modules.pop(path.stem, None)
+
+
+def _run(folder, name, *flags):
+    done = subprocess.run(
+        [sys.executable, name, *flags],
+        cwd=folder,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def _layers(cwd, name, features):
+    """What was measured of a run directory: floor and ceiling of every layer but the output."""
+    rows = read_table(cwd / "runs" / name / "layers.csv", LayerRow)
+    found = {(row.readout, row.feature, row.quantity) for row in rows if row.place is None}
+    wanted = {(readout, feature) for readout in ("retrain", "linear") for feature in features}
+    for quantity in ("accuracy", "floor", "ceiling", "missing"):
+        assert {each[:2] for each in found if each[2] == quantity} >= wanted
+    assert (cwd / "runs" / name / "figures" / "layers.png").is_file()
+    return package.load(cwd / "runs" / name)
+
+
+def test_an_own_cnn_by_a_plain_loop_and_its_checkpoints(probe, cwd, programs):
+    programs("cnn.py", "--seeds", "2", "--epochs", "2")
+    line = f"model cnn:build {FILES} --data cnn:load {TENS} --epochs 2 --workers 1"
+    code, out, err = probe(line)
+    assert (code, err) == (0, "")
+    assert "points below the ceiling after all tasks" in out
+    found = _layers(cwd, "model-cnn-build", ["block1", "block2", "hidden", "output"])
+    assert found.seeds == 2
+    # Fine-tuning forgets the tasks before the last, at the output.
+    assert found.R.values[5, :3].max() < 0.3 < found.R.values[1:, :].max()
+
+
+@pytest.mark.slow
+def test_replay_of_avalanche_by_the_plugin(probe, cwd, programs):
+    pytest.importorskip("avalanche", reason="the extra avalanche is not installed")
+    programs("replay.py", "--seeds", "1", "--epochs", "2")
+    code, _, err = probe("model rec --network replay:build --train-offline --epochs 2 --workers 1")
+    assert (code, err) == (0, "")
+    _layers(cwd, "model-replay-build", ["block1", "block2", "hidden", "output"])
+
+
+@pytest.mark.slow
+def test_a_text_classifier_of_transformers_by_the_callback(probe, cwd, programs):
+    pytest.importorskip("transformers", reason="the extra transformers is not installed")
+    programs("text.py", "--seeds", "1", "--epochs", "2")
+    line = "model rec --network text:build --train-offline --epochs 2 --learning-rate 0.002"
+    code, _, err = probe(f"{line} --workers 1")
+    assert (code, err) == (0, "")
+    found = _layers(cwd, "model-text-build", ["bert.embeddings", "bert.encoder", "bert.pooler"])
+    assert found.R.values[3, 2] > 0.5

@@ -122,7 +122,9 @@ def _within(kind: Any, part: str | int) -> Iterator[Any]:
                 yield _fields(plain)[str(part)].annotation
             # Of a table its values, of a list its entries.
             elif get_origin(plain) is not None:
-                yield from get_args(plain)[-2:] if get_origin(plain) is tuple else get_args(plain)[-1:]
+                yield from (
+                    get_args(plain)[-2:] if get_origin(plain) is tuple else get_args(plain)[-1:]
+                )
 
 
 def _alternatives(kind: Any) -> list[Any]:
@@ -171,7 +173,9 @@ def _unknown_key(name: str, known: Sequence[str]) -> str:
     name = _SHORT.get(name, name)
     near = [repr(lower[key]) for key in get_close_matches(name.lower(), lower, n=2, cutoff=0.6)]
     hint = f"did you mean {' or '.join(near)}?" if near else "correct or remove it"
-    return f"unknown key: {hint}" + (f" (known: {', '.join(known)})" if 0 < len(known) <= _FEW else "")
+    return f"unknown key: {hint}" + (
+        f" (known: {', '.join(known)})" if 0 < len(known) <= _FEW else ""
+    )
 
 
 def expected(detail: ErrorDetails) -> str:

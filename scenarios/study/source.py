@@ -122,7 +122,7 @@ def _keys_at(path: Sequence[str | int], raw: Mapping[str, Any]) -> list[str]:
         return keys_at(Study, path)
     # Which settings a learner has is decided by its kind.
     table = raw["learners"].get(path[1])
-    kind = table.get("kind", path[1]) if isinstance(table, Mapping) else None
+    kind = str(table.get("kind", path[1])) if isinstance(table, Mapping) else ""
     return keys_at(LEARNERS[kind].settings_class, path[2:]) if kind in LEARNERS else []
 
 

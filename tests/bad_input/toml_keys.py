@@ -156,7 +156,7 @@ OTHER: dict[str, tuple[dict[str, str | None], str]] = {
     "init": ({"training.init": "'xavier'"}, "expected 'torch' or 'murata', got 'xavier'"),
     "many": (
         {"seeds": "0", "sedes": "1", "retraining.epochs": "'five'"},
-        "retraining.epochs: expected a whole number, got 'five';...sedes: unknown key: did you mean 'seeds'?",
+        "retraining.epochs: expected a whole number, got 'five';...sedes: unknown key: did you",
     ),
     "escape": (
         {r'"\u001b[31m\u202e"': "1"},

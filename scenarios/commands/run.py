@@ -12,7 +12,7 @@ and the tables, is written under the directory's lock.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,8 @@ from rich.console import Console
 from figures.build import build
 from probe.files import make_folder, sweep
 from probe.tables.run_directory import LAYERS, NOTES, TABLES, TIMES
-from probe.values.allocation import CacheSettings
+from probe.values.allocation import Allocation, CacheSettings
+from scenarios.commands.plan import show_dry_run
 from scenarios.commands.screen.progress import show_ends, show_plan, show_progress
 from scenarios.commands.screen.results import show_outcome
 from scenarios.commands.screen.terminal import printable
@@ -92,11 +93,30 @@ def carry_through(
     root = options.out or Path("runs") / study.name
     setup = setup_of(study, scenario, device)
     work = replace(_work(setup, root, location.folder, options, len(jobs)), own=own)
-    _describe(console, work)
+    refuse_foreign(root)
+    if options.dry_run:
+        show_dry_run(console, work, scenario, jobs, min(side_by_side(options, device), len(jobs)))
+        return True
     # A machine that only drives those with GPUs knows nothing of their memory.
-    if work.sharing is None and work.retraining_left(jobs):
-        show_plan(console, cache_plans(study, scenario, work.cache), work.cache)
+    known = work.sharing is None and work.retraining_left(jobs)
+    plans = cache_plans(study, scenario, work.cache) if known else {}
     del scenario  # whoever does a job loads the data for itself
+    return _carried_through(console, work, jobs, plans, executor, options)
+
+
+def _carried_through(
+    console: Console,
+    work: Work,
+    jobs: Sequence[Job],
+    plans: Mapping[str, Sequence[Allocation]],
+    executor: Executor,
+    options: RunOptions,
+) -> bool:
+    """Do all jobs that are left and show the results; see `carry_through`."""
+    root, kind = work.root, work.setup.study.scenario.kind
+    _describe(console, work)
+    if plans:
+        show_plan(console, plans, work.cache)
     try:
         ends, states = _to_the_end(console, work, jobs, executor, options)
     finally:
@@ -104,15 +124,14 @@ def carry_through(
         with suppress(OSError):
             (root / "scratch").rmdir()
     if not any(end.how == "locked" for end in ends):
-        show_outcome(console, root, study.scenario.kind != "split", _shown(root))
+        show_outcome(console, root, kind != "split", _shown(root))
     for remark in remarks(root, states):
         console.print(printable(remark), markup=False, soft_wrap=True)
     return show_ends(console, root, ends)
 
 
 def _describe(console: Console, work: Work) -> None:
-    """Take the run directory for this study; raises InputError if it holds something else."""
-    refuse_foreign(work.root)
+    """Take the run directory for this study."""
     make_folder(work.root)
     with _alone_in(console, work.root):
         describe(work.root, work.setup)

@@ -59,6 +59,33 @@ def run(
 
 
 @app.command()
+def init(
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The file to write.")] = Path(
+        "study.toml"
+    ),
+    data: Annotated[
+        str | None, typer.Option(metavar="DATASET|FILE.npz", help="Bundled digits by default.")
+    ] = None,
+    network: Annotated[
+        str | None, typer.Option(help="Of `probe list`; one that suits the data by default.")
+    ] = None,
+    learners: Annotated[
+        str | None, typer.Option(help="As a,b; finetune,er,offline by default.")
+    ] = None,
+    own: Annotated[
+        bool, typer.Option("--own", help="And mynets.py, for a network and data of your own.")
+    ] = False,
+) -> None:
+    """Write a study's file to begin with: every key is explained, and it runs as it is.
+
+    No file is written over.
+    """
+    from scenarios.commands.init import show_written
+
+    show_written(file, data, network, learners, own)
+
+
+@app.command()
 @with_options(ModelOptions)
 def model(
     factory: Annotated[str, typer.Argument(metavar="MODULE:FACTORY|DIR")], options: ModelOptions

@@ -131,7 +131,7 @@ def _problem(detail: ErrorDetails, known: Sequence[str]) -> str:
     path = [str(part) for part in detail["loc"] if part != "[key]"]
     # A union's tag is part of pydantic's path, and stands in no file.
     where = path[0] if path else ""
-    if where in ("orders", "scenario") and len(path) > 1:
+    if where in ("orders", "scenario", "seeds") and len(path) > 1:
         del path[1]
     if where == "probing" and "steps" in path:
         del path[path.index("steps") + 1]

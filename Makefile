@@ -48,7 +48,7 @@ lowest: $(LOWEST)/installed
 	$(LOWEST)/bin/python -m pytest $(LOWEST_TESTS)
 
 # A hundred kills at random moments, and every table as if nothing had happened, eleven minutes; then
-# many more cases of laws of which `make test-all` has a few, ten minutes.
+# many more cases of laws of which `make test-all` has a few.
 soak: $(VENV)/installed-dev
 	$(BIN)/python -m tests.soak
 	$(PYTEST) -m soak

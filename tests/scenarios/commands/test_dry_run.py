@@ -57,7 +57,7 @@ def test_networks_of_learners_own_are_named_and_left_out(probe: Call, cwd: Path)
     code, out, _ = probe(f"run {TINY} --dry-run --workers 1 --learners finetune,fel")
     assert code == 0
     assert out.splitlines()[-1].endswith(", besides fel, with a training of its own")
-    code, out, _ = probe(f"run {TINY} --dry-run --workers 1 --learners fel")
+    code, out, _ = probe("run digits --dry-run --workers 1 --learners fel")
     assert (code, out.splitlines()[-1].split(",")[0]) == (0, "time: unknown")
     assert list(cwd.iterdir()) == []
 

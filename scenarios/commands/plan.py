@@ -40,7 +40,8 @@ def show_dry_run(
     if work.sharing is None and work.retraining_left(jobs):
         show_plan(console, cache_plans(work.setup.study, scenario, work.cache), work.cache)
     said = _time(work, scenario, left, processes)
-    console.print(printable(said), markup=False, highlight=False, soft_wrap=True)
+    for line in (said, "a dry run: nothing was written"):
+        console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
 
 
 def _left(work: Work, job: Job) -> list[str]:
@@ -50,8 +51,7 @@ def _left(work: Work, job: Job) -> list[str]:
 
 
 def _show_jobs(console: Console, work: Work, left: Mapping[Job, Sequence[str]]) -> None:
-    title = f"{work.setup.study.name}: what would be done (nothing is written)"
-    table = Table(title=title, title_justify="left")
+    table = Table(title=f"{work.setup.study.name}: what would be done", title_justify="left")
     for column in ("learner", "jobs", "finished", "left", "parts left"):
         table.add_column(column, justify="left" if column == "learner" else "right")
     by_learner = defaultdict[str, list[Sequence[str]]](list)

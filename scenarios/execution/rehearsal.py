@@ -1,7 +1,7 @@
 """How long the jobs of a study will take, found by doing some of them on a few examples.
 
 A job is done as it would be, part by part, on a few examples of each task and for one epoch; what
-it measures is thrown away. Done again with four times the examples, and for two epochs, it shows
+it measures is thrown away. Done again with four times the examples, and for three epochs, it shows
 what grows with either, and so what each part takes on all the data. Learners that share a network
 differ in how they train, which one short run of each shows.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean, median
@@ -36,6 +36,8 @@ LIMIT = 15.0
 _FEW, _TIMES = 16, 4  # examples of each task at first, and how many times as many come next
 _LONG = 1.0  # seconds: after a run of that length a larger one would take too long
 _MEMORY = CacheSettings(budget=2**34, room=0)
+
+_MORE = 3  # epochs of the run that shows what an epoch takes
 
 Took = Mapping[str, float]
 """Seconds by part, under a name that does not depend on the epochs."""
@@ -101,14 +103,14 @@ class Rehearsal:
         """Return with how many examples of each task a job was done last, and what it took.
 
         That is with so many, with a quarter of them (nothing if there was no such run), and with so
-        many for two epochs.
+        many for _MORE epochs.
         """
         few, most = _FEW, max(len(task.train) for task in self.scenario.tasks)
         fewer: Took = {}
         while True:
             took = self._run(job, few)
             if few >= most or sum(took.values()) > _LONG:
-                return few, [took, fewer, self._run(job, few, epochs=2)]
+                return few, [took, fewer, self._run(job, few, epochs=_MORE)]
             few, fewer = few * _TIMES, took
 
     def _whole(self, job: Job, few: int, known: list[Took]) -> dict[str, float]:
@@ -121,12 +123,10 @@ class Rehearsal:
         for part, seconds in took.items():
             step = part.startswith("step-")
             recipe = self.study.recipe_of(job.learner) if step else self.study.retraining_recipe
-            # Of a part that was not done more than once, all of it grows with the examples.
-            per = seconds / n
-            if part in fewer and n > n0:
-                per = max(0.0, seconds - fewer[part]) / (n - n0)
-            per_epoch = max(0.0, longer.get(part, 2 * seconds) - seconds) / n
-            found[part] = seconds + (N - n) * per + (recipe.epochs - 1) * N * per_epoch
+            # Of a part that was done but once, all of it grows with the examples and the epochs.
+            small = (n0, fewer[part]) if part in fewer and n > n0 else (0, 0.0)
+            runs = [small, (n, seconds), (n, longer.get(part, _MORE * seconds))]
+            found[part] = reckoned(runs, N, recipe.epochs)
         return found
 
     def _run(self, job: Job, few: int, epochs: int = 1, reading: bool = True) -> dict[str, float]:
@@ -150,6 +150,21 @@ class Rehearsal:
         """Return a network that stands for the offline one."""
         view = LEARNERS[job.kind].view(_first_of(self.scenario, _FEW))
         return network_of(self.study, job.learner, view).to(self.device)
+
+
+def reckoned(runs: Sequence[tuple[float, float]], examples: float, epochs: int) -> float:
+    """Return how many seconds a part takes that grows by so much for each example and epoch.
+
+    runs: the examples and seconds of three: a smaller and a larger one of one epoch, and one of as
+    many examples as the larger, and _MORE epochs.
+
+    >>> reckoned([(1, 12), (2, 14), (2, 18)], examples=10, epochs=5)  # 10 + n + n * epochs
+    70.0
+    """
+    (n0, fewer), (n, seconds), (_, longer) = runs
+    each = max(0.0, seconds - fewer) / (n - n0)
+    epoch = max(0.0, longer - seconds) / (n * (_MORE - 1))
+    return seconds + (examples - n) * each + (epochs - 1) * examples * epoch
 
 
 class _Memory(Store):

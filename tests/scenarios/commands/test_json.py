@@ -83,9 +83,10 @@ def test_layers(mine: Path) -> None:
 
 
 def test_layers_of_which_nothing_can_be_kept(mine: Path) -> None:
-    [first, _] = layers(mine, "mine:mixing --input 4")["features"]
-    assert first["cached_bytes"] is None
-    assert first["slow"]
+    [first, last] = layers(mine, "mine:mixing --input 4")["features"]
+    assert (first["cached_bytes"], first["slow"]) == (24, None)
+    assert last["cached_bytes"] is None
+    assert last["slow"].startswith("no values with one row per example")
 
 
 def test_nan_is_null(capsys: pytest.CaptureFixture[str]) -> None:

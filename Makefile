@@ -47,9 +47,11 @@ LOWEST_TESTS := \
 lowest: $(LOWEST)/installed
 	$(LOWEST)/bin/python -m pytest $(LOWEST_TESTS)
 
-# A hundred kills at random moments, and every table as if nothing had happened; eleven minutes.
+# A hundred kills at random moments, and every table as if nothing had happened, eleven minutes; then
+# many more cases of laws of which `make test-all` has a few.
 soak: $(VENV)/installed-dev
 	$(BIN)/python -m tests.soak
+	$(PYTEST) -m soak
 
 # Every network at every feature, with the count of cuts, a quarter of an hour; then networks of
 # timm and transformers (extra `zoo`) at four features each, half an hour.

@@ -6,11 +6,22 @@ made in Python or read from a file as part of a larger pydantic model.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from functools import wraps
-from typing import Annotated, Any, TypeVar, cast, dataclass_transform
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    TypeVar,
+    Union,
+    cast,
+    dataclass_transform,
+    get_args,
+    get_origin,
+)
 
-from pydantic import ConfigDict, Field, Strict, ValidationError
+from pydantic import ConfigDict, Field, Strict, Tag, ValidationError
 from pydantic.dataclasses import dataclass
 from pydantic_core import ErrorDetails
 
@@ -57,7 +68,8 @@ def configuration(cls: type[Class]) -> type[Class]:
         try:
             check(self, **fields)
         except ValidationError as error:
-            raise InputError("; ".join(map(problem, problems(error)))) from None
+            told = (problem(each, keys_at(made, each["loc"])) for each in problems(error))
+            raise InputError("; ".join(told)) from None
 
     made.__init__ = checked  # type: ignore[method-assign]
     return made
@@ -71,22 +83,99 @@ def problems(error: ValidationError) -> Iterator[ErrorDetails]:
             yield detail
 
 
-def problem(detail: ErrorDetails) -> str:
-    """Return one problem as `path: what is wrong`, the path being that of its field."""
-    return f"{'.'.join(map(str, detail['loc']))}: {message(detail)}".removeprefix(": ")
+def problem(detail: ErrorDetails, known: Sequence[str] = ()) -> str:
+    """Return one problem as `path: what is wrong`, the path being that of its field.
+
+    known: the keys of its table, see `keys_at`.
+    """
+    return f"{'.'.join(map(str, detail['loc']))}: {message(detail, known)}".removeprefix(": ")
 
 
-def message(detail: ErrorDetails) -> str:
-    """Return what is wrong, in the words of TOML and without pydantic's own additions."""
+def keys_at(kind: Any, path: Sequence[str | int]) -> list[str]:
+    """Return the keys of the table that a path ends in, sorted; empty where that is not known.
+
+    kind: what is checked, a pydantic model or a `configuration`; path: where in it, as pydantic has
+    it, a union's tags included; its last entry is a key.
+
+    >>> from pydantic import BaseModel
+    >>> class Plan(BaseModel):
+    ...     name: str
+    ...     times: dict[str, Plan] | None = None
+    >>> keys_at(Plan, ["times", "noon", "nmae"])
+    ['name', 'times']
+    """
+    kinds = [kind]
+    for part in path[:-1]:
+        kinds = [inner for each in kinds for inner in _within(each, part)]
+    return sorted({name for each in kinds for plain in _plain(each) for name in _fields(plain)})
+
+
+def _within(kind: Any, part: str | int) -> Iterator[Any]:
+    """Yield what an annotation has at a part of a path: a field, an entry, or a union's tag."""
+    for each in _alternatives(kind):
+        tags = [tag.tag for tag in get_args(each)[1:] if isinstance(tag, Tag)]
+        if part in tags:
+            yield get_args(each)[0]
+            continue
+        for plain in _plain(each):
+            if part in _fields(plain):
+                yield _fields(plain)[str(part)].annotation
+            # Of a table its values, of a list its entries.
+            elif get_origin(plain) is not None:
+                yield from (
+                    get_args(plain)[-2:] if get_origin(plain) is tuple else get_args(plain)[-1:]
+                )
+
+
+def _alternatives(kind: Any) -> list[Any]:
+    """Return what a union is of, the annotation itself if it is none."""
+    return [kind] if _is_plain(kind) else list(get_args(kind))
+
+
+def _plain(kind: Any) -> list[Any]:
+    """Return what may be meant by an annotation, without unions and what else is said of it."""
+    if get_origin(kind) is Annotated:
+        return _plain(get_args(kind)[0])
+    if _is_plain(kind):
+        return [kind]
+    return [plain for each in get_args(kind) for plain in _plain(each)]
+
+
+def _is_plain(kind: Any) -> bool:
+    return get_origin(kind) not in (Union, UnionType)
+
+
+def _fields(kind: Any) -> Mapping[str, Any]:
+    """Return the fields of a model or `configuration` by name, of anything else none."""
+    found = getattr(kind, "model_fields", None) or getattr(kind, "__pydantic_fields__", None)
+    return found if isinstance(found, Mapping) else {}
+
+
+def message(detail: ErrorDetails, known: Sequence[str] = ()) -> str:
+    """Return what is wrong, in the words of TOML and without pydantic's own additions.
+
+    known: the keys that there could be in place of one that there is not.
+    """
     kind = detail["type"]
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         name = str(detail["loc"][-1])
         if name in _RENAMED:
             return f"{name} is called {_RENAMED[name]} now"
-        return "there is no such key, correct or remove it"
+        return _unknown_key(name, known)
     if kind == "value_error":
         return detail["msg"].removeprefix("Value error, ")
     return _SAID.get(kind) or f"{expected(detail)}, got {shown(detail['input'])}"
+
+
+def _unknown_key(name: str, known: Sequence[str]) -> str:
+    """Return what is said of a key that there is not: those that are like it, and all if few."""
+    lower = {key.lower(): key for key in known}
+    name = _SHORT.get(name, name)
+    near = [repr(lower[key]) for key in get_close_matches(name.lower(), lower, n=2, cutoff=0.6)]
+    hint = f"did you mean {' or '.join(near)}?" if near else "correct or remove it"
+    return f"unknown key: {hint}" + (
+        f" (known: {', '.join(known)})" if 0 < len(known) <= _FEW else ""
+    )
 
 
 def expected(detail: ErrorDetails) -> str:
@@ -112,7 +201,10 @@ def shown(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
+_FEW = 8  # keys of a table that are listed
 _LONGEST = 60  # characters of a value that are shown
+
+_SHORT = {"lr": "learning_rate"}  # what many programs call a key
 
 _RENAMED = {"optimiser": "optimizer"}  # old spellings, which files may still have
 

@@ -53,7 +53,7 @@ def measure(run: GivenRun) -> None:
         study = study_of(name, run.checkpoints, what)
         console = Console(stderr=True, quiet=not asked.progress)
         options = RunOptions(out=root, executor="inline", device=_device(run))
-        ends, _ = carry_through(console, study, NO_CODE, options)
+        ends, _ = carry_through(console, study, NO_CODE, options) or ([], [])
     if bad := [end for end in ends if end.how != "finished"]:
         raise InputError(f"{bad[0].job.name}: {bad[0].reason}")
 

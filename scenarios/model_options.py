@@ -56,6 +56,9 @@ class ModelOptions:
     cache_budget: Annotated[
         str | None, "Memory for features' values, as 4GB; half of what is free."
     ] = None
+    dry_run: Annotated[
+        bool, "Only print what would be done, in what memory and about how long; write nothing."
+    ] = False
 
     @property
     def of_run(self) -> RunOptions:
@@ -67,4 +70,5 @@ class ModelOptions:
             shard=self.shard,
             device=self.device,
             cache_budget=self.cache_budget,
+            dry_run=self.dry_run,
         )

@@ -117,6 +117,9 @@ class RunOptions:
     cache_budget: Annotated[
         str | None, "Memory for features' values, as 4GB; half of what is free."
     ] = None
+    dry_run: Annotated[
+        bool, "Only print what would be done, in what memory and about how long; write nothing."
+    ] = False
 
     def __post_init__(self) -> None:
         if self.executor is not None and self.executor not in EXECUTORS:

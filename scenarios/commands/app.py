@@ -22,6 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")]
 
 
@@ -58,6 +59,33 @@ def run(
 
 
 @app.command()
+def init(
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The file to write.")] = Path(
+        "study.toml"
+    ),
+    data: Annotated[
+        str | None, typer.Option(metavar="DATASET|FILE.npz", help="Bundled digits by default.")
+    ] = None,
+    network: Annotated[
+        str | None, typer.Option(help="Of `probe list`; one that suits the data by default.")
+    ] = None,
+    learners: Annotated[
+        str | None, typer.Option(help="As a,b; finetune,er,offline by default.")
+    ] = None,
+    own: Annotated[
+        bool, typer.Option("--own", help="And mynets.py, for a network and data of your own.")
+    ] = False,
+) -> None:
+    """Write a study's file to begin with: every key is explained, and it runs as it is.
+
+    No file is written over.
+    """
+    from scenarios.commands.init import show_written
+
+    show_written(file, data, network, learners, own)
+
+
+@app.command()
 @with_options(ModelOptions)
 def model(
     factory: Annotated[str, typer.Argument(metavar="MODULE:FACTORY|DIR")], options: ModelOptions
@@ -74,11 +102,14 @@ def model(
 
 
 @app.command()
-def status(directory: Directory) -> None:
-    """Show how much of a study is finished, learner by learner."""
+def status(directory: Directory, as_json: AsJson = False) -> None:
+    """Show what of a study is finished, running, failed or left, learner by learner.
+
+    And about how long the rest takes, judged by what is finished. Nothing is written.
+    """
     from scenarios.commands.status import show_status
 
-    show_status(directory)
+    show_status(directory, as_json)
 
 
 @app.command()
@@ -99,7 +130,7 @@ def figures(directory: Directory, options: FigureOptions) -> None:
 @app.command()
 def metrics(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="R as .csv or .npy, or a log.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
     test_sizes: Annotated[
         str | None, typer.Option(help="Test examples per task, as 10,20,...; equal by default.")
     ] = None,
@@ -148,6 +179,7 @@ def layers(
     integers: Annotated[
         bool, typer.Option("--integers", help="All inputs are whole numbers, as of words.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the modules of a model that can be features, with a suggestion of a good set.
 
@@ -157,7 +189,7 @@ def layers(
     """
     from scenarios.commands.layers import show_layers
 
-    show_layers(model, inputs, output, integers)
+    show_layers(model, inputs, output, integers, as_json)
 
 
 @app.command()
@@ -208,8 +240,8 @@ def redundancy(
 
 
 @app.command("list")
-def list_known() -> None:
+def list_known(as_json: AsJson = False) -> None:
     """List presets, data sets, networks with their features, learners and metrics."""
     from scenarios.commands.listing import show_known
 
-    show_known()
+    show_known(as_json)

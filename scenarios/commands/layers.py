@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import torch
 from rich.box import SIMPLE
@@ -28,6 +29,7 @@ from probe.cut.feature import Feature
 from probe.errors import InputError, ModelRaised, described
 from probe.memory.byte_sizes import show_size
 from probe.seeding import stream
+from scenarios.commands.screen.terminal import print_json
 from scenarios.networks import ARCHITECTURES, build_network
 from scenarios.user_model import current_folder, load_model
 
@@ -38,13 +40,19 @@ _SHAPE = r"[1-9]\d{0,9}(x[1-9]\d{0,9})*"
 _WIDE = 200  # columns: what goes into a file or a pipe is not cut off
 
 
-def show_layers(target: str, inputs: Sequence[str], output: str | None, integers: bool) -> None:
+def show_layers(
+    target: str,
+    inputs: Sequence[str],
+    output: str | None,
+    integers: bool,
+    as_json: bool = False,
+) -> None:
     """Print every module of a model that can be a feature, and a good set of them.
 
     target: MODULE:FACTORY, or the name of a network of this package; inputs: their shapes, see
     `sample_inputs`; output: key, attribute or position of the logits in what the model returns;
-    integers: whether inputs are whole numbers, as of words. Raises InputError for whatever of it
-    cannot be used, also for a model that fails on such inputs.
+    integers: whether inputs are whole numbers, as of words; as_json: print one JSON object. Raises
+    InputError for whatever of it cannot be used, also for a model that fails on such inputs.
     """
     sample = sample_inputs(inputs, integers)
     with current_folder():
@@ -61,7 +69,31 @@ def show_layers(target: str, inputs: Sequence[str], output: str | None, integers
         # The user's model runs in it, and may raise anything.
         except BaseException as error:
             raise _refused(error, sample) from error
-    _print(found)
+    if as_json:
+        print_json(_record(found))
+    else:
+        _print(found)
+
+
+def _record(found: Sequence[Candidate]) -> dict[str, Any]:
+    """Return what the table shows as values that JSON has; docs/studies.md has the keys."""
+    return {
+        "features": [
+            {
+                "feature": one.feature,
+                "type": one.kind,
+                "output": list(one.shape),
+                "tensors": one.tensors,
+                "cached_bytes": None if one.slow else one.bytes,
+                "slow": one.slow or None,
+                "frozen": one.frozen,
+                "left": one.left,
+                "suggested": one.suggested,
+            }
+            for one in found
+        ],
+        "suggested": [one.feature for one in found if one.suggested],
+    }
 
 
 def _model(target: str, sample: Value) -> nn.Module:

@@ -12,7 +12,7 @@ and the tables, is written under the directory's lock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,8 @@ from rich.console import Console
 from figures.build import build
 from probe.files import make_folder, sweep
 from probe.tables.run_directory import LAYERS, NOTES, TABLES, TIMES
-from probe.values.allocation import CacheSettings
+from probe.values.allocation import Allocation, CacheSettings
+from scenarios.commands.plan import show_dry_run
 from scenarios.commands.screen.progress import show_ends, show_plan, show_progress
 from scenarios.commands.screen.results import show_outcome
 from scenarios.commands.screen.terminal import printable
@@ -52,6 +53,9 @@ from scenarios.study.run_directory import (
 from scenarios.study.source import check_study, overridden, read_study
 from scenarios.study.spec import Study
 
+Outcome = tuple[list[Ended], list[JobState]]
+"""How jobs ended, and the results that there are."""
+
 _ROUNDS = 2
 _FIGURES = (".png", ".svg")
 _LOST = "its files were damaged while they were read, twice: check the disk, and run again"
@@ -79,7 +83,10 @@ def show_whole(
     whether no job has failed; the tables then are those of the whole study.
     """
     console = Console()
-    ends, states = carry_through(console, study, own, options)
+    outcome = carry_through(console, study, own, options)
+    if outcome is None:
+        return True
+    ends, states = outcome
     root = options.out or Path("runs") / study.name
     if not any(end.how == "locked" for end in ends):
         if show:
@@ -93,11 +100,12 @@ def show_whole(
 
 def carry_through(
     console: Console, study: Study, own: OwnCode, options: RunOptions
-) -> tuple[list[Ended], list[JobState]]:
+) -> Outcome | None:
     """Run a study to its end, from wherever an earlier run stopped.
 
     console: where it is shown how far it is; own: the user's own code, which is open; options: all
-    flags but those that change the study. Returns how jobs ended, and the results that there are.
+    flags but those that change the study. Returns how jobs ended, and the results that there are;
+    None of a dry run.
     Raises InputError for a study, flags or data that cannot be used, before anything is written,
     and NotWritten when the run directory can no longer be written to.
     """
@@ -112,22 +120,39 @@ def carry_through(
     root = options.out or Path("runs") / study.name
     setup = setup_of(study, scenario, device)
     work = replace(_work(setup, root, location.folder, options, len(jobs)), own=own)
-    _describe(console, work)
+    refuse_foreign(root)
+    if options.dry_run:
+        show_dry_run(console, work, scenario, jobs, min(side_by_side(options, device), len(jobs)))
+        return None
     # A machine that only drives those with GPUs knows nothing of their memory.
-    if work.sharing is None and work.retraining_left(jobs):
-        show_plan(console, cache_plans(study, scenario, work.cache), work.cache)
+    known = work.sharing is None and work.retraining_left(jobs)
+    plans = cache_plans(study, scenario, work.cache) if known else {}
     del scenario  # whoever does a job loads the data for itself
+    return _carried_through(console, work, jobs, plans, executor, options)
+
+
+def _carried_through(
+    console: Console,
+    work: Work,
+    jobs: Sequence[Job],
+    plans: Mapping[str, Sequence[Allocation]],
+    executor: Executor,
+    options: RunOptions,
+) -> Outcome:
+    """Do all jobs that are left; see `carry_through`."""
+    _describe(console, work)
+    if plans:
+        show_plan(console, plans, work.cache)
     try:
         return _to_the_end(console, work, jobs, executor, options)
     finally:
         # Its files are gone with those who used them; other processes may use it still.
         with suppress(OSError):
-            (root / "scratch").rmdir()
+            (work.root / "scratch").rmdir()
 
 
 def _describe(console: Console, work: Work) -> None:
-    """Take the run directory for this study; raises InputError if it holds something else."""
-    refuse_foreign(work.root)
+    """Take the run directory for this study."""
     make_folder(work.root)
     with _alone_in(console, work.root):
         describe(work.root, work.setup)

@@ -6,52 +6,157 @@ study's file nor its data are needed.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from scenarios.commands.screen.terminal import printable
+from scenarios.commands.screen.terminal import print_json, printable
 from scenarios.execution.locks import is_locked
+from scenarios.execution.remaining import pace_of, seconds_left, shown_duration
 from scenarios.study.fingerprint import Setup
-from scenarios.study.run_directory import JobState, described, remarks, survey
+from scenarios.study.jobs import Job, parts_of
+from scenarios.study.run_directory import JobState, described, failure, remarks, store_of, survey
+
+How = Literal["finished", "running", "failed", "left"]
+HOWS: tuple[How, ...] = ("finished", "running", "failed", "left")
+"""How a job is: a process has its lock; it failed when it was last tried; nobody is at it."""
 
 
-def show_status(root: Path) -> None:
-    """Print how many parts of each learner are finished, what is being done, what is corrupt.
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How far a study is.
 
-    root: the run directory. Only parts that are not corrupt count. Nothing is written: a corrupt
-    file is named and stays where it is. Raises InputError if the directory holds no study.
+    - states: of all jobs, see `survey`; hows: how each of them is;
+    - failures: why jobs failed, a sentence by the job's name;
+    - processes: how many are at work; seconds: until all is done by these, or by one if there is
+      none; None if that is not known.
+    """
+
+    states: Sequence[JobState]
+    hows: Mapping[Job, How]
+    failures: Mapping[str, str]
+    processes: int
+    seconds: float | None
+
+
+def show_status(root: Path, as_json: bool = False) -> None:
+    """Print how far each learner is, what is being done, what is corrupt, and the time left.
+
+    root: the run directory; as_json: the same as one JSON object. Only parts that are not corrupt
+    count. Nothing is written: a corrupt file is named and stays where it is. Raises InputError if
+    the directory holds no study.
     """
     with described(root) as setup:
-        _show(root, setup, survey(setup, root))
+        progress = progress_of(setup, root)
+        said = list(remarks(root, progress.states))
+        if as_json:
+            print_json(_record(setup, root, progress, said))
+        else:
+            _show(setup, progress, said)
 
 
-def _show(root: Path, setup: Setup, states: Sequence[JobState]) -> None:
+def progress_of(setup: Setup, root: Path) -> Progress:
+    """Return how far a study is, from its run directory alone; changes nothing."""
+    states = survey(setup, root)
+    hows = {state.job: _how(root, state) for state in states}
+    left = {job: _left(setup, root, job) for job, how in hows.items() if how != "finished"}
+    processes = list(hows.values()).count("running")
+    return Progress(
+        states=states,
+        hows=hows,
+        failures={job.name: failure(root, job) for job, how in hows.items() if how == "failed"},
+        processes=processes,
+        seconds=seconds_left(left, pace_of(setup, root, hows), processes),
+    )
+
+
+def _how(root: Path, state: JobState) -> How:
+    if state.done == state.parts:
+        return "finished"
+    if is_locked(root / "jobs" / state.job.name):
+        return "running"
+    return "failed" if failure(root, state.job) else "left"
+
+
+def _left(setup: Setup, root: Path, job: Job) -> list[str]:
+    """Return the parts of a job that there is no file of."""
+    finished = store_of(setup, root, job).finished()
+    return [part for part in parts_of(setup.study, job) if part not in finished]
+
+
+def _by_learner(progress: Progress) -> dict[str, dict[str, int]]:
+    """Return the numbers of each learner: of its jobs, by how they are, and of its parts."""
+    own = defaultdict[str, list[JobState]](list)
+    for state in progress.states:
+        own[state.job.learner].append(state)
+    found = {}
+    for learner, states in own.items():
+        count: Counter[str] = Counter(progress.hows[state.job] for state in states)
+        found[learner] = {
+            "jobs": len(states),
+            **{str(how): count[how] for how in HOWS},
+            "parts": sum(state.parts for state in states),
+            "parts_finished": sum(state.done for state in states),
+        }
+    return found
+
+
+def _record(setup: Setup, root: Path, progress: Progress, said: Sequence[str]) -> dict[str, Any]:
+    """Return all that is shown as values that JSON has; docs/studies.md has the keys."""
+    return {
+        "study": setup.study.name,
+        "directory": str(root),
+        "learners": [{"learner": name, **row} for name, row in _by_learner(progress).items()],
+        "running": [job.name for job, how in progress.hows.items() if how == "running"],
+        "failed": [{"job": job, "reason": why} for job, why in progress.failures.items()],
+        "corrupt": [
+            {"job": state.job.name, "part": part}
+            for state in progress.states
+            for part in state.corrupt
+        ],
+        "processes": progress.processes,
+        "seconds_left": progress.seconds,
+        "remarks": list(said),
+    }
+
+
+def _show(setup: Setup, progress: Progress, said: Sequence[str]) -> None:
     """Print how far the jobs of a study are."""
-    by_learner = defaultdict[str, list[JobState]](list)
-    for state in states:
-        by_learner[state.job.learner].append(state)
-    table = Table(title=f"{setup.study.name}: finished parts", title_justify="left")
-    for column in ("learner", "jobs", "parts", "of"):
+    table = Table(title=f"{setup.study.name}: jobs and finished parts", title_justify="left")
+    for column in ("learner", "jobs", *HOWS, "parts", "of"):
         table.add_column(column, justify="left" if column == "learner" else "right")
-    for learner, own in by_learner.items():
-        numbers = len(own), sum(s.done for s in own), sum(s.parts for s in own)
+    for learner, row in _by_learner(progress).items():
+        numbers = row["jobs"], *(row[how] for how in HOWS), row["parts_finished"], row["parts"]
         table.add_row(escape(printable(learner)), *map(str, numbers))
     console = Console()
     console.print(table)
     corrupt = [
         f"{state.job.name}, {part}: a corrupt file; `probe run` sets it aside and computes it again"
-        for state in states
+        for state in progress.states
         for part in state.corrupt
     ]
     at_work = [
-        f"{state.job.name} is being done by another process"
-        for state in states
-        if is_locked(root / "jobs" / state.job.name)
+        f"{job.name} is being done by another process"
+        for job, how in progress.hows.items()
+        if how == "running"
     ]
-    for line in (*corrupt, *at_work, *remarks(root, states)):
+    failed = [f"{job} failed: {why}" for job, why in progress.failures.items()]
+    for line in (*_time_left(progress), *corrupt, *at_work, *failed, *said):
         console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
+
+
+def _time_left(progress: Progress) -> list[str]:
+    """Return how long it takes still, in a sentence; none if all is finished."""
+    if set(progress.hows.values()) == {"finished"}:
+        return []
+    if progress.seconds is None:
+        return ["time left: unknown, as nothing is finished that it could be judged by"]
+    count = progress.processes
+    by = "the present rate" if count else "the rate so far, by one process"
+    return [f"time left: about {shown_duration(progress.seconds)} at {by} (an estimate)"]

@@ -31,6 +31,9 @@ from scenarios.study.kept.store import Store
 from scenarios.study.own import described_own, known_as_described
 from scenarios.study.spec import Study
 
+FAILURES = "failures"
+"""The folder of a run directory that says why jobs failed, until they are finished."""
+
 _DESCRIPTION = "study.json"
 # Of whoever uses the directory, and networks that are given: there before anything else is.
 _BEFORE = {"lock", "checkpoints"}
@@ -126,6 +129,21 @@ def read_setup(root: Path) -> Setup:
 def store_of(setup: Setup, root: Path, job: Job) -> Store:
     """Return where the results of a job are, under the fingerprint that the setup gives it."""
     return Store(root, job.name, setup.record(job), code_hash(job.kind))
+
+
+def failure_file(root: Path, job: Job) -> Path:
+    """Return the file that says why a job failed: a sentence, or the traceback of an error."""
+    return root / FAILURES / f"{job.name}.txt"
+
+
+def failure(root: Path, job: Job) -> str:
+    """Return why a job failed when it was last tried, in a line; "" if it did not."""
+    try:
+        lines = failure_file(root, job).read_text("utf-8", "replace").split("\n")
+    except OSError:
+        return ""
+    # A traceback ends in what was raised.
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
 @dataclass(frozen=True, kw_only=True)

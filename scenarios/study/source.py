@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from probe.errors import InputError, unknown
-from probe.validation import message, problems, shown
+from probe.validation import keys_at, message, problems, shown
 from scenarios.learners.catalog import LEARNERS
 from scenarios.options import RunOptions, names
 from scenarios.study.scenario_spec import KINDS
@@ -99,7 +99,7 @@ def check_study(raw: Mapping[str, Any], source: str) -> Study:
     try:
         return Study.model_validate(raw)
     except ValidationError as error:
-        found = "; ".join(map(_problem, problems(error)))
+        found = "; ".join(_problem(each, _keys_at(each["loc"], raw)) for each in problems(error))
         raise InputError(f"{source}: {found}") from None
 
 
@@ -116,7 +116,17 @@ def _whole_numbers(table: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
             yield path, value
 
 
-def _problem(detail: ErrorDetails) -> str:
+def _keys_at(path: Sequence[str | int], raw: Mapping[str, Any]) -> list[str]:
+    """Return the keys of the table of a study that a path ends in; empty where it is not known."""
+    if path[:1] != ("learners",) or len(path) < 3:
+        return keys_at(Study, path)
+    # Which settings a learner has is decided by its kind.
+    table = raw["learners"].get(path[1])
+    kind = str(table.get("kind", path[1])) if isinstance(table, Mapping) else ""
+    return keys_at(LEARNERS[kind].settings_class, path[2:]) if kind in LEARNERS else []
+
+
+def _problem(detail: ErrorDetails, known: Sequence[str]) -> str:
     """Return one problem as `path: what is wrong`, in the words of a study's file."""
     path = [str(part) for part in detail["loc"] if part != "[key]"]
     # A union's tag is part of pydantic's path, and stands in no file.
@@ -125,17 +135,17 @@ def _problem(detail: ErrorDetails) -> str:
         del path[1]
     if where == "probing" and "steps" in path:
         del path[path.index("steps") + 1]
-    return f"{'.'.join(path)}: {_message(detail, where)}".removeprefix(": ")
+    return f"{'.'.join(path)}: {_message(detail, where, known)}".removeprefix(": ")
 
 
-def _message(detail: ErrorDetails, where: str) -> str:
+def _message(detail: ErrorDetails, where: str, known: Sequence[str]) -> str:
     """Return what is wrong in a sentence; where: the table of the study that it is wrong in."""
     if detail["type"] == "union_tag_invalid":
         return str(unknown("kind of scenario", str(detail["ctx"]["tag"]), KINDS))
     if detail["type"] == "string_type" and where == "orders":
         rules = "rotate, none, shuffle:N or a table of orders"
         return f"expected {rules}, got {shown(detail['input'])}"
-    return message(detail)
+    return message(detail, known)
 
 
 def overridden(study: Study, options: RunOptions) -> Study:

@@ -7,7 +7,7 @@ from tests.bad_input.making import study
 ASCENDING = "steps: steps are numbers of tasks learned, from 0 and ascending, as [0, 2, 5], got "
 MULTIPLES = "budget: the budget must be multiples of the recipe's epochs, from 1, ascending, as 1,"
 ONE_TRAINING = "budget: a budget of several multiples is read off one training, which a schedule"
-NO_KEY = "there is no such key, correct or remove it"
+NO_KEY = "unknown key: "
 
 READOUTS: dict[str, str] = {
     "{retrain = [0, -1]}": f"retrain.{ASCENDING}[0, -1]",

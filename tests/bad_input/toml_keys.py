@@ -109,7 +109,7 @@ OF_KEY: dict[str, dict[str | None, str]] = {
         "'finetune'": "expected a table, got 'finetune'",
     },
     "learners.finetune": NO_TABLE,
-    "learners.finetune.memory": {"5": "there is no such key, correct or remove it"},
+    "learners.finetune.memory": {"5": "unknown key: correct or remove it (known: competing,"},
     "learners.a": {
         "{kind = 'fintune'}": "unknown learner 'fintune': did you mean 'finetune' or 'offline'?",
         "{kind = 1}": "unknown learner '1':",
@@ -156,11 +156,11 @@ OTHER: dict[str, tuple[dict[str, str | None], str]] = {
     "init": ({"training.init": "'xavier'"}, "expected 'torch' or 'murata', got 'xavier'"),
     "many": (
         {"seeds": "0", "sedes": "1", "retraining.epochs": "'five'"},
-        "retraining.epochs: expected a whole number, got 'five';...there is no such key, correct",
+        "retraining.epochs: expected a whole number, got 'five';...sedes: unknown key: did you",
     ),
     "escape": (
         {r'"\u001b[31m\u202e"': "1"},
-        r"\x1b[31m\u202e: there is no such key, correct or remove it",
+        r"\x1b[31m\u202e: unknown key: correct or remove it",
     ),
     "learner-name": (
         {'learners."../er"': "{kind = 'er'}"},

@@ -26,7 +26,7 @@ CASES = {
         "deep.toml": f"seeds = {'[' * 20000}{']' * 20000}\n{TINY}",
         "deep-table.toml": f"seeds = {'{a = ' * 5000}1{'}' * 5000}\n{TINY}",
     },
-    "a: there is no such key, correct or remove it": {
+    "a: unknown key: correct or remove it": {
         "deep-key.toml": f"{'.'.join('a' * 1000)} = 1\n{TINY}"
     },
     "scenario: this key is needed; network: this key is needed;": {"empty.toml": ""},

@@ -61,8 +61,11 @@ def test_random_networks_are_cut_rightly() -> None:
 
 
 @pytest.mark.slow
-def test_many_random_networks_are_cut_rightly() -> None:
-    assert [line for net in drawn(range(6, 40)) for line in broken(net)] == []
+@pytest.mark.parametrize(
+    "numbers", [range(6, 18), pytest.param(range(18, 60), marks=pytest.mark.soak)], ids=str
+)
+def test_many_random_networks_are_cut_rightly(numbers: range) -> None:
+    assert [line for net in drawn(numbers) for line in broken(net)] == []
 
 
 def test_inference_with_fused_attention_agrees_up_to_rounding() -> None:

@@ -24,7 +24,6 @@ STAGES: list[tuple[dict[str, Any], int]] = [
     ({"seeds": 2, "learners": "er,offline"}, 2),
     ({"seeds": 3, "learners": "finetune,er,si"}, 0),
 ]
-KILLS = 5  # of each stage
 
 
 def jobs(found: Iterable[str]) -> set[str]:
@@ -41,12 +40,14 @@ def killed(out: Path, flags: dict[str, Any], chance: random.Random) -> bool:
     return exit_code(process) == -signal.SIGKILL
 
 
-def test_a_study_that_grows(tmp_path: Path) -> None:
+@pytest.mark.parametrize("each", [2, pytest.param(5, marks=pytest.mark.soak)])
+def test_a_study_that_grows(tmp_path: Path, each: int) -> None:
+    """each: kills of each stage that has something new to do."""
     out, chance, kills = tmp_path / "run", random.Random(13), 0
     for number, (flags, new) in enumerate(STAGES):
         fresh, before = tmp_path / str(number), results(out)
         assert run(fresh, **flags)
-        for _ in range(KILLS if new else 0):
+        for _ in range(each if new else 0):
             seen = results(out)
             kills += killed(out, flags, chance)
             assert results(out).items() >= seen.items()
@@ -59,4 +60,4 @@ def test_a_study_that_grows(tmp_path: Path) -> None:
         assert jobs(results(out).keys() - before.keys()) == added
         assert not list(out.rglob("*.tmp"))
         assert not (out / "quarantine").exists()
-    assert kills > 10
+    assert kills > 2 * each

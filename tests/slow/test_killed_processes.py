@@ -85,7 +85,7 @@ def test_half_figures_do_not_stay(tmp_path: Path) -> None:
     assert not list(out.rglob("*.tmp"))
 
 
-@pytest.mark.parametrize("executor", ["inline", "pool"])
+@pytest.mark.parametrize("executor", [pytest.param("inline", marks=pytest.mark.soak), "pool"])
 def test_moved_away_while_it_runs(tmp_path: Path, executor: str) -> None:
     """It stops with a sentence, and makes no new directory where it was."""
     out = tmp_path / "run"

@@ -144,7 +144,7 @@ def test_killed_every_time(
     assert results(work.root).items() > before.items()
 
 
-@pytest.mark.parametrize("start", ["forkserver", "spawn"])
+@pytest.mark.parametrize("start", ["forkserver", pytest.param("spawn", marks=pytest.mark.soak)])
 def test_workers_go_with_their_parent(tmp_path: Path, start: str) -> None:
     """In the middle of a job; they are deaf to Ctrl-C, which only the parent decides about."""
     badly = {job.name: "wait step-1" for job in jobs_in(work_of(tmp_path / "run"))}

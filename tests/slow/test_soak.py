@@ -19,9 +19,9 @@ pytestmark = pytest.mark.slow
 def test_killed_at_random_moments(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path, seed=0)
     for kind in ("the only process", "one of three shards"):
-        campaign.carry_out(kind, wanted=3, until=time.monotonic() + 90)
+        campaign.carry_out(kind, wanted=2, until=time.monotonic() + 90)
     assert campaign.broken == []
-    assert campaign.kills >= 4
+    assert campaign.kills >= 3
 
 
 def part(root: Path, name: str = "step-5.json") -> Path:

@@ -25,9 +25,11 @@ from probe.files import discard, make_folder, replacing
 from probe.memory.byte_sizes import show_size
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.screen.terminal import printable
+from scenarios.execution.remaining import effort
 from scenarios.execution.schedule import Waiting
 from scenarios.execution.work import Ended, Event, Part, Work
-from scenarios.study.jobs import Job, is_retraining
+from scenarios.study.jobs import Job
+from scenarios.study.run_directory import FAILURES, failure_file
 
 
 def show_progress(
@@ -50,11 +52,11 @@ def show_progress(
     name, ends = work.setup.study.name, list[Ended]()
     parts = {job: work.parts(job) for job in jobs}
     done = {Part(job, part) for job in jobs for part in work.finished(job)}
-    total = sum(_effort(job, part) for job in jobs for part in parts[job])
+    total = sum(effort(job, part) for job in jobs for part in parts[job])
     with Progress(*columns, console=console) as progress:
         bar = progress.add_task(name, total=total, completed=0)
         # Set after the bar has begun: the time left is judged by what this run does itself.
-        progress.update(bar, completed=sum(_effort(each.job, each.part) for each in done))
+        progress.update(bar, completed=sum(effort(each.job, each.part) for each in done))
         for event in events:
             if isinstance(event, Waiting):
                 progress.update(bar, description=f"{event.jobs} jobs left to other processes")
@@ -63,25 +65,10 @@ def show_progress(
             # Of a job that another process finished all parts are told, also those counted before.
             elif event not in done:
                 done.add(event)
-                effort, at = _effort(event.job, event.part), f"{event.job.name} {event.part}"
-                progress.update(bar, advance=effort, description=at)
+                at = f"{event.job.name} {event.part}"
+                progress.update(bar, advance=effort(event.job, event.part), description=at)
         progress.update(bar, description=name)
     return ends
-
-
-def _effort(job: Job, part: str) -> float:
-    """Return roughly how long a part takes, in tasks trained on.
-
-    To evaluate takes a tenth of it, and so do readouts that train nothing by epochs; retraining and
-    offline training take all T tasks; the cumulative learner's i-th step takes i.
-    """
-    if is_retraining(part):
-        return len(job.tasks)
-    if part == "step-0" or not part.startswith("step-"):
-        return 0.1
-    if job.offline:
-        return len(job.tasks)
-    return int(part.removeprefix("step-")) if job.kind == "cumulative" else 1.0
 
 
 _LACKING = (
@@ -92,17 +79,17 @@ _LACKING = (
 def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
     """Print which jobs failed and which others do; return whether none failed.
 
-    root: the run directory. Where an error came from that nobody foresaw is written to `failures/`
-    there, a file for each job, and removed from there once the job is finished. Raises NotWritten
-    if that cannot be written.
+    root: the run directory. Why a job failed is written to `failures/` there, and of an error that
+    nobody foresaw where it came from: a file for each job, which is removed once it is finished.
+    Raises NotWritten if that cannot be written.
     """
     ends = list(ends)
     for end in ends:
         if end.how == "finished":
-            discard(root / "failures" / f"{end.job.name}.txt")
+            discard(failure_file(root, end.job))
     # It stays as long as a file is in it.
     with suppress(OSError):
-        (root / "failures").rmdir()
+        (root / FAILURES).rmdir()
     locked = [end for end in ends if end.how == "locked"]
     if locked:
         console.print(
@@ -118,11 +105,12 @@ def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
     for end in failed:
         said = printable(f"{end.job.name}: {end.reason}")
         console.print(f"  {said}", markup=False, soft_wrap=True)
+        path = failure_file(root, end.job)
+        make_folder(path.parent)
+        with replacing(path) as partial:
+            partial.write_text(end.trace or end.reason, encoding="utf-8")
+        # The rest of it stands above.
         if end.trace:
-            path = root / "failures" / f"{end.job.name}.txt"
-            make_folder(path.parent)
-            with replacing(path) as partial:
-                partial.write_text(end.trace, encoding="utf-8")
             console.print(f"    {printable(str(path))}", markup=False, soft_wrap=True)
     if failed and not locked:
         console.print(_LACKING, soft_wrap=True)

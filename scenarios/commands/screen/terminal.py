@@ -8,6 +8,8 @@ character is too much for the terminal and that nothing is lost without a word.
 from __future__ import annotations
 
 import io
+import json
+import math
 import os
 import sys
 from collections.abc import Iterator
@@ -53,6 +55,23 @@ def printed() -> Iterator[None]:
         _flush_or_discard(out)
         _flush_or_discard(sys.stderr)
         _set_errors(out, errors)
+
+
+def print_json(record: object) -> None:
+    """Print one JSON object, with null in place of NaN; record: values that JSON has."""
+    print(json.dumps(_without_nan(record), indent=2, allow_nan=False))
+
+
+def _without_nan(value: object) -> object:
+    """Return a value in which every number that JSON lacks is None."""
+    match value:
+        case dict():
+            return {name: _without_nan(entry) for name, entry in value.items()}
+        case list() | tuple():
+            return [_without_nan(entry) for entry in value]
+        case float() if not math.isfinite(value):
+            return None
+    return value
 
 
 def say(sentence: str) -> None:

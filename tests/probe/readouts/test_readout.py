@@ -74,8 +74,8 @@ def test_what_does_not_fit_is_refused():
         (lambda: Linear(C=torch.inf), "C: expected a finite number"),
         (lambda: Knn(k=0), "k: expected 1 or more, got 0"),
         (lambda: Knn(k=2.5), "k: expected a whole number"),
-        (lambda: Ncm(k=2), "no such key"),
-        (lambda: Linear(tolerance=1e-9), "no such key"),
+        (lambda: Ncm(k=2), "unknown key"),
+        (lambda: Linear(tolerance=1e-9), "unknown key"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(make, message):

@@ -148,9 +148,10 @@ def test_status_counts_what_is_finished(probe):
     code, out, err = probe("status done")
     assert (code, err) == (0, "")
     # Six evaluations; behind two features retraining, a linear readout each step, diagnostics.
-    assert ["finetune", "1", "20", "20"] in table_cells(out)
-    assert ["offline", "1", "8", "8"] in table_cells(out)
-    assert ["untrained", "1", "7", "7"] in table_cells(out)
+    jobs = ["1", "1", "0", "0", "0"]  # finished, and none running, failed or left
+    assert ["finetune", *jobs, "20", "20"] in table_cells(out)
+    assert ["offline", *jobs, "8", "8"] in table_cells(out)
+    assert ["untrained", *jobs, "7", "7"] in table_cells(out)
 
 
 def test_figures_are_drawn_again_from_the_tables_alone(probe, cwd, tmp_path, figures):

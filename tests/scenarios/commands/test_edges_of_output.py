@@ -197,6 +197,17 @@ def test_who_is_not_read_from_stops_all_the_same(cwd: Path) -> None:
     os.close(writer)
 
 
+@pytest.fixture(scope="module")
+def values(finished: Path) -> list[str]:
+    """The means with what they vary by that a terminal of all characters is shown."""
+    line = "run study.toml --out run --workers 1"
+    code, whole, _ = called(finished, line, PYTHONIOENCODING="utf-8")
+    assert whole is not None
+    found = re.findall(r"-?[\d.]+±[\d.]+", whole)
+    assert (code, len(found)) == (0, 6)
+    return found
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("env", "shown"),
@@ -204,14 +215,9 @@ def test_who_is_not_read_from_stops_all_the_same(cwd: Path) -> None:
     ids=["ascii", "C", "latin-1"],
 )
 def test_what_the_encoding_lacks_is_shown_as_its_escape(
-    finished: Path, env: dict[str, str], shown: str
+    finished: Path, values: list[str], env: dict[str, str], shown: str
 ) -> None:
-    line = "run study.toml --out run --workers 1"
-    code, whole, _ = called(finished, line, PYTHONIOENCODING="utf-8")
-    assert whole is not None
-    values = re.findall(r"-?[\d.]+±[\d.]+", whole)
-    assert (code, len(values)) == (0, 6)
-    code, out, err = called(finished, line, **env)
+    code, out, err = called(finished, "run study.toml --out run --workers 1", **env)
     assert (code, err) == (0, "")
     assert out is not None
     assert not set(out) & set("─│┃…")

@@ -115,12 +115,16 @@ def test_any_byte_changed_leaves_a_batch_or_a_sentence(tmp_path, monkeypatch, me
     memory: the changes that make an opcode of which Python's reader takes gigabytes, LONG_BINPUT.
     """
     monkeypatch.chdir(tmp_path)
-    array = BATCH.index(IMAGES.tobytes())
+    array, seen = BATCH.index(IMAGES.tobytes()), 0
     for at in [*range(array), *range(array + IMAGES.size, len(BATCH))]:
         for change in (1, 2, 16, 64, 255):
             content = bytearray(BATCH)
             content[at] ^= change
             if (content[at] == ord("r")) != memory:
+                continue
+            seen += 1
+            # They are all alike, and each takes its time.
+            if memory and seen % 4 != 1:
                 continue
             try:
                 images, labels = read(tmp_path, bytes(content))

@@ -78,7 +78,7 @@ def test_it_is_the_recipe_of_that_learners_training_alone() -> None:
         ({"learning_rate": float("inf")}, "training.learning_rate: .* finite number, got inf"),
         ({"optimizer": "nadm"}, "training.optimizer: .*'adam', .*'nadam' or 'sgd', got 'nadm'"),
         ({"momentum": 0.9}, "training: momentum 0.9 is for the optimizer 'sgd' alone, got 'adam'"),
-        ({"init": "torch"}, "training.init: there is no such key"),
+        ({"init": "torch"}, "training.init: unknown key"),
         (5, "training: .* got 5"),
     ],
 )

@@ -94,7 +94,7 @@ def test_the_papers_weightings_are_always_there_and_all_sum_to_1():
             "report.heads: heads names each head once, got all, m",
         ),
         ({"heads": "multi"}, "report.heads: "),
-        ({"head": ["multi"]}, "report.head: there is no such key"),
+        ({"head": ["multi"]}, "report.head: unknown key"),
         ({"weights": {"a": [1, 0]}}, "report.weights: got 2 weights, expected 7"),
         ({"weights": {"a": [0.2] * 7}}, "report.weights: weights must sum to 1, got 1.4"),
         (

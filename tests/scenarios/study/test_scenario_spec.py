@@ -115,7 +115,7 @@ def test_validation_holds_out_training_data_in_every_kind(kind: str) -> None:
         ),
         ('kind = "multimodal"\ndata = ["digits"]', "scenario.data.1: this key is needed"),
         *(
-            (f"{SAID[kind]}\n{key} = 2", f"scenario.{key}: there is no such key")
+            (f"{SAID[kind]}\n{key} = 2", f"scenario.{key}: unknown key")
             for kind, key in [
                 ("split", "sessions"),
                 ("permutation", "classes_per_task"),

@@ -83,7 +83,7 @@ def test_features_are_in_order_of_depth_and_end_with_the_output(chosen, features
 TOP, DATA = 'name = "tiny"', 'data = "digits"'
 # More of them, each with all that is said of it, in `tests/bad_input/toml_keys.py`.
 ADDED = [
-    (NETWORK, "width = 9", "network.width", "there is no such key"),
+    (NETWORK, "width = 9", "network.width", "unknown key"),
     (DATA, "train_limit = 0", "scenario.train_limit", "expected 1 or more, got 0"),
     (DATA, "classes_per_task = 0", "scenario.classes_per_task", "1 or more, got 0"),
     (DATA, "test_limit = 0", "scenario.test_limit", "expected 1 or more, got 0"),
@@ -96,7 +96,7 @@ ADDED = [
     (LEARNER, 'competing = "al"', "learners.finetune.competing", "'all', 'seen' or 'task', got"),
     (LEARNER, "exemplars = {per_class = 0}", "learners.finetune.exemplars.per_class", "1 or more"),
     (LEARNER, "exemplars = {}", "learners.finetune.exemplars", "give either per_class or total"),
-    (LEARNER, "[training]\nlr = 1", "training.lr", "there is no such key"),
+    (LEARNER, "[training]\nlr = 1", "training.lr", "unknown key"),
     (LEARNER, "training = {optimiser = 1}", "learners.finetune.training.optimiser", "optimizer"),
     (LEARNER, "[retraining]\nepochs = 0.5", "retraining.epochs", "got 0.5"),
 ]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
+from rich.console import Console
+from rich.progress import track
 from torch import Tensor, nn
 
 from probe.analysis.units import dead_units
@@ -66,8 +68,21 @@ def analyze_models(
         model_call=model_call,
     )
     how = RetrainSettings(recipe=asked.recipe, cache=asked.cache, fresh=fresh, outputs=classes)
-    run = _Run(reader=reader, readouts=asked.readouts, how=how, seeds=seeds)
+    run = _Run(
+        reader=reader,
+        readouts=asked.readouts,
+        how=how,
+        seeds=seeds,
+        shown=_bar if asked.progress else iter,
+    )
     return run.of(networks, executed)
+
+
+def _bar(networks: Collection[Network]) -> Iterable[Network]:
+    """Return networks by step, and show on a terminal how many have been read."""
+    console = Console(stderr=True)
+    hidden = not console.is_terminal
+    return track(networks, "networks", console=console, transient=True, disable=hidden)
 
 
 def _good_set(model: nn.Module, sample: Value, call: ModelCall) -> list[str]:
@@ -84,6 +99,11 @@ def _checked(asked: Asked, classes: int) -> tuple[Examples[Any], Examples[Any]]:
     return cast(Examples[Any], asked.train), cast(Examples[Any], asked.test)
 
 
+Network = tuple[Step, nn.Module]
+Shown = Callable[[Collection[Network]], Iterable[Network]]
+"""Goes through networks, as a progress bar does."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Run:
     """One analysis: networks are read one after the other."""
@@ -92,6 +112,7 @@ class _Run:
     readouts: Mapping[str, Readout | None]
     how: RetrainSettings
     seeds: int
+    shown: Shown
     _dead: dict[tuple[Step, str], float] = field(default_factory=dict)
 
     def of(self, given: Mapping[Step, nn.Module], tasks: tuple[tuple[int, ...], ...]) -> Analysis:
@@ -112,7 +133,7 @@ class _Run:
             for readout in self.readouts
             for seed in range(self.seeds)
         }
-        for step, model in networks.items():
+        for step, model in self.shown(networks.items()):
             with located(network_name(step)):
                 found |= self._behind(step, model, behind) if behind else ()
         y = reader.test.y.cpu()

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rich.console import Console
@@ -42,7 +43,7 @@ def probe_model(target: str, options: ModelOptions) -> bool:
     own = _own_code(factory, recording, options)
     if reading:
         own = replace(own, class_order=reading.class_order or ())
-    with own.opened(OURS):
+    with own.opened(OURS), TemporaryDirectory() as scratch:
         asked = Asked(
             network=(network := own.typed_network().name),
             data=own.typed_data().name,
@@ -58,7 +59,7 @@ def probe_model(target: str, options: ModelOptions) -> bool:
         root = options.out or Path("runs") / name
         if reading:
             refuse_foreign(root)
-            found = reading.keep(root / "checkpoints")
+            found = reading.keep((Path(scratch) if options.dry_run else root) / "checkpoints")
         else:
             found = _found(recording, options)
         study = study_of(name, found, asked, _shown)

@@ -51,7 +51,8 @@ def measure(run: GivenRun) -> None:
         )
         name = re.sub(r"[^A-Za-z0-9._-]", "-", root.name).lstrip("._-") or "analysis"
         study = study_of(name, run.checkpoints, what)
-        console = Console(stderr=True, quiet=not asked.progress)
+        console = Console(stderr=True)
+        console.quiet = not (console.is_terminal or console.is_jupyter)
         options = RunOptions(out=root, executor="inline", device=_device(run))
         ends, _ = carry_through(console, study, NO_CODE, options) or ([], [])
     if bad := [end for end in ends if end.how != "finished"]:
@@ -61,13 +62,13 @@ def measure(run: GivenRun) -> None:
 def _network(run: GivenRun) -> OwnNetwork:
     """Return the network under the name that it is marked with, or that of its class."""
     marked = [own for own in marks_of(run.build) if isinstance(own, OwnNetwork)]
-    model = build_model("build", run.build)
+    model, given = build_model("build", run.build), run.asked.model_call
     return OwnNetwork(
         name=marked[0].name if marked else type(model).__name__,
         build=run.build,
         features=marked[0].features if marked else None,
-        output=run.asked.output if run.asked.output is not None or not marked else marked[0].output,
-        call=run.asked.call or (marked[0].call if marked else None),
+        output=marked[0].output if marked and given.output is None else given.output,
+        call=given.call or (marked[0].call if marked else None),
         draws=run.draws,
     )
 

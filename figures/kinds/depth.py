@@ -133,8 +133,8 @@ def _levels_said(tables: Tables, pra: Sequence[SummaryRow]) -> str:
     margins = [row.margin for row in tables.starts if row.readout == RETRAIN and row.feature]
     if margins:
         said.append(
-            f"A ring marks where forgetting starts: the first feature that lacks more than a share "
-            f"of {margins[0]:g} against the ceiling, with 95 % confidence"
+            f"A ring marks where forgetting starts: the first feature that lacks more than "
+            f"{100 * margins[0]:g} % of accuracy against the ceiling, with 95 % confidence"
         )
     return ". ".join(said)
 

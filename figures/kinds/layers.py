@@ -63,7 +63,9 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     for axes, panel, drawn in zip(grid, shown, cells, strict=True):
         mesh = draw_cells(axes, drawn, top=top, texts=size.legible)
         _finish(axes, panel)
-    _explain(page, figure, tables, shown, cells)
+    # In a user's axes there is one of them.
+    seen = [k for k, axes in enumerate(grid) if page.axes in (None, axes)]
+    _explain(page, figure, tables, [shown[k] for k in seen], [cells[k] for k in seen])
     _name_features(figure, grid, shown)
     whole = (size.columns * size.wide, len(grid) / size.columns * size.high)
     label = "Missing: ceiling minus accuracy (points)"
@@ -188,8 +190,9 @@ def _name_features(figure: Figure, grid: Sequence[Axes], shown: Sequence[Panel])
     at = {
         (p.rowspan.start, p.colspan.start): own for p, own in zip(places, shown, strict=True) if p
     }
-    for (row, column), axes, panel in zip(at, grid, shown, strict=True):
-        below = at.get((row + 1, column))
+    for place, axes, panel in zip(places, grid, shown, strict=True):
+        # In a user's axes nothing of ours stands below.
+        below = at.get((place.rowspan.start + 1, place.colspan.start)) if place else None
         same = below is not None and below.features == panel.features
         x = [k + 0.5 for k in range(len(panel.features))]
         names = [""] * len(x) if same else labels.shortened(panel.features)

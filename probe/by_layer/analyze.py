@@ -12,8 +12,7 @@ from probe.by_layer.asked import readouts_of
 from probe.by_layer.files import Asked, Build, Orders, Source, analyze_files
 from probe.by_layer.in_memory import analyze_models
 from probe.by_layer.result import Analysis
-from probe.cut.model_call import Call, Output
-from probe.errors import InputError
+from probe.cut.model_call import Call, ModelCall, Output
 from probe.examples import Examples
 from probe.metrics.murata import RETRAIN
 from probe.readouts.readout import Readout
@@ -37,9 +36,7 @@ def analyze(
     *,
     build: Build | None = None,
     orders: Orders = None,
-    learner: str = "model",
     out: str | Path | None = None,
-    progress: bool = True,
     cache: CacheSettings | None = None,
     output: Output = None,
     call: Call | None = None,
@@ -76,9 +73,8 @@ def analyze(
 
     - build: a function that makes the network anew, which gives fresh weights, and the floor where
       there is no task 0; orders: what {order} stands for, a rule or tasks from 1 by name, of which
-      `tasks` is the base order; learner: the name in tables where files name none;
-    - out: a run directory with tables and figures, where the same call goes on if it was stopped;
-    - progress: whether to show how far it is.
+      `tasks` is the base order;
+    - out: a run directory with tables and figures, where the same call goes on if it was stopped.
 
     All outputs compete, and of files also only those seen so far. Raises InputError before any
     training for all that `partial_retrain` refuses, for networks of different architectures, for
@@ -93,35 +89,22 @@ def analyze(
     >>> found.matrix("1", "linear").values.shape, found.features
     ((3, 2), ('1', '2'))
     """
-    source = Source(
-        models=models,
-        untrained=untrained,
-        offline=offline,
-        build=build or (fresh if callable(fresh) and not isinstance(fresh, nn.Module) else None),
-        orders=orders,
-        learner=learner,
-    )
-    named = None if isinstance(features, str) and features == "auto" else features
+    source = Source(models, untrained, offline, build or _function(fresh), orders)
     asked = Asked(
         train=train,
         test=test,
         tasks=tasks,
-        orders=orders,
-        features=named,
+        features=None if features == "auto" else features,
         readouts=readouts_of(readouts),
         recipe=recipe or Recipe(),
-        output=output,
-        call=call,
+        model_call=ModelCall(call=call, output=output),
         cache=cache,
-        progress=progress,
     )
     if source.in_memory and out is None:
         return analyze_models(source, asked, seeds, fresh, classes)
-    if seeds != 1:
-        raise InputError(
-            f"of files, or with out=, each run is retrained once, from its own seed; got "
-            f"seeds={seeds}: give the networks of several seeds"
-        )
-    if fresh is not None and source.build is None:
-        raise InputError("of files, or with out=, fresh weights come from build=, a function")
-    return analyze_files(source, asked if classes is None else asked.of_outputs(classes), out)
+    return analyze_files(source, asked.once(seeds, fresh, source, classes), out)
+
+
+def _function(fresh: Fresh | None) -> Build | None:
+    """Return what makes a model anew, if that is what gives the fresh weights."""
+    return fresh if callable(fresh) and not isinstance(fresh, nn.Module) else None

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from probe.by_layer.asked import OFFLINE, Step, networks_of
 from probe.by_layer.load import load
 from probe.by_layer.result import Analysis
-from probe.cut.model_call import Call, ModelCall, Output
+from probe.cut.model_call import ModelCall
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.extensions import extension
@@ -29,11 +29,15 @@ from probe.readouts.readout import Readout
 from probe.record.checkpoints import Checkpoints, Run
 from probe.record.recording import Recording, load_data, read_recording
 from probe.record.state_files import keep_tensors, plain_state
+from probe.training.fresh_weights import Fresh
 from probe.training.recipe import Recipe
 from probe.values.allocation import CacheSettings
 
 Orders = str | Mapping[str, Sequence[int]] | None
 """A rule of orders, or what each is by name: tasks as they were learned, from 1."""
+
+LEARNER = "model"
+"""What tables call the learner of networks whose files name none."""
 
 Build = Callable[[], nn.Module]
 """Makes the network anew, its weights drawn at random."""
@@ -52,21 +56,34 @@ class Asked:
     features: Sequence[str] | None
     readouts: Mapping[str, Readout | None]
     recipe: Recipe
-    output: Output
-    call: Call | None
+    model_call: ModelCall
     cache: CacheSettings | None
-    progress: bool
     orders: Orders = None
     train_offline: bool = False
 
-    def of_outputs(self, outputs: Sequence[int]) -> Asked:
-        """Return the same of some of the model's outputs alone, which stand for the classes."""
-        call = ModelCall(call=self.call, output=self.output)
+    def once(
+        self, seeds: int, fresh: Fresh | None, source: Source, outputs: Sequence[int] | None
+    ) -> Asked:
+        """Return what is asked where each run is retrained once, from its own seed.
+
+        outputs: those of the model that stand for the classes, None = all. Raises InputError for
+        several seeds, and for fresh weights that no function gives.
+        """
+        if seeds != 1:
+            raise InputError(
+                f"of files, or with out=, each run is retrained once, from its own seed; got "
+                f"seeds={seeds!r}: give the networks of several seeds"
+            )
+        if fresh is not None and source.build is None:
+            raise InputError("of files, or with out=, fresh weights come from build=, a function")
+        if outputs is None:
+            return self
+        call = self.model_call
 
         def chosen(model: nn.Module, x: Any) -> Tensor:
             return call(model, x)[:, list(outputs)]
 
-        return replace(self, call=chosen, output=None)
+        return replace(self, model_call=ModelCall(call=chosen))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,12 +101,12 @@ class GivenRun:
     out: Path
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Source:
     """Where the networks are: models by step, or files.
 
     models: as `analyze` takes them, or a pattern of file names, or a recorder's folder; untrained,
-    offline: models, or for files a pattern, or `train`; build, orders, learner: see `analyze`.
+    offline: models, or for files a pattern, or `train`; build, orders: see `analyze`.
     """
 
     models: Mapping[int, nn.Module] | Mapping[int, str | Path] | str | Path
@@ -97,7 +114,6 @@ class Source:
     offline: nn.Module | str | Path | None
     build: Build | None
     orders: Orders
-    learner: str
 
     @property
     def in_memory(self) -> bool:
@@ -129,10 +145,10 @@ class Source:
             )
         offline = None if self.offline == "train" else self.offline
         if isinstance(self.models, str | Path):
-            return Checkpoints.find(self.models, offline, self.learner)
+            return Checkpoints.find(self.models, offline, LEARNER)
         run = {int(step): Path(str(path)) for step, path in self.models.items()}
         levels = {} if offline is None else {0: Path(offline)}
-        return Checkpoints(runs={Run(self.learner, "0", 0): run}, offline=levels)
+        return Checkpoints(runs={Run(LEARNER, "0", 0): run}, offline=levels)
 
     def _written(self, folder: Path, tasks: int) -> Checkpoints:
         """Write models to files, each whole or not at all."""
@@ -144,7 +160,7 @@ class Source:
             keep_tensors(plain_state(model), paths[step])
         levels = {0: paths.pop(OFFLINE)} if OFFLINE in paths else {}
         run = {step: path for step, path in paths.items() if isinstance(step, int)}
-        return Checkpoints(runs={Run(self.learner, "0", 0): run}, offline=levels)
+        return Checkpoints(runs={Run(LEARNER, "0", 0): run}, offline=levels)
 
     def factory(self) -> tuple[Build, bool]:
         """Return what makes the network, and whether it draws fresh weights."""
@@ -173,7 +189,8 @@ def analyze_files(source: Source, asked: Asked, out: str | Path | None) -> Analy
             "kept them by train="
         )
     build, draws = source.factory()
-    asked = replace(asked, train_offline=source.offline == "train")
+    orders = asked.orders if source.orders is None else source.orders
+    asked = replace(asked, orders=orders, train_offline=source.offline == "train")
     temporary = TemporaryDirectory() if out is None else nullcontext(str(out))
     with temporary as folder:
         root = Path(folder)
@@ -193,11 +210,14 @@ def _completed(asked: Asked, recording: Recording) -> Asked:
     if train is None and test is None and recording.data:
         train, test = load_data(recording.data)
     orders = {name: [task + 1 for task in each] for name, each in recording.orders.items()}
+    call = asked.model_call
+    if call.output is None:
+        call = replace(call, output=recording.output)
     return replace(
         asked,
         train=train,
         test=test,
         tasks=recording.tasks if asked.tasks is None else asked.tasks,
-        orders=orders if asked.orders is None else asked.orders,
-        output=recording.output if asked.output is None else asked.output,
+        orders=orders,
+        model_call=call,
     )

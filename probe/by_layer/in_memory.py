@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -55,30 +55,26 @@ def analyze_models(
     check_tested(test.y, executed)
     device = device_of(networks[len(executed)])
     train, test = (each.to(device) for each in alike(train, test))
-    model_call = ModelCall(call=asked.call, output=asked.output)
+    how = RetrainSettings(recipe=asked.recipe, cache=asked.cache, fresh=fresh, outputs=classes)
     features = asked.features
     if features is None:
-        features = _good_set(networks[len(executed)], first(test.x, SAMPLE), model_call)
+        features = _good_set(networks[len(executed)], first(test.x, SAMPLE), asked.model_call)
     reader = FeatureReader(
         features=features,
         train=train,
         test=test,
         classes=known,
         budget=asked.cache.budget if asked.cache else None,
-        model_call=model_call,
+        model_call=asked.model_call,
     )
-    how = RetrainSettings(recipe=asked.recipe, cache=asked.cache, fresh=fresh, outputs=classes)
-    run = _Run(
-        reader=reader,
-        readouts=asked.readouts,
-        how=how,
-        seeds=seeds,
-        shown=_bar if asked.progress else iter,
-    )
+    run = _Run(reader=reader, readouts=asked.readouts, how=how, seeds=seeds)
     return run.of(networks, executed)
 
 
-def _bar(networks: Collection[Network]) -> Iterable[Network]:
+_Network = tuple[Step, nn.Module]
+
+
+def _bar(networks: Collection[_Network]) -> Iterable[_Network]:
     """Return networks by step, and show on a terminal how many have been read."""
     console = Console(stderr=True)
     hidden = not console.is_terminal
@@ -99,11 +95,6 @@ def _checked(asked: Asked, classes: int) -> tuple[Examples[Any], Examples[Any]]:
     return cast(Examples[Any], asked.train), cast(Examples[Any], asked.test)
 
 
-Network = tuple[Step, nn.Module]
-Shown = Callable[[Collection[Network]], Iterable[Network]]
-"""Goes through networks, as a progress bar does."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Run:
     """One analysis: networks are read one after the other."""
@@ -112,7 +103,6 @@ class _Run:
     readouts: Mapping[str, Readout | None]
     how: RetrainSettings
     seeds: int
-    shown: Shown
     _dead: dict[tuple[Step, str], float] = field(default_factory=dict)
 
     def of(self, given: Mapping[Step, nn.Module], tasks: tuple[tuple[int, ...], ...]) -> Analysis:
@@ -133,7 +123,7 @@ class _Run:
             for readout in self.readouts
             for seed in range(self.seeds)
         }
-        for step, model in self.shown(networks.items()):
+        for step, model in _bar(networks.items()):
             with located(network_name(step)):
                 found |= self._behind(step, model, behind) if behind else ()
         y = reader.test.y.cpu()

@@ -143,7 +143,8 @@ def _check_steps(found: Checkpoints, tasks: int) -> None:
         last = "only an untrained network" if steps == [0] else f"none after task {steps[-1]}"
         raise InputError(
             f"there is no checkpoint after all {tasks} tasks ({last}): what its layers lack is "
-            f"what is measured, so add it, or name fewer tasks"
+            f"what is measured, so add it, name fewer tasks, or write {{index}} for {{task}} if "
+            f"your files count tasks from 0"
         )
 
 

@@ -15,8 +15,8 @@ class ModelOptions:
 
     checkpoints: Annotated[
         str | None,
-        "Their files, as 'ckpt/seed{seed}-task{task}.pt', also with {order} and {learner}; or the "
-        "folder of a probe.Recorder.",
+        "Their files, as 'ckpt/seed{seed}-task{task}.pt', also with {order} and {learner}, and "
+        "{index} if tasks count from 0; or the folder of a probe.Recorder.",
     ] = None
     from_: Annotated[
         str | None,

@@ -16,7 +16,8 @@ __all__ = ["Checkpoints", "Run", "fit_state", "load_state"]
 
 NAME = "[A-Za-z0-9_-]+"  # what learners and orders are called
 _NUMBER = "[0-9]+"
-_FIELDS = {"learner": NAME, "order": NAME, "seed": _NUMBER, "task": _NUMBER}
+_FIELDS = {"learner": NAME, "order": NAME, "seed": _NUMBER, "task": _NUMBER, "index": _NUMBER}
+_STEPS = ("task", "index")  # one of them is needed
 
 
 class Run(NamedTuple):
@@ -59,8 +60,9 @@ class Checkpoints:
         """Find the files whose names fit a pattern, as `ckpt/{learner}/seed{seed}-task{task}.pt`.
 
         - pattern: {task} is the number of tasks learned, which is needed, 0 for an untrained
-          network; {seed} a whole number, too; {learner} and {order} are of letters, digits, _ and
-          -. All else stands for itself. Without {seed} it is 0, without {order} "0";
+          network, or, in its place, {index} the number of the last task learned, counted from 0;
+          {seed} a whole number, too; {learner} and {order} are of letters, digits, _ and -. All
+          else stands for itself. Without {seed} it is 0, without {order} "0";
         - offline: of the networks trained on all tasks at once, with {seed} at most;
         - learner: the name where the pattern has none.
 
@@ -68,10 +70,11 @@ class Checkpoints:
         place, and where a run, a step or an offline network is missing that others have.
         """
         places: dict[Run, dict[int, Path]] = {}
-        for path, said in _Pattern(pattern, _FIELDS, ["task"]).files():
+        for path, said in _Pattern(pattern, _FIELDS, _STEPS).files():
             name = said.get("learner", learner)
             run = Run(name, said.get("order", "0"), int(said.get("seed", 0)))
-            _put(places.setdefault(run, {}), int(said["task"]), path)
+            step = int(said["task"]) if "task" in said else int(said["index"]) + 1
+            _put(places.setdefault(run, {}), step, path)
         runs = {run: dict(sorted(places[run].items())) for run in sorted(places, key=place)}
         levels: dict[int, Path] = {}
         if offline is not None:
@@ -97,12 +100,13 @@ class _Pattern:
         for name in used:
             if name not in known:
                 raise unknown(f"field in {self._text!r}", name, known)
-        for name in needed:
-            if name not in used:
-                raise InputError(
-                    f"{self._text!r} lacks {{{name}}}: write it where the file names have the "
-                    f"number of tasks learned, as ckpt/seed{{seed}}-task{{task}}.pt"
-                )
+        if needed and len(set(needed) & set(used)) != 1:
+            lacks = "has both {task} and {index}" if set(needed) <= set(used) else "lacks {task}"
+            raise InputError(
+                f"{self._text!r} {lacks}: write {{task}} where the file names have the number of "
+                f"tasks learned, as ckpt/seed{{seed}}-task{{task}}.pt, or {{index}} if they count "
+                f"tasks from 0"
+            )
 
     def files(self) -> list[tuple[Path, dict[str, str]]]:
         """Return the files that fit, each with what its name says of the fields.

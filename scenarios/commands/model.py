@@ -58,6 +58,8 @@ def probe_model(target: str, options: ModelOptions) -> bool:
         name = re.sub(r"[^A-Za-z0-9._-]", "-", name)
         root = options.out or Path("runs") / name
         if reading:
+            if reading.class_order is None:
+                print("note: the labels of the data are taken for the numbers of the outputs")
             refuse_foreign(root)
             found = reading.keep((Path(scratch) if options.dry_run else root) / "checkpoints")
         else:

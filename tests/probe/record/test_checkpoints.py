@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import nn
 
+from probe.errors import InputError
 from probe.record.checkpoints import Checkpoints, Run, fit_state, load_state
 from tests.probe.record.tiny import network, same_state
 
@@ -128,3 +129,16 @@ def test_safetensors_are_read_where_the_package_is_there(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "safetensors", None)
     with pytest.raises(ValueError, match="pip install safetensors"):
         load_state(path)
+
+
+def test_files_that_count_tasks_from_0_are_named_by_their_index(tmp_path):
+    for index in range(3):
+        (tmp_path / f"net{index}.pt").touch()
+    [run] = Checkpoints.find(tmp_path / "net{index}.pt").runs.values()
+    assert {step: path.name for step, path in run.items()} == {
+        1: "net0.pt",
+        2: "net1.pt",
+        3: "net2.pt",
+    }
+    with pytest.raises(InputError, match=r"has both \{task\} and \{index\}"):
+        Checkpoints.find(tmp_path / "{task}-{index}.pt")

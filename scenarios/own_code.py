@@ -80,9 +80,16 @@ def loaded(targets: Iterable[str], taken: Names) -> Iterator[None]:
     cannot be imported or marks nothing, and as `registered` does.
     """
     with ExitStack() as opened:
+        seen = dict[str, str]()
         for target in targets:
             opened.enter_context(importing(target))
             module = imported(target)
+            if module.__name__ in seen:
+                raise InputError(
+                    f"{target} is loaded twice, the first time as {seen[module.__name__]}: name it "
+                    f"once"
+                )
+            seen[module.__name__] = target
             found = list(marked_in(vars(module)))
             if not found:
                 raise InputError(

@@ -12,6 +12,8 @@ from tests.bad_input import (
     flags_of_run,
     matrices,
     models,
+    own_networks,
+    own_runs,
     probing,
     runs,
     toml_keys,
@@ -28,6 +30,8 @@ MODULES = (
     matrices,
     features,
     models,
+    own_networks,
+    own_runs,
     checkpoints,
     runs,
 )

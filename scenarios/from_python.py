@@ -18,7 +18,8 @@ from probe.registered import OwnData, OwnNetwork, marks_of
 from scenarios.checkpoints import Asked, study_of
 from scenarios.commands.run import carry_through
 from scenarios.options import RunOptions
-from scenarios.own_code import NO_CODE, registered, source_hash
+from scenarios.own_code import NO_CODE, registered
+from scenarios.own_source import source_hash
 from scenarios.study.own import OURS
 from scenarios.user_model import build_model
 
@@ -77,7 +78,9 @@ def _source(run: GivenRun, network: OwnNetwork) -> str:
     """Return a hash of what makes and calls the network, as far as Python can tell its source."""
     model = build_model("build", run.build)
     shapes = {name: tuple(each.shape) for name, each in model.state_dict().items()}
-    parts = [source_hash(run.build), source_hash(type(model)), source_hash(network.call)]
+    kinds = {type(each) for each in model.modules()}
+    own = {source_hash(kind) for kind in kinds if not kind.__module__.startswith("torch.")}
+    parts = [source_hash(run.build), sorted(own), source_hash(network.call)]
     told = repr((parts, str(model), shapes, network.output, network.draws))
     return hashlib.sha256(told.encode()).hexdigest()
 

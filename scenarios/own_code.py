@@ -7,22 +7,19 @@ hash of the file that it comes from, which is part of what its results belong to
 
 from __future__ import annotations
 
-import ast
-import hashlib
-import inspect
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from textwrap import dedent
+from types import ModuleType
 from typing import Any
 
 from probe.cut.model_call import Output
 from probe.errors import InputError, unknown
 from probe.record.data import load_data
 from probe.registered import Own, OwnData, OwnLearner, OwnMetric, OwnNetwork, marked_in, marks_of
+from scenarios.own_source import source_of_own
 from scenarios.user_model import imported, importing, load_callable
 
 Names = Mapping[str, Iterable[str]]
@@ -83,16 +80,24 @@ def loaded(targets: Iterable[str], taken: Names) -> Iterator[None]:
     cannot be imported or marks nothing, and as `registered` does.
     """
     with ExitStack() as opened:
+        seen = dict[str, str]()
         for target in targets:
             opened.enter_context(importing(target))
             module = imported(target)
+            if module.__name__ in seen:
+                raise InputError(
+                    f"{target} is loaded twice, the first time as {seen[module.__name__]}: name it "
+                    f"once"
+                )
+            seen[module.__name__] = target
             found = list(marked_in(vars(module)))
             if not found:
                 raise InputError(
                     f"{target} registers nothing: mark what a study is to name, as "
                     f'@probe.network("mine") above a function that makes the network'
                 )
-            opened.enter_context(registered(found, source_hash(module), taken))
+            for own in found:
+                opened.enter_context(registered([own], source_of_own(own, module), taken))
         yield
 
 
@@ -129,10 +134,10 @@ class OwnCode:
             opened.enter_context(loaded(self.loads, taken))
             for target in filter(None, (self.network, self.call, self.data)):
                 opened.enter_context(importing(target))
-            for own, what in self._typed():
+            for own, module in self._typed():
                 # It may be marked in a file that is loaded, too.
                 if own.name not in REGISTRY.table(own)[1]:
-                    opened.enter_context(registered([own], source_hash(what), taken))
+                    opened.enter_context(registered([own], source_of_own(own, module), taken))
             _OPEN.append(self)
             opened.callback(_OPEN.remove, self)
             yield
@@ -156,12 +161,12 @@ class OwnCode:
         own = marked[0] if marked else OwnData(name=_short(self.data), load=load)
         return replace(own, class_order=self.class_order) if self.class_order else own
 
-    def _typed(self) -> Iterator[tuple[Own, object]]:
-        """Yield what was typed in place of being registered, with where its source is."""
+    def _typed(self) -> Iterator[tuple[Own, ModuleType | None]]:
+        """Yield what was typed in place of being registered, each with the module it names."""
         if self.network:
-            own = self.typed_network()
-            yield own, sys.modules.get(own.build.__module__, own.build)
+            yield self.typed_network(), imported(self.network.rpartition(":")[0])
         if self.data:
+            # Data are told by their examples.
             yield self.typed_data(), None
 
 
@@ -189,33 +194,6 @@ def _short(target: str) -> str:
 def source_of(kind: str, name: str) -> str | None:
     """Return the hash of the source of what is registered, None for what is not."""
     return REGISTRY.sources.get(f"{kind} {name}")
-
-
-def source_hash(what: object) -> str:
-    """Return a hash of the source of a module or function, without comments and docstrings.
-
-    "" for what has no source that can be found, as a function typed at a prompt.
-    """
-    try:
-        source = inspect.getsource(what)  # type: ignore[arg-type]
-    except (OSError, TypeError):
-        return ""
-    try:
-        # A function within another begins with blanks.
-        plain = ast.unparse(_without_docstrings(ast.parse(dedent(source))))
-    except SyntaxError:
-        plain = source
-    return hashlib.sha256(plain.encode()).hexdigest()
-
-
-def _without_docstrings(tree: ast.Module) -> ast.Module:
-    """Return the syntax tree with every docstring made empty."""
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        first = body[0] if isinstance(body, list) and body else None
-        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-            first.value = ast.Constant("")
-    return tree
 
 
 def unregistered(kind: str, name: str, ours: Iterable[str], own: Iterable[str]) -> InputError:

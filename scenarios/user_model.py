@@ -47,7 +47,12 @@ def load_factory(target: str, what: str) -> object:
         raise InputError(f"expected MODULE:FACTORY, got {target!r}: name {what}")
     contents = vars(imported(name))
     if attribute not in contents:
-        raise unknown(f"factory in {name}", attribute, _near(attribute, contents))
+        near, there = _near(attribute, contents)
+        if there and not near:
+            raise InputError(
+                f"there is no {attribute!r} in {name}, nor anything spelled like it: name {what}"
+            )
+        raise unknown(f"factory in {name}", attribute, near)
     # From the module's own names: a module's `__getattr__` would be one more way to fail.
     return contents[attribute]
 
@@ -95,7 +100,7 @@ def imported(name: str) -> ModuleType:
     Random numbers that it draws while it is imported leave the global generator as it was.
     """
     path = Path(name)
-    if path.suffix == ".py" and ("/" in name or path.is_file()):
+    if path.suffix == ".py":
         if not path.is_file():
             raise InputError(f"there is no file {name}: give the path of your Python file")
         name = path.stem
@@ -118,6 +123,8 @@ def imported(name: str) -> ModuleType:
         reason, remedy = error, "install or correct what it imports"
     except KeyboardInterrupt:
         raise
+    except InputError as error:
+        raise InputError(f"importing {name}: {error}") from error
     # Whatever the user's code raises, SystemExit among it, is the user's to correct.
     except BaseException as error:
         reason, remedy = error, f"correct it until `import {name}` works"
@@ -158,8 +165,8 @@ def build_model(target: str, factory: object) -> nn.Module:
     return model
 
 
-def _near(attribute: str, contents: Mapping[str, object]) -> list[str]:
-    """Return the names of what may build a model; of many only those that are spelled alike.
+def _near(attribute: str, contents: Mapping[str, object]) -> tuple[list[str], int]:
+    """Return the names of what may build a model, of many those spelled alike, and how many are.
 
     attribute: what was asked for; contents: the module's names with their values.
     """
@@ -168,4 +175,5 @@ def _near(attribute: str, contents: Mapping[str, object]) -> list[str]:
         for name, value in contents.items()
         if not name.startswith("_") and (callable(value) or isinstance(value, nn.Module))
     ]
-    return names if len(names) <= _FEW else get_close_matches(attribute, names, _FEW, cutoff=0.5)
+    near = names if len(names) <= _FEW else get_close_matches(attribute, names, _FEW, cutoff=0.5)
+    return near, len(names)

@@ -11,11 +11,10 @@ import torch
 
 from tests.bad_input import FILES, MISTAKES, MODULES
 from tests.bad_input.making import SPRUNG, TINY, TRAP
-from tests.bad_input.models import SOURCES
 from tests.bad_input.refused import assert_refused, last_changes
 
 # A module that was found to be broken must not be found again by another's name.
-MINE = {name.partition("/")[0].removesuffix(".py") for name in SOURCES}
+MINE = {name.partition("/")[0].removesuffix(".py") for name in FILES if name.endswith(".py")}
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import track
 
+from probe.by_layer.asked import readouts_of
 from probe.errors import InputError, located, unknown
 from probe.record.checkpoints import Checkpoints
 from probe.record.readers import READERS, Reading
@@ -50,7 +51,7 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             tasks=_tasks(recording, reading, options),
             orders=_orders(recording, options),
             features=None if options.features == "auto" else names(options.features),
-            readouts={name: {} for name in names(options.readouts)},
+            readouts={name: {} for name in readouts_of(names(options.readouts))},
             recipe=_recipe(options),
             train_offline=options.train_offline,
         )
@@ -83,15 +84,22 @@ def _reading(options: ModelOptions) -> Reading | None:
 
 def _recording(target: str, options: ModelOptions) -> Recording | None:
     """Return what a recorder has kept, None for files that are named by a pattern."""
-    for folder in (target, options.checkpoints):
-        if folder is not None and Path(folder).is_dir():
-            return read_recording(folder)
+    for folder in filter(None, (target, options.checkpoints)):
+        if not Path(folder).is_dir():
+            continue
+        if not (Path(folder) / "runs").is_dir():
+            raise InputError(
+                f"{folder} is a folder without a recording: name its files, as --checkpoints "
+                f"'{folder}/seed{{seed}}-task{{task}}.pt', or give one that probe.Recorder has "
+                f"filled"
+            )
+        return read_recording(folder)
     return None
 
 
 def _factory(target: str, options: ModelOptions) -> str:
     """Return what makes the network; raises InputError where it is named twice or not at all."""
-    if not Path(target).is_dir():
+    if not target or not Path(target).is_dir():
         if options.network is not None:
             raise InputError(
                 f"the network is {target} and --network {options.network}: name it once"
@@ -126,7 +134,7 @@ def _own_code(factory: str, recording: Recording | None, options: ModelOptions) 
 def _found(recording: Recording | None, options: ModelOptions) -> Checkpoints:
     """Return the files of all networks."""
     if recording is None:
-        if options.checkpoints is None:
+        if not options.checkpoints:
             raise InputError(
                 "there are no checkpoints: give --checkpoints 'ckpt/seed{seed}-task{task}.pt', as "
                 "your files are named, or the folder of a probe.Recorder"
@@ -182,9 +190,13 @@ def _orders(recording: Recording | None, options: ModelOptions) -> Any:
     try:
         found = tomllib.loads(Path(options.orders).read_text("utf-8"))
     except OSError as error:
-        raise InputError(f"cannot read --orders {options.orders} ({error.strerror})") from None
+        raise InputError(
+            f"cannot read --orders {options.orders} ({error.strerror}): give a TOML file of orders"
+        ) from None
     except ValueError as error:
-        raise InputError(f"--orders {options.orders} is not valid TOML ({error})") from None
+        raise InputError(
+            f"--orders {options.orders} is not valid TOML ({error}): write orders as a = [2, 1, 3]"
+        ) from None
     listed = all(
         isinstance(order, list) and all(type(task) is int for task in order)
         for order in found.values()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from probe.errors import InputError, described, located
 from probe.examples import Examples, alike
@@ -24,10 +25,10 @@ def read_own(known: OwnData) -> tuple[Examples[Any], Examples[Any]]:
     try:
         with every_global_stream(stream(0, "data")):
             given = known.load()
-    except InputError:
+    except (InputError, KeyboardInterrupt):
         raise
-    # Whatever the user's code raises is the user's to correct.
-    except Exception as error:
+    # Whatever the user's code raises, SystemExit among it, is the user's to correct.
+    except BaseException as error:
         raise InputError(
             f"{known.name} raised {described(error)}: give a function without arguments that "
             f"returns (train, test)"
@@ -70,5 +71,12 @@ def _examples(given: object) -> Examples[Any]:
         x, y = given
         if isinstance(y, torch.Tensor | np.ndarray):
             x = torch.as_tensor(x) if isinstance(x, np.ndarray) else x
-            return Examples(x, torch.as_tensor(y).long())
+            return Examples(x, _whole(torch.as_tensor(y)))
     return Examples.of(given)
+
+
+def _whole(y: Tensor) -> Tensor:
+    """Return labels as int64; raises InputError where that could change one."""
+    if y.is_floating_point() or y.is_complex():
+        raise InputError(f"its labels are {y.dtype}: labels are class numbers, give whole numbers")
+    return y.long()

@@ -17,7 +17,7 @@ from probe.batch import first, tensors
 from probe.cut.candidates import candidates
 from probe.cut.cuts import find_each
 from probe.cut.model_call import explained
-from probe.errors import InputError, located
+from probe.errors import InputError, described, located
 from probe.registered import Own, OwnData, OwnLearner, OwnNetwork
 from probe.retrain import SAMPLE
 from scenarios.data.datasets import LOADERS
@@ -45,7 +45,7 @@ def with_own_features(study: Study, scenario: Scenario) -> Study:
     x = first(scenario.tasks[0].test.x, SAMPLE)
     with located(f"network {own.name}"):
         model, call = bare(network_for(own.name, x, scenario.classes))
-        with torch.no_grad(), explained(x):
+        with torch.no_grad(), explained(x), _staying():
             outputs = call(model.eval(), x).shape
         if tuple(outputs) != (len(tensors(x)[0]), scenario.classes):
             raise InputError(
@@ -68,6 +68,15 @@ def with_own_features(study: Study, scenario: Scenario) -> Study:
         )
     network = study.network.model_copy(update={"features": (*behind, (ends or [OUTPUT])[-1])})
     return study.model_copy(update={"network": network})
+
+
+@contextmanager
+def _staying() -> Iterator[None]:
+    """Let a model that would end the process fail instead."""
+    try:
+        yield
+    except SystemExit as error:
+        raise RuntimeError(described(error)) from error
 
 
 OURS: Names = {"network": ARCHITECTURES, "data set": LOADERS, "learner": MODULES}

@@ -13,6 +13,8 @@ from tests.bad_input import (
     matrices,
     misspelled,
     models,
+    own_networks,
+    own_runs,
     probing,
     runs,
     toml_keys,
@@ -30,6 +32,8 @@ MODULES = (
     misspelled,
     features,
     models,
+    own_networks,
+    own_runs,
     checkpoints,
     runs,
 )

@@ -17,8 +17,9 @@ MISTAKES = {
     **each(
         "layers {}:build --input 4",
         "there is no module '{}', neither in the current...give it as package.module, without .py",
-        *("mien", "mien.py", "./mine", "..mine", ".", "mine.", "my mine", "data", "package.none"),
+        *("mien", "./mine", "..mine", ".", "mine.", "my mine", "data", "package.none"),
     ),
+    "layers mien.py:build --input 4": "there is no file mien.py: give the path of your Python",
     "layers mine --input 4": "unknown network 'mine': (known...cnn3, cnn4, cnn6, mlp, mlp400,",
     **each(
         LAYERS,

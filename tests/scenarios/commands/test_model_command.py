@@ -1,0 +1,255 @@
+"""`probe model` on checkpoints gives what the study gave that has trained them."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import probe
+from scenarios.commands.status import show_status
+from scenarios.own_code import REGISTRY
+from tests.scenarios.own_run import (
+    OFFLINE,
+    ORDERS,
+    PATTERN,
+    RECIPE,
+    SAME,
+    SOURCE,
+    TASKS,
+    Own,
+    apart,
+    folders,
+    metrics,
+    quiet,
+    results,
+    tables,
+)
+
+FEW: dict[str, Any] = {"seeds": 1, "learners": "untrained", "orders": "none"}
+
+
+@pytest.fixture(scope="module")
+def studied(tmp_path_factory: pytest.TempPathFactory) -> Own:
+    """A folder with a study by two workers, and its checkpoints; no test may change it."""
+    own = Own(tmp_path_factory.mktemp("studied")).written()
+    own.keep(own.run(executor="pool", workers=2))
+    return own
+
+
+@pytest.fixture(scope="module")
+def modeled(studied: Own) -> Path:
+    """The run directory of `probe model` by one process; no test may change it."""
+    return studied.model()
+
+
+@pytest.fixture
+def own(tmp_path: Path, studied: Own) -> Own:
+    """A copy of the user's files alone, to be changed."""
+    own = Own(tmp_path / "own").written()
+    shutil.copytree(studied.checkpoints, own.checkpoints)
+    return own
+
+
+@pytest.fixture
+def begun(own: Own, modeled: Path) -> Path:
+    """A copy of the finished run directory beside these files."""
+    return Path(shutil.copytree(modeled, own.folder / "model"))
+
+
+def test_the_tables_are_those_of_the_study(studied: Own, modeled: Path) -> None:
+    found = tables(modeled)
+    assert found == tables(studied.folder / "study")
+    assert set(found) == set(SAME)
+    assert metrics(modeled) == metrics(studied.folder / "study")
+    assert len(metrics(modeled)) > 10
+    # Batch norm's statistics and the weights of several networks: rows that are not all alike.
+    assert found["rows.csv"].count(b"\n") > 200
+
+
+def test_only_what_other_checkpoints_are_of_is_done_again(
+    own: Own, begun: Path, modeled: Path
+) -> None:
+    one, other = (own.checkpoints / f"finetune-order0-seed{seed}-task2.pt" for seed in (0, 1))
+    aside = one.rename(own.folder / "aside.pt")
+    other.rename(one)
+    aside.rename(other)
+    own.model()
+    twice = {job for job, each in folders(begun).items() if len(each) == 2}
+    assert twice == {"finetune.order-0.seed-0", "finetune.order-0.seed-1"}
+    assert tables(begun)["rows.csv"] != tables(modeled)["rows.csv"]
+
+
+def test_two_workers_give_the_same(own: Own, modeled: Path) -> None:
+    assert tables(own.model(workers=2)) == tables(modeled)
+
+
+def test_the_same_command_does_nothing_again(own: Own, begun: Path) -> None:
+    before = results(begun)
+    own.model()
+    assert results(begun) == before
+
+
+def test_analyze_of_a_pattern_gives_the_same(own: Own, modeled: Path) -> None:
+    with apart(), quiet():
+        analysis = _analyzed(own, own.folder / "analysis")
+    assert tables(own.folder / "analysis") == {
+        name: _renamed(content) for name, content in tables(modeled).items()
+    }
+    assert analysis.rows() == probe.load(own.folder / "analysis").rows()
+
+
+def test_without_the_users_code_its_status_is_told(
+    studied: Own, modeled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for root in (studied.folder / "study", modeled):
+        # Beside it there is no file of code, and nothing is registered.
+        show_status(Path(shutil.copytree(root, tmp_path / root.name / "run")))
+        shown = capsys.readouterr().out
+        for learner, jobs in (("finetune", 4), ("offline", 2), ("untrained", 2)):
+            assert re.search(rf"{learner} \W+{jobs} \W+([1-9]\d*) \W+\1 ", shown)
+    assert not REGISTRY.networks
+
+
+def test_figures_are_drawn_without_the_users_code(own: Own, begun: Path) -> None:
+    from scenarios.commands.figures import draw_asked
+    from scenarios.options import FigureOptions
+
+    own.code.unlink()
+    asked = FigureOptions(only="depth", format="svg", learners="finetune", out=own.folder / "drawn")
+    draw_asked(begun, asked)
+    assert [path.suffix for path in (own.folder / "drawn").glob("depth*.svg")]
+
+
+@pytest.mark.parametrize(
+    ("change", "anew"),
+    [
+        (("# Weights", "# Other weights"), False),
+        (('"""Make the network."""', '"""Make it."""'), False),
+        (("nn.ReLU(), nn.Flatten()", "nn.Tanh(), nn.Flatten()"), True),
+    ],
+)
+def test_an_edited_network_is_another(own: Own, change: tuple[str, str], anew: bool) -> None:
+    source = SOURCE + "# Weights are torch's own.\n"
+    assert change[0] in source
+    before = folders(own.written(source).run(**FEW))
+    own.code.write_text(source.replace(*change))
+    assert _is_another(before, folders(own.run(**FEW))) == anew
+
+
+@pytest.mark.parametrize("way", ["from own_act import act", "import own_act"])
+def test_what_lies_beside_a_network_is_part_of_it(own: Own, way: str) -> None:
+    name = "act" if way.startswith("from") else "own_act.act"
+    source = SOURCE.replace("import probe\n", f"import probe\n\n{way}\n").replace(
+        "nn.ReLU(), nn.Flatten()", f"{name}(), nn.Flatten()"
+    )
+    own.written(source)
+    found = []
+    for kind in ("Tanh", "ReLU"):
+        (own.folder / "own_act.py").write_text(f"from torch.nn import {kind} as act\n")
+        with apart("own_act"):
+            found.append(folders(own.run(**FEW)))
+    assert _is_another(*found)
+
+
+def test_a_run_grown_by_a_seed_does_the_jobs_of_that_alone(own: Own, modeled: Path) -> None:
+    others = [*own.checkpoints.glob("*seed1*"), own.checkpoints / "offline-1.pt"]
+    aside = own.folder / "aside"
+    aside.mkdir()
+    for path in others:
+        path.rename(aside / path.name)
+    before = results(root := own.model())
+    assert before
+    assert not results(root, "seed-1")
+    for path in others:
+        (aside / path.name).rename(path)
+    own.model()
+    assert results(root, "seed-0") == before
+    assert len({job for job in folders(root) if "seed-1" in job}) == 4
+    assert tables(root) == tables(modeled)
+
+
+def test_a_recorders_folder_gives_the_same_as_its_files(own: Own, modeled: Path) -> None:
+    with apart():
+        recorded(own)
+    folder = str(own.folder / "rec")
+    flags: dict[str, Any] = {"orders": None, "offline": None, "tasks": None, "data": None}
+    root = own.model("run", folder, checkpoints=None, network=f"{own.code}:build", **flags)
+    rows = tables(modeled)["rows.csv"].replace(b"few-digits,", b"data,")
+    assert tables(root)["rows.csv"] == rows
+    before = results(root)
+    named = {
+        "checkpoints": f"{folder}/runs/{{learner}}/order-{{order}}/seed-{{seed}}/task-{{task}}.pt",
+        "offline": f"{folder}/offline/seed-{{seed}}.pt",
+    }
+    own.model("run", **named, data=f"{folder}/data.pt")
+    assert results(root) == before
+
+
+def _is_another(before: dict[str, set[str]], after: dict[str, set[str]]) -> bool:
+    """Return whether all jobs have results of another fingerprint, too; or none has."""
+    assert after.keys() == before.keys()
+    [more] = {len(after[job]) - len(before[job]) for job in after}
+    return more == 1
+
+
+def recorded(own: Own) -> None:
+    """Record the same networks in a loop that trains nothing."""
+    sys.path.insert(0, str(own.folder))
+    code = importlib.import_module(own.code.stem)
+    sys.path.remove(str(own.folder))
+    train, test = code.load()
+    for order, tasks in ORDERS.items():
+        for seed in (0, 1):
+            model = code.build()
+            rec = probe.Recorder(
+                own.folder / "rec",
+                model,
+                test,
+                [TASKS[task - 1] for task in tasks],
+                seed=seed,
+                order=order,
+                learner="finetune",
+                train=train,
+            )
+            for task in (1, 2):
+                _fill(model, own.checkpoints / f"finetune-order{order}-seed{seed}-task{task}.pt")
+                rec.after_task(task)
+            _fill(model, own.checkpoints / f"offline-{seed}.pt")
+            rec.offline(model)
+
+
+def _fill(model: torch.nn.Module, path: Path) -> None:
+    state = torch.load(path, weights_only=True)["state_dict"]
+    model.load_state_dict({name.removeprefix("model."): each for name, each in state.items()})
+
+
+def _analyzed(own: Own, out: Path) -> probe.Analysis:
+    sys.path.insert(0, str(own.folder))
+    code = importlib.import_module(own.code.stem)
+    sys.path.remove(str(own.folder))
+    train, test = (probe.Examples(*half) for half in code.load())
+    found: probe.Analysis = probe.analyze(
+        own.checkpoints / PATTERN,
+        train,
+        test,
+        TASKS,
+        offline=own.checkpoints / OFFLINE,
+        build=code.build,
+        orders=ORDERS,
+        recipe=probe.Recipe(**RECIPE),
+        out=out,
+        progress=False,
+    )
+    return found
+
+
+def _renamed(content: bytes) -> bytes:
+    """Return a table with the name that data have which are given as such."""
+    return content.replace(b"few-digits,", b"data,")

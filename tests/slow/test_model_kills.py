@@ -1,4 +1,4 @@
-"""`probe model` killed at random moments: the same tables, and nothing that was finished is lost."""
+"""`probe model` killed at random moments: the same tables, and nothing finished is lost."""
 
 from __future__ import annotations
 

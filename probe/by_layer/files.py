@@ -7,7 +7,6 @@ here is what it is asked for, and how its tables become an `Analysis`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -131,13 +130,13 @@ class Source:
         return None
 
     def found(self, recording: Recording | None, folder: Path, tasks: int) -> Checkpoints:
-        """Return the files of all networks; models in memory are written below `folder`."""
+        """Return the files of all networks; models in memory are written into `folder`."""
         if recording is not None:
             if self.offline not in (None, "train"):
                 raise InputError("offline= is kept by rec.offline(model), or 'train': leave it out")
             return recording.checkpoints
         if self.in_memory:
-            return self._written(folder / "checkpoints", tasks)
+            return self._written(folder, tasks)
         if self.untrained is not None or isinstance(self.offline, nn.Module):
             raise InputError(
                 "networks are files or models, got some of both: save all with torch.save, the "
@@ -183,7 +182,8 @@ def analyze_files(source: Source, asked: Asked, out: str | Path | None) -> Analy
     recording = source.recording()
     if recording is not None:
         asked = _completed(asked, recording)
-    if asked.train is None or asked.test is None or asked.tasks is None:
+    tasks = asked.tasks
+    if asked.train is None or asked.test is None or tasks is None:
         raise InputError(
             "train, test and tasks are needed: give them, or the folder of a recorder that has "
             "kept them by train="
@@ -191,11 +191,10 @@ def analyze_files(source: Source, asked: Asked, out: str | Path | None) -> Analy
     build, draws = source.factory()
     orders = asked.orders if source.orders is None else source.orders
     asked = replace(asked, orders=orders, train_offline=source.offline == "train")
-    temporary = TemporaryDirectory() if out is None else nullcontext(str(out))
-    with temporary as folder:
-        root = Path(folder)
-        make_folder(root)
-        found = source.found(recording, root, len(asked.tasks or ()))
+    # A run directory is told by what is in it: what is not the study's own lies elsewhere.
+    with TemporaryDirectory() as scratch:
+        root = Path(scratch) / "analysis" if out is None else Path(out)
+        found = source.found(recording, Path(scratch) / "networks", len(tasks))
         run = GivenRun(checkpoints=found, build=build, draws=draws, asked=asked, out=root)
         extension("measure")(run)
         analysis = load(root)

@@ -25,7 +25,7 @@ MISTAKES = {
         "{}/rows.csv cannot be read (...run the study first",
         *("absent", "file", "full"),
     ),
-    "figures full --out x": "no such option: --out: see `probe figures --help`",
+    "figures full --into x": "no such option: --into...see `probe figures --help`",
     "metrics absent.csv": "absent.csv does not exist: give the path of a .csv or .npy file",
     **each("metrics {}", NO_MATRIX, "full", "file"),
     "metrics plain.csv --jsn": "no such option: --jsn (near: --json): see `probe metrics --help`",

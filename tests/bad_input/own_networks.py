@@ -109,7 +109,9 @@ MISTAKES = {
     NETWORK.format("ownnets:biuld"): "unknown factory in ownnets 'biuld': did you mean 'build'?",
     NETWORK.format("ownnets:Raising"): "network ownnets:Raising: the model raised ValueError: line "
     "one line two on a batch x of float32 (8, 6): check the shapes",
-    NETWORK.format("ownnets:Leaving"): "the model raised RuntimeError: SystemExit: 0: ...check",
+    NETWORK.format(
+        "ownnets:Leaving"
+    ): "the model raised RuntimeError: SystemExit: 0 on a batch...check",
     NETWORK.format("ownnets:Pair"): "the model returns tuple, expected one tensor of logits: name "
     "the logits with output= one of 0, 1",
     **each(

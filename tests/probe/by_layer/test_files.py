@@ -66,7 +66,7 @@ def analyzed(models: Any = None, **given: Any) -> probe.Analysis:
         models = {step: every[step] for step in (0, 1, 2)}
         given.setdefault("offline", every["offline"])
     train, test = data()
-    given = {"features": FEATURES, "recipe": RECIPE, "progress": False, **given}
+    given = {"features": FEATURES, "recipe": RECIPE, **given}
     found: probe.Analysis = probe.analyze(models, train, test, TASKS, **given)
     return found
 

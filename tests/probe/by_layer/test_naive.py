@@ -103,7 +103,6 @@ def measured(models: Any, **given: Any) -> dict[str, NDArray[np.float64]]:
         [*FEATURES, "9"],
         readouts=["retrain"],
         recipe=probe.Recipe(epochs=EPOCHS, batch_size=BATCH, learning_rate=RATE),
-        progress=False,
         **given,
     )
     rows = (row for row in found.rows() if (row.learner, row.measure) == ("model", "pra"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import re
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -110,10 +110,12 @@ def test_without_the_users_code_its_status_is_told(
 ) -> None:
     for root in (studied.folder / "study", modeled):
         # Beside it there is no file of code, and nothing is registered.
-        show_status(Path(shutil.copytree(root, tmp_path / root.name / "run")))
-        shown = capsys.readouterr().out
+        show_status(Path(shutil.copytree(root, tmp_path / root.name / "run")), as_json=True)
+        told = {each["learner"]: each for each in json.loads(capsys.readouterr().out)["learners"]}
         for learner, jobs in (("finetune", 4), ("offline", 2), ("untrained", 2)):
-            assert re.search(rf"{learner} \W+{jobs} \W+([1-9]\d*) \W+\1 ", shown)
+            own = told[learner]
+            assert own["jobs"] == own["finished"] == jobs
+            assert own["parts"] == own["parts_finished"] > 0
     assert not REGISTRY.networks
 
 
@@ -245,7 +247,6 @@ def _analyzed(own: Own, out: Path) -> probe.Analysis:
         orders=ORDERS,
         recipe=probe.Recipe(**RECIPE),
         out=out,
-        progress=False,
     )
     return found
 

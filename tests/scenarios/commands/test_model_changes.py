@@ -94,9 +94,9 @@ def test_another_ceiling_is_compared_anew(levels: Own, tmp_path: Path, flags: An
         few = {"orders": None, "readouts": "linear", "offline": name, **flags}
         return tables(levels.model(f"{tmp_path.name}-{out}", **few))
 
-    shutil.copy(levels.checkpoints / "offline-0.pt", tmp_path / "given-0.pt")
-    before = given("run")
     shutil.copy(levels.checkpoints / "offline-1.pt", tmp_path / "given-0.pt")
+    before = given("run")
+    shutil.copy(levels.checkpoints / "offline-0.pt", tmp_path / "given-0.pt")
     other = {**flags, "offline": None} if flags else {}
     after = given("run", **other)
     assert after["diagnostics.csv"] != before["diagnostics.csv"]

@@ -111,6 +111,11 @@ def _hashes(files: Sequence[Path], model: nn.Module, each: Each) -> dict[Path, s
     for path in each(files):
         state = load_state(path)
         fit_state(model, state, str(path))
+        if broken := [name for name, each in state.items() if each.isnan().any()]:
+            raise InputError(
+                f"{path} has NaN in {broken[0]!r}: its training diverged; take an earlier one, or "
+                f"train it again"
+            )
         found[path] = tensor_hash(state)
     return found
 

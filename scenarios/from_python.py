@@ -55,7 +55,7 @@ def measure(run: GivenRun) -> None:
         console = Console(stderr=True)
         console.quiet = not (console.is_terminal or console.is_jupyter)
         options = RunOptions(out=root, executor="inline", device=_device(run))
-        ends, _ = carry_through(console, study, NO_CODE, options) or ([], [])
+        ends, _ = carry_through(console, study, NO_CODE, options, run.draw) or ([], [])
     if bad := [end for end in ends if end.how != "finished"]:
         raise InputError(f"{bad[0].job.name}: {bad[0].reason}")
 

@@ -76,6 +76,9 @@ def analyze(
       `tasks` is the base order;
     - out: a run directory with tables and figures, where the same call goes on if it was stopped.
 
+    A study merges examples task by task, so retraining meets them in another order than that of
+    models in memory: only for `train` in that order are the two the same to the bit.
+
     All outputs compete, and of files also only those seen so far. Raises InputError before any
     training for all that `partial_retrain` refuses, for networks of different architectures, for
     rows that T tasks do not have, for an unknown readout, for fewer than 2 test examples of a task,

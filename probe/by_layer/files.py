@@ -98,6 +98,7 @@ class GivenRun:
     draws: bool
     asked: Asked
     out: Path
+    draw: bool
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,9 @@ def analyze_files(source: Source, asked: Asked, out: str | Path | None) -> Analy
     with TemporaryDirectory() as scratch:
         root = Path(scratch) / "analysis" if out is None else Path(out)
         found = source.found(recording, Path(scratch) / "networks", len(tasks))
-        run = GivenRun(checkpoints=found, build=build, draws=draws, asked=asked, out=root)
+        run = GivenRun(
+            checkpoints=found, build=build, draws=draws, asked=asked, out=root, draw=out is not None
+        )
         extension("measure")(run)
         analysis = load(root)
     if not isinstance(analysis, Analysis):

@@ -21,6 +21,7 @@ import torch
 from rich.console import Console
 
 from figures.build import build
+from probe.errors import InputError
 from probe.files import make_folder, sweep
 from probe.tables.run_directory import LAYERS, NOTES, TABLES, TIMES
 from probe.values.allocation import Allocation, CacheSettings
@@ -35,6 +36,7 @@ from scenarios.execution.executor import Executor
 from scenarios.execution.locks import is_locked, lock
 from scenarios.execution.schedule import execute
 from scenarios.execution.work import Ended, Work
+from scenarios.learners.given import GivenSettings
 from scenarios.options import RunOptions
 from scenarios.own_code import OwnCode
 from scenarios.study.fingerprint import Setup, setup_of
@@ -71,7 +73,19 @@ def run_study(source: str, options: RunOptions) -> bool:
     with own.opened(OURS):
         # First without the flags: a mistake in the file is named as the file has it.
         study = overridden(check_study(read_study(source), source), options)
+        _refuse_given(study, source)
         return show_whole(study, own, options, None)
+
+
+def _refuse_given(study: Study, source: str) -> None:
+    """Raise InputError for networks in files, which a study's file cannot vouch for."""
+    for name, settings in study.learners.items():
+        given = isinstance(settings, GivenSettings) and settings.networks
+        if given or settings.kind == "checkpoints":
+            raise InputError(
+                f"{source}: learners.{name}: networks that are given as files are measured by "
+                f"`probe model`: name a learner of `probe list`"
+            )
 
 
 def show_whole(
@@ -99,15 +113,15 @@ def show_whole(
 
 
 def carry_through(
-    console: Console, study: Study, own: OwnCode, options: RunOptions
+    console: Console, study: Study, own: OwnCode, options: RunOptions, draw: bool = True
 ) -> Outcome | None:
     """Run a study to its end, from wherever an earlier run stopped.
 
     console: where it is shown how far it is; own: the user's own code, which is open; options: all
-    flags but those that change the study. Returns how jobs ended, and the results that there are;
-    None of a dry run.
-    Raises InputError for a study, flags or data that cannot be used, before anything is written,
-    and NotWritten when the run directory can no longer be written to.
+    flags but those that change the study; draw: whether to draw figures. Returns how jobs ended,
+    and the results that there are; None of a dry run. Raises InputError for a study, flags or data
+    that cannot be used, before anything is written, and NotWritten when the run directory can no
+    longer be written to.
     """
     device = device_named(options.device, here=not options.remote)
     executor = executor_for(options, device)
@@ -128,7 +142,7 @@ def carry_through(
     known = work.sharing is None and work.retraining_left(jobs)
     plans = cache_plans(study, scenario, work.cache) if known else {}
     del scenario  # whoever does a job loads the data for itself
-    return _carried_through(console, work, jobs, plans, executor, options)
+    return _carried_through(console, work, jobs, plans, executor, options, draw)
 
 
 def _carried_through(
@@ -138,13 +152,14 @@ def _carried_through(
     plans: Mapping[str, Sequence[Allocation]],
     executor: Executor,
     options: RunOptions,
+    draw: bool,
 ) -> Outcome:
     """Do all jobs that are left; see `carry_through`."""
     _describe(console, work)
     if plans:
         show_plan(console, plans, work.cache)
     try:
-        return _to_the_end(console, work, jobs, executor, options)
+        return _to_the_end(console, work, jobs, executor, options, draw)
     finally:
         # Its files are gone with those who used them; other processes may use it still.
         with suppress(OSError):
@@ -181,8 +196,13 @@ def _work(setup: Setup, root: Path, data: Path | None, options: RunOptions, jobs
 
 
 def _to_the_end(
-    console: Console, work: Work, jobs: Sequence[Job], executor: Executor, options: RunOptions
-) -> tuple[list[Ended], list[JobState]]:
+    console: Console,
+    work: Work,
+    jobs: Sequence[Job],
+    executor: Executor,
+    options: RunOptions,
+    draw: bool,
+) -> Outcome:
     """Do what is left of the jobs and write the tables, unless other processes are still at it.
 
     Returns how jobs ended, and their results, of which the tables were made if they were.
@@ -200,7 +220,7 @@ def _to_the_end(
         ends += show_progress(console, work, jobs, events)
         if any(end.how == "locked" for end in ends):
             return ends, survey(work.setup, work.root)
-        states = _write_results(console, work)
+        states = _write_results(console, work, draw)
         # What was damaged since it was last looked at is set aside when the tables are made.
         failed = {end.job for end in ends if end.how == "failed"}
         left = [j for j in jobs if j not in failed and work.finished(j) != set(work.parts(j))]
@@ -209,7 +229,7 @@ def _to_the_end(
     return ends + [Ended(job=job, how="failed", reason=_LOST) for job in left], states
 
 
-def _write_results(console: Console, work: Work) -> list[JobState]:
+def _write_results(console: Console, work: Work, draw: bool) -> list[JobState]:
     """Bring tables and figures up to date; return the results that they are made of.
 
     Under the directory's lock, as other processes may want to do the same. Figures are drawn only
@@ -223,7 +243,8 @@ def _write_results(console: Console, work: Work) -> list[JobState]:
         write_tables(work.setup, work.root)
         # Another process may have described its own study there since this one began.
         describe(work.root, work.setup, made_of(states))
-        build(work.root, changed_only=True)
+        if draw:
+            build(work.root, changed_only=True)
         return states
 
 

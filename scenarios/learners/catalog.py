@@ -87,6 +87,9 @@ def learner(kind: str) -> Callable[[type[Learner]], type[Learner]]:
     """
 
     def decorate(cls: type[Learner]) -> type[Learner]:
+        if not (isinstance(cls, type) and issubclass(cls, Learner)):
+            got = getattr(cls, "__name__", type(cls).__name__)
+            raise InputError(f"@learner({kind!r}) marks {got}: mark a class below Learner")
         own = cls.settings_class.model_fields["kind"]
         if own.default != kind:
             raise InputError(

@@ -170,6 +170,9 @@ def _similar_to(study: Study, job: Job) -> dict[str, object]:
     """Return what decides a job's similarities beside its fingerprint."""
     peers = peers_of(study, job)
     if "offline" in peers:
+        given = study.everyone["offline"].given("", job.seed)
+        if given:
+            return {"similar to": peers, "offline": {str(k): g.hash for k, g in given.items()}}
         recipe = recorded(study.recipe_of("offline"))
         # By the job's own recipe, as the fingerprint has it, it is one network.
         if recipe != recorded(study.recipe_of(job.learner)):

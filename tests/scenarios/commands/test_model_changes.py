@@ -84,7 +84,6 @@ def levels(tmp_path_factory: pytest.TempPathFactory) -> Own:
     return own
 
 
-@pytest.mark.xfail(strict=True, reason="similarity to a given network does not tell which it is")
 @pytest.mark.parametrize("flags", [{}, {"train_offline": True}], ids=["given", "trained"])
 def test_another_ceiling_is_compared_anew(levels: Own, tmp_path: Path, flags: Any) -> None:
     """Similarity to the offline network belongs to that one."""

@@ -90,7 +90,7 @@ class GivenRun:
     """All that the entry point `measure` needs: networks in files, and what is asked of them.
 
     build: makes the network; draws: whether it draws fresh weights, or the recipe's rule does; out:
-    the run directory.
+    the run directory; draw: whether figures are drawn there.
     """
 
     checkpoints: Checkpoints

@@ -9,17 +9,23 @@ import hashlib
 import re
 from dataclasses import asdict
 
+import torch
 from rich.console import Console
+from torch import nn
 
+from probe.batch import first, tensors
 from probe.by_layer.files import GivenRun
+from probe.cut.model_call import explained
 from probe.errors import InputError
 from probe.examples import check_labeled
 from probe.registered import OwnData, OwnNetwork, marks_of
+from probe.retrain import SAMPLE
 from scenarios.checkpoints import Asked, study_of
 from scenarios.commands.run import carry_through
 from scenarios.options import RunOptions
 from scenarios.own_code import NO_CODE, registered
 from scenarios.own_source import source_hash
+from scenarios.study.fingerprint import tensor_hash
 from scenarios.study.own import OURS
 from scenarios.user_model import build_model
 
@@ -75,14 +81,30 @@ def _network(run: GivenRun) -> OwnNetwork:
 
 
 def _source(run: GivenRun, network: OwnNetwork) -> str:
-    """Return a hash of what makes and calls the network, as far as Python can tell its source."""
+    """Return a hash of what makes and calls the network: its source, and what it gives.
+
+    A closure or a partial function does not tell in its source what it holds.
+    """
     model = build_model("build", run.build)
     shapes = {name: tuple(each.shape) for name, each in model.state_dict().items()}
     kinds = {type(each) for each in model.modules()}
     own = {source_hash(kind) for kind in kinds if not kind.__module__.startswith("torch.")}
     parts = [source_hash(run.build), sorted(own), source_hash(network.call)]
-    told = repr((parts, str(model), shapes, network.output, network.draws))
+    told = repr((parts, str(model), shapes, network.output, network.draws, _ranks(run, model)))
     return hashlib.sha256(told.encode()).hexdigest()
+
+
+def _ranks(run: GivenRun, model: nn.Module) -> str:
+    """Return a hash of how the network ranks its outputs on a few examples.
+
+    Logits themselves are rounded otherwise on other machines.
+    """
+    if run.asked.test is None:
+        return ""
+    x = first(run.asked.test.x, SAMPLE)
+    with torch.no_grad(), explained(x):
+        logits = run.asked.model_call(model.to(tensors(x)[0].device).eval(), x)
+    return tensor_hash({"ranks": logits.argsort(dim=1, stable=True)})
 
 
 def _device(run: GivenRun) -> str:

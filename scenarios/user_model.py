@@ -99,12 +99,8 @@ def imported(name: str) -> ModuleType:
     name: dotted, or the path of a file that ends in `.py`, which is imported by its own name.
     Random numbers that it draws while it is imported leave the global generator as it was.
     """
-    path = Path(name)
-    if path.suffix == ".py":
-        if not path.is_file():
-            raise InputError(f"there is no file {name}: give the path of your Python file")
-        name = path.stem
-        _refuse_namesake(name, path)
+    if name.endswith(".py"):
+        name = _name_of(Path(name))
     absent = InputError(
         f"there is no module {name!r}, neither in the current directory nor installed: give it as "
         f"package.module, without .py"
@@ -129,6 +125,17 @@ def imported(name: str) -> ModuleType:
     except BaseException as error:
         reason, remedy = error, f"correct it until `import {name}` works"
     raise InputError(f"importing {name} raised {described(reason)}: {remedy}") from reason
+
+
+def _name_of(path: Path) -> str:
+    """Return the name that a file is imported by; raises InputError for a file without one."""
+    if not path.is_file():
+        raise InputError(f"there is no file {path}: give the path of your Python file")
+    name = path.stem
+    if not name.isidentifier():
+        raise InputError(f"{path} cannot be imported, as {name} is no name in Python: rename it")
+    _refuse_namesake(name, path)
+    return name
 
 
 def _refuse_namesake(name: str, path: Path) -> None:

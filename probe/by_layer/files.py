@@ -138,15 +138,21 @@ class Source:
             return recording.checkpoints
         if self.in_memory:
             return self._written(folder, tasks)
-        if self.untrained is not None or isinstance(self.offline, nn.Module):
-            raise InputError(
-                "networks are files or models, got some of both: save all with torch.save, the "
-                "untrained one as task 0"
-            )
         offline = None if self.offline == "train" else self.offline
+        if self.untrained is not None or isinstance(offline, nn.Module):
+            raise _mixed()
         if isinstance(self.models, str | Path):
             return Checkpoints.find(self.models, offline, LEARNER)
-        run = {int(step): Path(str(path)) for step, path in self.models.items()}
+        run: dict[int, Path] = {}
+        for step, path in self.models.items():
+            if not isinstance(path, str | Path):
+                raise _mixed()
+            if not isinstance(step, int):
+                raise InputError(
+                    f"files are given by tasks learned, as {{{tasks}: 'task{tasks}.pt'}}, got one "
+                    f"for {step!r}"
+                )
+            run[step] = Path(path)
         levels = {} if offline is None else {0: Path(offline)}
         return Checkpoints(runs={Run(LEARNER, "0", 0): run}, offline=levels)
 
@@ -172,6 +178,13 @@ class Source:
             )
         model = next(each for each in self.models.values() if isinstance(each, nn.Module))
         return partial(copied, unwrapped(model)), False
+
+
+def _mixed() -> InputError:
+    return InputError(
+        "networks are files or models, got some of both: save all with torch.save, the untrained "
+        "one as task 0"
+    )
 
 
 def analyze_files(source: Source, asked: Asked, out: str | Path | None) -> Analysis:
@@ -213,6 +226,10 @@ def _completed(asked: Asked, recording: Recording) -> Asked:
         train, test = load_data(recording.data)
     orders = {name: [task + 1 for task in each] for name, each in recording.orders.items()}
     call = asked.model_call
+    if recording.called and call.call is None:
+        raise InputError(
+            "the recorder gave the network its batches by a function: give it again, as call="
+        )
     if call.output is None:
         call = replace(call, output=recording.output)
     return replace(

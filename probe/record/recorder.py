@@ -96,7 +96,9 @@ class Recorder:
         check_tasks(executed, known := sum(map(len, executed)))
         self._test = _read(test, "test", known)
         _check_each_tested(self._test, executed)
-        self._record = RunRecord(run=run, tasks=executed, output=output, rows={})
+        self._record = RunRecord(
+            run=run, tasks=executed, output=output, called=call is not None, rows={}
+        )
         others = [other for other in read_runs(self._root) if other.run != run]
         check_tasks_of(self._record, others)
         self._go_on()

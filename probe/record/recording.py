@@ -33,7 +33,8 @@ class Recording:
     - checkpoints: the files of all networks; data: of the examples, None if they were not kept;
     - R: the accuracy matrix of each run, tasks in its own order; counts: what it is made of, (K, K)
       by tasks learned;
-    - output: where in the model's output the logits are.
+    - output: where in the model's output the logits are; called: whether a function gave the model
+      its batches, which is not kept.
     """
 
     tasks: tuple[tuple[int, ...], ...]
@@ -43,6 +44,7 @@ class Recording:
     R: Mapping[Run, AccuracyMatrix]
     counts: Mapping[Run, Mapping[int, Counts]]
     output: Output
+    called: bool
 
 
 def read_recording(folder: str | Path) -> Recording:
@@ -73,6 +75,7 @@ def read_recording(folder: str | Path) -> Recording:
         R={record.run: record.matrix() for record in records},
         counts={record.run: record.rows for record in records},
         output=records[0].output,
+        called=any(record.called for record in records),
     )
 
 

@@ -50,12 +50,14 @@ def offline_files(root: Path) -> dict[int, Path]:
 class RunRecord:
     """One run: its tasks in executed order, and the counts (K, K) by tasks learned, 0..T.
 
-    output: where in the model's output the logits are.
+    output: where in the model's output the logits are; called: whether the model was given batches
+    by a function, which is not kept.
     """
 
     run: Run
     tasks: tuple[tuple[int, ...], ...]
     output: Output
+    called: bool
     rows: Mapping[int, Counts]
 
     def matrix(self) -> AccuracyMatrix:
@@ -72,6 +74,7 @@ class RunRecord:
             **self.run._asdict(),
             "tasks": self.tasks,
             "output": self.output,
+            "called": self.called,
             "rows": {str(learned): _cells(self.rows[learned]) for learned in sorted(self.rows)},
         }
         with replacing(run_folder(root, self.run) / _RECORD) as partial:
@@ -148,7 +151,8 @@ def _of_content(content: Any) -> RunRecord:
     rows = {int(learned): _counts(cells, known) for learned, cells in content["rows"].items()}
     if not all(0 <= learned <= len(tasks) for learned in rows):
         raise ValueError
-    return RunRecord(run=run, tasks=tasks, output=content["output"], rows=rows)
+    called = bool(content["called"])
+    return RunRecord(run=run, tasks=tasks, output=content["output"], called=called, rows=rows)
 
 
 def _cells(counts: Counts) -> list[list[int]]:

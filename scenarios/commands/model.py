@@ -45,16 +45,7 @@ def probe_model(target: str, options: ModelOptions) -> bool:
     if reading:
         own = replace(own, class_order=reading.class_order or ())
     with own.opened(OURS), TemporaryDirectory() as scratch:
-        asked = Asked(
-            network=(network := own.typed_network().name),
-            data=own.typed_data().name,
-            tasks=_tasks(recording, reading, options),
-            orders=_orders(recording, options),
-            features=None if options.features == "auto" else names(options.features),
-            readouts={name: {} for name in readouts_of(names(options.readouts))},
-            recipe=_recipe(options),
-            train_offline=options.train_offline,
-        )
+        network = own.typed_network().name
         name = options.out.name if options.out else f"model-{network}"
         name = re.sub(r"[^A-Za-z0-9._-]", "-", name)
         root = options.out or Path("runs") / name
@@ -65,6 +56,16 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             found = reading.keep((Path(scratch) if options.dry_run else root) / "checkpoints")
         else:
             found = _found(recording, options)
+        asked = Asked(
+            network=network,
+            data=own.typed_data().name,
+            tasks=_tasks(recording, reading, options),
+            orders=_orders(recording, options),
+            features=None if options.features == "auto" else names(options.features),
+            readouts={name: {} for name in readouts_of(names(options.readouts))},
+            recipe=_recipe(options),
+            train_offline=options.train_offline,
+        )
         study = study_of(name, found, asked, _shown)
         return show_whole(study, own, replace(options.of_run, out=root), show_page)
 
@@ -123,6 +124,10 @@ def _own_code(factory: str, recording: Recording | None, options: ModelOptions) 
         raise InputError(
             "there are no data: give --data MODULE:LOAD, a function that returns (train, test), "
             "or let the recorder keep them by train="
+        )
+    if recording and recording.called and options.call is None:
+        raise InputError(
+            "the recorder gave the network its batches by a function: name it again, as --call m:f"
         )
     output = options.output
     where = int(output) if output and re.fullmatch(r"-?\d+", output) else output

@@ -24,12 +24,14 @@ import torch
 from torch import Tensor
 
 from probe.batch import Value
+from probe.errors import InputError
 from scenarios.learners.catalog import LEARNERS
-from scenarios.own_code import source_of
+from scenarios.own_code import REGISTRY, source_of
 from scenarios.streams.task import Scenario
 from scenarios.study.jobs import Job
 from scenarios.study.probing import recorded
 from scenarios.study.spec import Study
+from scenarios.user_model import build_model
 
 RESULTS_VERSION = 1
 """The version of our results: one more with every change of the code that changes a measurement.
@@ -132,11 +134,26 @@ def setup_of(study: Study, scenario: Scenario, device: torch.device) -> Setup:
 
 
 def sources_of(study: Study) -> dict[str, str]:
-    """Return the hashes of the sources of a study's own networks and learners, by kind and name."""
-    named = [("network", study.network.name)]
-    named += [("learner", settings.kind) for settings in study.learners.values()]
+    """Return hashes of a study's own network and learners, by kind and name.
+
+    Of their sources and, as a factory may load weights from elsewhere, of the weights that the
+    network's draws from a fixed seed. Raises InputError if these differ from time to time.
+    """
+    named = [("learner", settings.kind) for settings in study.learners.values()]
     found = {f"{kind} {name}": source_of(kind, name) for kind, name in named}
-    return {name: source for name, source in found.items() if source is not None}
+    known = {name: source for name, source in found.items() if source is not None}
+    own = REGISTRY.networks.get(study.network.name)
+    if own is not None:
+        drawn = [tensor_hash(build_model(own.name, own.build).state_dict()) for _ in range(2)]
+        if drawn[0] != drawn[1]:
+            raise InputError(
+                f"network {own.name} has other weights each time though all generators are seeded: "
+                f"draw them with torch, numpy or random, without a seed of the time"
+            )
+        source = source_of("network", own.name) or ""
+        both = hashlib.sha256(f"{source} {drawn[0]}".encode()).hexdigest()
+        known[f"network {own.name}"] = both
+    return known
 
 
 def data_hash(scenario: Scenario) -> str:

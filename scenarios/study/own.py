@@ -66,7 +66,14 @@ def with_own_features(study: Study, scenario: Scenario) -> Study:
         raise InputError(
             f"network {own.name}: no feature has parameters behind it to retrain: name earlier ones"
         )
-    network = study.network.model_copy(update={"features": (*behind, (ends or [OUTPUT])[-1])})
+    if chosen is not None and len(ends) > 1:
+        raise InputError(
+            f"network {own.name}: nothing is left to retrain behind {' and '.join(ends)}: they are "
+            f"the network as it is, so name one of them at most"
+        )
+    # A module of that name which is not the output must not pass for it.
+    free = next(name for name in (OUTPUT, "logits", "the output") if name not in behind)
+    network = study.network.model_copy(update={"features": (*behind, (ends or [free])[-1])})
     return study.model_copy(update={"network": network})
 
 

@@ -90,7 +90,7 @@ MISTAKES = {
     FILE.format("'ck-grid/{learner}-seed{seed}-task{task}.pt'"): "there are no checkpoints of"
     " b/order-0/seed-1, though others...add them",
     FILE.format("'ck-first/task{task}.pt'"): "there is no checkpoint after all 2 tasks (none after"
-    " task 1)...so add it, or name fewer tasks",
+    " task 1)...so add it, name fewer tasks",
     FILE.format("'ck-zero/task{task}.pt'"): "no checkpoint after all 2 tasks (only an untrained",
     **{
         NETWORK.format(f"ownnets:{name}"): f"ownnets:{name}() {said}"

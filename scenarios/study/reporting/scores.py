@@ -21,18 +21,15 @@ from functools import partial
 from itertools import product
 from typing import NamedTuple
 
-from probe.errors import InputError, described
 from probe.metrics.deep_shallow import deep_forgetting, replay_gap, shallow_forgetting
 from probe.metrics.diaz_rodriguez import CRITERIA, ce, cl_score, cl_stability, ms, sss
-from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.mean_over_seeds import SeedMean, mean_over_seeds
 from probe.metrics.murata import forgetting_strength
 from probe.metrics.scorecard import scorecard
-from probe.registered import OwnMetric
 from probe.tables.rows import MetricRow
 from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.heads import Head
-from scenarios.own_code import REGISTRY
+from scenarios.study.reporting.own_metrics import own_scores
 from scenarios.study.reporting.results import Result, own_head
 from scenarios.study.spec import ReportSpec
 
@@ -157,20 +154,8 @@ def _of_outputs(
     for paper, metric, value in card.rows():
         if value is not None:
             yield _Name(head, paper, metric), value
-    for own in REGISTRY.metrics.values():
-        if not math.isnan(value := _own(own, R)):
-            yield _Name(head, "own", own.name), value
-
-
-def _own(metric: OwnMetric, R: AccuracyMatrix) -> float:
-    """Return a user's own metric of R; raises InputError if it fails or is no number."""
-    try:
-        return float(metric.score(R))
-    except Exception as error:
-        raise InputError(
-            f"the metric {metric.name} raised {described(error)}: give a function of an accuracy "
-            f"matrix that returns a number"
-        ) from error
+    for metric, value in own_scores(R).values.items():
+        yield _Name(head, "own", metric), value
 
 
 def _of_layers(result: Result, peers: _Peers, report: ReportSpec) -> Iterator[tuple[_Name, float]]:

@@ -45,7 +45,8 @@ from scenarios.learners.base import Settings
 from scenarios.study.fingerprint import Setup
 from scenarios.study.jobs import jobs_of, parts_of
 from scenarios.study.reporting.layers import layer_rows, start_rows
-from scenarios.study.reporting.results import Result, result_of
+from scenarios.study.reporting.own_metrics import own_scores
+from scenarios.study.reporting.results import Result, own_head, result_of
 from scenarios.study.reporting.scores import metric_rows
 from scenarios.study.run_directory import store_of
 from scenarios.study.spec import Study
@@ -200,6 +201,9 @@ def _notes(result: Result) -> Iterator[NoteRow]:
     for step, found in result.output.items():
         if step and found.constant is not None:
             yield run(feature="", step=step, note=constant(found.constant))
+    R = result.matrix(own_head(result.job)) if own_head(result.job) in result.accuracy else None
+    if R is not None:
+        yield from (run(feature="", step=result.last, note=note) for note in own_scores(R).notes)
     for reading, behind in result.behind.items():
         at = partial(run, feature=reading.feature, step=reading.step, readout=reading.readout)
         yield from (at(note=note) for note in behind.notes)

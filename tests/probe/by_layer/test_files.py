@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 import probe
 import probe.errors
+from probe.errors import InputError
 from probe.seeding import global_stream, stream
 from probe.training.loop import fit
 
@@ -210,3 +211,51 @@ def test_what_does_not_fit_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(probe.errors.InputError, match="unknown feature 'third'"):
         analyzed(features=["third"], out=tmp_path / "run")
     assert not list(tmp_path.iterdir())
+
+
+def _signed(sign: int, model: nn.Module, x: Any) -> Any:
+    return model(sign * x)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        ({"classes": range(4)}, {"classes": [1, 0, 3, 2]}),
+        tuple({"call": partial(_signed, sign)} for sign in (1, -1)),
+    ],
+    ids=["classes", "what a function holds"],
+)
+def test_another_way_to_the_logits_is_measured_anew(tmp_path: Path, changes: Any) -> None:
+    """Their source is the same: the results in the directory are not."""
+    given = {"readouts": ["linear"], "models": {2: networks()[2]}}
+    first, second = (analyzed(**given, out=tmp_path / "run", **change) for change in changes)
+    fresh = analyzed(**given, out=tmp_path / "fresh", **changes[1])
+    assert first.rows() != second.rows() == fresh.rows()
+
+
+def test_a_recorder_that_was_given_call_wants_it_again(tmp_path: Path) -> None:
+    train, test = data()
+    model = networks()[2]
+    rec = probe.Recorder(tmp_path / "rec", model, test, TASKS, train=train, call=_negated)
+    for step in (0, 1, 2):
+        rec.after_task(step)
+    with pytest.raises(InputError, match="gave the network its batches by a function"):
+        probe.analyze(tmp_path / "rec", build=build)
+    found = probe.analyze(tmp_path / "rec", build=build, call=_negated, readouts=["linear"])
+    np.testing.assert_array_equal(found.R.values[2], rec.R.values[2])
+
+
+def _negated(model: nn.Module, x: Any) -> Any:
+    return model(-x)
+
+
+@pytest.mark.parametrize(
+    ("models", "said"),
+    [
+        ({"last": "x.pt"}, "files are given by tasks learned"),
+        ({0: nn.Linear(1, 1), 2: "x.pt"}, "networks are files or models, got some of both"),
+    ],
+)
+def test_what_are_no_steps_of_files_is_one_sentence(models: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        analyzed(models, build=build)

@@ -100,3 +100,61 @@ def test_another_ceiling_is_compared_anew(levels: Own, tmp_path: Path, flags: An
     after = given("run", **other)
     assert after["diagnostics.csv"] != before["diagnostics.csv"]
     assert after == given("fresh", **other)
+
+
+LOADS = '''
+
+class Inner(nn.Module):
+    """A network with a module called output that is not its output."""
+
+    def __init__(self):
+        super().__init__()
+        self.output, self.last = nn.Linear(64, 8), nn.Linear(8, 4)
+
+    def forward(self, x):
+        return self.last(torch.relu(self.output(x.flatten(1)))) * 1.0
+
+
+def pretrained():
+    model = Inner()
+    model.load_state_dict(torch.load("pre.pt", weights_only=True))
+    return model
+'''
+
+
+@pytest.fixture
+def loading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Own:
+    """A folder with a network that is not drawn but loaded from a file."""
+    own = Own(tmp_path).written(SOURCE + LOADS)
+    monkeypatch.chdir(tmp_path)
+    _draw(0, "task2.pt")
+    return own
+
+
+def _draw(seed: int, name: str) -> None:
+    draw = torch.Generator().manual_seed(seed)
+    shapes = {"output": (8, 64), "last": (4, 8)}
+    weights = {f"{n}.weight": torch.randn(s, generator=draw) for n, s in shapes.items()}
+    biases = {f"{n}.bias": torch.randn(s[0], generator=draw) for n, s in shapes.items()}
+    torch.save(weights | biases, name)
+
+
+def test_weights_that_the_factory_loads_are_part_of_what_it_is(loading: Own) -> None:
+    target = f"{loading.code}:pretrained"
+    _draw(1, "pre.pt")
+    first = tables(loading.model(target=target, **FEW))
+    _draw(2, "pre.pt")
+    second = tables(loading.model(target=target, **FEW))
+    # The floor is that of the network as it is made.
+    assert first["layers.csv"] != second["layers.csv"]
+    assert tables(loading.model("fresh", target, **FEW)) == second
+
+
+def test_a_module_called_output_is_not_taken_for_the_output(loading: Own) -> None:
+    target = f"{loading.code}:Inner"
+    root = loading.model(target=target, **FEW, features="output,last")
+    rows = [line.split(",") for line in (root / "layers.csv").read_text().splitlines()[1:]]
+    value = {row[2]: row[6] for row in rows if row[4:6] == ["", "accuracy"] and row[1] == "linear"}
+    # Behind it all four classes can be read; the weights after it are random.
+    assert list(value) == ["output", "last"] or set(value) == {"output", "logits"}
+    assert float(value["output"]) > 0.6 > max(float(v) for n, v in value.items() if n != "output")

@@ -54,7 +54,7 @@ def test_killed_at_random_moments_it_ends_in_the_same_tables(
         assert {name: now.get(name) for name in before} == before
         if len(now) == len(finished(whole)):
             # All of it is there: begin anew, as what is finished cannot be interrupted.
-            root.rename(root.with_name(f"killed-{kills}"))
+            root.rename(root.with_name(f"killed-{len(list(own.folder.glob('killed-*')))}"))
             now = {}
         before = now
     own.model("killed")

@@ -72,7 +72,7 @@ MISTAKES = {
         )
     },
     **{
-        FILE.format(f"'{pattern}'"): f"'{pattern}' lacks {{task}}: write it where"
+        FILE.format(f"'{pattern}'"): f"'{pattern}' lacks {{task}}: write {{task}} where"
         for pattern in ("ck/seed0-task2.pt", "ck/*.pt")
     },
     **{

@@ -59,6 +59,7 @@ def card(nodes: Any) -> Iterator[None]:
     nodes.remove_node(node)
 
 
+@pytest.mark.soak
 def test_a_worker_and_a_node_are_killed(tmp_path: Path, nodes: Any, finished: Path) -> None:
     """The worker of one job, then the node of another: what is lost is done again elsewhere."""
     work = work_of(tmp_path / "run", {SICK: "wait step-3", JOB: "wait step-3"})
@@ -149,6 +150,7 @@ def test_cards_are_driven_from_a_machine_without(
     assert ("1 job failed" in capsys.readouterr().out) != torch.cuda.is_available()
 
 
+@pytest.mark.soak
 @pytest.mark.usefixtures("room")
 def test_ctrl_c_leaves_the_cluster_as_it_was(tmp_path: Path, nodes: Any) -> None:
     out = tmp_path / "run"

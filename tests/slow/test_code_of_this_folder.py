@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("executor", ["pool", "ray"])
+@pytest.mark.parametrize("executor", ["pool", pytest.param("ray", marks=pytest.mark.soak)])
 def test_nothing_of_it_is_executed(folder: Path, executor: str) -> None:
     # As users start it: `python -m` would look in the folder by itself.
     command = [Path(sys.executable).with_name("probe"), "run", TINY, "--learners", "finetune"]

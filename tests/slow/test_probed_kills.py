@@ -40,7 +40,7 @@ def test_killed_at_random_moments_the_tables_are_the_same(
     draw, tiny, kills = random.Random(seed), Tiny(tmp_path / "killed"), 0
     for _ in range(KILLS):
         process = fork(lambda: tiny.run(STUDY) is not None)
-        time.sleep(draw.uniform(0, seconds))
+        time.sleep(draw.uniform(0, seconds / 2))
         if alive(process):
             os.kill(process, signal.SIGKILL)
         kills += exit_code(process) == -signal.SIGKILL

@@ -21,7 +21,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # Every law, oracle, golden number and hostile model.
 test: $(VENV)/installed-dev
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow and not soak"
 
 # And what is marked slow: kills, full disks, Ray, large zoos. Ten networks each of timm and
 # transformers are among them where `make zoo` has installed these; elsewhere they are skipped.

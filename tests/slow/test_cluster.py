@@ -151,6 +151,7 @@ def test_cards_are_driven_from_a_machine_without(
 
 
 @pytest.mark.soak
+@pytest.mark.soak
 @pytest.mark.usefixtures("room")
 def test_ctrl_c_leaves_the_cluster_as_it_was(tmp_path: Path, nodes: Any) -> None:
     out = tmp_path / "run"
@@ -161,6 +162,7 @@ def test_ctrl_c_leaves_the_cluster_as_it_was(tmp_path: Path, nodes: Any) -> None
     until(lambda: not holders(out), SOON)
 
 
+@pytest.mark.soak
 def test_a_cluster_of_its_own_is_killed_and_stopped_and_started_again(
     tmp_path: Path, finished: Path
 ) -> None:

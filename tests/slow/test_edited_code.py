@@ -18,6 +18,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.soak
 def test_results_are_of_the_code_that_was_there_as_the_study_began(tmp_path: Path) -> None:
     for room in ("probe", "scenarios", "figures"):
         shutil.copytree(ROOT / room, tmp_path / room)

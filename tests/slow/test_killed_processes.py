@@ -61,6 +61,7 @@ def test_a_shard_is_killed(tmp_path: Path, finished: Path, rerun: str | None) ->
     assert not out.exists()
 
 
+@pytest.mark.soak
 def test_one_of_two_pools_is_killed(tmp_path: Path, finished: Path) -> None:
     """As typed, with figures, and at work on one run directory."""
     out = tmp_path / "run"

@@ -16,6 +16,7 @@ from tests.soak.laws import Broken, Witness
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.soak
 def test_killed_at_random_moments(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path, seed=0)
     for kind in ("the only process", "one of three shards"):

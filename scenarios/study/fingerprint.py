@@ -129,29 +129,35 @@ def setup_of(study: Study, scenario: Scenario, device: torch.device) -> Setup:
         data=data_hash(scenario),
         device=device.type,
         torch=str(torch.__version__),
-        sources=sources_of(study),
+        sources=_steady_sources(study),
     )
+
+
+def _steady_sources(study: Study) -> dict[str, str]:
+    """Return `sources_of` a study; raises InputError if a network is another one every time."""
+    found = sources_of(study)
+    if found != sources_of(study):
+        raise InputError(
+            f"network {study.network.name} has other weights each time though all generators are "
+            f"seeded: draw them with torch, numpy or random, without a seed of the time"
+        )
+    return found
 
 
 def sources_of(study: Study) -> dict[str, str]:
     """Return hashes of a study's own network and learners, by kind and name.
 
     Of their sources and, as a factory may load weights from elsewhere, of the weights that the
-    network's draws from a fixed seed. Raises InputError if these differ from time to time.
+    network's draws from a fixed seed.
     """
     named = [("learner", settings.kind) for settings in study.learners.values()]
     found = {f"{kind} {name}": source_of(kind, name) for kind, name in named}
     known = {name: source for name, source in found.items() if source is not None}
     own = REGISTRY.networks.get(study.network.name)
     if own is not None:
-        drawn = [tensor_hash(build_model(own.name, own.build).state_dict()) for _ in range(2)]
-        if drawn[0] != drawn[1]:
-            raise InputError(
-                f"network {own.name} has other weights each time though all generators are seeded: "
-                f"draw them with torch, numpy or random, without a seed of the time"
-            )
+        drawn = tensor_hash(build_model(own.name, own.build).state_dict())
         source = source_of("network", own.name) or ""
-        both = hashlib.sha256(f"{source} {drawn[0]}".encode()).hexdigest()
+        both = hashlib.sha256(f"{source} {drawn}".encode()).hexdigest()
         known[f"network {own.name}"] = both
     return known
 

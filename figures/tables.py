@@ -15,6 +15,7 @@ from figures.appearance import distinct
 from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
 from probe.tables.cells import MOST
+from probe.tables.matrices import OFFLINE, UNTRAINED
 from probe.tables.rows import (
     AnyRow,
     LayerRow,
@@ -27,12 +28,6 @@ from probe.tables.rows import (
 )
 from probe.tables.summary import mean_accuracies
 from probe.tables.table_file import Cells, read_table
-
-OFFLINE = "offline"
-"""The learner that sees all tasks at once: a level to compare with, not a continual learner."""
-
-UNTRAINED = "untrained"
-"""The network before any training, in the tables a learner: the other level to compare with."""
 
 LEVELS = (OFFLINE, UNTRAINED)
 """Behind their features are ceiling and floor; they learn nothing task by task."""

@@ -27,8 +27,9 @@ from figures.appearance import Appearance, Appearances
 from figures.networks import Network, networks
 from figures.pages.page import HOUSE, Page, on_page
 from figures.style import MANY
-from figures.tables import LEVELS, OFFLINE, UNTRAINED, Tables, continual
+from figures.tables import LEVELS, Tables, continual
 from probe.metrics.murata import RETRAIN
+from probe.tables.matrices import OFFLINE, UNTRAINED
 from probe.tables.rows import LayerRow, SummaryRow
 
 _BY_DEPTH = {

@@ -23,8 +23,9 @@ from figures import labels, layout, lines
 from figures.appearance import Appearance
 from figures.pages.page import HOUSE, Page, on_page
 from figures.style import MANY
-from figures.tables import LEVELS, OFFLINE, UNTRAINED, Tables, continual
+from figures.tables import LEVELS, Tables, continual
 from probe.metrics.mean_over_seeds import SeedMean
+from probe.tables.matrices import OFFLINE, UNTRAINED
 from probe.tables.summary import Layer, pra_by_step
 
 MOST_NAMED = 10

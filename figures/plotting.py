@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from inspect import cleandoc
+from pathlib import Path
 from types import ModuleType
 from typing import Any, overload
 
@@ -15,6 +16,7 @@ from matplotlib.cbook import is_math_text
 from matplotlib.figure import Figure
 from matplotlib.mathtext import MathTextParser
 
+from figures.build import build
 from figures.kinds import KINDS
 from figures.options import Options
 from figures.pages.page import Page
@@ -87,6 +89,10 @@ class Plot:
         if name not in KINDS:
             raise AttributeError(f"there is no figure {name!r}: there are {', '.join(KINDS)}")
         return _bound(Drawing(name), self._source)
+
+    def write(self, run_directory: Path) -> None:
+        """Draw every figure of a run directory whose tables have changed into its folder."""
+        build(run_directory, changed_only=True)
 
     def __dir__(self) -> Iterable[str]:
         return sorted({*super().__dir__(), *KINDS})

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from probe import metrics
-    from probe.by_layer.analyze import analyze
-    from probe.by_layer.load import load
-    from probe.by_layer.result import Analysis
+    from probe.results.analyze import analyze
+    from probe.results.load import load
+    from probe.results.analysis import Analysis
+    from probe.by_layer.measure import Measure
+    from probe.by_layer.model import Model
     from probe.cut.candidates import candidates
     from probe.cut.cuts import cut_each, split
     from probe.examples import Examples
@@ -29,6 +31,8 @@ __all__ = [
     "CacheSettings",
     "Counts",
     "Examples",
+    "Measure",
+    "Model",
     "Recipe",
     "Recorder",
     "analyze",
@@ -46,18 +50,20 @@ __all__ = [
 
 _HOMES = {
     "AccuracyMatrix": "probe.metrics.matrix",
-    "Analysis": "probe.by_layer.result",
+    "Analysis": "probe.results.analysis",
     "CacheSettings": "probe.values.allocation",
     "Counts": "probe.metrics.counts",
     "Examples": "probe.examples",
+    "Measure": "probe.by_layer.measure",
+    "Model": "probe.by_layer.model",
     "Recipe": "probe.training.recipe",
     "Recorder": "probe.record.recorder",
-    "analyze": "probe.by_layer.analyze",
+    "analyze": "probe.results.analyze",
     "cache_plan": "probe.retrain",
     "candidates": "probe.cut.candidates",
     "cut_each": "probe.cut.cuts",
     "data": "probe.registered",
-    "load": "probe.by_layer.load",
+    "load": "probe.results.load",
     "metric": "probe.registered",
     "network": "probe.registered",
     "partial_retrain": "probe.retrain",
@@ -75,3 +81,7 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'probe' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from probe.batch import Value
-from probe.cut.model_call import ModelCall
+from probe.cut.model_call import Called, ModelCall
 from probe.errors import InputError, unknown
 from probe.modules import restore
 from probe.registered import OwnNetwork
@@ -45,22 +45,6 @@ def architecture(name: str) -> Architecture | OwnNetwork:
     if name in REGISTRY.networks:
         return REGISTRY.networks[name]
     raise unregistered("network", name, ARCHITECTURES, REGISTRY.networks)
-
-
-class Called(nn.Module):
-    """A user's network that is called on a batch as its `ModelCall` says, and gives logits alone.
-
-    So learners call it as any network, `model(x)`, with x one tensor or several.
-    """
-
-    def __init__(self, inner: nn.Module, call: ModelCall) -> None:
-        super().__init__()
-        self.inner = inner
-        self.call = call
-
-    def forward(self, x: Value) -> Tensor:
-        """Return the logits (B, K) of a batch x (B, ...)."""
-        return self.call(self.inner, x)
 
 
 def bare(model: nn.Module) -> tuple[nn.Module, ModelCall]:

@@ -19,7 +19,7 @@ from types import ModuleType
 
 from probe.registered import Own, OwnData, OwnLearner, OwnMetric, OwnNetwork
 
-# This package's are told by another hash (`scenarios.study.code`), Python's own by its version.
+# This package's are told by another hash (`probe.by_layer.code`), Python's own by its version.
 _SKIPPED = {"probe", "scenarios", "figures", *sys.stdlib_module_names}
 _INSTALLED = {"site-packages", "dist-packages"}
 

@@ -53,6 +53,22 @@ class ModelCall:
         return logits_of(returned, self.output)
 
 
+class Called(nn.Module):
+    """A network that is called on a batch as its `ModelCall` says, and gives logits alone.
+
+    So it is trained as any network, `model(x)`, with x one tensor or several.
+    """
+
+    def __init__(self, inner: nn.Module, call: ModelCall) -> None:
+        super().__init__()
+        self.inner = inner
+        self.call = call
+
+    def forward(self, x: Value) -> Tensor:
+        """Return the logits (B, K) of a batch x (B, ...)."""
+        return self.call(self.inner, x)
+
+
 def logits_of(output: object, where: Output) -> Tensor:
     """Return the logits (B, K) in what a model returned.
 

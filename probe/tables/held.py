@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from probe.errors import unknown
-from probe.extensions import extension
 from probe.tables.dataset import to_dataset
 from probe.tables.folder import KINDS, Saved, Tables, write_folder
 from probe.tables.frames import to_frame
@@ -76,7 +75,10 @@ class Held(ABC):
 
         Raises InputError where the figures are not installed.
         """
-        return extension("plot")(self)
+        # The only arrow up: what is drawn is asked for here, and nowhere before.
+        from figures.plotting import Plot
+
+        return Plot(self)
 
     def _repr_html_(self) -> str:
         return as_html(self.sheets(), self.remarks())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,24 +13,13 @@ from probe.metrics.counts import Counts
 from probe.metrics.murata import RETRAIN, pra
 from probe.metrics.task_counts import TaskCounts
 from probe.tables.rows import Row
+from probe.tasks import task_name
 
 SCENARIO, NETWORK, LEARNER, ORDER = "own data", "own network", "model", "0"
 """What rows have where nobody gave a name: whose data and networks these are the caller knows."""
 
 HEAD = "all"
 """The outputs that compete in a network of somebody else's."""
-
-
-def task_name(classes: Sequence[int]) -> str:
-    """Return the name of a task of those classes, for tables and figures.
-
-    >>> task_name([3]), task_name([0, 1, 2]), task_name([5, 0])
-    ('3', '0-2', '5+0')
-    """
-    listed = list(classes)
-    if len(listed) > 1 and listed == list(range(listed[0], listed[-1] + 1)):
-        return f"{listed[0]}-{listed[-1]}"
-    return "+".join(map(str, listed))
 
 
 @dataclass(frozen=True, kw_only=True)

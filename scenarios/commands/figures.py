@@ -14,7 +14,7 @@ from probe.errors import InputError
 from scenarios.commands.screen.results import note_lines
 from scenarios.commands.screen.terminal import printable
 from scenarios.options import FigureOptions, names
-from scenarios.study.run_directory import described, older_tables, remarks, survey
+from probe.results.run_directory import older_tables, read_plan, remarks, survey
 
 
 def draw_figures(directory: Path) -> None:
@@ -30,8 +30,7 @@ def draw_figures(directory: Path) -> None:
         print(line)
     # Tables may have been copied without it.
     if (directory / "study.json").is_file():
-        with described(directory) as setup:
-            states = survey(setup, directory)
+        states = survey(read_plan(directory), directory)
         older = older_tables(directory, states)
         # What the results are like says nothing of tables that were not made of them.
         for remark in [older] if older else remarks(directory, states):

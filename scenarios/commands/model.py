@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rich.console import Console
-from rich.progress import track
+import torch
 
-from probe.by_layer.asked import readouts_of
+from probe.by_layer.measure import Measure
 from probe.errors import InputError, located, unknown
+from probe.examples import as_tasks, check_tasks
 from probe.record.checkpoints import Checkpoints
 from probe.record.readers import READERS, Reading
 from probe.record.recording import Recording, read_recording
 from probe.training.recipe import Recipe
-from scenarios.checkpoints import Asked, study_of
-from scenarios.commands.run import show_whole
+from scenarios.commands.run import Begun, carry_through
 from scenarios.commands.screen.page import show_page
 from scenarios.model_options import ModelOptions
 from scenarios.options import names
-from scenarios.own_code import OwnCode
+from scenarios.given import GivenOrigin
+from scenarios.own_code import OwnCode, source_of
 from scenarios.study.own import OURS
-from scenarios.study.run_directory import refuse_foreign
+from probe.results.run_directory import refuse_foreign
 
 _MOST_CLASSES = 100_000  # of one range: more is a slip of the pen
 
@@ -45,8 +46,8 @@ def probe_model(target: str, options: ModelOptions) -> bool:
     if reading:
         own = replace(own, class_order=reading.class_order or ())
     with own.opened(OURS), TemporaryDirectory() as scratch:
-        network = own.typed_network().name
-        name = options.out.name if options.out else f"model-{network}"
+        network = own.typed_network()
+        name = options.out.name if options.out else f"model-{network.name}"
         name = re.sub(r"[^A-Za-z0-9._-]", "-", name)
         root = options.out or Path("runs") / name
         if reading:
@@ -56,18 +57,30 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             found = reading.keep((Path(scratch) if options.dry_run else root) / "checkpoints")
         else:
             found = _found(recording, options)
-        asked = Asked(
-            network=network,
+        tasks = as_tasks(_tasks(recording, reading, options))
+        check_tasks(tasks, sum(map(len, tasks)))
+        features = network.features if options.features == "auto" else names(options.features)
+        origin = GivenOrigin(
+            own=own,
+            name=name,
+            network=network.name,
             data=own.typed_data().name,
-            tasks=_tasks(recording, reading, options),
+            checkpoints=found,
+            tasks=tasks,
             orders=_orders(recording, options),
-            features=None if options.features == "auto" else names(options.features),
-            readouts={name: {} for name in readouts_of(names(options.readouts))},
+            features=None if features is None else tuple(features),
+            probing=Measure(readouts=names(options.readouts)).probing,
             recipe=_recipe(options),
             train_offline=options.train_offline,
+            code=source_of("network", network.name) or "",
         )
-        study = study_of(name, found, asked, _shown)
-        return show_whole(study, own, replace(options.of_run, out=root), show_page)
+
+        def begin(device: torch.device) -> Begun:
+            plan = origin.plan(device)
+            caches, sizes = partial(origin.caches, plan), origin.sizes(device)
+            return Begun(plan=plan, origin=origin, caches=caches, sizes=sizes)
+
+        return carry_through(begin, replace(options.of_run, out=root), root, show_page)
 
 
 def _reading(options: ModelOptions) -> Reading | None:
@@ -219,10 +232,3 @@ def _recipe(options: ModelOptions) -> Recipe:
     given = {name: getattr(options, name) for name in known if hasattr(options, name)}
     with located("the recipe"):
         return Recipe(**{name: value for name, value in given.items() if value is not None})
-
-
-def _shown(files: Sequence[Path]) -> Iterable[Path]:
-    """Return the files, and show on a terminal which of them is being read."""
-    console = Console(stderr=True)
-    hidden = not console.is_terminal
-    return track(files, "reading checkpoints", console=console, transient=True, disable=hidden)

@@ -22,8 +22,8 @@ from scenarios.execution.rehearsal import LIMIT, Rehearsal
 from scenarios.execution.remaining import Pace, pace_of, seconds_left, shown_duration
 from scenarios.execution.work import Work
 from scenarios.learners.catalog import LEARNERS
-from scenarios.streams.task import Scenario
-from scenarios.study.jobs import Job
+from probe.tasks import Scenario
+from probe.by_layer.jobs import Job
 from scenarios.study.preflight import cache_plans
 
 

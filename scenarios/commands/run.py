@@ -14,15 +14,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import torch
 from rich.console import Console
 
 from figures.build import build
-from probe.errors import InputError
+from probe.by_layer.jobs import Job, jobs_of
+from probe.by_layer.plan import Plan
 from probe.files import make_folder, sweep
+from probe.results.run_directory import (
+    JobState,
+    describe,
+    made_of,
+    refuse_foreign,
+    remarks,
+    survey,
+)
+from probe.results.tables import write_tables
 from probe.tables.run_directory import LAYERS, NOTES, TABLES, TIMES
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.plan import show_dry_run
@@ -35,32 +46,37 @@ from scenarios.execution.choosing import executor_for, side_by_side
 from scenarios.execution.executor import Executor
 from scenarios.execution.locks import is_locked, lock
 from scenarios.execution.schedule import execute
-from scenarios.execution.work import Ended, Work
-from scenarios.learners.given import GivenSettings
+from scenarios.execution.work import Ended, Origin, Work
 from scenarios.options import RunOptions
-from scenarios.own_code import OwnCode
-from scenarios.study.fingerprint import Setup, setup_of
-from scenarios.study.jobs import Job, jobs_of
+from scenarios.own_code import REGISTRY, OwnCode
+from scenarios.study.origin import StudyOrigin
 from scenarios.study.own import OURS, with_own_features
-from scenarios.study.preflight import cache_plans, refuse_misfits
-from scenarios.study.reporting.tables import write_tables
-from scenarios.study.run_directory import (
-    JobState,
-    describe,
-    made_of,
-    refuse_foreign,
-    remarks,
-    survey,
-)
+from scenarios.study.planning import plan_of, sources_of
+from scenarios.study.preflight import cache_plans, examples_of, few_of, refuse_misfits
 from scenarios.study.source import check_study, overridden, read_study
 from scenarios.study.spec import Study
-
-Outcome = tuple[list[Ended], list[JobState]]
-"""How jobs ended, and the results that there are."""
 
 _ROUNDS = 2
 _FIGURES = (".png", ".svg")
 _LOST = "its files were damaged while they were read, twice: check the disk, and run again"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Begun:
+    """A plan that can be carried out.
+
+    origin: of its networks and data; caches: tells where features' values will live, by network;
+    sizes: the training examples of each task.
+    """
+
+    plan: Plan
+    origin: Origin
+    caches: Callable[[CacheSettings], Mapping[str, Sequence[Allocation]]]
+    sizes: Sequence[int]
+
+
+Show = Callable[[Console, Path], None]
+"""Prints the results of a run directory."""
 
 
 def run_study(source: str, options: RunOptions) -> bool:
@@ -73,76 +89,67 @@ def run_study(source: str, options: RunOptions) -> bool:
     with own.opened(OURS):
         # First without the flags: a mistake in the file is named as the file has it.
         study = overridden(check_study(read_study(source), source), options)
-        _refuse_given(study, source)
-        return show_whole(study, own, options, None)
+
+        def begin(device: torch.device) -> Begun:
+            return _begun(study, own, Location.of(options.data, options.download), device)
+
+        omegas = study.scenario.kind != "split"
+        return carry_through(begin, options, options.out or Path("runs") / study.name, omegas)
 
 
-def _refuse_given(study: Study, source: str) -> None:
-    """Raise InputError for networks in files, which a study's file cannot vouch for."""
-    for name, settings in study.learners.items():
-        given = isinstance(settings, GivenSettings) and settings.networks
-        if given or settings.kind == "checkpoints":
-            raise InputError(
-                f"{source}: learners.{name}: networks that are given as files are measured by "
-                f"`probe model`: name a learner of `probe list`"
-            )
-
-
-def show_whole(
-    study: Study, own: OwnCode, options: RunOptions, show: Callable[[Console, Path], None] | None
-) -> bool:
-    """Run a study to its end, see `carry_through`, and print what came out.
-
-    show: prints the results of a run directory; None = all of them, with every file's path. Returns
-    whether no job has failed; the tables then are those of the whole study.
-    """
-    console = Console()
-    outcome = carry_through(console, study, own, options)
-    if outcome is None:
-        return True
-    ends, states = outcome
-    root = options.out or Path("runs") / study.name
-    if not any(end.how == "locked" for end in ends):
-        if show:
-            show(console, root)
-        else:
-            show_outcome(console, root, study.scenario.kind != "split", _shown(root))
-    for remark in remarks(root, states):
-        console.print(printable(remark), markup=False, soft_wrap=True)
-    return show_ends(console, root, ends)
+def _begun(study: Study, own: OwnCode, location: Location, device: torch.device) -> Begun:
+    """Return a study with its data; raises InputError for whatever does not fit them."""
+    scenario = study.scenario.scenario(location)
+    study = with_own_features(study, scenario)
+    plan = plan_of(study, scenario, device)
+    jobs_of(plan)
+    refuse_misfits(study, scenario)
+    return Begun(
+        plan=plan,
+        origin=StudyOrigin(
+            study=study, location=Location(location.folder), own=own, sources=sources_of(study)
+        ),
+        # Of the data only this is kept: whoever does a job loads them for itself.
+        caches=partial(cache_plans, study, few_of(scenario), *examples_of(scenario)),
+        sizes=[len(task.train) for task in scenario.tasks],
+    )
 
 
 def carry_through(
-    console: Console, study: Study, own: OwnCode, options: RunOptions, draw: bool = True
-) -> Outcome | None:
-    """Run a study to its end, from wherever an earlier run stopped.
+    begin: Callable[[torch.device], Begun], options: RunOptions, root: Path, show: Show | bool
+) -> bool:
+    """Run a plan to its end, from wherever an earlier run stopped, and print its results.
 
-    console: where it is shown how far it is; own: the user's own code, which is open; options: all
-    flags but those that change the study; draw: whether to draw figures. Returns how jobs ended,
-    and the results that there are; None of a dry run. Raises InputError for a study, flags or data
-    that cannot be used, before anything is written, and NotWritten when the run directory can no
-    longer be written to.
+    begin: returns the plan for a device; options: the flags; root: the run directory; show: prints
+    the results, or, for the tables of a study, whether these are to have Kemker's metrics. Returns
+    whether no job has failed; the tables then are those of the whole plan. Raises InputError for
+    flags, data and networks that cannot be used, before anything is written, and NotWritten when
+    the run directory can no longer be written to.
     """
+    console = Console()
     device = device_named(options.device, here=not options.remote)
     executor = executor_for(options, device)
-    location = Location.of(options.data, options.download)
-    scenario = study.scenario.scenario(location)
-    # What does not fit the data is refused here, before anything is written.
-    study = with_own_features(study, scenario)
-    jobs = jobs_of(study, len(scenario.tasks))
-    refuse_misfits(study, scenario)
-    root = options.out or Path("runs") / study.name
-    setup = setup_of(study, scenario, device)
-    work = replace(_work(setup, root, location.folder, options, len(jobs)), own=own)
+    begun = begin(device)
+    jobs = jobs_of(begun.plan)
+    work = _work(begun, root, options, len(jobs))
     refuse_foreign(root)
     if options.dry_run:
-        show_dry_run(console, work, scenario, jobs, min(side_by_side(options, device), len(jobs)))
-        return None
+        processes = min(side_by_side(options, device), len(jobs))
+        show_dry_run(console, work, begun.sizes, begun.caches, jobs, processes)
+        return True
     # A machine that only drives those with GPUs knows nothing of their memory.
     known = work.sharing is None and work.retraining_left(jobs)
-    plans = cache_plans(study, scenario, work.cache) if known else {}
-    del scenario  # whoever does a job loads the data for itself
-    return _carried_through(console, work, jobs, plans, executor, options, draw)
+    plans = begun.caches(work.cache) if known else {}
+    del begun
+    ends, states = _carried_through(console, work, jobs, plans, executor, options)
+    if not any(end.how == "locked" for end in ends):
+        if isinstance(show, bool):
+            show_outcome(console, root, show, _shown(root))
+        else:
+            show(console, root)
+    for remark in remarks(root, states):
+        console.print(printable(remark), markup=False, soft_wrap=True)
+    return show_ends(console, root, ends)
 
 
 def _carried_through(
@@ -152,38 +159,32 @@ def _carried_through(
     plans: Mapping[str, Sequence[Allocation]],
     executor: Executor,
     options: RunOptions,
-    draw: bool,
-) -> Outcome:
-    """Do all jobs that are left; see `carry_through`."""
-    _describe(console, work)
+) -> tuple[list[Ended], list[JobState]]:
+    """Do all jobs that are left; return how they ended, and the results that there are."""
+    make_folder(work.root)
+    with _alone_in(console, work.root):
+        describe(work.root, work.plan)
     if plans:
         show_plan(console, plans, work.cache)
     try:
-        return _to_the_end(console, work, jobs, executor, options, draw)
+        return _to_the_end(console, work, jobs, executor, options)
     finally:
         # Its files are gone with those who used them; other processes may use it still.
         with suppress(OSError):
             (work.root / "scratch").rmdir()
 
 
-def _describe(console: Console, work: Work) -> None:
-    """Take the run directory for this study."""
-    make_folder(work.root)
-    with _alone_in(console, work.root):
-        describe(work.root, work.setup)
-
-
-def _work(setup: Setup, root: Path, data: Path | None, options: RunOptions, jobs: int) -> Work:
+def _work(begun: Begun, root: Path, options: RunOptions, jobs: int) -> Work:
     """Return the work, with each worker's share of the memory if that is this machine's.
 
-    data: the data folder; jobs: how many there are, as no more workers than that share the memory.
-    For GPUs of other machines the share is settled there, when a job begins.
+    jobs: how many there are, as no more workers than that share the memory. For GPUs of other
+    machines the share is settled there, when a job begins.
     """
     device = torch.device(options.device)
-    storage, sharing = setup.study.storage, min(side_by_side(options, device), jobs)
+    storage, sharing = begun.plan.storage, min(side_by_side(options, device), jobs)
     work = Work(
-        setup=setup,
-        location=Location(data),
+        plan=begun.plan,
+        origin=begun.origin,
         device=options.device,
         root=root,
         cache=CacheSettings(budget=options.cache_bytes, storage=storage, scratch=root / "scratch"),
@@ -196,13 +197,8 @@ def _work(setup: Setup, root: Path, data: Path | None, options: RunOptions, jobs
 
 
 def _to_the_end(
-    console: Console,
-    work: Work,
-    jobs: Sequence[Job],
-    executor: Executor,
-    options: RunOptions,
-    draw: bool,
-) -> Outcome:
+    console: Console, work: Work, jobs: Sequence[Job], executor: Executor, options: RunOptions
+) -> tuple[list[Ended], list[JobState]]:
     """Do what is left of the jobs and write the tables, unless other processes are still at it.
 
     Returns how jobs ended, and their results, of which the tables were made if they were.
@@ -210,7 +206,7 @@ def _to_the_end(
     Files may be found corrupt only when the tables are made of them, and their parts are then
     missing: so it is done once more, and what is lost again counts as failed.
     """
-    # Levels first in each seed, as the other jobs compare their networks with them.
+    # Controls first in each seed, as the other jobs compare their networks with them.
     begun = sorted(jobs, key=lambda job: (job.seed, not job.offline))
     left = options.part.order(begun) if options.part else begun
     ends: list[Ended] = []
@@ -219,8 +215,8 @@ def _to_the_end(
         events = execute(work, left, executor, wait=options.part is None)
         ends += show_progress(console, work, jobs, events)
         if any(end.how == "locked" for end in ends):
-            return ends, survey(work.setup, work.root)
-        states = _write_results(console, work, draw)
+            return ends, survey(work.plan, work.root)
+        states = _write_results(console, work)
         # What was damaged since it was last looked at is set aside when the tables are made.
         failed = {end.job for end in ends if end.how == "failed"}
         left = [j for j in jobs if j not in failed and work.finished(j) != set(work.parts(j))]
@@ -229,7 +225,7 @@ def _to_the_end(
     return ends + [Ended(job=job, how="failed", reason=_LOST) for job in left], states
 
 
-def _write_results(console: Console, work: Work, draw: bool) -> list[JobState]:
+def _write_results(console: Console, work: Work) -> list[JobState]:
     """Bring tables and figures up to date; return the results that they are made of.
 
     Under the directory's lock, as other processes may want to do the same. Figures are drawn only
@@ -239,12 +235,11 @@ def _write_results(console: Console, work: Work, draw: bool) -> list[JobState]:
         for folder in (work.root, work.root / "figures"):
             sweep(folder)
         # Before the tables: what is finished meanwhile may be in them, and then they are made anew.
-        states = survey(work.setup, work.root)
-        write_tables(work.setup, work.root)
+        states = survey(work.plan, work.root)
+        write_tables(work.plan, work.root, REGISTRY.metrics.values())
         # Another process may have described its own study there since this one began.
-        describe(work.root, work.setup, made_of(states))
-        if draw:
-            build(work.root, changed_only=True)
+        describe(work.root, work.plan, made_of(states))
+        build(work.root, changed_only=True)
         return states
 
 

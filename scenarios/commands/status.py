@@ -19,9 +19,9 @@ from rich.table import Table
 from scenarios.commands.screen.terminal import print_json, printable
 from scenarios.execution.locks import is_locked
 from scenarios.execution.remaining import pace_of, seconds_left, shown_duration
-from scenarios.study.fingerprint import Setup
-from scenarios.study.jobs import Job, parts_of
-from scenarios.study.run_directory import JobState, described, failure, remarks, store_of, survey
+from probe.by_layer.jobs import Job, parts_of
+from probe.by_layer.plan import Plan
+from probe.results.run_directory import JobState, failure, read_plan, remarks, store_of, survey
 
 How = Literal["finished", "running", "failed", "left"]
 HOWS: tuple[How, ...] = ("finished", "running", "failed", "left")
@@ -52,27 +52,27 @@ def show_status(root: Path, as_json: bool = False) -> None:
     count. Nothing is written: a corrupt file is named and stays where it is. Raises InputError if
     the directory holds no study.
     """
-    with described(root) as setup:
-        progress = progress_of(setup, root)
-        said = list(remarks(root, progress.states))
-        if as_json:
-            print_json(_record(setup, root, progress, said))
-        else:
-            _show(setup, progress, said)
+    plan = read_plan(root)
+    progress = progress_of(plan, root)
+    said = list(remarks(root, progress.states))
+    if as_json:
+        print_json(_record(plan, root, progress, said))
+    else:
+        _show(plan, progress, said)
 
 
-def progress_of(setup: Setup, root: Path) -> Progress:
+def progress_of(plan: Plan, root: Path) -> Progress:
     """Return how far a study is, from its run directory alone; changes nothing."""
-    states = survey(setup, root)
+    states = survey(plan, root)
     hows = {state.job: _how(root, state) for state in states}
-    left = {job: _left(setup, root, job) for job, how in hows.items() if how != "finished"}
+    left = {job: _left(plan, root, job) for job, how in hows.items() if how != "finished"}
     processes = list(hows.values()).count("running")
     return Progress(
         states=states,
         hows=hows,
         failures={job.name: failure(root, job) for job, how in hows.items() if how == "failed"},
         processes=processes,
-        seconds=seconds_left(left, pace_of(setup, root, hows), processes),
+        seconds=seconds_left(left, pace_of(plan, root, hows), processes),
     )
 
 
@@ -84,10 +84,10 @@ def _how(root: Path, state: JobState) -> How:
     return "failed" if failure(root, state.job) else "left"
 
 
-def _left(setup: Setup, root: Path, job: Job) -> list[str]:
+def _left(plan: Plan, root: Path, job: Job) -> list[str]:
     """Return the parts of a job that there is no file of."""
-    finished = store_of(setup, root, job).finished()
-    return [part for part in parts_of(setup.study, job) if part not in finished]
+    finished = store_of(plan, root, job).finished()
+    return [part for part in parts_of(plan, job) if part not in finished]
 
 
 def _by_learner(progress: Progress) -> dict[str, dict[str, int]]:
@@ -107,10 +107,10 @@ def _by_learner(progress: Progress) -> dict[str, dict[str, int]]:
     return found
 
 
-def _record(setup: Setup, root: Path, progress: Progress, said: Sequence[str]) -> dict[str, Any]:
+def _record(plan: Plan, root: Path, progress: Progress, said: Sequence[str]) -> dict[str, Any]:
     """Return all that is shown as values that JSON has; docs/studies.md has the keys."""
     return {
-        "study": setup.study.name,
+        "study": plan.name,
         "directory": str(root),
         "learners": [{"learner": name, **row} for name, row in _by_learner(progress).items()],
         "running": [job.name for job, how in progress.hows.items() if how == "running"],
@@ -126,9 +126,9 @@ def _record(setup: Setup, root: Path, progress: Progress, said: Sequence[str]) -
     }
 
 
-def _show(setup: Setup, progress: Progress, said: Sequence[str]) -> None:
+def _show(plan: Plan, progress: Progress, said: Sequence[str]) -> None:
     """Print how far the jobs of a study are."""
-    table = Table(title=f"{setup.study.name}: jobs and finished parts", title_justify="left")
+    table = Table(title=f"{plan.name}: jobs and finished parts", title_justify="left")
     for column in ("learner", "jobs", *HOWS, "parts", "of"):
         table.add_column(column, justify="left" if column == "learner" else "right")
     for learner, row in _by_learner(progress).items():

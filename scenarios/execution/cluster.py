@@ -29,7 +29,7 @@ from typing import Any
 from probe.errors import InputError, NotWritten
 from scenarios.execution.executor import Finished, Take
 from scenarios.execution.work import Ended, Event, Work, carried_out
-from scenarios.study.jobs import Job
+from probe.by_layer.jobs import Job
 
 _POLL = 1.0  # seconds between two looks at what the workers have finished
 _AHEAD = 2  # jobs asked for at once for each of the cluster's processors: a cluster may grow

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Protocol
 
 from scenarios.execution.work import Event, Part, Work, carry_out
-from scenarios.study.jobs import Job
+from probe.by_layer.jobs import Job
 
 Take = Callable[[], Job | None]
 """Gives the next job to be done, None if there is none now; there may be one later."""

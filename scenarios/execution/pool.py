@@ -29,7 +29,7 @@ from scenarios.environment import variable
 from scenarios.execution.executor import Finished, Take
 from scenarios.execution.work import Ended, Event, Work, carried_out
 from scenarios.learners.catalog import MODULES
-from scenarios.study.jobs import Job
+from probe.by_layer.jobs import Job
 
 _POLL = 0.2  # seconds between two looks at what the workers have finished
 

@@ -22,12 +22,12 @@ from probe.examples import Examples
 from probe.values.allocation import CacheSettings
 from scenarios.execution.remaining import Pace
 from scenarios.learners.catalog import LEARNERS
-from scenarios.streams.task import Scenario
+from probe.tasks import Scenario
 from scenarios.study.job import network_of, on_device, run_job
-from scenarios.study.jobs import Job, jobs_of, parts_of, readings_of
-from scenarios.study.kept.measurement import Measurement
-from scenarios.study.kept.store import Checkpoint, Store
-from scenarios.study.probing import Readouts
+from probe.by_layer.jobs import Job, jobs_of, parts_of, readings_of
+from probe.by_layer.measurement import Measurement
+from probe.by_layer.store import Checkpoint, Store
+from probe.by_layer.probing import Readouts
 from scenarios.study.spec import Study
 
 LIMIT = 15.0

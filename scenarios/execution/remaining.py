@@ -17,10 +17,10 @@ from pathlib import Path
 from statistics import median
 
 from probe.files import unhashed
-from scenarios.study.fingerprint import Setup
-from scenarios.study.jobs import Job, is_retraining, parts_of
-from scenarios.study.kept.store import Store
-from scenarios.study.run_directory import store_of
+from probe.by_layer.fingerprint import Setup
+from probe.by_layer.jobs import Job, is_retraining, parts_of
+from probe.by_layer.store import Store
+from probe.results.run_directory import store_of
 
 # What parts took must be at least this share of what was spent on learning, which is a part of it:
 # clocks may be wrong by a little.

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from scenarios.execution.executor import Executor
 from scenarios.execution.work import Ended, Event, Part, Work
-from scenarios.study.jobs import Job
+from probe.by_layer.jobs import Job
 
 RETRIES = 2
 """How often a job is tried again whose process was killed."""

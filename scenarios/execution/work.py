@@ -1,69 +1,72 @@
 """Doing one job: under a lock, in whichever process, and how it ended.
 
-`Work` is all that a process has to be told to do any job of a study. It is small and can be
-pickled: the data are not part of it, as every process loads them for itself and compares their hash
-with the one that the study began with. `carry_out` does a job under its lock and turns whatever
-happens into an event, so that one job that fails does not end the others; all executors call it, or
-`carried_out`, which suits processes that can only return a value.
+`Work` is all that a process has to be told to do any job of a plan. It is small and can be pickled:
+the data are not part of it, as every process loads them for itself and compares their hash with the
+one that the plan has. `carry_out` does a job under its lock and turns whatever happens into an
+event, so that one job that fails does not end the others; all executors call it, or `carried_out`,
+which suits processes that can only return a value.
 """
 
 from __future__ import annotations
 
-import platform
 import traceback
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 import torch
 from torch import nn
 
+from probe.by_layer.engine import Source, measure
+from probe.by_layer.jobs import Job, is_retraining, jobs_of, parts_of
+from probe.by_layer.plan import OFFLINE, Plan
+from probe.by_layer.store import Store
 from probe.errors import InputError, NotWritten
 from probe.files import make_folder
+from probe.results.run_directory import store_of
 from probe.values.allocation import CacheSettings
-from scenarios.data.datasets import Location
 from scenarios.execution.locks import Locked, is_locked, lock
-from scenarios.own_code import NO_CODE, OwnCode
-from scenarios.streams.task import Scenario
-from scenarios.study.fingerprint import Setup, data_hash, sources_of
-from scenarios.study.job import on_device, run_job, trained_network
-from scenarios.study.jobs import Job, is_retraining, jobs_of, parts_of
-from scenarios.study.kept.store import Store
-from scenarios.study.own import OURS
-from scenarios.study.run_directory import store_of
-from scenarios.study.scenario_spec import ScenarioSpec
+
+
+class Origin(Protocol):
+    """The origin of a plan's networks and data: plain data, from which any process makes them."""
+
+    def opened(self) -> AbstractContextManager[None]:
+        """Load the user's code for the block; raises InputError if it has changed."""
+
+    def source(self, plan: Plan, device: torch.device) -> Source:
+        """Return the networks, with the data on a device; raises InputError for other data."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """What a process needs to do any job of a study: all of it plain data.
+    """What a process needs to do any job of a plan: all of it plain data.
 
-    - setup: the study, and what its results depend on;
-    - location: where the data are; device: as torch names it; root: the run directory;
+    - plan: the networks, and the measurements made of them; origin: of networks and data;
+    - device: as torch names it; root: the run directory;
     - cache: memory and disk for features' values;
     - sharing: how many workers of a machine share these; None = they are one worker's share;
-    - recompute: whether jobs are done again whose results other code has made;
-    - own: what of the user's own code the study uses.
+    - recompute: whether jobs are done again whose results other code has made.
     """
 
-    setup: Setup
-    location: Location
+    plan: Plan
+    origin: Origin
     device: str
     root: Path
     cache: CacheSettings
     sharing: int | None = None
     recompute: bool = False
-    own: OwnCode = NO_CODE
 
     def store(self, job: Job) -> Store:
-        """Where the job's results are."""
-        return store_of(self.setup, self.root, job)
+        """Return the results of a job."""
+        return store_of(self.plan, self.root, job)
 
     def parts(self, job: Job) -> list[str]:
-        """The names of the job's parts, in the order in which they are finished."""
-        return parts_of(self.setup.study, job)
+        """Return the names of the job's parts, in the order in which they are finished."""
+        return parts_of(self.plan, job)
 
     def finished(self, job: Job) -> set[str]:
         """The parts of the job for which there is a file; none if they are to be made again."""
@@ -170,50 +173,38 @@ def _do(work: Work, job: Job) -> Iterator[str]:
     if not work.root.is_dir():
         raise NotWritten(f"{work.root} is gone: name the folder where it is now, and run again")
     make_folder(work.folder(job))
-    with work.own.opened(OURS), lock(work.folder(job)):
-        if sources_of(work.setup.study) != work.setup.sources:
-            raise InputError("your own code has changed since this began: run the command again")
+    with work.origin.opened(), lock(work.folder(job)):
         store = work.store(job)
         # Only under the lock: what is unfinished is nobody's work in progress.
         store.sweep()
         if work.recompute and store.made_by_other_code(store.contents()):
             store.clear()
         # Asked under the lock: another process may have finished it just now.
-        if not work.is_finished(job):
-            study = work.setup.study
-            scenario = _loaded(study.scenario, work.location, work.device, work.setup.data)
-            cache = work.cache
-            if work.sharing is not None:
-                cache = cache.settled(device, work.sharing)
-            offline = partial(_offline_network, work, job, scenario)
-            yield from run_job(study, job, scenario, store, device, cache, offline)
+        if work.is_finished(job):
+            return
+        source = work.origin.source(work.plan, device)
+        cache = replace(work.cache, storage=work.plan.storage)
+        if work.sharing is not None:
+            cache = cache.settled(device, work.sharing)
+        networks = source.networks(job, store, partial(_offline_network, work, job, source))
+        yield from measure(work.plan, job, networks, store, cache)
+        if work.plan.probing.checkpoints == "needed":
+            # A study may grow by a feature or readout, for which it needs the last.
+            store.drop_checkpoints(kept=f"step-{job.last}")
 
 
-def _offline_network(work: Work, job: Job, scenario: Scenario) -> nn.Module:
+def _offline_network(work: Work, job: Job, source: Source) -> nn.Module:
     """Return the offline network of a job's seed, under the lock of the offline job.
 
     Whoever does that job now is waited for; offline jobs wait for none.
     """
-    study, tasks = work.setup.study, len(work.setup.tasks)
-    each = jobs_of(study, tasks)
-    offline = next(own for own in each if (own.kind, own.seed) == ("offline", job.seed))
+    each = jobs_of(work.plan)
+    offline = next(own for own in each if (own.kind, own.seed) == (OFFLINE, job.seed))
     make_folder(work.folder(offline))
     with lock(work.folder(offline), wait=True):
         store = work.store(offline)
         store.sweep()
-        return trained_network(study, offline, scenario, store, torch.device(work.device))
-
-
-@lru_cache(maxsize=1)
-def _loaded(spec: ScenarioSpec, location: Location, device: str, data: str) -> Scenario:
-    """Load the data once per process, however many jobs it does; data: the hash they must have."""
-    scenario = spec.scenario(location)
-    if data_hash(scenario) != data:
-        raise InputError(
-            f"the data of {spec.title} on {platform.node()} are not those that the study began "
-            f"with: put the same files there, and run the same command again"
-        )
-    return on_device(scenario, torch.device(device))
+        return source.offline_network(offline, store)
 
 
 def _first_line(error: BaseException) -> str:

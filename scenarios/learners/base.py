@@ -18,8 +18,7 @@ from probe.training.optimizers import optimizer_ops
 from probe.training.precision import products
 from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners.exemplars import ExemplarSettings
-from scenarios.learners.given_network import GivenNetwork
-from scenarios.streams.task import Scenario, Task
+from probe.tasks import Scenario, Task
 
 
 class Settings(BaseModel):
@@ -38,15 +37,8 @@ class Settings(BaseModel):
         """The exemplars that the learner stores, None for none."""
         return None
 
-    def given(self, order: str, seed: int) -> Mapping[int, GivenNetwork]:
-        """Return the networks of a run that are given as files, by tasks learned; none if trained.
-
-        order: empty for a learner that knows none.
-        """
-        return {}
-
-    def recorded(self, order: str, seed: int) -> dict[str, Any]:
-        """Return what of these settings can change the result of a run, as JSON has it."""
+    def recorded(self) -> dict[str, Any]:
+        """Return the settings that can change the result of a run, as JSON has them."""
         # `training` is recorded with the study's.
         return self.model_dump(mode="json", exclude={"training"})
 
@@ -225,5 +217,3 @@ def of_kind(tensors: Mapping[str, Tensor], kind: str) -> dict[str, Tensor]:
     start = f"{kind}."
     return {n.removeprefix(start): each for n, each in tensors.items() if n.startswith(start)}
 
-
-X = 1

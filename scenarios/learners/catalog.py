@@ -41,10 +41,6 @@ MODULES = MappingProxyType(
 """Where each learner's class is, as MODULE:CLASS below `scenarios.learners`."""
 
 
-# What `probe model` makes: no file of a study names it, as it needs the networks' hashes.
-_UNLISTED = {"checkpoints": "checkpoints:Checkpoints"}
-
-
 class Catalog(Mapping[str, type[Learner]]):
     """Learner classes by the name that studies use for them.
 
@@ -61,7 +57,7 @@ class Catalog(Mapping[str, type[Learner]]):
         if kind in REGISTRY.learners:
             return REGISTRY.learners[kind].learner
         # Python keeps imported modules: the second time costs nothing.
-        module, _, name = {**self._modules, **_UNLISTED}[kind].partition(":")
+        module, _, name = self._modules[kind].partition(":")
         learner: type[Learner] = getattr(import_module(f"scenarios.learners.{module}"), name)
         return learner
 
@@ -74,7 +70,7 @@ class Catalog(Mapping[str, type[Learner]]):
 
     def __contains__(self, kind: object) -> bool:
         # Mapping's own would import the learner's module.
-        return kind in self._modules or kind in _UNLISTED or kind in REGISTRY.learners
+        return kind in self._modules or kind in REGISTRY.learners
 
 
 LEARNERS = Catalog(MODULES)

@@ -15,8 +15,8 @@ from probe.examples import Examples, join
 from probe.training.costs import bytes_of
 from scenarios.learners import base
 from scenarios.learners.exemplars import Exemplars, ExemplarSettings
-from scenarios.learners.heads import barred_but, own_task
-from scenarios.streams.task import Task
+from probe.by_layer.heads import barred_but, own_task
+from probe.tasks import Task
 
 Competing = Literal["all", "seen", "task"]
 

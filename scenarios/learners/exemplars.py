@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from probe.errors import InputError
 from probe.examples import Examples, join
 from scenarios.learners.sampling import Strategy, choose
-from scenarios.streams.task import Task
+from probe.tasks import Task
 
 Replay = Literal["batch", "joined"]
 

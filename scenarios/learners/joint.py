@@ -18,12 +18,11 @@ from probe.modules import named_state
 from probe.training.costs import bytes_of
 from probe.training.recipe import Recipe
 from scenarios.learners import base
-from scenarios.learners.given import GivenSettings
-from scenarios.streams.task import Task
+from probe.tasks import Task
 
 
-class OfflineSettings(GivenSettings):
-    """Offline training has no settings; its networks may be given."""
+class OfflineSettings(base.Settings):
+    """Offline training has no settings."""
 
     kind: Literal["offline"] = "offline"
 
@@ -35,8 +34,8 @@ class Offline(base.Learner):
     offline = True
 
 
-class UntrainedSettings(GivenSettings):
-    """A network that is not trained has no settings; its networks may be given."""
+class UntrainedSettings(base.Settings):
+    """A network that is not trained has no settings."""
 
     kind: Literal["untrained"] = "untrained"
 

@@ -7,7 +7,7 @@ from torch.nn import functional
 from probe.errors import InputError
 from probe.examples import Examples
 from scenarios.data.datasets import Dataset
-from scenarios.streams.task import Scenario, Task
+from probe.tasks import Scenario, Task
 
 
 def multimodal(first: Dataset, second: Dataset) -> Scenario:

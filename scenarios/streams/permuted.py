@@ -9,7 +9,7 @@ from probe.errors import InputError
 from probe.examples import Examples
 from probe.seeding import stream
 from scenarios.data.datasets import Dataset
-from scenarios.streams.task import Scenario, Task
+from probe.tasks import Scenario, Task
 
 
 def permuted(data: Dataset, sessions: int = 10, seed: int = 0) -> Scenario:

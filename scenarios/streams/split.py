@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from probe.errors import InputError
 from scenarios.data.datasets import Dataset
-from scenarios.streams.task import Scenario, Task
+from probe.tasks import Scenario, Task
 
 
 def split_by_class(data: Dataset, classes_per_task: int = 2) -> Scenario:

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Discriminator, Field, StrictInt, Tag
 
 from probe.errors import InputError
-from scenarios.streams.orders import MOST, orders
+from probe.orders import MOST, orders
 
 LONGEST = 80
 """Characters of a name: a job's folder has two, and a file's name 255 characters in all."""

@@ -21,8 +21,8 @@ from probe.training.batch_norm import running_norms
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.learners.catalog import LEARNERS
 from scenarios.networks import bare
-from scenarios.streams.task import Scenario
-from scenarios.study.job import network_of
+from probe.tasks import Scenario
+from scenarios.study.learned import network_of
 from scenarios.study.spec import Study
 
 
@@ -34,7 +34,7 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
 
     Every learner of the study is tried once, on the CPU; nothing is trained.
     """
-    few, norms = _few(scenario), 0
+    few, norms = few_of(scenario), 0
     for name, settings in study.learners.items():
         network = network_of(study, name, LEARNERS[settings.kind].view(few))
         norms += len(running_norms(network))
@@ -59,18 +59,16 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
 
 
 def cache_plans(
-    study: Study, scenario: Scenario, cache: CacheSettings
+    study: Study, few: Scenario, train: int, test: int, cache: CacheSettings
 ) -> dict[str, tuple[Allocation, ...]]:
     """Return where jobs keep their features' values, by network: the study's or a learner's own.
 
-    scenario: the whole one, as its number of examples counts; cache: the memory and disk that there
-    are. An allocation comes for each feature to retrain behind, in order of depth. Networks that no
-    learner retrains are left out, and the plan of each other is made once, as all learners that
-    share it keep as much.
+    few: see `few_of`; train, test: the numbers of examples of the whole scenario; cache: the memory
+    and disk that there are. An allocation comes for each feature to retrain downstream of, in order
+    of depth. Networks that no learner retrains are left out, and the plan of each other is made
+    once, as all learners that share it keep as much.
     """
-    train = sum(len(task.train) for task in scenario.tasks)
-    test = sum(len(task.test) for task in scenario.tasks)
-    few, plans = _few(scenario), {}
+    plans = {}
     for name, settings in study.learners.items():
         kind, features = LEARNERS[settings.kind], study.features_of(name)[:-1]
         # A network of a learner's own may depend on its settings: it is planned learner by learner.
@@ -85,7 +83,7 @@ def cache_plans(
     return plans
 
 
-def _few(scenario: Scenario) -> Scenario:
+def few_of(scenario: Scenario) -> Scenario:
     """Return the scenario with so few examples that a learner's view of it costs nothing."""
     tasks = [
         replace(
@@ -96,3 +94,9 @@ def _few(scenario: Scenario) -> Scenario:
         for task in scenario.tasks
     ]
     return replace(scenario, tasks=tuple(tasks))
+
+
+def examples_of(scenario: Scenario) -> tuple[int, int]:
+    """Return the numbers of training and of test examples."""
+    tasks = scenario.tasks
+    return sum(len(task.train) for task in tasks), sum(len(task.test) for task in tasks)

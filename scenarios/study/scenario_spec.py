@@ -17,10 +17,10 @@ from probe.examples import check_tasks
 from scenarios.data.datasets import LOADERS, Dataset, Location, held_out, limited, load
 from scenarios.own_code import REGISTRY, unregistered
 from scenarios.streams.multimodal import multimodal
-from scenarios.streams.orders import MOST
+from probe.orders import MOST
 from scenarios.streams.permuted import permuted
 from scenarios.streams.split import cut, incremental, split_by_class
-from scenarios.streams.task import Scenario
+from probe.tasks import Scenario
 
 
 def _known(name: str) -> str:

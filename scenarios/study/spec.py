@@ -3,42 +3,35 @@
 `Study` is the object that a preset or TOML file describes; pydantic checks each value when it is
 made, and `Study` itself what must fit together. Everything after it can rely on that: features
 exist in some network of the study, names are good for folders, heads suit the learners. It holds
-only what the user said; the jobs that follow from it are in `scenarios.study.jobs`.
+only what the user said; the jobs that follow from it are in `probe.by_layer.jobs`.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
-    Strict,
     field_validator,
     model_validator,
 )
 
+from probe.by_layer.plan import CONTROLS
+from probe.by_layer.probing import ProbingSpec
+from probe.by_layer.report import ReportSpec
+from probe.by_layer.request import has_floor
 from probe.errors import InputError, unknown
-from probe.metrics.diaz_rodriguez import CRITERIA, W1, W2, W3, weights_by_criterion
-from probe.metrics.task_counts import Mean
 from probe.retraining import check_multiples
 from probe.training.recipe import Recipe
 from probe.values.allocation import Storage
 from scenarios.learners.base import Settings
 from scenarios.learners.catalog import LEARNERS, AnySettings, settings_of
-from scenarios.learners.heads import Head
 from scenarios.networks import Architecture, architecture
 from scenarios.study.fields import LONGEST, Name, Orders, Seeds
-from scenarios.study.probing import ProbingSpec
 from scenarios.study.scenario_spec import ScenarioSpec, has_single_classes
-
-LEVELS = ("offline", "untrained")
-"""Learners that others are compared with, called after their kinds."""
-
 
 def _with_kinds(learners: object) -> object:
     """Let a learner's table be called after its kind, which then need not be repeated."""
@@ -53,7 +46,7 @@ def _with_kinds(learners: object) -> object:
     for name, table in named.items():
         # Tables and figures know the level to compare with by its name.
         kind = table["kind"] if isinstance(table, dict) else name
-        for own in LEVELS:
+        for own in CONTROLS:
             if (kind == own) != (name == own):
                 raise InputError(f"{name!r} has kind {kind!r}, but `{own}` is for that kind alone")
     return named
@@ -63,11 +56,6 @@ class _Strict(BaseModel):
     """A table that cannot be changed, and that refuses keys which it does not know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-def _numbers(steps: str | tuple[int, ...]) -> tuple[int, ...]:
-    """Return the steps that are numbers; a rule has floor and ceiling, which 0 stands for."""
-    return (0,) if isinstance(steps, str) else steps
 
 
 class NetworkSpec(_Strict):
@@ -89,54 +77,6 @@ class NetworkSpec(_Strict):
         return name
 
 
-WEIGHTS = {"W1": W1, "W2": W2, "W3": W3}
-"""The weightings of Diaz-Rodriguez 2018, which every study reports."""
-
-
-_Weight = Annotated[float, Strict()]
-
-
-def _heads(heads: tuple[Head, ...]) -> tuple[Head, ...]:
-    """Return the heads; raises InputError if one is named twice."""
-    if len(set(heads)) < len(heads):
-        raise InputError(f"heads names each head once, got {', '.join(heads)}")
-    return heads
-
-
-def _weightings(weights: dict[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
-    """Return a user's weightings; raises InputError for the paper's names and wrong weights."""
-    for name, values in weights.items():
-        if name in WEIGHTS:
-            raise InputError(f"{name} is a weighting of the paper: choose another name")
-        if not re.fullmatch(r"[\w.+-]{1,80}", name):
-            raise InputError(
-                f"{name[:80]!r} is no name for a weighting: use letters, digits and .+-_, "
-                f"80 at most"
-            )
-        weights_by_criterion(values)
-    return weights
-
-
-class ReportSpec(_Strict):
-    """What tables and figures show of the measurements; it changes none of them.
-
-    heads: the heads to report, the first of them in the figures; mean: what accuracies are the mean
-    over, test `examples` or `classes`; the latter is the mean-per-class accuracy of Kemker 2018.
-    weights: by name, weightings of CLscore beside W1, W2 and W3: seven numbers that sum to 1, in
-    the order A, MS, SSS, CE, REM, BWT+, FWT (Diaz-Rodriguez 2018).
-    """
-
-    heads: Annotated[tuple[Head, ...], Field(min_length=1), AfterValidator(_heads)] = ("single",)
-    mean: Mean = "examples"
-    weights: Annotated[dict[str, tuple[_Weight, ...]], AfterValidator(_weightings)] = {}
-
-    @property
-    def weightings(self) -> dict[str, dict[str, float]]:
-        """All weightings by name, the paper's first; each by criterion."""
-        everything = {**WEIGHTS, **self.weights}
-        return {name: dict(zip(CRITERIA, w, strict=True)) for name, w in everything.items()}
-
-
 class Study(_Strict):
     """A study. Two studies that compare equal give the same tables, bit for bit, on one device.
 
@@ -145,7 +85,7 @@ class Study(_Strict):
     - retraining: the recipe of the retrained tails (None = that of the training, as in Murata
       2020);
     - learners: their settings, by the name that the tables use;
-    - orders: a rule, or a table of orders by name, see `scenarios.streams.orders`;
+    - orders: a rule, or a table of orders by name, see `probe.orders`;
     - seeds: runs with the seeds 0 .. seeds - 1, or with those that are listed;
     - storage: how features' values are kept for the retraining, `bf16` in half the memory but
       rounded;
@@ -169,9 +109,7 @@ class Study(_Strict):
     def everyone(self) -> dict[str, Settings]:
         """The learners by name, with `untrained` where a floor is measured on their network."""
         named = dict(self.learners)
-        readouts = self.probing.readouts.given.values()
-        floor = any(each.steps != "last" and 0 in _numbers(each.steps) for each in readouts)
-        if floor and any(map(self._is_probed, self.learners)):
+        if has_floor(self.probing) and any(map(self._is_probed, self.learners)):
             named.setdefault("untrained", settings_of({"kind": "untrained"}))
         return named
 

@@ -16,7 +16,7 @@ from probe.training.loop import Recipe, fit
 from scenarios.data.datasets import Location, limited, load
 from scenarios.networks import build_network
 from scenarios.streams.split import split_by_class
-from scenarios.streams.task import Scenario
+from probe.tasks import Scenario
 from tests.bench import obvious, product
 from tests.bench.section import Row, Section
 from tests.bench.subjects import BATCH, Subject

@@ -9,10 +9,10 @@ import numpy as np
 
 from probe.metrics.counts import Counts
 from probe.training.costs import Cost
-from scenarios.study.fingerprint import Setup
-from scenarios.study.jobs import jobs_of, parts_of
-from scenarios.study.kept.measurement import Measurement, Spent
-from scenarios.study.run_directory import describe, store_of
+from probe.by_layer.fingerprint import Setup
+from probe.by_layer.jobs import jobs_of, parts_of
+from probe.by_layer.measurement import Measurement, Spent
+from probe.results.run_directory import describe, store_of
 from scenarios.study.source import check_study
 
 HEADS = ("single", "multi", "all")

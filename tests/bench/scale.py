@@ -13,9 +13,9 @@ from typing import Any
 
 from probe.tables.rows import MetricRow, Row, SummaryRow
 from probe.tables.table_file import write_table
-from scenarios.study.reporting.scores import metric_rows
-from scenarios.study.reporting.tables import measured_rows, read_results, summary_rows
-from scenarios.study.run_directory import read_setup
+from probe.results.scores import metric_rows
+from probe.results.tables import measured_rows, read_results, summary_rows
+from probe.results.run_directory import read_setup
 from tests.bench.made_up import Shape, write_study
 from tests.bench.processes import in_a_process, peak_memory, scratch
 from tests.bench.section import Row as Line

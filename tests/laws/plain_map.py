@@ -20,7 +20,7 @@ from probe.examples import join
 from probe.seeding import stream
 from scenarios.learners.kemker.geppnet import MapSettings
 from scenarios.learners.kemker.geppnet_stm import GeppnetStmSettings
-from scenarios.streams.task import Task
+from probe.tasks import Task
 
 Array = NDArray[np.floating]
 Drawn = list[tuple[Array, int]]

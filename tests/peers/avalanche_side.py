@@ -16,7 +16,7 @@ from torchvision.transforms import ToTensor
 
 from probe.seeding import global_stream, stream
 from probe.training.loop import Recipe
-from scenarios.streams.task import Scenario
+from probe.tasks import Scenario
 from tests.peers.ours import in_our_order
 
 USUAL, FASTEST, OUR_BATCHES = "avalanche", "avalanche, fastest", "avalanche, our batches"

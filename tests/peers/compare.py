@@ -21,7 +21,7 @@ from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.learners.base import Settings
 from scenarios.networks import build_network
-from scenarios.streams.task import Scenario, Task
+from probe.tasks import Scenario, Task
 from tests.laws.counting import evaluate
 from tests.peers.avalanche_side import FASTEST, OUR_BATCHES, Avalanche, Usage, same_batches
 from tests.peers.ours import Ours

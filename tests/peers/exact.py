@@ -23,7 +23,7 @@ from probe.training.loop import Recipe
 from scenarios.data.datasets import Location, limited, load
 from scenarios.learners.base import Settings
 from scenarios.streams.split import split_by_class
-from scenarios.streams.task import Scenario
+from probe.tasks import Scenario
 from tests.peers.avalanche_side import Avalanche, same_batches
 from tests.peers.compare import fresh
 from tests.peers.ours import Ours

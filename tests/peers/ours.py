@@ -11,7 +11,7 @@ from probe.seeding import stream
 from probe.training.loop import Recipe
 from scenarios.learners.base import Settings
 from scenarios.learners.catalog import LEARNERS
-from scenarios.streams.task import Scenario, Task
+from probe.tasks import Scenario, Task
 
 
 class Ours:

@@ -29,7 +29,7 @@ from scenarios.learners.penalties.ewc import EwcSettings
 from scenarios.learners.penalties.si import SiSettings
 from scenarios.learners.replay.er import ErSettings
 from scenarios.learners.replay.gem import GemSettings
-from scenarios.streams.task import Scenario
+from probe.tasks import Scenario
 
 
 def plugins(settings: Settings, recipe: Recipe, scenario: Scenario) -> list[Any]:

@@ -17,7 +17,7 @@ from ray.cluster_utils import Cluster as Nodes
 
 from probe.errors import InputError, NotWritten
 from scenarios.execution.cluster import Cluster
-from scenarios.study.jobs import Job
+from probe.by_layer.jobs import Job
 from tests.scenarios.execution.helpers import (
     FIRST,
     SICK,

@@ -16,7 +16,7 @@ from scenarios.execution.executor import Executor, Inline, Take
 from scenarios.execution.pool import Pool
 from scenarios.execution.schedule import execute
 from scenarios.execution.work import Ended, Event, Work
-from scenarios.study.jobs import Job
+from probe.by_layer.jobs import Job
 from tests.scenarios.execution.helpers import (
     SICK,
     alive,

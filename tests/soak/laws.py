@@ -7,9 +7,9 @@ from pathlib import Path
 
 import torch
 
-from scenarios.study.jobs import jobs_of, parts_of
-from scenarios.study.kept.store import Store
-from scenarios.study.run_directory import read_setup, store_of
+from probe.by_layer.jobs import jobs_of, parts_of
+from probe.by_layer.store import Store
+from probe.results.run_directory import read_setup, store_of
 from tests.scenarios.execution.helpers import results
 
 

@@ -28,8 +28,8 @@ from scenarios.commands.screen.terminal import printable
 from scenarios.execution.remaining import effort
 from scenarios.execution.schedule import Waiting
 from scenarios.execution.work import Ended, Event, Part, Work
-from scenarios.study.jobs import Job
-from scenarios.study.run_directory import FAILURES, failure_file
+from probe.by_layer.jobs import Job
+from probe.results.run_directory import FAILURES, failure_file
 
 
 def show_progress(

@@ -16,7 +16,7 @@ from scenarios.learners.continual import ContinualSettings
 from scenarios.learners.distillation.teacher import DistillingLearner
 from scenarios.learners.exemplars import ExemplarSettings, Replay
 from scenarios.learners.sampling import Strategy
-from scenarios.streams.task import Task
+from probe.tasks import Task
 
 
 class HerdedSettings(ExemplarSettings):

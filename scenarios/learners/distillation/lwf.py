@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from scenarios.learners.continual import ContinualSettings
 from scenarios.learners.distillation.teacher import DistillingLearner
-from scenarios.streams.task import Task
+from probe.tasks import Task
 
 
 class LwfSettings(ContinualSettings):

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from probe.modules import copied
 from scenarios.learners.continual import ContinualLearner
-from scenarios.streams.task import Task
+from probe.tasks import Task
 
 
 class DistillingLearner(ContinualLearner):

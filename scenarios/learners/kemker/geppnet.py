@@ -17,7 +17,7 @@ from scenarios.learners import base
 from scenarios.learners.joint import FullRehearsalLearner
 from scenarios.learners.kemker.online_map import OnlineMap, decayed
 from scenarios.learners.kemker.som import SelfOrganizingMap, longest_block
-from scenarios.streams.task import Task
+from probe.tasks import Task
 
 
 class MapSettings(base.Settings):

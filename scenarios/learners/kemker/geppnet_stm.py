@@ -15,7 +15,7 @@ from probe.training.costs import bytes_of
 from scenarios.learners.kemker.geppnet import Geppnet, MapSettings
 from scenarios.learners.kemker.online_map import OnlineMap
 from scenarios.learners.kemker.som import longest_block
-from scenarios.streams.task import Task
+from probe.tasks import Task
 
 
 class GeppnetStmSettings(MapSettings):

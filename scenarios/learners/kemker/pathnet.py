@@ -23,7 +23,7 @@ from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners import base
 from scenarios.learners.base import Learner
 from scenarios.learners.kemker.path_network import LiftedPath, PathNetwork
-from scenarios.streams.task import Scenario, Task
+from probe.tasks import Scenario, Task
 
 _MOST_TASKS = 256  # bf16, in which features may be cached, has every whole number up to it
 _WIDEST = 100_000  # units of a layer: more is a slip of the pen

@@ -19,7 +19,7 @@ from probe.examples import Examples
 from probe.modules import kept_buffers, mode
 from probe.seeding import global_stream
 from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSettings, Quadratic
-from scenarios.streams.task import Task
+from probe.tasks import Task
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 """From scores (B, K) and labels (B,) to the mean of -log p(y|x)."""

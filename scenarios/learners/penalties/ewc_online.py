@@ -11,7 +11,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSettings, Quadratic
-from scenarios.streams.task import Task
+from probe.tasks import Task
 
 
 class OnlineSettings(PenalizedSettings):

@@ -14,7 +14,7 @@ from scenarios.learners.base import by_kind, of_kind
 from scenarios.learners.penalties.ewc_online import OnlineSettings, RunningFisherLearner
 from scenarios.learners.penalties.path_integral import PathIntegral
 from scenarios.learners.penalties.quadratic import Quadratic
-from scenarios.streams.task import Task
+from probe.tasks import Task
 
 
 class RWalkSettings(OnlineSettings):

@@ -10,7 +10,7 @@ from torch import nn
 
 from scenarios.learners.penalties.path_integral import PathIntegral
 from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSettings, Quadratic
-from scenarios.streams.task import Task
+from probe.tasks import Task
 
 
 class SiSettings(PenalizedSettings):

@@ -19,7 +19,7 @@ from probe.training.costs import bytes_of
 from probe.training.evaluation import batch_size_on
 from scenarios.learners.continual import ClassMemorySettings, ContinualLearner
 from scenarios.learners.sampling import uniform
-from scenarios.streams.task import Task
+from probe.tasks import Task
 
 Floats = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ import torch
 
 from scenarios.execution.rehearsal import Rehearsal, reckoned
 from scenarios.execution.remaining import seconds_left
-from scenarios.study.jobs import parts_of
+from probe.by_layer.jobs import parts_of
 from tests.scenarios.execution.helpers import TINY, jobs_in, run, work_of
 
 Call = Callable[[str], tuple[int, str, str]]

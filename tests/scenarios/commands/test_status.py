@@ -12,7 +12,7 @@ import pytest
 from probe.errors import InputError
 from scenarios.commands.status import show_status
 from scenarios.execution.work import carried_out
-from scenarios.study.run_directory import describe
+from probe.results.run_directory import describe
 from tests.scenarios.execution.helpers import FIRST, SICK, jobs_in, locked, work_of
 
 OFFLINE = "offline.seed-0"

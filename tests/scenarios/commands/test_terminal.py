@@ -14,8 +14,8 @@ from scenarios.commands.screen.progress import show_ends
 from scenarios.commands.screen.results import show_omegas, show_results
 from scenarios.commands.screen.terminal import printable
 from scenarios.execution.work import Ended
-from scenarios.study.jobs import jobs_of
-from scenarios.study.run_directory import describe
+from probe.by_layer.jobs import jobs_of
+from probe.results.run_directory import describe
 from tests.scenarios.commands.test_results import after, pra
 from tests.scenarios.study.toy_setup import made_setup
 

@@ -16,7 +16,7 @@ from torchvision import datasets
 from probe.errors import InputError
 from probe.examples import Examples
 from scenarios.data.datasets import BUNDLED, LOADERS, Dataset, Location, load
-from scenarios.study.fingerprint import tensor_hash
+from probe.by_layer.fingerprint import tensor_hash
 from tests.bad_input.making import cifar_batch, idx
 
 RANDOM = np.random.default_rng(0)

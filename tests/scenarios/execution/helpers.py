@@ -27,11 +27,11 @@ from scenarios.execution.locks import lock
 from scenarios.execution.schedule import execute
 from scenarios.execution.work import Ended, Work
 from scenarios.options import RunOptions
-from scenarios.study.fingerprint import Setup, setup_of
-from scenarios.study.jobs import Job, jobs_of
-from scenarios.study.kept.measurement import Measurement
-from scenarios.study.kept.store import Store
-from scenarios.study.reporting.tables import write_tables
+from probe.by_layer.fingerprint import Setup, setup_of
+from probe.by_layer.jobs import Job, jobs_of
+from probe.by_layer.measurement import Measurement
+from probe.by_layer.store import Store
+from probe.results.tables import write_tables
 from scenarios.study.source import check_study
 
 TINY = Path(__file__).with_name("tiny.toml")

@@ -10,7 +10,7 @@ import pytest
 
 from scenarios.execution.executor import Finished
 from scenarios.execution.work import Part, Work
-from scenarios.study.jobs import Job
+from probe.by_layer.jobs import Job
 from tests.scenarios.execution.helpers import jobs_in, work_of
 
 

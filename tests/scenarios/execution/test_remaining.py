@@ -10,7 +10,7 @@ import pytest
 
 from scenarios.execution.remaining import Pace, effort, pace_of, seconds_left
 from scenarios.execution.work import carried_out
-from scenarios.study.jobs import Job, parts_of
+from probe.by_layer.jobs import Job, parts_of
 from tests.scenarios.execution.helpers import jobs_in, work_of
 
 JOB = Job(learner="er", kind="er", order="a", tasks=(0, 1, 2), seed=0)

@@ -139,7 +139,7 @@ def test_results_of_other_code_are_made_again_when_asked(
     first, second, *_ = jobs_in(work)
     carried_out(work, second)
     with monkeypatch.context() as patch:
-        patch.setattr("scenarios.study.run_directory.code_hash", lambda kind: "other code")
+        patch.setattr("probe.results.run_directory.code_hash", lambda kind: "other code")
         carried_out(work, first)
     again = replace(work, recompute=True)
     assert (work.is_finished(first), again.is_finished(first)) == (True, False)

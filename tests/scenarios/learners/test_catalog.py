@@ -16,8 +16,8 @@ from scenarios.data.datasets import Location
 from scenarios.learners.base import Learner, Settings
 from scenarios.learners.catalog import LEARNERS, AnySettings, settings_of
 from scenarios.options import RunOptions
-from scenarios.study.fingerprint import setup_of
-from scenarios.study.run_directory import describe, read_setup
+from probe.by_layer.fingerprint import setup_of
+from probe.results.run_directory import describe, read_setup
 from scenarios.study.source import check_study, overridden
 from scenarios.study.spec import Study
 

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from probe.training.loop import Recipe
 from scenarios.learners.continual import ContinualLearner
-from scenarios.learners.heads import barred_but
+from probe.by_layer.heads import barred_but
 from tests.scenarios.learners.tiny_learners import digits, learn, learner, same, settings
 
 K = 10

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from probe.modules import mode
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
-from scenarios.learners.heads import count, predictions_by_head
-from scenarios.streams.task import Scenario
+from probe.by_layer.heads import count, predictions_by_head
+from probe.tasks import Scenario
 from tests.laws.other_device import Held, OtherDevice
 from tests.scenarios.learners.tiny_learners import (
     RECIPE,

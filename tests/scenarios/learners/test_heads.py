@@ -15,8 +15,8 @@ from probe.training.evaluation import predict_each
 from probe.training.loop import Recipe
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
-from scenarios.learners.heads import barred_but, count, own_task, predictions_by_head
-from scenarios.streams.task import Scenario
+from probe.by_layer.heads import barred_but, count, own_task, predictions_by_head
+from probe.tasks import Scenario
 from tests.laws.counting import evaluate
 from tests.scenarios.learners.tiny_learners import digits, learner
 

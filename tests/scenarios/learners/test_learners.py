@@ -22,7 +22,7 @@ from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.replay.er import ErSettings, ExperienceReplay
 from scenarios.learners.sampling import Strategy
 from scenarios.networks import ARCHITECTURES, reduced_resnet18
-from scenarios.streams.task import Task
+from probe.tasks import Task
 from tests.laws import reference
 from tests.laws.counting import evaluate
 from tests.scenarios.learners.tiny_learners import (

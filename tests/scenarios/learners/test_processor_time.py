@@ -13,10 +13,10 @@ from probe.examples import Examples
 from probe.training.costs import OpsMeter, one_pass_ops
 from scenarios.data.datasets import Location
 from scenarios.learners.base import Learner
-from scenarios.streams.task import Task
+from probe.tasks import Task
 from scenarios.study import job
-from scenarios.study.jobs import jobs_of
-from scenarios.study.kept.store import Store
+from probe.by_layer.jobs import jobs_of
+from probe.by_layer.store import Store
 from scenarios.study.source import check_study
 
 RAW = {

@@ -14,8 +14,8 @@ from probe.errors import InputError
 from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.data.datasets import Location
 from scenarios.study.job import run_job
-from scenarios.study.jobs import jobs_of
-from scenarios.study.kept.store import Store
+from probe.by_layer.jobs import jobs_of
+from probe.by_layer.store import Store
 from scenarios.study.source import check_study
 from tests.scenarios.tiny_run import PLAIN
 

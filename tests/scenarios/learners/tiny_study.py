@@ -14,10 +14,10 @@ from probe.training.loop import Recipe
 from scenarios.data.datasets import Dataset, limited, load
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS, settings_of
-from scenarios.learners.heads import count, predictions_by_head
+from probe.by_layer.heads import count, predictions_by_head
 from scenarios.networks import mlp
 from scenarios.streams.split import split_by_class
-from scenarios.streams.task import Scenario
+from probe.tasks import Scenario
 from tests.scenarios.learners.tiny_learners import SMALL
 
 RECIPE = Recipe(epochs=4, batch_size=8, learning_rate=0.01, init="torch")

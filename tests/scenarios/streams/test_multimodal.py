@@ -7,7 +7,7 @@ from probe.errors import InputError
 from probe.examples import Examples
 from scenarios.data.datasets import Dataset, load
 from scenarios.streams.multimodal import multimodal
-from scenarios.streams.orders import orders
+from probe.orders import orders
 
 
 def dataset(name, shape, classes):

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from probe.errors import InputError
 from scenarios.data.datasets import load
-from scenarios.streams.orders import orders
+from probe.orders import orders
 from scenarios.streams.split import incremental, split_by_class
-from scenarios.streams.task import Scenario, Task
+from probe.tasks import Scenario, Task
 from tests.scenarios.streams.numbered import dataset, numbered, pairs
 
 MIXED = [3, 1, 0, 2, 2, 5, 4, 1, 3, 0, 5, 4, 4, 1]

@@ -9,7 +9,7 @@ import pytest
 
 from scenarios.learners.catalog import LEARNERS
 from scenarios.study import code
-from scenarios.study.code import code_hash, modules_of
+from probe.by_layer.code import code_hash, modules_of
 
 JOB = "scenarios.study.job"
 LOOP = '''

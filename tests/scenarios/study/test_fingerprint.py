@@ -13,10 +13,10 @@ from scenarios.learners.catalog import LEARNERS, settings_of
 from scenarios.learners.exemplars import ExemplarSettings
 from scenarios.learners.finetune import FinetuneSettings
 from scenarios.learners.replay.er import ErSettings
-from scenarios.streams.task import Scenario
+from probe.tasks import Scenario
 from scenarios.study import fingerprint as module
-from scenarios.study.fingerprint import RESULTS_VERSION, differences, fingerprint, tensor_hash
-from scenarios.study.jobs import jobs_of
+from probe.by_layer.fingerprint import RESULTS_VERSION, differences, fingerprint, tensor_hash
+from probe.by_layer.jobs import jobs_of
 from scenarios.study.source import check_study
 from scenarios.study.spec import NetworkSpec, Study
 from tests.scenarios.study.toy_setup import (

@@ -13,8 +13,8 @@ import torch
 from scenarios.commands import run as module
 from scenarios.commands.status import show_status
 from scenarios.study import run_directory
-from scenarios.study.code import code_hash
-from scenarios.study.fingerprint import RESULTS_VERSION
+from probe.by_layer.code import code_hash
+from probe.by_layer.fingerprint import RESULTS_VERSION
 from tests.scenarios.study.toy_store import flipped, made_a_folder
 from tests.scenarios.tiny_run import TINY
 
@@ -89,7 +89,7 @@ OTHERS = {
     "data": (TINY.replace("train_limit = 4", "train_limit = 3"), 'data is "'),
     "network": (TINY.replace('"mlp"', '"cnn3"').replace("hidden1", "conv1"), "network is"),
     "version": (
-        ("scenarios.study.fingerprint.RESULTS_VERSION", RESULTS_VERSION + 1),
+        ("probe.by_layer.fingerprint.RESULTS_VERSION", RESULTS_VERSION + 1),
         f"version is {RESULTS_VERSION} there and {RESULTS_VERSION + 1} here",
     ),
     "torch": (("torch.__version__", "9.9"), 'there and "9.9" here'),

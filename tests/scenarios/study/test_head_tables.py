@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from scenarios.study.fingerprint import Setup
-from scenarios.study.reporting.tables import write_tables
+from probe.by_layer.fingerprint import Setup
+from probe.results.tables import write_tables
 from scenarios.study.source import check_study
 from tests.scenarios.study.toy_study import (
     FINETUNE,

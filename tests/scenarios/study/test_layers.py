@@ -7,7 +7,7 @@ import pytest
 
 from probe.metrics.gem import bwt
 from probe.metrics.matrix import AccuracyMatrix
-from scenarios.study.kept.measurement import Measurement
+from probe.by_layer.measurement import Measurement
 from tests.scenarios.probed import counts, rows, value
 from tests.scenarios.tiny_run import PROBED, Tiny, probed
 
@@ -211,7 +211,7 @@ def test_of_older_results_of_tasks_that_share_classes_values_are_by_task_as_well
     tiny.run(PERMUTED, seeds=2)
     before, whole = rows(tiny, "layers"), Measurement.of_record
     monkeypatch.setattr(
-        "scenarios.study.kept.measurement.Measurement.of_record",
+        "probe.by_layer.measurement.Measurement.of_record",
         lambda part, record: replace(whole(part, record), right={}),
     )
     tiny.run(PERMUTED, seeds=2)

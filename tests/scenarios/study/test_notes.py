@@ -13,9 +13,9 @@ from probe.tables.rows import NoteRow
 from probe.tables.table_file import read_table
 from scenarios.commands.screen.results import note_lines
 from scenarios.study.job import run_job
-from scenarios.study.jobs import jobs_of
-from scenarios.study.kept.store import Store
-from scenarios.study.run_directory import read_setup, store_of
+from probe.by_layer.jobs import jobs_of
+from probe.by_layer.store import Store
+from probe.results.run_directory import read_setup, store_of
 from scenarios.study.source import check_study
 from tests.scenarios.study.toy_setup import RAW, scenario
 from tests.scenarios.tiny_run import PLAIN, TINY, Tiny

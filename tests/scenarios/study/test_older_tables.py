@@ -9,9 +9,9 @@ import pytest
 
 from scenarios.execution.locks import lock
 from scenarios.study import run_directory
-from scenarios.study.code import code_hash
-from scenarios.study.fingerprint import RESULTS_VERSION
-from scenarios.study.run_directory import older_tables, read_setup, survey
+from probe.by_layer.code import code_hash
+from probe.by_layer.fingerprint import RESULTS_VERSION
+from probe.results.run_directory import older_tables, read_setup, survey
 from tests.scenarios.execution.helpers import exit_code, fork, until
 from tests.scenarios.tiny_run import TINY
 

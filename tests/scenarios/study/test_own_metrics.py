@@ -5,7 +5,7 @@ import pytest
 from probe.metrics.matrix import AccuracyMatrix
 from probe.registered import OwnMetric
 from scenarios.own_code import registered
-from scenarios.study.reporting.own_metrics import own_scores
+from probe.results.user_metrics import own_scores
 
 
 def _fails(R):

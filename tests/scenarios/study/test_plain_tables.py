@@ -18,11 +18,11 @@ from probe.metrics.scorecard import scorecard
 from probe.tables.rows import MetricRow, Row, SummaryRow
 from probe.tables.summary import summarize
 from probe.tables.table_file import read_table
-from scenarios.study.fingerprint import Setup
-from scenarios.study.jobs import jobs_of, parts_of
-from scenarios.study.kept.measurement import Measurement
-from scenarios.study.reporting.tables import read_results, write_tables
-from scenarios.study.run_directory import store_of
+from probe.by_layer.fingerprint import Setup
+from probe.by_layer.jobs import jobs_of, parts_of
+from probe.by_layer.measurement import Measurement
+from probe.results.tables import read_results, write_tables
+from probe.results.run_directory import store_of
 from scenarios.study.source import check_study
 from tests.scenarios.tiny_run import PLAIN
 

@@ -6,8 +6,8 @@ import pytest
 
 from probe.errors import InputError
 from probe.readouts.readout import Knn, Linear, Ncm
-from scenarios.study.jobs import jobs_of, parts_of, peers_of, readings_of, steps_of
-from scenarios.study.probing import DEFAULT, ProbingSpec, Reading, named
+from probe.by_layer.jobs import jobs_of, parts_of, peers_of, readings_of, steps_of
+from probe.by_layer.probing import DEFAULT, ProbingSpec, Reading, named
 from scenarios.study.source import check_study
 from scenarios.study.spec import Study
 

@@ -13,9 +13,9 @@ from probe.training.loop import fit
 from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.networks import build_network
-from scenarios.study.jobs import jobs_of, readings_of
-from scenarios.study.probing import DIAGNOSTICS
-from scenarios.study.reading import Reader
+from probe.by_layer.jobs import jobs_of, readings_of
+from probe.by_layer.probing import DIAGNOSTICS
+from probe.by_layer.reader import Reader
 from scenarios.study.source import check_study
 
 RAW = {

@@ -10,7 +10,7 @@ from probe.tables.run_directory import TIMES
 from scenarios.commands import run
 from scenarios.commands.run import run_study
 from scenarios.options import RunOptions
-from scenarios.study.reporting.scores import CRITERIA_NAMES, cl_scores
+from probe.results.scores import CRITERIA_NAMES, cl_scores
 from scenarios.study.source import check_study
 from scenarios.study.spec import ReportSpec
 

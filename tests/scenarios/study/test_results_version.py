@@ -23,7 +23,7 @@ from probe.metrics.counts import Counts
 from probe.retrain import retrain_each
 from probe.retraining import RetrainSettings
 from scenarios.learners.catalog import LEARNERS
-from scenarios.study.fingerprint import RESULTS_VERSION
+from probe.by_layer.fingerprint import RESULTS_VERSION
 from tests.scenarios.learners.tiny_study import (
     CLASSES,
     RECIPE,

@@ -6,10 +6,10 @@ import pytest
 
 from probe.errors import InputError
 from scenarios.study import run_directory
-from scenarios.study.jobs import jobs_of, parts_of
-from scenarios.study.kept.measurement import Measurement
-from scenarios.study.probing import ProbingSpec
-from scenarios.study.run_directory import (
+from probe.by_layer.jobs import jobs_of, parts_of
+from probe.by_layer.measurement import Measurement
+from probe.by_layer.probing import ProbingSpec
+from probe.results.run_directory import (
     describe,
     read_setup,
     refuse_foreign,

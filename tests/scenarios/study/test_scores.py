@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from probe.metrics.counts import Counts
-from scenarios.study.jobs import Job
-from scenarios.study.kept.measurement import Measurement
-from scenarios.study.reporting.results import result_of
-from scenarios.study.reporting.scores import metric_rows
+from probe.by_layer.jobs import Job
+from probe.by_layer.measurement import Measurement
+from probe.results.result import result_of
+from probe.results.scores import metric_rows
 from scenarios.study.source import check_study
 from scenarios.study.spec import ReportSpec
 

@@ -9,7 +9,7 @@ from probe.errors import InputError
 from probe.training.recipe import Recipe
 from scenarios.learners.finetune import FinetuneSettings
 from scenarios.learners.replay.er import ErSettings
-from scenarios.study.jobs import jobs_of
+from probe.by_layer.jobs import jobs_of
 from scenarios.study.source import check_study, read_study
 
 LEAST = """

@@ -11,9 +11,9 @@ import torch
 
 from probe.metrics.counts import Counts
 from probe.training.costs import Cost
-from scenarios.study.kept.measurement import Measurement, Spent
-from scenarios.study.kept.quarantine import quarantine_notes
-from scenarios.study.kept.store import Store
+from probe.by_layer.measurement import Measurement, Spent
+from probe.by_layer.quarantine import quarantine_notes
+from probe.by_layer.store import Store
 
 JOB, OTHER_JOB = "er.order-0.seed-0", "er.order-1.seed-0"
 RECORD = {"version": 1, "training": {"epochs": 1}}

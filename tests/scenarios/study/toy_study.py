@@ -7,11 +7,11 @@ import numpy as np
 from probe.metrics.counts import Counts
 from probe.tables.run_directory import TABLES
 from probe.training.costs import Cost
-from scenarios.study.fingerprint import Setup
-from scenarios.study.jobs import jobs_of, parts_of
-from scenarios.study.kept.measurement import Measurement, Spent
-from scenarios.study.reporting.tables import write_tables
-from scenarios.study.run_directory import store_of
+from probe.by_layer.fingerprint import Setup
+from probe.by_layer.jobs import jobs_of, parts_of
+from probe.by_layer.measurement import Measurement, Spent
+from probe.results.tables import write_tables
+from probe.results.run_directory import store_of
 from scenarios.study.source import check_study
 from tests.scenarios.tiny_run import PLAIN
 

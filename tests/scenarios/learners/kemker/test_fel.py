@@ -17,7 +17,7 @@ from probe.seeding import global_stream, stream
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.learners.kemker.fel import Expansion, FelSettings, FixedExpansion
-from scenarios.streams.task import Task
+from probe.tasks import Task
 from tests.scenarios.learners.tiny_learners import digits, learn, seeded, snapshot
 
 TASKS = digits(20).tasks

@@ -24,7 +24,7 @@ from scenarios.data.datasets import load
 from scenarios.learners.kemker.geppnet import Geppnet, GeppnetSettings, MapSettings
 from scenarios.learners.kemker.geppnet_stm import GeppnetStm, GeppnetStmSettings
 from scenarios.learners.kemker.online_map import OnlineMap
-from scenarios.streams.task import Task
+from probe.tasks import Task
 from tests.laws.counting import evaluate
 from tests.laws.plain_map import sessions
 from tests.scenarios.learners.tiny_learners import equal, learn, learner, rows, same, snapshot

@@ -17,7 +17,7 @@ from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.learners.kemker.path_network import LiftedPath
 from scenarios.learners.kemker.pathnet import PathNet, PathNetSettings
-from scenarios.streams.task import Scenario, Task
+from probe.tasks import Scenario, Task
 from tests.scenarios.learners.tiny_learners import digits, learn, same
 
 SMALL = PathNetSettings(

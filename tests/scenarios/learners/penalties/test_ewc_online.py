@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from probe.training.loop import Recipe
 from scenarios.learners.penalties.ewc_online import EwcOnline
-from scenarios.streams.task import Task
+from probe.tasks import Task
 from tests.scenarios.learners.tiny_learners import learn, points, seeded
 from tests.scenarios.learners.tiny_learners import learner as tiny_learner
 

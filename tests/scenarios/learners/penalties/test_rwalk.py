@@ -10,7 +10,7 @@ from probe.examples import Examples
 from probe.training.loop import Recipe
 from scenarios.learners.base import Learner
 from scenarios.learners.penalties.rwalk import RWalk, RWalkSettings, normalized
-from scenarios.streams.task import Task
+from probe.tasks import Task
 from tests.scenarios.learners.tiny_learners import chain, points
 from tests.scenarios.learners.tiny_learners import learner as tiny_learner
 

@@ -10,7 +10,7 @@ from torch.nn import functional
 from probe.training.loop import Recipe
 from scenarios.learners.penalties.path_integral import PathIntegral
 from scenarios.learners.penalties.si import SynapticIntelligence
-from scenarios.streams.task import Task
+from probe.tasks import Task
 from tests.scenarios.learners.tiny_learners import chain, points
 from tests.scenarios.learners.tiny_learners import learner as tiny_learner
 

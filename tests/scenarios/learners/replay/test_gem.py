@@ -20,7 +20,7 @@ from probe.training.costs import bytes_of
 from probe.training.loop import Recipe
 from scenarios.learners.continual import ContinualLearner
 from scenarios.learners.replay.gem import GradientEpisodicMemory, dual, project
-from scenarios.streams.task import Task
+from probe.tasks import Task
 from tests.scenarios.learners.tiny_learners import (
     Writing,
     digits,

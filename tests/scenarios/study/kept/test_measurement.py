@@ -14,8 +14,8 @@ from hypothesis.extra.numpy import arrays
 
 from probe.files import hashed, unhashed
 from probe.metrics.counts import Counts
-from scenarios.study.kept.measurement import Measurement, Spent
-from scenarios.study.kept.store import Store
+from probe.by_layer.measurement import Measurement, Spent
+from probe.by_layer.store import Store
 from tests.scenarios.study.toy_store import COST, COUNTS, MEASURED, assert_set_aside
 
 HEADS = ("single", "multi", "all")

@@ -17,9 +17,9 @@ import torch
 
 from probe.errors import NotWritten
 from probe.files import hashed, unhashed
-from scenarios.study.fingerprint import fingerprint
-from scenarios.study.kept.quarantine import quarantine_notes, set_aside
-from scenarios.study.kept.store import Store
+from probe.by_layer.fingerprint import fingerprint
+from probe.by_layer.quarantine import quarantine_notes, set_aside
+from probe.by_layer.store import Store
 from tests.scenarios.study.toy_store import (
     JOB,
     LEARNER,

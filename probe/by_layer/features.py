@@ -1,0 +1,66 @@
+"""The features of a network that is measured: those that were named, or a good set of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+
+from probe.batch import Value, tensors
+from probe.cut.candidates import candidates
+from probe.cut.cuts import find_each
+from probe.cut.model_call import ModelCall, explained
+from probe.errors import InputError, described
+
+OUTPUT = "output"
+"""The name of the output of a network, unless a module gives the logits."""
+
+
+def features_of(
+    model: nn.Module, call: ModelCall, x: Value, classes: int, chosen: Sequence[str] | None
+) -> tuple[str, ...]:
+    """Return a network's features by depth, the output last.
+
+    x: a few examples (B, ...); classes: K; chosen: names, None = a good set
+    (`probe.cut.candidates.suggested`). Raises InputError for a network that cannot be called on the
+    data, gives another number of outputs, or has no such feature.
+    """
+    with torch.no_grad(), explained(x), _staying():
+        outputs = call(model.eval(), x).shape
+    if tuple(outputs) != (len(tensors(x)[0]), classes):
+        raise InputError(
+            f"its output for {len(tensors(x)[0])} examples has shape {tuple(outputs)}, expected "
+            f"one logit for each of {classes} classes: build it with as many outputs, or name "
+            f"those of the classes"
+        )
+    if chosen is None:
+        found = candidates(model, x, call.output, call.call)
+        names = [(each.feature, bool(each.left)) for each in found if each.suggested]
+    else:
+        each = sorted(find_each(model, list(chosen), x, call), key=lambda feature: feature.at)
+        names = [(feature.name, feature.trainable) for feature in each]
+    earlier = [name for name, left in names if left]
+    ends = [name for name, left in names if not left]
+    if not earlier:
+        raise InputError(
+            "no feature has parameters downstream of it to retrain: name earlier ones"
+        )
+    if chosen is not None and len(ends) > 1:
+        raise InputError(
+            f"nothing is left to retrain downstream of {' and '.join(ends)}: they are the network "
+            f"as it is, so name one of them at most"
+        )
+    # A module of that name that is not the output must not pass for it.
+    free = next(name for name in (OUTPUT, "logits", "the output") if name not in earlier)
+    return (*earlier, (ends or [free])[-1])
+
+
+@contextmanager
+def _staying() -> Iterator[None]:
+    """Let a model that would end the process fail instead."""
+    try:
+        yield
+    except SystemExit as error:
+        raise RuntimeError(described(error)) from error

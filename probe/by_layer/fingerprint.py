@@ -1,0 +1,109 @@
+"""Fingerprints: hashes of everything that can change a job's results.
+
+A job's results lie in a folder named after its fingerprint (`probe.by_layer.store`). So a study can
+grow: with one more seed, learner or order the other jobs keep their fingerprints, and with them
+their results. If anything that counts changes, the fingerprint changes, the job is done anew in
+another folder, and the older results are kept but not shown. `differences` names the values that
+made the difference, from the records that both folders keep. `Plan.record` says what counts; the
+code as such does not, as almost every commit would make a study begin again (see
+`probe.by_layer.code`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from probe.batch import Value
+from probe.tasks import Scenario
+
+RESULTS_VERSION = 1
+"""The version of our results: one more with every change of the code that changes a measurement.
+
+The golden counts of every learner say when: `tests/scenarios/study/test_results_version.py`. With
+a new version all fingerprints change, and every study computes all of its jobs anew.
+"""
+
+Record = Mapping[str, Any]
+"""The input of a fingerprint: a tree of values that JSON has, with names as keys."""
+
+
+def fingerprint(record: Record) -> str:
+    """Return the SHA-256 of what can change a result, as 64 hexadecimal digits.
+
+    The order of the record's keys does not matter:
+
+    >>> fingerprint({"seed": 0, "data": "x"}) == fingerprint({"data": "x", "seed": 0})
+    True
+    """
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+
+
+def data_hash(scenario: Scenario) -> str:
+    """Return a hash of all examples of a scenario, task by task: inputs and labels, train and test.
+
+    The order of the examples counts, as mini-batches are drawn by their index; the names of the
+    tasks do not. Returns 64 hexadecimal digits.
+    """
+    halves: dict[str, Tensor] = {}
+    for k, task in enumerate(scenario.tasks):
+        for name, half in (("train", task.train), ("test", task.test)):
+            halves |= {f"{k}.{name}.{part}": each for part, each in _parts(half.x)}
+            halves[f"{k}.{name}.y"] = half.y
+    return tensor_hash(halves)
+
+
+def _parts(x: Value) -> Iterator[tuple[str, Tensor]]:
+    """Yield the tensors of inputs, each with a name."""
+    if isinstance(x, Mapping):
+        yield from ((f"x.{name}", each) for name, each in x.items())
+    elif isinstance(x, tuple):
+        yield from ((f"x.{at}", each) for at, each in enumerate(x))
+    else:
+        yield "x", x
+
+
+def tensor_hash(tensors: Mapping[str, Tensor]) -> str:
+    """Return the SHA-256 of named tensors of any shapes: names, types, shapes and every byte.
+
+    The order in which they are given and the device that they are on do not matter.
+
+    >>> tensor_hash({"x": torch.zeros(2)}) == tensor_hash({"x": torch.zeros(2, 1)})
+    False
+    """
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name].detach().cpu().contiguous()
+        # Without type and shape, tensors of the same bytes would have the same hash.
+        digest.update(f"{name!r} {tensor.dtype} {tuple(tensor.shape)};".encode())
+        digest.update(tensor.flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def differences(there: Any, here: Any, path: str = "") -> Iterator[str]:
+    """Yield `path is A there and B here` for every value of two records that differs.
+
+    there, here: two trees of JSON values; path: where in the whole record both of them are.
+    Mappings are compared key by key in sorted order, all else as a whole. A key that one of them
+    lacks counts as null.
+
+    >>> list(differences({"training": {"epochs": 1}}, {"training": {"epochs": 2}}))
+    ['training.epochs is 1 there and 2 here']
+    """
+    if isinstance(there, Mapping) and isinstance(here, Mapping):
+        for key in sorted(there.keys() | here.keys()):
+            below = f"{path}.{key}" if path else str(key)
+            yield from differences(there.get(key), here.get(key), below)
+    elif there != here:
+        yield f"{path} is {_short(there)} there and {_short(here)} here"
+
+
+def _short(value: Any) -> str:
+    """Return a value as JSON of 60 characters at most."""
+    text = json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,271 @@
+"""Networks that somebody has trained, in files or in memory, as the source of a plan's networks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+import torch
+from torch import nn
+
+from probe.batch import Value
+from probe.by_layer.engine import Offline, Results, one_thread
+from probe.by_layer.fingerprint import tensor_hash
+from probe.by_layer.heads import evaluated
+from probe.by_layer.jobs import Job
+from probe.by_layer.measurement import Measurement, Spent
+from probe.by_layer.model import Model
+from probe.by_layer.offline import train_offline
+from probe.by_layer.plan import OFFLINE, UNTRAINED, Plan
+from probe.cut.cuts import Cuts, cut_each
+from probe.cut.model_call import ModelCall
+from probe.errors import InputError, located
+from probe.modules import copied, mode, restore, unwrapped
+from probe.record.checkpoints import Checkpoints, Run
+from probe.record.state_files import fit_state, load_state
+from probe.seeding import global_stream, stream
+from probe.tasks import Scenario
+from probe.training.batch_norm import reestimate
+from probe.training.evaluation import Logits
+from probe.training.fresh_weights import Fresh, fresh_state, initialize
+
+Each = Callable[[Sequence[Path]], Iterable[Path]]
+"""Goes through files, as a progress bar does."""
+
+
+class Weights(Protocol):
+    """Networks by run and number of tasks learned, in files or in memory.
+
+    runs: all that there are, those of the controls called after these, without an order.
+    """
+
+    runs: Mapping[Run, Mapping[int, object]]
+
+    def blank(self) -> nn.Module:
+        """Return a network of the architecture, of any weights, to be filled."""
+
+    def hashes(self) -> Mapping[Run, Mapping[int, str]]:
+        """Return a hash of the weights of each network."""
+
+    def network(self, run: Run, step: int, expected: str) -> nn.Module:
+        """Return a network; raises InputError if its weights are not those of the hash."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files:
+    """Networks in files; build: makes one of their architecture; each: goes through the files."""
+
+    runs: Mapping[Run, Mapping[int, Path]]
+    build: Callable[[], nn.Module]
+    each: Each = iter
+
+    @classmethod
+    def of(cls, found: Checkpoints, build: Callable[[], nn.Module], each: Each = iter) -> Files:
+        """Return the networks of checkpoints; the floor is the first one before any task."""
+        runs: dict[Run, Mapping[int, Path]] = dict(found.runs)
+        for run, own in found.runs.items():
+            if 0 in own:
+                runs.setdefault(Run(UNTRAINED, "", run.seed), {0: own[0]})
+        steps = max(step for own in found.runs.values() for step in own)
+        runs |= {Run(OFFLINE, "", s): {steps: path} for s, path in found.offline.items()}
+        return cls(runs=runs, build=build, each=each)
+
+    def blank(self) -> nn.Module:
+        """Return a new network, its weights drawn from a fixed seed."""
+        with global_stream(stream(0, "build")):
+            return self.build()
+
+    def hashes(self) -> Mapping[Run, Mapping[int, str]]:
+        """Read every file, and try it on a network; raises InputError for one that does not fit."""
+        paths = dict.fromkeys(path for own in self.runs.values() for path in own.values())
+        found, model = dict[Path, str](), self.blank()
+        for path in self.each(sorted(paths)):
+            state = load_state(path)
+            fit_state(unwrapped(model), state, str(path))
+            if broken := [name for name, own in state.items() if own.isnan().any()]:
+                raise InputError(
+                    f"{path} has NaN in {broken[0]!r}: its training diverged; take an earlier one, "
+                    f"or train it again"
+                )
+            found[path] = tensor_hash(state)
+        return {run: {t: found[path] for t, path in own.items()} for run, own in self.runs.items()}
+
+    def network(self, run: Run, step: int, expected: str) -> nn.Module:
+        """Load a network; raises InputError for a file that has changed or does not fit."""
+        path, model = self.runs[run][step], self.blank()
+        state = load_state(path)
+        if tensor_hash(state) != expected:
+            raise InputError(
+                f"{path} is not what it was when this began: put the file back, or run the same "
+                f"command again"
+            )
+        fit_state(unwrapped(model), state, str(path))
+        return model
+
+
+@dataclass(frozen=True, kw_only=True)
+class Models:
+    """Networks in memory, of one architecture."""
+
+    runs: Mapping[Run, Mapping[int, nn.Module]]
+
+    def blank(self) -> nn.Module:
+        """Return a copy of some network."""
+        return copied(next(model for own in self.runs.values() for model in own.values()))
+
+    def hashes(self) -> Mapping[Run, Mapping[int, str]]:
+        """Hash the weights of every network."""
+        known: dict[int, str] = {}
+
+        def hashed(model: nn.Module) -> str:
+            if id(model) not in known:
+                known[id(model)] = tensor_hash(model.state_dict())
+            return known[id(model)]
+
+        return {run: {t: hashed(m) for t, m in own.items()} for run, own in self.runs.items()}
+
+    def network(self, run: Run, step: int, expected: str) -> nn.Module:
+        """Return a copy of a network."""
+        return copied(self.runs[run][step])
+
+
+@dataclass(kw_only=True)
+class GivenNetworks:
+    """The source of a plan's networks that are given."""
+
+    plan: Plan
+    weights: Weights
+    model: Model
+    scenario: Scenario
+    _cuts: Cuts | None = field(default=None, init=False)
+
+    @property
+    def fresh(self) -> Fresh:
+        """The source of fresh weights."""
+        return self.model.source(self.plan.retraining.init)
+
+    def networks(self, job: Job, results: Results, offline: Offline) -> _Networks:
+        """Return the networks of a job."""
+        own = self.scenario.reordered(job.tasks)
+        return _Networks(source=self, job=job, scenario=own, results=results, offline=offline)
+
+    def offline_network(self, job: Job, results: Results) -> nn.Module:
+        """Return the offline network of a job's seed."""
+        with located(str(job)), one_thread():
+            return self.networks(job, results, _none_offline).after(job.last).model
+
+    def given(self, learner: str, order: str, seed: int, step: int) -> nn.Module | None:
+        """Return a network that is given, on the device of the data; None if there is none."""
+        hashes = self.plan.learners[learner].given_of(order, seed)
+        if step not in hashes:
+            return None
+        model = self.weights.network(Run(learner, order, seed), step, hashes[step])
+        return model.to(self.scenario.tasks[0].test.y.device)
+
+    def drawn(self, seed: int) -> nn.Module:
+        """Return a network with fresh weights; a seed has the same whatever is learned."""
+        model, fresh, generator = unwrapped(self.weights.blank()), self.fresh, stream(seed, "init")
+        if isinstance(fresh, str):
+            initialize(model, fresh, generator)
+        else:
+            with torch.no_grad():
+                restore(model, fresh_state(fresh, generator))
+        return model.to(self.scenario.tasks[0].test.y.device)
+
+    def shared_cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
+        """Return the cuts of the first network, which serve those of all jobs."""
+        if self._cuts is None:
+            call = self.model.class_call
+            self._cuts = cut_each(
+                model, features, sample, call.output, call.call, self.model.trainable
+            )
+        return self._cuts
+
+
+def _none_offline() -> nn.Module:
+    raise TypeError("an offline network is compared with no other")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _After:
+    """A network after some tasks; seen: the classes learned so far."""
+
+    model: nn.Module
+    call: ModelCall
+    scenario: Scenario
+    seen: Sequence[int]
+    spent: Spent | None
+
+    def evaluated(self) -> Measurement:
+        scores: Logits = partial(self.call, self.model)
+        with mode(self.model, training=False):
+            return evaluated(scores, self.scenario, self.seen, spent=self.spent)
+
+
+@dataclass(kw_only=True)
+class _Networks:
+    """The networks of one job."""
+
+    source: GivenNetworks
+    job: Job
+    scenario: Scenario
+    results: Results
+    offline: Offline
+
+    @property
+    def call(self) -> ModelCall:
+        return self.source.model.class_call
+
+    @property
+    def fresh(self) -> Fresh:
+        return self.source.fresh
+
+    def after(self, step: int) -> _After:
+        job, spent = self.job, None
+        model = self.source.given(job.learner, job.order, job.seed, step)
+        if model is None and step:
+            model, spent = self._trained_offline()
+        if model is None:
+            model = self.source.drawn(job.seed)
+        if job.kind == UNTRAINED:
+            self._reestimate(model)
+        tasks = self.scenario.tasks[: len(self.scenario.tasks) if job.offline and step else step]
+        seen = tuple(dict.fromkeys(c for task in tasks for c in task.classes))
+        return _After(
+            model=model, call=self.call, scenario=self.scenario, seen=seen, spent=spent
+        )
+
+    def compared_with(self, peer: str) -> nn.Module:
+        if peer == OFFLINE:
+            return self.offline()
+        step = 0 if peer == UNTRAINED else int(peer.removeprefix("step-"))
+        model = self.after(step).model
+        if peer == UNTRAINED:
+            self._reestimate(model)
+        return model
+
+    def cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
+        return self.source.shared_cuts(model, features, sample)
+
+    def _reestimate(self, model: nn.Module) -> None:
+        """Give an untrained network's batch norm the statistics of the training inputs.
+
+        Its own, of nothing, would make the floor too low.
+        """
+        reestimate(model, self.scenario.merged.train.x, self.call)
+
+    def _trained_offline(self) -> tuple[nn.Module, Spent]:
+        """Return the offline network, from its checkpoint or trained here, and its cost."""
+        name = f"step-{self.job.last}"
+        model = self.source.drawn(self.job.seed)
+        if kept := self.results.load_checkpoint(name):
+            model.load_state_dict(kept.model)
+            return model, Spent.of_state(dict(kept.learner))
+        recipe = self.source.plan.learners[OFFLINE].training
+        with located("all tasks"):
+            spent = train_offline(model, self.call, self.scenario, recipe, self.job.seed)
+        self.results.save_checkpoint(name, model.state_dict(), spent.to_state())
+        return model, spent

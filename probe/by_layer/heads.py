@@ -1,0 +1,110 @@
+"""Heads: the outputs that compete when a trained network is evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from probe.by_layer.measurement import Measurement, Spent
+from probe.metrics.outcomes import Outcomes
+from probe.metrics.task_counts import TaskCounts
+from probe.tasks import Scenario
+from probe.training.evaluation import Logits, predict_each
+
+Head = Literal["single", "multi", "all"]
+"""`single`: the classes seen so far; `multi`: those of the example's own task; `all` outputs."""
+
+
+def evaluated(
+    scores: Logits,
+    scenario: Scenario,
+    seen: Sequence[int],
+    *,
+    task_aware: bool = False,
+    spent: Spent | None = None,
+) -> Measurement:
+    """Test a network in eval mode on the test data of all tasks, under every head.
+
+    scores, seen, task_aware: as in `predictions_by_head`; spent: on the last task learned.
+    """
+    predicted = predictions_by_head(scores, scenario, seen, task_aware=task_aware)
+    head = "multi" if task_aware else "single"
+    return Measurement(
+        counts={each: count(scenario, p).tables for each, p in predicted.items()},
+        right={head: right_of(scenario, predicted[head])},
+        spent=spent,
+    )
+
+
+def predictions_by_head(
+    scores: Logits, scenario: Scenario, seen: Sequence[int], *, task_aware: bool = False
+) -> dict[str, Tensor]:
+    """Predict the classes of all tasks' test data under every head, (N,) each, in one pass.
+
+    - scores: maps a batch (B, ...) to (B, K); scenario: as the learner sees it, perhaps with tasks
+      not yet learned;
+    - seen: the classes learned so far; single-head, all outputs compete before any was;
+    - task_aware: whether the task must be told, which leaves the head `multi` alone.
+
+    Source: Chaudhry 2018, section 2.1.
+    """
+    test, classes = scenario.test, scenario.classes
+    device = test.y.device
+    tasks = [task.classes for task in scenario.tasks]
+    barred: dict[str, Tensor | None] = {"multi": barred_but(own_task(tasks, classes), device)}
+    if not task_aware:
+        single = barred_but([seen] * classes, device) if seen else None
+        barred = {"single": single, **barred, "all": None}
+    return predict_each(scores, test, classes, barred)
+
+
+def count(scenario: Scenario, predicted: Tensor) -> TaskCounts:
+    """Count predictions (N,) for the test data of all tasks of a scenario."""
+    sizes = [len(task.test) for task in scenario.tasks]
+    tasks = [task.classes for task in scenario.tasks]
+    true = scenario.test.y.cpu()
+    return TaskCounts.of(true, predicted.cpu(), sizes, tasks, scenario.classes)
+
+
+def right_of(scenario: Scenario, predicted: Tensor) -> Outcomes:
+    """Return the test examples of all tasks that were predicted, (N,), right.
+
+    They come task after task as they are learned, and within a task class after class: so a table
+    of counts tells the task and class of each.
+    """
+    y = [task.test.y.cpu() for task in scenario.tasks]
+    right = (predicted.cpu() == scenario.test.y.cpu()).split([len(own) for own in y])
+    ordered = [flags[own.argsort(stable=True)] for flags, own in zip(right, y, strict=True)]
+    return Outcomes.of(torch.cat(ordered).numpy())
+
+
+def own_task(tasks: Sequence[Sequence[int]], classes: int) -> list[Sequence[int]]:
+    """Return for each of the K classes those of its task, none for one in no task.
+
+    tasks: the classes of each; a class in several tasks counts to the last of them.
+
+    >>> own_task([[0, 1], [2]], classes=4)
+    [[0, 1], [0, 1], [2], ()]
+    """
+    own: list[Sequence[int]] = [()] * classes
+    for task in tasks:
+        for label in task:
+            own[label] = task
+    return own
+
+
+def barred_but(competing: Sequence[Sequence[int]], device: torch.device) -> Tensor:
+    """Return (K, K) bool: row y marks the outputs that do not compete for an example of class y.
+
+    competing: for each of the K classes, the classes that do.
+
+    >>> barred_but([[0], [0, 1]], torch.device("cpu")).tolist()
+    [[False, True], [False, False]]
+    """
+    barred = torch.ones(len(competing), len(competing), dtype=torch.bool)
+    for label, others in enumerate(competing):
+        barred[label, list(others)] = False
+    return barred.to(device)

@@ -1,0 +1,185 @@
+"""The jobs of a plan, one for each learner, order and seed, and the parts of a job.
+
+A job is the unit of work: one process does it from beginning to end, and its results lie in one
+folder. A part is the unit of results: one evaluation, stored in one file. Both lists follow from
+the plan alone, so every process of a cluster comes to the same ones without asking the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from itertools import product
+
+from probe.by_layer.plan import Plan
+from probe.by_layer.probing import DIAGNOSTICS, Reading, digest_of, recorded
+from probe.errors import InputError
+from probe.metrics.murata import RETRAIN
+from probe.readouts.pooling import WIDE
+
+MOST_JOBS = 100_000
+"""The most jobs that a study may have: more is a slip of the pen."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One cell of a plan's grid.
+
+    learner: its name; kind: its kind; order: the order's name, empty for the controls; tasks: the
+    T tasks in executed order, by their index in the base order, from 0; seed: from 0; steps: the
+    numbers of tasks learned at which its networks are measured; given: whether they are given, and
+    not learned here; offline, task_aware, own_network: see `PlannedLearner`.
+    """
+
+    learner: str
+    kind: str
+    order: str
+    tasks: tuple[int, ...]
+    seed: int
+    steps: tuple[int, ...] = ()
+    given: bool = False
+    offline: bool = False
+    task_aware: bool = False
+    own_network: bool = False
+
+    @property
+    def name(self) -> str:
+        """A name that no other job of the plan has; also that of its folder.
+
+        >>> Job(learner="er", kind="er", order="2", tasks=(1, 0), seed=3).name
+        'er.order-2.seed-3'
+        """
+        order = f"order-{self.order}." if self.order else ""
+        return f"{self.learner}.{order}seed-{self.seed}"
+
+    @property
+    def last(self) -> int:
+        """The number of tasks learned at the job's end."""
+        return self.steps[-1]
+
+    def __str__(self) -> str:
+        order = f", order {self.order}" if self.order else ""
+        return f"learner {self.learner}{order}, seed {self.seed}"
+
+
+def jobs_of(plan: Plan) -> list[Job]:
+    """Return the plan's jobs: every learner, order and seed; controls once per seed.
+
+    They come seed by seed, so that a study that is stopped early has all learners for its first
+    seeds. Raises InputError for more than MOST_JOBS, and for steps that do not fit T tasks.
+    """
+    for readout in plan.probing.readouts.given:
+        plan.probing.at(readout, len(plan.tasks))
+    # Offline training sees all tasks at once: an order would only repeat it.
+    base = {"": tuple(range(len(plan.tasks)))}
+    orders = {name: base if own.offline else plan.orders for name, own in plan.learners.items()}
+    # Counted before they are made: a million jobs would take the memory first.
+    count = len(plan.seeds) * sum(map(len, orders.values()))
+    if count > MOST_JOBS:
+        raise InputError(
+            f"{plan.name} has {count} jobs, one for each learner, order and seed, expected no more "
+            f"than {MOST_JOBS}: lower seeds or the number of orders"
+        )
+    return [
+        Job(
+            learner=learner,
+            kind=plan.learners[learner].kind,
+            order=order,
+            tasks=tasks,
+            seed=seed,
+            steps=plan.learners[learner].steps,
+            given=bool(plan.learners[learner].given),
+            offline=plan.learners[learner].offline,
+            task_aware=plan.learners[learner].task_aware,
+            own_network=plan.learners[learner].own_network,
+        )
+        for seed in plan.seeds
+        for learner, executed in orders.items()
+        for order, tasks in executed.items()
+    ]
+
+
+def parts_of(plan: Plan, job: Job) -> list[str]:
+    """Return the names of a job's parts, in the order in which they are finished.
+
+    `step-i`: the evaluation after i tasks; after each of them the readings of that step, see
+    `readings_of`.
+    """
+    readings = readings_of(plan, job)
+    parts: list[str] = []
+    for step in job.steps:
+        parts.append(f"step-{step}")
+        parts += [each.part for each in readings if each.step == step]
+    return parts
+
+
+def is_retraining(part: str) -> bool:
+    """Whether a part is partial retraining, by its name.
+
+    >>> is_retraining("feature-conv1"), is_retraining("row-2.conv1.linear-0123abcd")
+    (True, False)
+    """
+    return part.startswith("feature-") or f".{RETRAIN}" in part
+
+
+def readings_of(plan: Plan, job: Job) -> list[Reading]:
+    """Return the measurements downstream of a job's features, for each but the output.
+
+    Downstream of the output nothing is left to train: its scores are the evaluation itself. Floor
+    and ceiling are those of `untrained` and `offline`; a learner that brings its own network has a
+    floor of its own, and no ceiling.
+    """
+    probing, T = plan.probing, len(job.tasks)
+    features = plan.learners[job.learner].features[:-1]
+    readings = []
+    for readout in probing.readouts.given:
+        control, steps = probing.at(readout, T)
+        if job.offline:
+            steps = job.steps[-1:] if control else ()
+        elif control and job.own_network:
+            steps = (0, *steps)
+        steps = tuple(step for step in steps if step in job.steps)
+        for step, name, feature in product(steps, probing.variants(readout), features):
+            reading = Reading(step=step, feature=feature, readout=name)
+            readings.append(replace(reading, digest=_digest(plan, job, reading)))
+    if probing.diagnostics and readings:
+        digest = digest_of(_similar_to(plan, job))
+        last = Reading(step=job.last, feature="", readout=DIAGNOSTICS, digest=digest)
+        readings += [replace(last, feature=feature) for feature in features]
+    return readings
+
+
+def peers_of(plan: Plan, job: Job) -> list[str]:
+    """Return the networks with which a job's last one is compared: of its steps, and controls.
+
+    The network before any task is `untrained`.
+    """
+    offline = plan.learners.get("offline")
+    after = [f"step-{step}" for step in job.steps[:-1] if step]
+    ceiling = offline and offline.listed and not (job.own_network or job.offline)
+    floor = job.kind != "untrained" and (0 in job.steps or "untrained" in plan.learners)
+    return [*after, *(["untrained"] if floor else []), *(["offline"] if ceiling else [])]
+
+
+def _similar_to(plan: Plan, job: Job) -> dict[str, object]:
+    """Return what decides a job's similarities beside its fingerprint."""
+    peers = peers_of(plan, job)
+    if "offline" in peers:
+        offline = plan.learners["offline"]
+        if given := offline.given_of("", job.seed):
+            return {"similar to": peers, "offline": {str(k): own for k, own in given.items()}}
+        recipe = recorded(offline.training)
+        # By the job's own recipe, as the fingerprint has it, it is one network.
+        if recipe != recorded(plan.learners[job.learner].training):
+            return {"similar to": peers, "offline": recipe}
+    return {"similar to": peers}
+
+
+def _digest(plan: Plan, job: Job, reading: Reading) -> str:
+    """Return what tells a reading's settings from others, empty where the fingerprint does."""
+    settings = plan.probing.settings_of(reading.base)
+    if settings is not None:
+        return digest_of({reading.base: asdict(settings), "wide": WIDE})
+    last = not job.offline and reading.step == len(job.tasks)
+    if last and reading.readout == RETRAIN:
+        return ""
+    return digest_of({RETRAIN: recorded(plan.retraining), "storage": plan.storage})

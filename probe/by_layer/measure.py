@@ -1,0 +1,98 @@
+"""The measure: readouts, and when and how often each is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+
+from pydantic import ValidationError
+
+from probe.by_layer.probing import ProbingSpec
+from probe.errors import InputError, unknown
+from probe.metrics.murata import RETRAIN
+from probe.readouts.readout import READOUTS, Knn, Linear, Ncm, Readout
+from probe.validation import problem, problems
+from probe.values.allocation import CacheSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """Measurements asked of each network.
+
+    - readouts: names, or settings such as `Linear(C=0.1)`;
+    - steps: by readout, the numbers of tasks learned after which it is measured, as [0, 2, 5], or
+      `ends` (before any task and after all), `all` or `last`. By default retraining at the ends,
+      all others after every task;
+    - seeds: the retrainings of each feature of networks in memory. For several there are intervals,
+      over retrainings and test examples alone;
+    - budget: multiples of the recipe's epochs after which a retrained network is tested, ascending;
+    - cache: memory and disk for features' values.
+    """
+
+    readouts: Sequence[str | Readout] = (RETRAIN, "linear")
+    steps: Mapping[str, str | Sequence[int]] = field(default_factory=dict)
+    seeds: int = 1
+    budget: Sequence[int] = (1,)
+    cache: CacheSettings | None = None
+
+    @classmethod
+    def of(cls, given: Measure | Sequence[str | Readout]) -> Measure:
+        """Return what a caller gave as a Measure."""
+        return given if isinstance(given, Measure) else cls(readouts=given)
+
+    @property
+    def probing(self) -> ProbingSpec:
+        """The same as a study has it; raises InputError for anything that no study can have."""
+        if type(self.seeds) is not int or self.seeds < 1:
+            raise InputError(f"seeds is the number of retrainings, 1 or more, got {self.seeds!r}")
+        if not isinstance(self.cache, CacheSettings | None):
+            raise InputError(f"cache must be CacheSettings(...), got {type(self.cache).__name__}")
+        tables: dict[str, dict[str, object]] = {
+            name: {} if readout is None else asdict(readout)
+            for name, readout in readouts_of(self.readouts).items()
+        }
+        for name, steps in self.steps.items():
+            if name not in tables:
+                raise unknown("readout of this measure", name, tables)
+            tables[name]["steps"] = steps if isinstance(steps, str) else tuple(steps)
+        try:
+            return ProbingSpec(readouts=tables, budget=tuple(self.budget))  # type: ignore[arg-type]
+        except ValidationError as error:
+            raise InputError("; ".join(map(problem, problems(error)))) from None
+
+
+def readouts_of(given: object) -> dict[str, Readout | None]:
+    """Return the readouts by name, None for retraining.
+
+    given: names, or settings such as `Linear(C=0.1)`. Raises InputError for an unknown one, for
+    none, and for two of one name.
+    """
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        got = repr(given) if isinstance(given, str) else type(given).__name__
+        raise InputError(f"readouts must be a list, as ['retrain', 'linear'], got {got}")
+    if not given:
+        raise InputError(f"there are no readouts: name one or more of {', '.join(_NAMES)}")
+    found: dict[str, Readout | None] = {}
+    for each in given:
+        name, readout = _readout(each)
+        if name in found:
+            raise InputError(f"the readout {name!r} is named twice: give it once")
+        found[name] = readout
+    return found
+
+
+_NAMES = (RETRAIN, *READOUTS)
+
+
+def _readout(each: object) -> tuple[str, Readout | None]:
+    if isinstance(each, Linear | Ncm | Knn):
+        return each.name, each
+    if not isinstance(each, str):
+        raise InputError(
+            f"a readout is a name or settings such as Linear(C=0.1), got {type(each).__name__}"
+        )
+    if each == RETRAIN:
+        return each, None
+    if each not in READOUTS:
+        raise unknown("readout", each, _NAMES)
+    return each, READOUTS[each]()

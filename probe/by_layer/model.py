@@ -1,0 +1,115 @@
+"""The model: how networks are called and made anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from probe.batch import Value
+from probe.cut.model_call import Call, ModelCall, Output
+from probe.cut.split import Trainable
+from probe.errors import InputError
+from probe.training.fresh_weights import Fresh, Rule
+
+Networks = nn.Module | Mapping[int, nn.Module] | Mapping[int, str | Path] | str | Path
+"""One network, or several by tasks learned, or the pattern of their files, or a folder."""
+
+
+@dataclass(frozen=True, init=False)
+class Model:
+    """A network, or several, with how they are called and made anew.
+
+    - of: the network for `partial_retrain`; networks by tasks learned, the pattern of their files
+      or a recorder's folder for `analyze`;
+    - output: where in the model's output the logits are, a key, attribute or position; None = it
+      returns them alone; call: `call(model, x)` gives the model a batch, if `model(x)` does not;
+    - classes: the outputs that stand for the classes 0..K-1, K different numbers, as `range(6)` for
+      a head with more outputs than classes; the others do not compete. None = it has K outputs;
+    - fresh: the source of re-initialized values: a function that makes a new model, called with all
+      generators seeded; a model or state dict to rewind to; or a rule. None = the recipe's rule, by
+      default each layer's own. Networks in files need a function;
+    - trainable: `tail` = everything that the feature does not depend on; `as given` = of that only
+      the parameters that ask for gradients in the model as it is (those of LoRA, not its base);
+    - orders: of files with {order} in their names, a rule (`rotate`) or the tasks from 1 by name.
+    """
+
+    of: Any
+    output: Output = None
+    call: Call | None = None
+    classes: Sequence[int] | None = None
+    fresh: Fresh | None = None
+    trainable: Trainable = "tail"
+    orders: str | Mapping[str, Sequence[int]] | None = None
+
+    def __init__(
+        self,
+        of: Networks,
+        *,
+        output: Output = None,
+        call: Call | None = None,
+        classes: Sequence[int] | None = None,
+        fresh: Fresh | None = None,
+        trainable: Trainable = "tail",
+        orders: str | Mapping[str, Sequence[int]] | None = None,
+    ) -> None:
+        given = (of, output, call, classes, fresh, trainable, orders)
+        for name, value in zip(self.__dataclass_fields__, given, strict=True):
+            object.__setattr__(self, name, value)
+        _ = self.model_call
+
+    @property
+    def model_call(self) -> ModelCall:
+        """How a network is asked for the logits of a batch, (B, O)."""
+        return ModelCall(call=self.call, output=self.output)
+
+    @property
+    def class_call(self) -> ModelCall:
+        """How a network is asked for the logits of the classes alone, (B, K)."""
+        call, classes = self.model_call, self.classes
+        if classes is None:
+            return call
+
+        def chosen(model: nn.Module, x: Value) -> Tensor:
+            return call(model, x)[:, list(classes)]
+
+        return ModelCall(call=chosen)
+
+    @property
+    def build(self) -> Callable[[], nn.Module] | None:
+        """The function that makes a new model, None where fresh values come from elsewhere."""
+        return self.fresh if callable(self.fresh) and not isinstance(self.fresh, nn.Module) else None
+
+    def source(self, init: Rule) -> Fresh:
+        """Return the source of fresh values; init: the recipe's rule.
+
+        A recipe that names a rule other than torch's own is followed before a function.
+        """
+        if self.fresh is None or (self.build and init != "torch"):
+            return init
+        return self.fresh
+
+    @classmethod
+    def around(cls, given: Networks | Model) -> Model:
+        """Return what a caller gave as a Model."""
+        return given if isinstance(given, Model) else cls(given)
+
+
+MOVED = {
+    **dict.fromkeys(("output", "call", "classes", "fresh", "trainable", "orders"), "Model({}=...)"),
+    "build": "Model(fresh=...)",
+    **dict.fromkeys(("seeds", "steps", "budget"), "readouts=Measure({}=...)"),
+    "cache": "readouts=Measure(cache=...)",
+}
+"""Where keywords of earlier versions are now."""
+
+
+def refuse_moved(function: str, keywords: Mapping[str, object]) -> None:
+    """Raise InputError for keywords that a function does not have, naming their new place."""
+    for name in keywords:
+        if name in MOVED:
+            raise InputError(f"{function} has no {name}= any more: give {MOVED[name].format(name)}")
+        raise InputError(f"{function} has no parameter {name!r}: see help(probe.{function})")

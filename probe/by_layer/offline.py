@@ -1,0 +1,59 @@
+"""Offline training of a network on all tasks at once, the ceiling."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from torch import nn
+
+from probe.batch import tensors
+from probe.by_layer.measurement import Spent
+from probe.cut.model_call import Called, ModelCall
+from probe.seeding import stream
+from probe.tasks import Scenario
+from probe.training.costs import Cost, OpsMeter, bytes_of, one_pass_ops
+from probe.training.history import never_left
+from probe.training.loop import Objective, fit
+from probe.training.optimizers import optimizer_ops
+from probe.training.precision import products
+from probe.training.recipe import Recipe
+
+
+class _Losses(Objective):
+    """Plain cross-entropy, with a record of its values."""
+
+    losses: tuple[float, ...] = ()
+
+    def after_epoch(self, model: nn.Module, losses: Sequence[float]) -> None:
+        self.losses = tuple(losses)
+
+
+def train_offline(
+    model: nn.Module, call: ModelCall, scenario: Scenario, recipe: Recipe, seed: int
+) -> Spent:
+    """Train a network in place on all tasks of a scenario together; return what it cost.
+
+    The same bits as of a study's learner `offline`. Raises InputError if the training diverges.
+    """
+    data, meter, objective = scenario.merged.train, OpsMeter(), _Losses()
+    called = model if call == ModelCall() else Called(model, call)
+    clock = time.process_time if data.y.device.type == "cpu" else time.perf_counter
+    start = clock()
+    with products("fp32"):
+        generator = stream(seed, "batches", 0)
+        fit(called, data, recipe, generator, objective=objective, meter=meter)
+    parameters = list(model.parameters())
+    trained = sum(p.numel() for p in parameters if p.requires_grad)
+    # What no matrix product shows: the optimizer's work.
+    meter.add(meter.steps * trained * optimizer_ops(recipe))
+    cost = Cost(
+        parameter_bytes=bytes_of(parameters),
+        carried_bytes=0,
+        stored_bytes=0,
+        train_bytes=bytes_of([*tensors(data.x), data.y]),
+        ops_one_pass=one_pass_ops(called, data, recipe.batch_size),
+        ops=meter.total,
+        kept_bytes=bytes_of([*parameters, *model.buffers()]),
+    )
+    return Spent(cost=cost, seconds=clock() - start, stuck=never_left(objective.losses))

@@ -1,0 +1,129 @@
+"""The plan: networks by learner, order, seed and tasks learned, and the measurements made of them.
+
+It is plain data. So a run directory describes itself by its plan, and status, tables and figures
+need neither data nor anybody's code. Studies (`scenarios.study`) and networks that are given
+(`probe.by_layer.given`) both become a plan, and from there on all is one engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from probe.by_layer.fingerprint import RESULTS_VERSION
+from probe.by_layer.probing import ProbingSpec, recorded
+from probe.by_layer.report import ReportSpec
+from probe.training.recipe import Recipe
+from probe.values.allocation import Storage
+
+OFFLINE, UNTRAINED = CONTROLS = ("offline", "untrained")
+"""Learners whose features give ceiling and floor; they know no order of tasks."""
+
+Given = Mapping[int, str]
+"""A hash of the weights of each network of a run, by the number of tasks learned."""
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PlannedTask(_Frozen):
+    """A task's name and classes."""
+
+    name: str
+    classes: tuple[int, ...]
+
+
+class PlannedLearner(_Frozen):
+    """A learner of a plan: its networks, and all of its settings that can change a result.
+
+    - kind: its name in the catalog; modules: of our code that its jobs need beside the engine;
+    - listed: False for a floor that nobody named; offline: it learns all tasks at once, or none;
+      task_aware: it must be told the task; own_network: it brings a network of its own, and with it
+      other layers than the controls have;
+    - features: by depth, the last is the output; steps: numbers of tasks learned at which there is
+      a network;
+    - network, settings: as records; training: its recipe;
+    - per_class, total, sampling: its exemplars, see `probe.tables.rows.LearnerRow`;
+    - given: of networks that are given, by `ORDER/SEED`; empty where they are trained here.
+    """
+
+    kind: str
+    modules: tuple[str, ...]
+    listed: bool = True
+    offline: bool = False
+    task_aware: bool = False
+    own_network: bool = False
+    features: tuple[str, ...]
+    steps: tuple[int, ...]
+    network: Any = None
+    settings: dict[str, Any] = {}
+    training: Recipe
+    per_class: int | None = None
+    total: int | None = None
+    sampling: str = ""
+    given: dict[str, dict[int, str]] = {}
+
+    def given_of(self, order: str, seed: int) -> Given:
+        """Return the hashes of a run's networks, none for one that is trained here."""
+        return self.given.get(f"{order}/{seed}", {})
+
+
+class Plan(_Frozen):
+    """Everything that decides measurements and tables, but for the examples themselves.
+
+    - name: of the study; scenario, kind: the title and kind of the stream; network: its name;
+    - tasks: T, in base order; orders: by name, the T tasks as they are learned, from 0; seeds;
+    - retraining: the recipe of the retrained tails; storage: of features' values; probing, report:
+      what is measured, and shown;
+    - data: hash of all examples; device: `cpu` or `cuda`; torch: its version. Other devices and
+      versions do not give the same bits.
+    """
+
+    name: str
+    scenario: str
+    kind: str = "split"
+    network: str
+    tasks: tuple[PlannedTask, ...]
+    learners: dict[str, PlannedLearner]
+    orders: dict[str, tuple[int, ...]]
+    seeds: tuple[int, ...]
+    retraining: Recipe
+    storage: Storage = "fp32"
+    probing: ProbingSpec
+    report: ReportSpec = ReportSpec()
+    data: str
+    device: str
+    torch: str
+
+    def record(self, learner: str, order: str, tasks: tuple[int, ...], seed: int) -> dict[str, Any]:
+        """Return everything that can change the results of a job.
+
+        So not the names of the study, its learners, orders and features, nor its other jobs and
+        features, nor the place of the data. Settings that are not used count all the same. The
+        processor does not count, as no two machines could share a study: two kinds of CPU may
+        round differently. Of this package's own code only RESULTS_VERSION counts.
+        """
+        own = self.learners[learner]
+        settings = dict(own.settings)
+        if hashes := own.given_of(order, seed):
+            settings["networks"] = {str(step): each for step, each in hashes.items()}
+        record: dict[str, Any] = {
+            "version": RESULTS_VERSION,
+            "data": self.data,
+            "classes": [list(self.tasks[task].classes) for task in tasks],
+            "tasks": list(tasks),
+            "network": own.network,
+            "learner": settings,
+            "training": recorded(own.training),
+            "seed": seed,
+            "device": self.device,
+            "torch": self.torch,
+        }
+        if not own.offline:
+            # Offline nothing is retrained: its results stay when the retraining alone is changed.
+            record["retraining"] = recorded(self.retraining)
+            record["storage"] = self.storage
+        return record

@@ -1,0 +1,158 @@
+"""The readouts downstream of the features of a job's networks, one network after the other.
+
+All networks share the cuts of the first. All features of a network share a pass over the data for
+their matrices, to which every readout is fitted, and one for the values that tails are retrained
+on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from torch import Tensor, nn
+
+from probe.analysis.similarity import Compared
+from probe.analysis.units import dead_units, effective_rank
+from probe.batch import Value, first
+from probe.by_layer.heads import count, right_of
+from probe.by_layer.jobs import Job, peers_of
+from probe.by_layer.measurement import Measurement
+from probe.by_layer.plan import Plan
+from probe.by_layer.probing import DIAGNOSTICS, Reading
+from probe.cut.cuts import Cuts
+from probe.metrics.murata import RETRAIN
+from probe.notes import of_classes, of_predictions
+from probe.readouts.matrix import FeatureMatrix, feature_matrices
+from probe.retrain import SAMPLE, retrain_each
+from probe.retraining import RetrainSettings
+from probe.training.batch_norm import reestimated
+from probe.training.history import History
+from probe.values.allocation import CacheSettings
+
+if TYPE_CHECKING:
+    from probe.by_layer.engine import Networks
+
+Matrices = Mapping[str, FeatureMatrix]
+"""Each feature's values by its name."""
+
+_Measured = Iterator[tuple[Reading, Measurement]]
+
+
+@dataclass(kw_only=True)
+class Reader:
+    """Reads out downstream of the features of a job's networks."""
+
+    plan: Plan
+    job: Job
+    networks: Networks
+    cache: CacheSettings
+
+    def read(self, model: nn.Module, readings: Sequence[Reading]) -> _Measured:
+        """Yield each of the readings of a network with its measurement; the model is not changed.
+
+        Networks with batch norm estimated anew come after the network as it is.
+        """
+        ordered = sorted(readings, key=lambda reading: reading.reestimated)
+        for mixed, own in groupby(ordered, key=lambda reading: reading.reestimated):
+            seen = model
+            if mixed:
+                train = self.networks.scenario.merged.train.x
+                seen = reestimated(model, train, self.networks.call)
+            yield from self._read(seen, list(own))
+
+    def _read(self, model: nn.Module, readings: Sequence[Reading]) -> _Measured:
+        yield from self._retrained(model, [each for each in readings if each.base == RETRAIN])
+        fitted = [each for each in readings if each.base not in (RETRAIN, DIAGNOSTICS)]
+        compared = [each for each in readings if each.base == DIAGNOSTICS]
+        if not (fitted or compared):
+            return
+        features = {each.feature for each in (*fitted, *compared)}
+        test = self._matrices(model, features, self.networks.scenario.test.x)
+        if fitted:
+            train = self._matrices(model, features, self.networks.scenario.merged.train.x)
+            yield from self._fitted(fitted, train, test)
+            del train
+        yield from self._compared(compared, test)
+
+    def _retrained(self, model: nn.Module, readings: Sequence[Reading]) -> _Measured:
+        """Yield partial retrainings: all features share one pass, all budgets one training."""
+        if not readings:
+            return
+        scenario = self.networks.scenario
+        data = scenario.merged
+        known = of_classes(data.train.y, data.test.y, scenario.classes)
+        wanted = {(each.feature, each.multiple): each for each in readings}
+        how = RetrainSettings(
+            recipe=self.plan.retraining,
+            seed=self.job.seed,
+            cache=self.cache,
+            fresh=self.networks.fresh,
+            multiples=tuple(sorted({each.multiple for each in readings})),
+        )
+        cuts = self._cuts(model, {each.feature for each in readings})
+        for tail in retrain_each(model, cuts, data.train, data.test, scenario.classes, how):
+            # A feature may lack one budget only, of those that another lacks.
+            if reading := wanted.get((tail.feature, tail.multiple)):
+                notes = (*known, *tail.notes)
+                yield reading, self._measured(tail.predicted, notes, tail.history)
+
+    def _fitted(self, readings: Sequence[Reading], train: Matrices, test: Matrices) -> _Measured:
+        """Yield the readouts that are fitted to the features' matrices."""
+        scenario = self.networks.scenario
+        y = scenario.merged.train.y
+        for reading in readings:
+            readout = self.plan.probing.settings_of(reading.base)
+            if readout is None:
+                raise TypeError(f"{reading.readout} is fitted to no matrix")
+            own = train[reading.feature]
+            found = readout.read(own, y, test[reading.feature], scenario.classes)
+            notes = [f"{reading.base} reads {own.how}"] if own.pooled else []
+            notes += [*found.notes, *of_predictions(found.predicted, scenario.test.y.cpu())]
+            yield reading, self._measured(found.predicted, notes)
+
+    def _compared(self, readings: Sequence[Reading], test: Matrices) -> _Measured:
+        """Yield the diagnostics of each feature."""
+        if not readings:
+            return
+        own = {each.feature: Compared(test[each.feature].values) for each in readings}
+        values = {
+            each.feature: {
+                "units": float(test[each.feature].values.shape[1]),
+                "dead": dead_units(test[each.feature].values),
+                "rank": effective_rank(test[each.feature].values),
+            }
+            for each in readings
+        }
+        for peer in peers_of(self.plan, self.job):
+            model = self.networks.compared_with(peer)
+            other = self._matrices(model, values.keys(), self.networks.scenario.test.x)
+            for feature, numbers in values.items():
+                numbers[f"cka.{peer}"] = own[feature].cka(other[feature].values)
+        for reading in readings:
+            yield reading, Measurement(counts={}, values=values[reading.feature])
+
+    def _matrices(self, model: nn.Module, wanted: Collection[str], x: Value) -> Matrices:
+        """Return the matrix of each feature that is wanted for inputs x (N, ...)."""
+        cuts = self._cuts(model, wanted).of(model).each
+        return feature_matrices(cuts, x, budget=self.cache.budget)
+
+    def _cuts(self, model: nn.Module, wanted: Collection[str]) -> Cuts:
+        """Return those of the shared cuts that are wanted, in their own order."""
+        features = self.plan.learners[self.job.learner].features[:-1]
+        sample = first(self.networks.scenario.test.x, SAMPLE)
+        shared = self.networks.cuts(model, features, sample).each
+        return Cuts(tuple(cut for cut in shared if cut.name in wanted))
+
+    def _measured(
+        self, predicted: Tensor, notes: Sequence[str], history: History | None = None
+    ) -> Measurement:
+        scenario = self.networks.scenario
+        return Measurement(
+            counts={"single": count(scenario, predicted).tables},
+            right={"single": right_of(scenario, predicted)},
+            history=history,
+            notes=tuple(notes),
+        )

@@ -1,0 +1,62 @@
+"""The report: settings of tables and figures that change no measurement."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict
+
+from probe.by_layer.heads import Head
+from probe.errors import InputError
+from probe.metrics.diaz_rodriguez import CRITERIA, W1, W2, W3, weights_by_criterion
+from probe.metrics.task_counts import Mean
+
+WEIGHTS = {"W1": W1, "W2": W2, "W3": W3}
+"""The weightings of Diaz-Rodriguez 2018, which every study reports."""
+
+
+def _heads(heads: tuple[Head, ...]) -> tuple[Head, ...]:
+    """Return the heads; raises InputError if one is named twice."""
+    if len(set(heads)) < len(heads):
+        raise InputError(f"heads names each head once, got {', '.join(heads)}")
+    return heads
+
+
+def _weightings(weights: dict[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
+    """Return a user's weightings; raises InputError for the paper's names and wrong weights."""
+    for name, values in weights.items():
+        if name in WEIGHTS:
+            raise InputError(f"{name} is a weighting of the paper: choose another name")
+        if not re.fullmatch(r"[\w.+-]{1,80}", name):
+            raise InputError(
+                f"{name[:80]!r} is no name for a weighting: use letters, digits and .+-_, "
+                f"80 at most"
+            )
+        weights_by_criterion(values)
+    return weights
+
+
+_Weight = Annotated[float, Strict()]
+
+
+class ReportSpec(BaseModel):
+    """Choice of the measurements that tables and figures show.
+
+    heads: the heads to report, the first of them in the figures; mean: whether accuracies are means
+    over test `examples` or over `classes`, the mean-per-class accuracy of Kemker 2018; weights: by
+    name, weightings of CLscore beside W1, W2 and W3: seven numbers that sum to 1, in the order A,
+    MS, SSS, CE, REM, BWT+, FWT (Diaz-Rodriguez 2018).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    heads: Annotated[tuple[Head, ...], Field(min_length=1), AfterValidator(_heads)] = ("single",)
+    mean: Mean = "examples"
+    weights: Annotated[dict[str, tuple[_Weight, ...]], AfterValidator(_weightings)] = {}
+
+    @property
+    def weightings(self) -> dict[str, dict[str, float]]:
+        """All weightings by name, the paper's first; each by criterion."""
+        everything = {**WEIGHTS, **self.weights}
+        return {name: dict(zip(CRITERIA, w, strict=True)) for name, w in everything.items()}

@@ -1,0 +1,231 @@
+"""The request: networks that are given, and everything that is asked of them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import nn
+
+from probe.batch import Value, first, tensors
+from probe.by_layer.features import features_of
+from probe.by_layer.fingerprint import data_hash, tensor_hash
+from probe.by_layer.given import GivenNetworks, Weights
+from probe.by_layer.model import Model
+from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED, Plan, PlannedLearner, PlannedTask
+from probe.by_layer.probing import ProbingSpec
+from probe.cut.model_call import explained
+from probe.errors import InputError, located
+from probe.modules import mode, unwrapped
+from probe.orders import orders
+from probe.record.checkpoints import Run
+from probe.retrain import SAMPLE
+from probe.seeding import stream
+from probe.tasks import Scenario
+from probe.training.fresh_weights import fresh_state, no_rule_for, without_rule
+from probe.training.recipe import Recipe
+from probe.values.allocation import Storage
+
+KIND = "checkpoints"
+"""The kind of learners whose networks are given."""
+
+_MODULES = ("probe.by_layer.given",)
+_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """Everything that is asked of networks that are given.
+
+    - name: of the run; network: the name of the network in tables; source: a hash of the code that
+      makes and calls it;
+    - networks, model: where they are, and how they are called; scenario: the data as T tasks, in
+      base order, on the device;
+    - orders: of the tasks, a rule or by name from 1; None = there is one order, the base order;
+    - features: by name, None = a good set; probing: the readouts and their steps;
+    - recipe: of the retraining, and of the offline training; train_offline: whether there is one.
+    """
+
+    name: str
+    network: str
+    source: str = ""
+    networks: Weights
+    model: Model
+    scenario: Scenario
+    orders: str | Mapping[str, Sequence[int]] | None = None
+    features: Sequence[str] | None = None
+    probing: ProbingSpec
+    recipe: Recipe
+    train_offline: bool = False
+    storage: Storage = "fp32"
+
+    def given(self) -> GivenNetworks:
+        """Return the source of the networks, with the plan of their measurements.
+
+        Every network is looked at for it. Raises InputError for tasks, orders and features that do
+        not fit the networks, and for files that cannot be read or do not fit.
+        """
+        return GivenNetworks(
+            plan=self._plan(), weights=self.networks, model=self.model, scenario=self.scenario
+        )
+
+    def _plan(self) -> Plan:
+        T, runs = len(self.scenario.tasks), self.networks.runs
+        own = [run for run in runs if run.learner not in CONTROLS or run.order]
+        _check_names(own)
+        steps = tuple(sorted({step for run in own for step in runs[run]}))
+        _check_steps(steps, T)
+        named = _orders(list(dict.fromkeys(run.order for run in own)), self.orders, T)
+        has_offline = any(run.learner == OFFLINE for run in runs)
+        if self.train_offline and has_offline:
+            raise InputError("got offline networks, and is to train some: do one of the two")
+        floor = self._can_be_drawn or 0 in steps
+        hashes = self.networks.hashes()
+        zero = (0,) if floor else ()
+        learners = {
+            name: self._learner(name, KIND, hashes, (*zero, *(s for s in steps if s)))
+            for name in dict.fromkeys(run.learner for run in own)
+        }
+        if has_offline or self.train_offline:
+            at = (*(zero if self._can_be_drawn else ()), T)
+            learners[OFFLINE] = self._learner(OFFLINE, OFFLINE, hashes, at)
+        if floor and has_floor(self.probing):
+            learners[UNTRAINED] = self._learner(UNTRAINED, UNTRAINED, hashes, (0,))
+        tasks = self.scenario.tasks
+        return Plan(
+            name=self.name,
+            scenario=self.scenario.name,
+            network=self.network,
+            tasks=tuple(PlannedTask(name=task.name, classes=task.classes) for task in tasks),
+            learners=learners,
+            orders=named,
+            seeds=tuple(sorted({run.seed for run in own})),
+            retraining=self.recipe,
+            storage=self.storage,
+            probing=self.probing,
+            data=data_hash(self.scenario),
+            device=tasks[0].test.y.device.type,
+            torch=str(torch.__version__),
+        )
+
+    @property
+    def _can_be_drawn(self) -> bool:
+        """Whether fresh weights can be drawn for the whole network."""
+        fresh = self.model.source(self.recipe.init)
+        unruly = without_rule(self.networks.blank(), fresh) if isinstance(fresh, str) else []
+        if unruly and self.train_offline:
+            raise no_rule_for(unruly)
+        return not unruly
+
+    def _learner(
+        self,
+        name: str,
+        kind: str,
+        hashes: Mapping[Run, Mapping[int, str]],
+        steps: tuple[int, ...],
+    ) -> PlannedLearner:
+        given = {f"{r.order}/{r.seed}": dict(own) for r, own in hashes.items() if r.learner == name}
+        return PlannedLearner(
+            kind=kind,
+            modules=_MODULES,
+            listed=bool(given) or kind != UNTRAINED,
+            offline=kind in CONTROLS,
+            features=self._features,
+            steps=steps,
+            network={"own": self.network, "source": self._identity},
+            settings={"kind": kind},
+            training=self.recipe,
+            given=given,
+        )
+
+    @cached_property
+    def _sample(self) -> Value:
+        return first(self.scenario.tasks[0].test.x, SAMPLE)
+
+    @cached_property
+    def _blank(self) -> nn.Module:
+        return unwrapped(self.networks.blank()).to(tensors(self._sample)[0].device)
+
+    @cached_property
+    def _features(self) -> tuple[str, ...]:
+        with located(f"network {self.network}"):
+            call, classes = self.model.class_call, self.scenario.classes
+            return features_of(self._blank, call, self._sample, classes, self.features)
+
+    @cached_property
+    def _identity(self) -> str:
+        """A hash of the network's code, its architecture, and the ranks of its outputs.
+
+        Code alone does not tell what a closure or a partial function holds. Logits themselves are
+        rounded otherwise on other machines.
+        """
+        with torch.no_grad(), explained(self._sample), mode(self._blank, training=False):
+            logits = self.model.class_call(self._blank, self._sample)
+        ranks = tensor_hash({"ranks": logits.argsort(dim=1, stable=True)})
+        fresh = self.model.source(self.recipe.init)
+        if not isinstance(fresh, str):
+            fresh = tensor_hash(dict(fresh_state(fresh, stream(0, "build"))))
+        told = (self.source, str(self._blank), fresh, self.model.trainable, ranks)
+        return hashlib.sha256(repr(told).encode()).hexdigest()
+
+
+def has_floor(probing: ProbingSpec) -> bool:
+    """Whether some readout is measured on untrained networks."""
+    each = (readout.steps for readout in probing.readouts.given.values())
+    return any(steps != "last" and (isinstance(steps, str) or 0 in steps) for steps in each)
+
+
+def _check_names(runs: Sequence[Run]) -> None:
+    """Raise InputError for learners and orders that cannot name a folder, or name a control."""
+    for name in dict.fromkeys(name for run in runs for name in (run.learner, run.order)):
+        if name in CONTROLS:
+            raise InputError(
+                f"the checkpoints are of a learner {name!r}, the name of a control: rename it, and "
+                f"give the offline networks by offline"
+            )
+        if not re.fullmatch(_NAME, name):
+            raise InputError(
+                f"{name[:20]!r} is to be part of a folder's name: use letters, digits, _ and -, 80 "
+                f"at most"
+            )
+
+
+def _check_steps(steps: Sequence[int], tasks: int) -> None:
+    """Raise InputError unless there is a network after all tasks, and none after more."""
+    if steps[-1] > tasks:
+        raise InputError(
+            f"there is a network after {steps[-1]} tasks, and there are {tasks} tasks: name all "
+            f"tasks, or remove it"
+        )
+    if steps[-1] < tasks:
+        last = "only an untrained network" if steps[-1] == 0 else f"none after task {steps[-1]}"
+        raise InputError(
+            f"there is no network after all {tasks} tasks ({last}), and it is the one that is "
+            f"measured: add it, name fewer tasks, or write {{index}} for {{task}} if your files "
+            f"count tasks from 0"
+        )
+
+
+def _orders(
+    names: Sequence[str], given: str | Mapping[str, Sequence[int]] | None, tasks: int
+) -> dict[str, tuple[int, ...]]:
+    """Return the orders of the networks by name, tasks from 0."""
+    if given is None and len(names) > 1:
+        raise InputError(
+            f"the networks are of the orders {', '.join(names)}: give the tasks of each of them, by "
+            f"--orders FILE or Model(orders=...)"
+        )
+    if given is None:
+        return {names[0]: tuple(range(tasks))}
+    with located("orders"):
+        known = orders(given, tasks)
+    if missing := [name for name in names if name not in known]:
+        raise InputError(
+            f"the networks are of an order {missing[0]!r}, and the orders are {', '.join(known)}: "
+            f"name it there"
+        )
+    return {name: known[name] for name in names}

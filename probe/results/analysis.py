@@ -1,0 +1,249 @@
+"""The analysis: the measurements of any number of runs, and what follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probe.errors import InputError, unknown
+from probe.metrics.matrix import AccuracyMatrix
+from probe.notes import listed
+from probe.results.evaluations import At, Evaluation, Evaluations, Step
+from probe.results.text import ONE_NETWORK, layer_sheets, note_sentences, pra_sheet, together
+from probe.tables.folder import Saved, Tables
+from probe.tables.held import Held
+from probe.tables.matrices import Matrices
+from probe.tables.rows import LayerRow, Row, StartRow
+from probe.tables.sheets import Sheet, as_latex, as_text
+
+KIND = "analysis"
+"""The kind of a saved analysis."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Analysis(Held):
+    """Measurements downstream of the features of networks; `print` shows them as tables.
+
+    - given: its tables by name, as in a run directory;
+    - measured: the evaluations themselves, of networks of one training in memory, None for others.
+
+    The rows are those of a study's rows.csv, see `probe.tables.rows.Row`: of networks without
+    learners or orders in their names the learner is `model`, of order "0"; the untrained network is
+    the learner `untrained` and the offline one `offline`, of order "". R itself is the matrix of
+    the feature that is the output, single-head: the classes seen so far compete.
+
+    Intervals are NaN for one seed. Where several seeds are retrainings of the same networks, they
+    tell of these and of the finite test set, not of another training.
+    """
+
+    given: Tables
+    measured: Evaluations | None = None
+
+    @property
+    def R(self) -> AccuracyMatrix:  # noqa: N802, as the literature has it
+        """The accuracy matrix of the networks themselves, (T+1, T), as `matrix` has it.
+
+        Raises InputError for several learners: then `matrix` of the output is asked for one.
+        """
+        return self._matrices.R(self._learner(None))
+
+    def matrix(self, feature: str, readout: str, learner: str | None = None) -> AccuracyMatrix:
+        """Return A[l, t, j] of a feature l, (T+1, T), by place; NaN = not measured.
+
+        A cell is the mean over the orders of a seed, then over seeds; row 0 is the floor. At the
+        output it is R. learner: needed where there are several. Raises InputError for a feature,
+        readout or learner that there is not.
+        """
+        return self._matrices.matrix(self._learner(learner), feature, readout)
+
+    def ceiling(
+        self, feature: str, readout: str, learner: str | None = None
+    ) -> NDArray[np.float64]:
+        """Return C[l, j] of a feature l, (T,), by place; NaN without an offline model.
+
+        learner: in whose orders; all of a study have the same. Raises InputError as `matrix` does.
+        """
+        named = self.learners[0] if learner is None else self._learner(learner)
+        return self._matrices.ceiling(named, feature, readout)
+
+    def rows(self) -> list[Row]:
+        """Return all measurements, a row for each, as in rows.csv."""
+        return list(self._table("rows"))
+
+    def layers(self) -> list[LayerRow]:
+        """Return what each layer retained, forgot and never learned, by readout and feature.
+
+        For all tasks and for each place, see `probe.analysis.layers.quantities`.
+        """
+        return list(self._table("layers"))
+
+    def starts(self) -> list[StartRow]:
+        """Return for each readout where in depth forgetting starts; nothing without a ceiling."""
+        return list(self._table("starts"))
+
+    def tables(self) -> Tables:
+        """Return all tables by name, as they are named in a run directory."""
+        return self.given
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences needed to read it."""
+        return tuple(note_sentences(self._table("notes")))
+
+    @property
+    def learners(self) -> tuple[str, ...]:
+        """Those that learn task by task, in the order of the rows."""
+        return self._matrices.learners or self._matrices.levels
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """The orders of tasks, by name."""
+        return self._matrices.orders
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The features, by depth."""
+        return self._matrices.features
+
+    @property
+    def readouts(self) -> tuple[str, ...]:
+        """What was trained behind them, by name."""
+        return self._matrices.readouts
+
+    @property
+    def seeds(self) -> int:
+        """The number of seeds, of trainings or, where networks are given, of retrainings."""
+        return len(self._matrices.seeds)
+
+    @property
+    def own(self) -> Mapping[Step, Evaluation]:
+        """Each network's own evaluation, by step; InputError if it holds tables alone."""
+        return self._evaluated.own
+
+    @property
+    def evaluations(self) -> Mapping[At, Evaluation]:
+        """By step, feature, readout and seed; InputError if it holds tables alone."""
+        return self._evaluated.evaluations
+
+    @property
+    def dead_units(self) -> Mapping[tuple[Step, str], float]:
+        """Shares in [0, 1], see `Evaluations`; InputError if it holds tables alone."""
+        return self._evaluated.dead_units
+
+    @property
+    def tasks(self) -> tuple[tuple[int, ...], ...]:
+        """The classes of each task, in executed order; InputError if it holds tables alone."""
+        return self._evaluated.tasks
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """The labels of the test examples, (N,); InputError if it holds tables alone."""
+        return self._evaluated.labels
+
+    def right(self, step: Step, feature: str, readout: str) -> NDArray[np.bool_]:
+        """Return whether each test example is classified right, (S, N).
+
+        Raises InputError as `matrix` does and if it holds tables alone, and KeyError for a step
+        that was not measured.
+        """
+        return self._evaluated.right(step, feature, readout)
+
+    def latex(self, readout: str | None = None, learner: str | None = None) -> str:
+        r"""Return what each layer kept as a LaTeX table, in %, with 95 % intervals.
+
+        It needs `\usepackage{booktabs}`. readout: the first by default; learner: all by default.
+        Raises InputError for a readout or learner that there is not.
+        """
+        chosen = self.readouts[0] if readout is None else readout
+        if chosen not in self.readouts:
+            raise unknown("readout of this analysis", chosen, self.readouts)
+        named = self.learners if learner is None else (self._learner(learner),)
+        layers = [row for row in self.layers() if row.readout == chosen and row.learner in named]
+        return as_latex(together(self._sheets(layers, named)))
+
+    def sheets(self) -> list[Sheet]:
+        """Return what is printed: a table for each learner and readout."""
+        return self._sheets(self.layers(), self.learners)
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return what is printed below: what the intervals are of, and the notes."""
+        one = self.measured is not None and self.measured.one_training
+        return (*((ONE_NETWORK,) if one else ()), *self.notes)
+
+    def saved(self) -> Saved:
+        """Return what a folder has to hold for it."""
+        if self.measured is None:
+            return Saved(kind=KIND, tables=self.given)
+        arrays = {"labels": self.measured.labels}
+        return Saved(
+            kind=KIND, tables=self.given, record=self.measured.to_record(), arrays=arrays
+        )
+
+    def __str__(self) -> str:
+        return as_text(self.sheets(), self.remarks())
+
+    def __repr__(self) -> str:
+        m, T = self._matrices, self._matrices.tasks
+        steps = sorted({step for name in self.learners for step in m.steps(name)})
+        levels = {"untrained": "floor", "offline": "ceiling"}
+        counted = ", ".join(
+            f"{len(names)} {kind}{'' if len(names) == 1 else 's'}"
+            for kind, names in (("order", self.orders), ("seed", m.seeds))
+        )
+        return (
+            f"Analysis of {', '.join(self.learners)}: {counted}, after {_spoken(steps)} of {T} "
+            f"tasks\n  behind {', '.join(self.features) or 'no feature'} by "
+            f"{', '.join(self.readouts)}; "
+            f"{' and '.join(levels[name] for name in m.levels) or 'neither floor nor ceiling'}"
+        )
+
+    def _sheets(self, layers: Sequence[LayerRow], learners: Sequence[str]) -> list[Sheet]:
+        if layers:
+            one = self.measured is not None and self.measured.one_training
+            return layer_sheets(layers, self.starts(), given=one)
+        # As of a study that has neither floor nor ceiling.
+        return [pra_sheet([row for row in self._table("summary") if row.learner in learners])]
+
+    @cached_property
+    def _matrices(self) -> Matrices:
+        return Matrices(self._table("rows"))
+
+    def _table(self, name: str) -> Sequence[Any]:
+        return self.given.get(name, ())
+
+    @property
+    def _evaluated(self) -> Evaluations:
+        if self.measured is None:
+            raise InputError(
+                "this analysis holds tables alone, no evaluations: analyze networks in memory for "
+                "counts and for which examples were right"
+            )
+        return self.measured
+
+    def _learner(self, name: str | None) -> str:
+        """Return which learner is meant; None = the only one."""
+        known = (*self._matrices.learners, *self._matrices.levels)
+        if name is not None and name not in known:
+            raise unknown("learner of this analysis", name, known)
+        if name is None and len(self.learners) != 1:
+            raise InputError(
+                f"this analysis has the learners {', '.join(self.learners) or '(none)'}: say which "
+                f"one, as in matrix(feature, readout, learner=NAME)"
+            )
+        return self.learners[0] if name is None else name
+
+
+def _spoken(steps: Sequence[int]) -> str:
+    """Return steps, ascending, in few words.
+
+    >>> _spoken([0, 1, 2, 3]), _spoken([0, 1, 3])
+    ('0 to 3', '0, 1, 3')
+    """
+    if len(steps) > 2 and steps[-1] - steps[0] == len(steps) - 1:
+        return f"{steps[0]} to {steps[-1]}"
+    return listed(steps)

@@ -1,0 +1,401 @@
+"""A[l, t, j] of somebody's own networks, in memory or in files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from operator import index
+from pathlib import Path
+from typing import Any, Literal, Never, TypeVar
+
+import torch
+from filelock import FileLock
+from rich.console import Console
+from rich.progress import track
+from torch import Tensor, nn
+
+from probe.by_layer.engine import InMemory, Results, measure
+from probe.batch import first
+from probe.by_layer.given import Files, GivenNetworks, Models
+from probe.by_layer.jobs import Job, jobs_of
+from probe.by_layer.measure import Measure
+from probe.by_layer.model import Model, Networks, refuse_moved
+from probe.by_layer.plan import OFFLINE, UNTRAINED
+from probe.by_layer.request import Request
+from probe.errors import InputError, located
+from probe.examples import Examples, alike, as_tasks, check_examples, check_labeled, check_tasks
+from probe.files import make_folder
+from probe.metrics.murata import RETRAIN
+from probe.modules import check_model
+from probe.readouts.readout import Readout
+from probe.record.checkpoints import Checkpoints, Run
+from probe.record.recording import Recording, load_data, read_recording
+from probe.registered import OwnNetwork, marks_of
+from probe.results.analysis import Analysis
+from probe.results.evaluations import Evaluations
+from probe.results.run_directory import describe, made_of, refuse_foreign, store_of, survey
+from probe.results.tables import tables_of, write_tables
+from probe.retrain import SAMPLE
+from probe.source import source_hash
+from probe.tables.folder import read_tables
+from probe.tasks import Scenario
+from probe.training.recipe import Recipe
+from probe.values.allocation import CacheSettings
+
+LEARNER, ORDER, DATA = "model", "0", "data"
+"""The names in tables of networks and data that have no other."""
+
+_FEWEST = 2  # test examples of a task, of which one alone has no variance
+
+
+def analyze(
+    models: Model | Networks,
+    train: Examples[Any] | None = None,
+    test: Examples[Any] | None = None,
+    tasks: Sequence[Sequence[int]] | None = None,
+    features: Sequence[str] | Literal["auto"] = "auto",
+    untrained: nn.Module | None = None,
+    offline: nn.Module | str | Path | None = None,
+    readouts: Measure | Sequence[str | Readout] = (RETRAIN, "linear"),
+    recipe: Recipe | None = None,
+    out: str | Path | None = None,
+    **moved: Never,
+) -> Analysis:
+    """Measure what each layer of continually trained networks retained, forgot, never learned.
+
+    Downstream of each feature of each network, each readout is trained on `train` and tested on
+    `test`: A[l, t, j], an accuracy matrix for every layer. Retraining is measured before any task
+    and after all, other readouts after every task for which there is a network: minutes, where all
+    rows of retraining would take T times as long; `Measure` asks for other steps. No network is
+    changed.
+
+    - models: by tasks learned, from 0 to T, the last of which is needed; of one architecture. Or
+      files: a path for each, or a pattern as `ckpt/{learner}-order{order}-seed{seed}-task{task}.pt`
+      of several runs, or the folder of a `probe.Recorder`. `Model(models, ...)` says how they are
+      called and made anew, which files need (`Model(pattern, fresh=build)`);
+    - train, test: examples of all tasks, class labels 0..K-1; tasks: the classes of each of T
+      tasks in base order, each class in exactly one; a recorder's folder has them;
+    - features: dotted module names; `auto` = a good set. The output is always among them;
+    - untrained: the network before any training, the floor; the same as row 0 of models. Without
+      it fresh weights are drawn, where a function or rule can. Its batch norm has the statistics of
+      the training inputs: its own are of nothing, and would make the floor too low;
+    - offline: the network trained on all tasks at once, the ceiling; of files a path or a pattern
+      with {seed}; or `train`, to train it here by the recipe;
+    - readouts: `retrain`, the network's own tail (Murata 2020); `linear`, `ncm`, `knn`, or their
+      settings, as `Linear(C=0.1)`; or a `Measure`. At the output all of them are the network's own
+      predictions;
+    - recipe: of the retraining, and of the offline training;
+    - out: a run directory with tables and figures, as `probe model` leaves it; the same call goes
+      on where it was stopped. The rows are the same with and without it, to the bit.
+
+    For several seeds there are intervals: over runs, or, where one training's networks are given,
+    over retrainings and test examples alone. Raises InputError before any training for everything
+    that `partial_retrain` refuses, for networks of different architectures, for rows that T tasks
+    do not have, for fewer than 2 test examples of a task, and for files that are missing, damaged
+    or misnamed.
+
+    >>> import torch
+    >>> net = lambda: nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    >>> data = Examples(torch.randn(8, 4), torch.arange(8) % 2)
+    >>> once = Recipe(epochs=1)
+    >>> found = analyze({2: net()}, data, data, [[0], [1]], ["1", "2"], net(), recipe=once)
+    >>> found.matrix("1", "linear").values.shape, found.features
+    ((3, 2), ('1', '2'))
+    """
+    refuse_moved("analyze", moved)
+    model, measured = Model.around(models), Measure.of(readouts)
+    recording = _recording(model.of)
+    if recording is not None:
+        model = _completed(model, recording)
+        tasks = recording.tasks if tasks is None else tasks
+        if train is None and test is None and recording.data:
+            train, test = load_data(recording.data)
+    if train is None or test is None or tasks is None:
+        raise InputError(
+            "train, test and tasks are needed: give them, or the folder of a recorder that has "
+            "kept them by train="
+        )
+    executed = as_tasks(tasks)
+    check_tasks(executed, sum(map(len, executed)))
+    networks = _networks(model, untrained, offline, recording, len(executed), measured.seeds)
+    train, test = _data(train, test, executed, networks)
+    root = None if out is None else Path(out)
+    model, name, source = _named(model, networks)
+    request = Request(
+        name=_run_name(root),
+        network=name,
+        source=source,
+        networks=networks,
+        model=model,
+        scenario=Scenario.of_classes(DATA, train, test, executed),
+        orders=model.orders,
+        features=None if features == "auto" else list(features),
+        probing=measured.probing,
+        recipe=recipe or Recipe(),
+        train_offline=offline == "train",
+        storage=measured.cache.storage if measured.cache else "fp32",
+    )
+    given, cache = request.given(), measured.cache or CacheSettings()
+    if isinstance(networks, Models):
+        _check_alike(given, networks)
+    return _in_memory(given, cache, test.y) if root is None else _into(root, given, cache)
+
+
+_R = TypeVar("_R", bound=Results)
+
+
+def _measured(
+    given: GivenNetworks, cache: CacheSettings, results_of: Callable[[Job], _R]
+) -> Iterator[tuple[Job, _R]]:
+    """Yield each job once it is measured, with its results; controls come first in each seed."""
+    jobs = sorted(jobs_of(given.plan), key=lambda job: (job.seed, not job.offline))
+    each = {job: results_of(job) for job in jobs}
+    console = Console(stderr=True)
+    hidden = not console.is_terminal
+    for job in track(jobs, "networks", console=console, transient=True, disable=hidden):
+        ceiling = next((own for own in jobs if (own.kind, own.seed) == (OFFLINE, job.seed)), job)
+        offline = partial(given.offline_network, ceiling, each[ceiling])
+        networks = given.networks(job, each[job], offline)
+        for _ in measure(given.plan, job, networks, each[job], cache):
+            pass
+        yield job, each[job]
+
+
+def _in_memory(given: GivenNetworks, cache: CacheSettings, labels: Tensor) -> Analysis:
+    """Measure networks, and return the analysis with its tables and evaluations."""
+    parts = {job.name: own.parts for job, own in _measured(given, cache, lambda _: InMemory())}
+    found = Evaluations(plan=given.plan, labels=labels.cpu().numpy(), parts=parts)
+    tables = {name: list(rows) for name, rows in tables_of(given.plan, found.results()).items()}
+    several = len(given.plan.orders) * len(given.plan.learners) > 3 or len(given.plan.orders) > 1
+    return Analysis(given=tables, measured=None if several else found)
+
+
+def _into(root: Path, given: GivenNetworks, cache: CacheSettings) -> Analysis:
+    """Measure networks into a run directory, from wherever an earlier call stopped."""
+    plan = given.plan
+    refuse_foreign(root)
+    make_folder(root)
+    with FileLock(root / "lock"):
+        describe(root, plan)
+    with ExitStack() as locks:
+
+        def results_of(job: Job) -> Results:
+            folder = root / "jobs" / job.name
+            make_folder(folder)
+            locks.enter_context(FileLock(folder / "lock"))
+            store = store_of(plan, root, job)
+            store.sweep()
+            return store
+
+        for _ in _measured(given, cache, results_of):
+            pass
+    with FileLock(root / "lock"):
+        states = survey(plan, root)
+        write_tables(plan, root)
+        describe(root, plan, made_of(states))
+    analysis = Analysis(given=read_tables(root))
+    analysis.plot.write(root)
+    return analysis
+
+
+def _recording(models: object) -> Recording | None:
+    """Return the recording, None where models are anything but the folder of one."""
+    if isinstance(models, str | Path) and Path(models).is_dir():
+        return read_recording(models)
+    return None
+
+
+def _completed(model: Model, recording: Recording) -> Model:
+    """Return the model as a recording says that it is called."""
+    if recording.called and model.call is None:
+        raise InputError(
+            "the recorder gave the network its batches by a function: give it again, as "
+            "Model(rec, call=...)"
+        )
+    orders = {name: [task + 1 for task in own] for name, own in recording.orders.items()}
+    output = recording.output if model.output is None else model.output
+    return replace(model, output=output, orders=model.orders or orders)
+
+
+def _networks(
+    model: Model,
+    untrained: nn.Module | None,
+    offline: nn.Module | str | Path | None,
+    recording: Recording | None,
+    tasks: int,
+    seeds: int,
+) -> Files | Models:
+    """Return where the networks are; raises InputError for some of both kinds."""
+    given, ceiling = model.of, None if offline == "train" else offline
+    values = given.values() if isinstance(given, Mapping) else ()
+    if not isinstance(given, str | Path) and not any(isinstance(v, str | Path) for v in values):
+        return _models(given, untrained, ceiling, tasks, seeds)
+    if seeds != 1:
+        raise InputError(
+            f"of files each run is retrained once, from its own seed; got seeds={seeds}: give the "
+            f"networks of several seeds"
+        )
+    if model.build is None:
+        raise InputError(
+            "networks in files need a function that makes the network anew: Model(files, "
+            "fresh=build)"
+        )
+    if untrained is not None or isinstance(ceiling, nn.Module):
+        raise _MIXED
+    return Files.of(_files(given, ceiling, recording, tasks), model.build)
+
+
+def _data(
+    train: Examples[Any],
+    test: Examples[Any],
+    tasks: Sequence[Sequence[int]],
+    networks: Files | Models,
+) -> tuple[Examples[Any], Examples[Any]]:
+    """Return the examples on the networks' device; raises InputError unless each task has some."""
+    known = range(sum(map(len, tasks)))
+    for name, examples in (("train", train), ("test", test)):
+        check_labeled(examples, name)
+        check_examples(examples, known, name)
+    for place, classes in enumerate(tasks, 1):
+        count = int(torch.isin(test.y.cpu(), torch.tensor(classes)).sum())
+        if count < _FEWEST:
+            raise InputError(
+                f"task {place} of {len(tasks)} has {count} test examples, expected {_FEWEST} or "
+                f"more: add some"
+            )
+    device = train.y.device if isinstance(networks, Files) else device_of(networks.blank())
+    train, test = (each.to(device) for each in alike(train, test))
+    return train, test
+
+
+def _named(model: Model, networks: Files | Models) -> tuple[Model, str, str]:
+    """Return the model with all that its mark says, its name in tables, and a hash of its code."""
+    blank = networks.blank()
+    own = {type(each) for each in blank.modules()}
+    kinds = sorted((k for k in own if not k.__module__.startswith("torch.")), key=str)
+    marked = [each for each in marks_of(model.build) if isinstance(each, OwnNetwork)]
+    if marked:
+        output = marked[0].output if model.output is None else model.output
+        model = replace(model, output=output, call=model.call or marked[0].call)
+    name = marked[0].name if marked else type(blank).__name__
+    return model, name, source_hash(model.build, model.call, *kinds)
+
+
+def _run_name(root: Path | None) -> str:
+    """Return a name for the run, of its directory's letters."""
+    return re.sub(r"[^A-Za-z0-9._-]", "-", root.name if root else "").lstrip("._-") or "analysis"
+
+
+def _check_alike(given: GivenNetworks, networks: Models) -> None:
+    """Raise InputError unless all networks are of one architecture, on one device."""
+    T, runs = len(given.plan.tasks), networks.runs
+    last = runs[Run(LEARNER, ORDER, 0)][T]
+    features = given.plan.learners[LEARNER].features[:-1]
+    cuts = given.shared_cuts(last, features, first(given.scenario.test.x, SAMPLE))
+    for run, own in runs.items():
+        for step, model in own.items():
+            name = _spoken(OFFLINE if run.learner == OFFLINE else step)
+            if where := cuts.difference(model):
+                raise InputError(
+                    f"{name} is of another architecture than {_spoken(T)}, which differs at "
+                    f"{where!r}: give models of one architecture"
+                )
+            if device_of(model) != device_of(last):
+                raise InputError(
+                    f"{name} is on {device_of(model)} and {_spoken(T)} on {device_of(last)}: move "
+                    f"all models to one device"
+                )
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Return the device of a model's parameters, the CPU for one without any."""
+    return next((p.device for p in model.parameters()), torch.device("cpu"))
+
+
+_MIXED = InputError(
+    "networks are files or models, got some of both: save all with torch.save, the untrained one "
+    "as task 0"
+)
+
+
+def _files(
+    given: Mapping[Any, Any] | str | Path,
+    ceiling: str | Path | None,
+    recording: Recording | None,
+    tasks: int,
+) -> Checkpoints:
+    """Return the files of all networks."""
+    if recording is not None:
+        if ceiling is not None:
+            raise InputError("offline= is kept by rec.offline(model), or 'train': leave it out")
+        return recording.checkpoints
+    if isinstance(given, str | Path):
+        return Checkpoints.find(given, ceiling, LEARNER)
+    run: dict[int, Path] = {}
+    for step, path in given.items():
+        if not isinstance(path, str | Path):
+            raise _MIXED
+        if not isinstance(step, int):
+            raise InputError(
+                f"files are given by tasks learned, as {{{tasks}: 'task{tasks}.pt'}}, got one for "
+                f"{step!r}"
+            )
+        run[step] = Path(path)
+    offline = {} if ceiling is None else {0: Path(ceiling)}
+    return Checkpoints(runs={Run(LEARNER, ORDER, 0): run}, offline=offline)
+
+
+def _models(
+    given: object, untrained: object, offline: object, tasks: int, seeds: int
+) -> Models:
+    """Return networks in memory, the same for each seed.
+
+    Raises InputError for what is no mapping, rows that T tasks do not have, a missing last row, two
+    untrained networks, and what is no model.
+    """
+    if not isinstance(given, Mapping):
+        raise InputError(
+            f"models must map tasks learned to the model then, as {{{tasks}: model}}, got "
+            f"{type(given).__name__}"
+        )
+    rows: dict[int, nn.Module] = {}
+    for key, model in given.items():
+        if not hasattr(key, "__index__") or not 0 <= key <= tasks:
+            raise InputError(
+                f"models has a row {key!r}: with {tasks} tasks, rows are numbers of tasks learned "
+                f"from 0 to {tasks}"
+            )
+        rows[index(key)] = model
+    if tasks not in rows:
+        raise InputError(
+            f"models has no row {tasks}, the model after all {tasks} tasks, which is the one that "
+            f"is measured: add it"
+        )
+    if untrained is not None and 0 in rows:
+        raise InputError("got untrained and row 0 of models, which are the same: give one of them")
+    rows |= {} if untrained is None else {0: untrained}
+    ceiling = {} if offline is None else {tasks: offline}
+    for step, model in [*rows.items(), *((OFFLINE, own) for own in ceiling.values())]:
+        with located(_spoken(step)):
+            check_model(model)
+    runs = dict[Run, dict[int, nn.Module]]()
+    for seed in range(seeds):
+        runs[Run(LEARNER, ORDER, seed)] = dict(sorted(rows.items()))
+        floor = {0: rows[0]} if 0 in rows else {}
+        for name, own in ((UNTRAINED, floor), (OFFLINE, ceiling)):
+            runs |= {Run(name, "", seed): own} if own else {}
+    return Models(runs=runs)
+
+
+def _spoken(step: int | str) -> str:
+    """Return a network's name in messages.
+
+    >>> _spoken(0), _spoken(1), _spoken("offline")
+    ('the untrained model', 'the model after 1 task', 'the offline model')
+    """
+    if step in (0, OFFLINE):
+        return "the offline model" if step else "the untrained model"
+    return f"the model after {step} task{'' if step == 1 else 's'}"

@@ -1,0 +1,177 @@
+"""The evaluations of networks in memory: counts, and the test examples that were right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probe.by_layer.jobs import Job, jobs_of, readings_of
+from probe.by_layer.measurement import Measurement
+from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED, Plan
+from probe.by_layer.probing import DIAGNOSTICS
+from probe.errors import unknown
+from probe.metrics.counts import Counts
+from probe.metrics.outcomes import Outcomes
+from probe.metrics.task_counts import TaskCounts
+from probe.results.result import Result, result_of
+
+Step = int | Literal["offline"]
+"""A network: after 0 to T tasks, 0 being untrained, or trained on all of them at once."""
+
+
+class At(NamedTuple):
+    """The key of an evaluation: of the network of a step, downstream of a feature, by a readout.
+
+    seed: of the retraining.
+    """
+
+    step: Step
+    feature: str
+    readout: str
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """One model's predictions on the test data of all tasks.
+
+    counts: (K, K), true class x predicted class; right: whether each test example, in the order in
+    which they were given, is classified right; notes: sentences needed to read them.
+    """
+
+    counts: Counts
+    right: Outcomes
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Evaluations:
+    """All measurements of a plan whose networks are those of one training.
+
+    labels: (N,), of the test examples in the order in which they were given; parts: the
+    measurements of each job, by the job's name.
+    """
+
+    plan: Plan
+    labels: NDArray[np.int64]
+    parts: Mapping[str, Mapping[str, Measurement]]
+
+    @property
+    def tasks(self) -> tuple[tuple[int, ...], ...]:
+        """The classes of each task, in executed order."""
+        [order] = self.plan.orders.values()
+        return tuple(self.plan.tasks[task].classes for task in order)
+
+    @property
+    def one_training(self) -> bool:
+        """Whether several seeds are those of retrainings of the same networks."""
+        given = [own.given for own in self.plan.learners.values() if own.given]
+        each = {tuple(own.items()) for of in given for own in of.values()}
+        return len(self.plan.seeds) > 1 and len(each) == len(given)
+
+    def results(self) -> list[Result]:
+        """Return the result of each job."""
+        return [result_of(self.plan, job, self.parts[job.name]) for job in jobs_of(self.plan)]
+
+    @cached_property
+    def own(self) -> Mapping[Step, Evaluation]:
+        """Each network's own evaluation, by step."""
+        first = [job for job in self._jobs if job.seed == self.plan.seeds[0]]
+        return {
+            step: self._evaluation(job, self.parts[job.name][f"step-{at}"])
+            for job in first
+            for at in job.steps
+            if (step := self._step(job, at)) is not None
+        }
+
+    @cached_property
+    def evaluations(self) -> Mapping[At, Evaluation]:
+        """All evaluations by step, feature, readout and seed; at the output by every readout."""
+        found: dict[At, Evaluation] = {}
+        for job in self._jobs:
+            parts, output = self.parts[job.name], self.plan.learners[job.learner].features[-1]
+            for at in job.steps:
+                if (step := self._step(job, at)) is not None:
+                    own = self._evaluation(job, parts[f"step-{at}"])
+                    for readout in self.plan.probing.readouts.given:
+                        found[At(step, output, readout, job.seed)] = own
+            for each in readings_of(self.plan, job):
+                step = self._step(job, each.step)
+                if step is not None and each.readout != DIAGNOSTICS:
+                    own = self._evaluation(job, parts[each.part])
+                    found[At(step, each.feature, each.readout, job.seed)] = own
+        return found
+
+    @cached_property
+    def dead_units(self) -> Mapping[tuple[Step, str], float]:
+        """Shares in [0, 1] of dead units by step and feature, see `probe.analysis.units`."""
+        return {
+            (step, each.feature): self.parts[job.name][each.part].values["dead"]
+            for job in self._jobs
+            for each in readings_of(self.plan, job)
+            if each.readout == DIAGNOSTICS and (step := self._step(job, each.step)) is not None
+        }
+
+    def right(self, step: Step, feature: str, readout: str) -> NDArray[np.bool_]:
+        """Return whether each test example is classified right, (S, N).
+
+        Raises InputError for a feature or readout that was not asked for, and KeyError for a step
+        that was not measured.
+        """
+        known = next(iter(self.plan.learners.values())).features
+        readouts = dict.fromkeys(at.readout for at in self.evaluations)
+        for kind, name, names in (("feature", feature, known), ("readout", readout, readouts)):
+            if name not in names:
+                raise unknown(f"{kind} of this analysis", name, names)
+        each = (self.evaluations[At(step, feature, readout, seed)] for seed in self.plan.seeds)
+        return np.array([one.right.right for one in each])
+
+    def to_record(self) -> dict[str, Any]:
+        """Return all but the labels as values that JSON has; `of_record` is the inverse."""
+        parts = {
+            job: {part: measured.to_record() for part, measured in own.items()}
+            for job, own in self.parts.items()
+        }
+        return {"plan": self.plan.model_dump(mode="json"), "parts": parts}
+
+    @classmethod
+    def of_record(cls, record: Mapping[str, Any], labels: NDArray[Any]) -> Self:
+        """Return the evaluations of a record.
+
+        Raises KeyError, ValueError or TypeError for what `to_record` cannot have given.
+        """
+        parts = {
+            job: {part: Measurement.of_record(part, each) for part, each in own.items()}
+            for job, own in record["parts"].items()
+        }
+        plan = Plan.model_validate(record["plan"])
+        found = cls(plan=plan, labels=labels.astype(np.int64, casting="safe"), parts=parts)
+        found.results()
+        return found
+
+    @cached_property
+    def _jobs(self) -> list[Job]:
+        return jobs_of(self.plan)
+
+    def _step(self, job: Job, at: int) -> Step | None:
+        """Return the name of a network; None for one that another job stands for."""
+        if job.kind == OFFLINE:
+            return OFFLINE if at else None
+        floor = UNTRAINED in self.plan.learners
+        return None if at == 0 and floor and job.kind not in CONTROLS else at
+
+    def _evaluation(self, job: Job, measured: Measurement) -> Evaluation:
+        """Return a measurement with the test examples as they were given."""
+        classes = tuple(self.plan.tasks[task].classes for task in job.tasks)
+        total = TaskCounts(tasks=classes, tables=measured.counts["single"]).total
+        # Stored task after task, and within a task class after class.
+        each = [c for task in classes for c in sorted(task)]
+        stored = np.concatenate([np.flatnonzero(self.labels == c) for c in each])
+        right = np.zeros(len(self.labels), dtype=bool)
+        right[stored] = measured.right["single"].right
+        return Evaluation(counts=total, right=Outcomes.of(right), notes=measured.notes)

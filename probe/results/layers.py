@@ -1,0 +1,179 @@
+"""What each layer kept, forgot and never learned: the rows of layers.csv and starts.csv.
+
+The outcomes of a learner's jobs are laid side by side: seeds x orders x test examples, in base
+order. A seed counts once all of its orders are finished, with its floor and ceiling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from probe.analysis.from_counts import right_of_counts
+from probe.analysis.layers import LayerOutcomes, TestLayout
+from probe.by_layer.plan import CONTROLS
+from probe.results.behind import Behind
+from probe.results.result import Result, own_head
+from probe.seeding import stream
+from probe.tables.layers import Layer, start_row
+from probe.tables.rows import LayerRow, StartRow
+
+_Right = NDArray[np.bool_]
+_NONE: Mapping[str, Mapping[int, Result]] = {kind: {} for kind in CONTROLS}
+
+
+def layer_rows(results: Sequence[Result]) -> Iterator[LayerRow]:
+    """Yield what each layer kept, by learner, readout, feature and quantity, with intervals."""
+    for layer in _layers(results):
+        yield from layer.rows()
+
+
+def start_rows(results: Sequence[Result]) -> Iterator[StartRow]:
+    """Yield where the forgetting of each learner starts, for each readout with a ceiling.
+
+    Nothing where some layer lacks its ceiling or a seed that others have: the first of those that
+    are left need not be the first of all.
+    """
+    depths = {result.job.learner: len(result.features) for result in results}
+    runs: dict[tuple[str, str], list[Layer]] = {}
+    for layer in _layers(results):
+        if layer.outcomes.ceiling is not None:
+            runs.setdefault((layer.learner, layer.readout), []).append(layer)
+    for (learner, _), layers in runs.items():
+        if len(layers) == depths[learner] and len({layer.seeds for layer in layers}) == 1:
+            yield start_row(layers)
+
+
+def _layers(results: Sequence[Result]) -> Iterator[Layer]:
+    """Yield each learner's layers by readout and depth, where some seed is finished."""
+    levels = {kind: {r.job.seed: r for r in results if r.job.kind == kind} for kind in CONTROLS}
+    learners: dict[str, list[Result]] = {}
+    for result in results:
+        if result.job.kind not in CONTROLS:
+            learners.setdefault(result.job.learner, []).append(result)
+    for own in learners.values():
+        readouts = list(dict.fromkeys(name for r in own for name in r.readouts))
+        # A learner with a network of its own has other layers than theirs.
+        shared = not own[0].job.own_network
+        for readout in readouts:
+            for feature in own[0].features:
+                if layer := _layer(own, readout, feature, levels if shared else _NONE):
+                    yield layer
+
+
+def _layer(
+    own: Sequence[Result], readout: str, feature: str, levels: Mapping[str, Mapping[int, Result]]
+) -> Layer | None:
+    """Return one layer of a learner, None where no seed is finished.
+
+    levels: the jobs of `untrained` and `offline` by seed.
+    """
+    one, T = own[0], len(own[0].tasks)
+    orders = {r.job.order: r.job.tasks for r in own}
+    runs = {(r.job.seed, r.job.order): r.rows(feature, readout) for r in own}
+    seeds = list(dict.fromkeys(r.job.seed for r in own))
+    whole = [s for s in seeds if all(T in runs.get((s, o), {}) for o in orders)]
+    level = {kind: _at_the_end(jobs, readout, feature) for kind, jobs in levels.items()}
+    for found in filter(None, level.values()):
+        whole = [s for s in whole if s in found]
+    if not whole or one.test_counts is None:
+        return None
+    examples = _Examples(one)
+    steps = set.intersection(*(set(runs[s, o]) for s in whole for o in orders))
+    name = one.job.learner
+
+    def row(step: int) -> _Right:
+        right = partial(examples.right, name)
+        return np.array([[right(runs[s, o][step], t) for o, t in orders.items()] for s in whole])
+
+    def of(kind: str) -> _Right | None:
+        each = [examples.right(kind, level[kind][s], range(T)) for s in whole if level[kind]]
+        return np.array(each) if each else None
+
+    return Layer(
+        learner=name,
+        readout=readout,
+        feature=feature,
+        depth=1 + one.features.index(feature),
+        chance=_chance(one, one.test_counts) if feature == one.features[-1] else None,
+        outcomes=LayerOutcomes(
+            rows={step: row(step) for step in sorted(steps)},
+            floor=of("untrained"),
+            ceiling=of("offline"),
+        ),
+        layout=examples.layout(list(orders.values())),
+    )
+
+
+def _chance(one: Result, test_counts: NDArray[np.int64]) -> float:
+    """Return the accuracy of guessing; who is told the task guesses among its classes.
+
+    test_counts: (T, K), of the job's tasks.
+    """
+    if own_head(one.job) == "multi":
+        guessed = [1 / len(classes) for _, classes in one.tasks]
+        return float(np.average(guessed, weights=test_counts.sum(axis=1)))
+    return 1 / len({label for _, task in one.tasks for label in task})
+
+
+def _at_the_end(jobs: Mapping[int, Result], readout: str, feature: str) -> dict[int, Behind]:
+    """Return what stands behind a feature of each seed's network at the end of its job."""
+    rows = {seed: r.rows(feature, readout).get(r.last) for seed, r in jobs.items()}
+    return {seed: behind for seed, behind in rows.items() if behind}
+
+
+class _Examples:
+    """The test examples of a study, task after task in base order, class after class in each."""
+
+    def __init__(self, result: Result) -> None:
+        if result.test_counts is None:
+            raise ValueError("no evaluation is finished")
+        # Back from the order in which this job has its tasks.
+        self._sizes = result.test_counts[np.argsort(result.job.tasks)]
+        tasks, classes = self._sizes.shape
+        self._strata = np.repeat(np.arange(tasks * classes), self._sizes.ravel())
+
+    def layout(self, orders: Sequence[Sequence[int]]) -> TestLayout:
+        """Return which task and stratum each is of; orders: (O, T) tasks in executed order."""
+        tasks = self._strata // self._sizes.shape[1]
+        return TestLayout(tasks=tasks, strata=self._strata, orders=np.array(orders))
+
+    def right(self, model: str, behind: Behind, order: Sequence[int]) -> _Right:
+        """Return which of them, (n,), an evaluation has right whose job has its tasks in `order`.
+
+        Where only counts were kept its errors are laid out by chance, as if independent of those
+        behind other features and of other models'; model: which that is, by its name.
+        """
+        if behind.right is None:
+            if behind.hits is None:
+                raise ValueError("neither outcomes nor counts were kept")
+            chance = stream(0, "outcomes", model, behind.depth)
+            return self._made_up(behind.hits, order, chance)
+        ends = np.cumsum(self._sizes.sum(axis=1)[list(order)])[:-1]
+        parts = np.split(behind.right.right, ends)
+        return np.concatenate([parts[place] for place in np.argsort(order)])
+
+    def _made_up(
+        self, hits: NDArray[np.int64], order: Sequence[int], chance: torch.Generator
+    ) -> _Right:
+        """Lay hits, (T, K) in executed order or (1, K) of all tasks, out over the examples."""
+        labels = self._strata % self._sizes.shape[1]
+        ends = np.cumsum(self._sizes.sum(axis=1))[:-1] if len(hits) > 1 else ()
+        own = hits[np.argsort(order)] if len(hits) > 1 else hits
+        parts = zip(own, np.split(labels, ends), strict=True)
+        return np.concatenate([right_of_counts(_table(h, y), y, chance) for h, y in parts])
+
+
+def _table(hits: NDArray[np.int64], labels: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return counts (K, K) with that many right of each class, (K,), of examples with labels (n,).
+
+    For what class the others are taken does not matter.
+    """
+    K = len(hits)
+    table = np.diag(hits)
+    table[np.arange(K), (np.arange(K) + 1) % K] += np.bincount(labels, minlength=K) - hits
+    return table

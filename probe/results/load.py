@@ -1,0 +1,44 @@
+"""Results read back from folders: saved ones, and the run directories of studies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from probe.errors import InputError
+from probe.results.analysis import KIND, Analysis
+from probe.results.evaluations import Evaluations
+from probe.retraining import PartialRetraining
+from probe.tables.folder import DESCRIPTION, Saved, is_saved, read_folder, read_tables
+
+
+def load(folder: str | Path) -> Analysis | PartialRetraining:
+    """Return the result that a folder holds: one that `save` wrote, or the tables of a study.
+
+    A saved result comes back exactly; of any run directory comes an `Analysis` of its learners,
+    orders and seeds, with its tables alone. Nothing in the folder is run or unpickled. Raises
+    InputError, naming the file, for a folder without a result and for one that is damaged.
+    """
+    path = Path(folder)
+    if not is_saved(path):
+        return Analysis(given=read_tables(path))
+    saved = read_folder(path)
+    if saved.kind not in _KINDS:
+        raise InputError(f"{path} has a result of kind {saved.kind!r}, not {' or '.join(_KINDS)}")
+    try:
+        return _result(saved)
+    except (KeyError, ValueError, TypeError, IndexError):
+        raise InputError(
+            f"{path / DESCRIPTION} is damaged (it does not fit the arrays): save the result again"
+        ) from None
+
+
+_KINDS = (KIND, PartialRetraining.KIND)
+
+
+def _result(saved: Saved) -> Analysis | PartialRetraining:
+    if saved.kind == PartialRetraining.KIND:
+        return PartialRetraining.of_saved(saved)
+    if not saved.arrays:
+        return Analysis(given=saved.tables)
+    evaluations = Evaluations.of_record(saved.record, saved.arrays["labels"])
+    return Analysis(given=saved.tables, measured=evaluations)

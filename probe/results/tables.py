@@ -1,0 +1,266 @@
+"""The tidy tables of a plan, made of the finished parts of its jobs.
+
+The columns of each table are in `probe.tables.rows`. All tables are made anew from the stored
+counts each time, never added to: so they hold the present results, and nothing of settings that the
+plan no longer has. The same results give the same bytes; only the times differ from run to run.
+Figures are drawn from the tables alone.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+import numpy as np
+
+from probe.by_layer.engine import Results
+from probe.by_layer.jobs import Job, jobs_of, parts_of
+from probe.by_layer.plan import Plan, PlannedLearner
+from probe.errors import InputError
+from probe.files import discard, replacing
+from probe.metrics.murata import RETRAIN
+from probe.notes import constant
+from probe.results.layers import layer_rows, start_rows
+from probe.results.result import Result, own_head, result_of
+from probe.results.run_directory import store_of
+from probe.results.scores import metric_rows
+from probe.results.user_metrics import UserMetrics, user_scores
+from probe.tables.folder import KINDS
+from probe.tables.rows import (
+    CostRow,
+    DiagnosticRow,
+    LearnerRow,
+    NoteRow,
+    RetrainingRow,
+    Row,
+    SummaryRow,
+    TimeRow,
+)
+from probe.tables.run_directory import LAYERS, NOTES
+from probe.tables.summary import Group, summarize_groups
+from probe.tables.table_file import write_table
+from probe.training.history import STUCK
+
+MAY_LACK = (*LAYERS, NOTES)
+"""Files of tables that are there only if they have rows."""
+
+DEAD = "all of its units are dead: each has the same value for every test example"
+
+
+def read_results(plan: Plan, root: Path) -> Iterator[Result]:
+    """Read the finished parts of a run directory, job by job, in the order of `jobs_of`.
+
+    Files that are corrupt are set aside on the way and count as missing. Raises InputError for
+    counts of other tasks: they were made so, as damaged files are set aside before.
+    """
+    for job in jobs_of(plan):
+        store = store_of(plan, root, job)
+        # Parts that the plan no longer asks for stay on disk unread.
+        try:
+            yield finished(plan, job, store)
+        except InputError as error:
+            raise InputError(
+                f"{store.folder} holds results that cannot be ({error}): remove it, and run the "
+                f"same command again"
+            ) from None
+
+
+def finished(plan: Plan, job: Job, results: Results) -> Result:
+    """Return the result of a job, of those of its parts that are finished."""
+    found = {part: results.read(part) for part in parts_of(plan, job)}
+    return result_of(plan, job, {part: own for part, own in found.items() if own is not None})
+
+
+def tables_of(
+    plan: Plan, results: Sequence[Result], metrics: UserMetrics = ()
+) -> dict[str, Iterable[Any]]:
+    """Return all tables by name, made of what is finished; metrics: user-defined ones.
+
+    The same results give the same rows, but for the times.
+    """
+    # Only there do the sessions hold different kinds of data, so that the first one matters.
+    by_first = plan.kind == "multimodal"
+    return {
+        "summary": summary_rows(results),
+        "metrics": metric_rows(results, plan.report, metrics, by_first),
+        "learners": [_learner(name, own) for name, own in plan.learners.items() if own.listed],
+        "costs": (cost for result in results for cost in _costs(result)),
+        "times": (time for result in results for time in _times(result)),
+        "layers": layer_rows(results),
+        "starts": start_rows(results),
+        "retraining": (epoch for result in results for epoch in _epochs(result)),
+        "diagnostics": (each for result in results for each in _diagnostics(result)),
+        "notes": (note for result in results for note in _notes(result, metrics)),
+        "rows": measured_rows(plan, results),
+    }
+
+
+def write_tables(plan: Plan, root: Path, metrics: UserMetrics = ()) -> None:
+    """Write all tables of a run directory; those in MAY_LACK only if they have rows.
+
+    Raises what `read_results` does, and NotWritten if a table cannot be written.
+    """
+    results = list(read_results(plan, root))
+    for name, rows in tables_of(plan, results, metrics).items():
+        path = root / f"{name}.csv"
+        each = list(rows) if path.name in MAY_LACK else rows
+        if path.name in MAY_LACK and not each:
+            # None may be left of results that are no longer shown.
+            discard(path)
+            continue
+        # In one go, so that no reader sees half of it.
+        with replacing(path) as unfinished:
+            write_table(unfinished, KINDS[name], each)
+
+
+def summary_rows(results: Sequence[Result]) -> list[SummaryRow]:
+    """Return what `probe.tables.summary.summarize` makes of the rows of finished jobs.
+
+    PRA and F1 over seeds, by learner and feature; F1 also by position in the executed order, from
+    1.
+    """
+    # In the order in which the rows name them: a learner without any is not among them.
+    named = (r.job.learner for r in results if r.retrained or any(r.accuracy.values()))
+    learners = list(dict.fromkeys(named))
+    groups: defaultdict[Group, list[tuple[int, float]]] = defaultdict(list)
+    for result in results:
+        learner, seed = result.job.learner, result.job.seed
+        for feature, found in result.retrained.items():
+            groups[Group(learner, "pra", found.depth, feature, None)].append((seed, found.pra))
+            for place, value in enumerate(found.f1.tolist(), 1):
+                groups[Group(learner, "f1", found.depth, feature, place)].append((seed, value))
+    return summarize_groups(groups, learners)
+
+
+def measured_rows(plan: Plan, results: Iterable[Result]) -> Iterator[Row]:
+    """Yield the rows of jobs: R cell by cell, then each feature's own matrix, PRA and F1.
+
+    Steps count from 0, before any task; depths and positions from 1. R comes once for each head of
+    the report. F1 is that of partial retraining after the last task.
+    """
+    for result in results:
+        row = partial(
+            Row,
+            scenario=plan.scenario,
+            network=plan.network,
+            learner=result.job.learner,
+            order=result.job.order,
+            seed=result.job.seed,
+        )
+        for head in plan.report.heads:
+            for step, accuracies in result.accuracy[head].items():
+                cell = partial(row, measure="accuracy", step=step, head=head)
+                yield from _per_task(cell, result, accuracies)
+        for reading, found in result.behind.items():
+            cell = partial(
+                row,
+                feature=reading.feature,
+                depth=found.depth,
+                step=reading.step,
+                readout=reading.readout,
+            )
+            yield cell(measure="pra", value=found.pra)
+            yield from _per_task(partial(cell, measure="accuracy"), result, found.accuracy)
+        for step, found in result.output.items():
+            output = partial(row, feature=result.features[-1], depth=found.depth, step=step)
+            yield output(measure="pra", value=found.pra)
+        for feature, found in result.retrained.items():
+            inner = "" if feature == result.features[-1] else RETRAIN
+            cell = partial(row, feature=feature, depth=found.depth, readout=inner)
+            cell = partial(cell, step=result.last)
+            yield from _per_task(partial(cell, measure="f1"), result, found.f1)
+
+
+def _learner(name: str, own: PlannedLearner) -> LearnerRow:
+    """Return a learner's row: its kind, and its exemplars."""
+    return LearnerRow(
+        learner=name,
+        kind=own.kind,
+        per_class=own.per_class,
+        total=own.total,
+        sampling=own.sampling,
+    )
+
+
+def _costs(result: Result) -> Iterator[CostRow]:
+    """Yield a row for what each task of a job cost."""
+    job = result.job
+    for step, cost in result.costs.items():
+        numbers = asdict(cost)
+        yield CostRow(learner=job.learner, order=job.order, seed=job.seed, step=step, **numbers)
+
+
+def _times(result: Result) -> Iterator[TimeRow]:
+    """Yield a row for the seconds that each task of a job took to learn."""
+    job = result.job
+    for step, seconds in result.seconds.items():
+        yield TimeRow(
+            learner=job.learner, order=job.order, seed=job.seed, step=step, seconds=seconds
+        )
+
+
+def _notes(result: Result, metrics: UserMetrics) -> Iterator[NoteRow]:
+    """Yield a row for each note on what a job measured, the learner itself first."""
+    run = partial(NoteRow, learner=result.job.learner, order=result.job.order, seed=result.job.seed)
+    for step in sorted(result.stuck):
+        yield run(feature="", step=step, note=STUCK)
+    for step, found in result.output.items():
+        if step and found.constant is not None:
+            yield run(feature="", step=step, note=constant(found.constant))
+    R = result.matrix(own_head(result.job)) if own_head(result.job) in result.accuracy else None
+    if R is not None:
+        for note in user_scores(R, metrics).notes:
+            yield run(feature="", step=result.last, note=note)
+    for reading, values in result.diagnostics.items():
+        if values["dead"] == 1:
+            yield run(feature=reading.feature, step=reading.step, note=DEAD)
+    for reading, behind in result.behind.items():
+        at = partial(run, feature=reading.feature, step=reading.step, readout=reading.readout)
+        yield from (at(note=note) for note in behind.notes)
+
+
+def _epochs(result: Result) -> Iterator[RetrainingRow]:
+    """Yield a row for each epoch of a job's retrainings, the longest of each feature and step."""
+    longest = {(r.feature, r.step, r.reestimated): r for r in result.behind if r.base == RETRAIN}
+    for reading in longest.values():
+        row = partial(
+            RetrainingRow,
+            learner=result.job.learner,
+            order=result.job.order,
+            seed=result.job.seed,
+            step=reading.step,
+            feature=reading.feature,
+            readout=reading.readout,
+        )
+        if history := result.behind[reading].history:
+            accuracies = (float("nan"), *history.accuracies)
+            for epoch, (loss, accuracy) in enumerate(zip(history.losses, accuracies, strict=True)):
+                yield row(epoch=epoch, loss=loss, accuracy=accuracy)
+
+
+def _diagnostics(result: Result) -> Iterator[DiagnosticRow]:
+    """Yield a row for each number that describes a feature of a job's last network."""
+    for reading, values in result.diagnostics.items():
+        row = partial(
+            DiagnosticRow,
+            learner=result.job.learner,
+            order=result.job.order,
+            seed=result.job.seed,
+            step=reading.step,
+            feature=reading.feature,
+            depth=1 + result.features.index(reading.feature),
+        )
+        yield from (row(measure=name, value=value) for name, value in values.items())
+
+
+def _per_task(
+    cell: Callable[..., Row], result: Result, values: NDArray[np.float64]
+) -> Iterator[Row]:
+    """Yield a row for each task's value, (T,), with its name and position in the order."""
+    for place, (task, value) in enumerate(zip(result.names, values.tolist(), strict=True), 1):
+        yield cell(place=place, task=task, value=value)

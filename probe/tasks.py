@@ -1,0 +1,122 @@
+"""Tasks, and the scenarios in which a learner meets them one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import torch
+
+from probe.errors import InputError
+from probe.examples import Examples, check_examples, join
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Task:
+    """One task: its classes and the examples to learn and to test them.
+
+    index: its number in the base order, from 1; classes: the labels that occur in it; train, test:
+    inputs (N, ...), labels (N,) among the classes. Scenarios number classes 0..K-1 over all tasks.
+    Raises InputError for labels outside the classes, and for NaN or Inf.
+    """
+
+    index: int
+    name: str
+    classes: tuple[int, ...]
+    train: Examples
+    test: Examples
+
+    def __post_init__(self) -> None:
+        check_examples(self.train, self.classes, f"the training data of task {self.name!r}")
+        check_examples(self.test, self.classes, f"the test data of task {self.name!r}")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scenario:
+    """T tasks in the order in which they are learned, over K classes in all.
+
+    kind: the stream: `split` (disjoint classes), `incremental` (a base session of several classes,
+    then one class per session), `permutation` (the same classes in every session, the input
+    elements permuted), `multimodal` (two data sets, classes disjoint).
+    """
+
+    name: str
+    kind: str
+    tasks: tuple[Task, ...]
+
+    @classmethod
+    def of_classes(
+        cls,
+        name: str,
+        train: Examples[Any],
+        test: Examples[Any],
+        tasks: Iterable[Sequence[int]],
+        kind: str = "split",
+    ) -> Self:
+        """Cut examples into tasks by the classes of each, keeping the order of the examples."""
+        each = [
+            Task(
+                index=index,
+                name=task_name(classes),
+                classes=tuple(classes),
+                train=train.of_classes(classes),
+                test=test.of_classes(classes),
+            )
+            for index, classes in enumerate(tasks, 1)
+        ]
+        return cls(name=name, kind=kind, tasks=tuple(each))
+
+    @property
+    def classes(self) -> int:
+        """K, the number of classes over all tasks."""
+        return len({c for task in self.tasks for c in task.classes})
+
+    def reordered(self, order: Sequence[int]) -> Scenario:
+        """Return the scenario with its tasks in another order.
+
+        order: the T tasks as they are to be learned, each by its number in this one, from 0. Raises
+        InputError unless it names each once.
+        """
+        if sorted(order) != list(range(len(self.tasks))):
+            raise InputError(
+                f"a task order names each of 0..{len(self.tasks) - 1} once, got {list(order)}"
+            )
+        return replace(self, tasks=tuple(self.tasks[k] for k in order))
+
+    def to(self, device: torch.device) -> Scenario:
+        """Return the scenario with all its data on `device`; data already there are shared."""
+        tasks = tuple(
+            replace(task, train=task.train.to(device), test=task.test.to(device))
+            for task in self.tasks
+        )
+        return replace(self, tasks=tasks)
+
+    @cached_property
+    def test(self) -> Examples:
+        """The test data of all tasks, one after the other in the order of the tasks."""
+        return join([task.test for task in self.tasks])
+
+    @cached_property
+    def merged(self) -> Task:
+        """All tasks as a single one: the task of offline training."""
+        return Task(
+            index=1,
+            name="all",
+            classes=tuple(sorted({c for task in self.tasks for c in task.classes})),
+            train=join([task.train for task in self.tasks]),
+            test=self.test,
+        )
+
+
+def task_name(classes: Sequence[int]) -> str:
+    """Return the name of a task of those classes, for tables and figures.
+
+    >>> task_name([3]), task_name([0, 1, 2]), task_name([5, 0])
+    ('3', '0-2', '5+0')
+    """
+    listed = list(classes)
+    if len(listed) > 1 and listed == list(range(listed[0], listed[-1] + 1)):
+        return f"{listed[0]}-{listed[-1]}"
+    return "+".join(map(str, listed))

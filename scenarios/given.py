@@ -1,0 +1,134 @@
+"""The origin of networks that are given as files, with the user's code that makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.progress import track
+
+from probe.batch import first
+from probe.by_layer.fingerprint import data_hash
+from probe.by_layer.given import Files, GivenNetworks
+from probe.by_layer.model import Model
+from probe.by_layer.plan import Plan
+from probe.by_layer.probing import ProbingSpec
+from probe.by_layer.request import Request
+from probe.errors import InputError
+from probe.examples import check_tasks
+from probe.record.checkpoints import Checkpoints
+from probe.retrain import SAMPLE, cache_plan
+from probe.tasks import Scenario
+from probe.training.recipe import Recipe
+from probe.values.allocation import Allocation, CacheSettings
+from scenarios.data.datasets import load
+from scenarios.own_code import REGISTRY, OwnCode, source_of
+from scenarios.study.own import OURS
+from scenarios.user_model import build_model
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenOrigin:
+    """Networks in files, and the code that makes them and loads their data, by name.
+
+    - own: the user's code; network, data: names that it registers; checkpoints: the files;
+    - tasks: the classes of each of T tasks, in base order; orders, features, probing, recipe,
+      train_offline: as in `probe.by_layer.request.Request`; source: a hash of the user's code.
+    """
+
+    own: OwnCode
+    name: str
+    network: str
+    data: str
+    checkpoints: Checkpoints
+    tasks: tuple[tuple[int, ...], ...]
+    orders: str | Mapping[str, Sequence[int]] | None
+    features: tuple[str, ...] | None
+    probing: ProbingSpec
+    recipe: Recipe
+    train_offline: bool
+    code: str = ""
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Load the user's code for the block; raises InputError if it has changed."""
+        with self.own.opened(OURS):
+            if self.code and source_of("network", self.network) != self.code:
+                raise InputError(
+                    "your own code has changed since this began: run the command again"
+                )
+            yield
+
+    def plan(self, device: torch.device) -> Plan:
+        """Return the plan; every file is read for it, and tried on the network."""
+        return self._request(device, _each).given().plan
+
+    def source(self, plan: Plan, device: torch.device) -> GivenNetworks:
+        """Return the networks, with the data on a device; raises InputError for other data."""
+        asked = self._request(device)
+        if data_hash(asked.scenario) != plan.data:
+            raise InputError(
+                f"the data of {self.data} are not those that this began with: run the same command "
+                f"again"
+            )
+        return GivenNetworks(
+            plan=plan, weights=asked.networks, model=asked.model, scenario=asked.scenario
+        )
+
+    def sizes(self, device: torch.device) -> list[int]:
+        """Return the number of training examples of each task."""
+        return [len(task.train) for task in self._request(device).scenario.tasks]
+
+    def caches(self, plan: Plan, cache: CacheSettings) -> dict[str, tuple[Allocation, ...]]:
+        """Return where jobs keep their features' values, for the network."""
+        asked = self._request(torch.device("cpu"))
+        tasks = asked.scenario.tasks
+        sizes = sum(len(t.train) for t in tasks), sum(len(t.test) for t in tasks)
+        features = next(iter(plan.learners.values())).features[:-1]
+        call, sample = asked.model.model_call, first(tasks[0].test.x, SAMPLE)
+        blank = asked.networks.blank()
+        return {
+            self.network: cache_plan(
+                blank, features, sample, sizes, self.recipe, cache, call.output, call.call
+            )
+        }
+
+    def _request(self, device: torch.device, each: Callable[..., Iterable[Path]] = iter) -> Request:
+        own = REGISTRY.networks[self.network]
+        build = partial(build_model, own.name, own.build)
+        return Request(
+            name=self.name,
+            network=own.name,
+            source=source_of("network", own.name) or "",
+            networks=Files.of(self.checkpoints, build, each),
+            model=Model(self.checkpoints, output=own.output, call=own.call, fresh=own.build),
+            scenario=_loaded(self.data, self.own, self.tasks, str(device)),
+            orders=self.orders,
+            features=self.features,
+            probing=self.probing,
+            recipe=self.recipe,
+            train_offline=self.train_offline,
+        )
+
+
+@lru_cache(maxsize=1)
+def _loaded(
+    name: str, _: OwnCode, tasks: tuple[tuple[int, ...], ...], device: str
+) -> Scenario:
+    """Load the data once per process, however many jobs it does."""
+    data = load(name)
+    check_tasks(tasks, data.classes)
+    scenario = Scenario.of_classes(data.name, data.train, data.test, tasks)
+    return scenario.to(torch.device(device))
+
+
+def _each(files: Sequence[Path]) -> Iterable[Path]:
+    """Return the files, with a bar on a terminal while they are read."""
+    console = Console(stderr=True)
+    hidden = not console.is_terminal
+    return track(files, "reading checkpoints", console=console, transient=True, disable=hidden)

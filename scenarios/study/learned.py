@@ -1,0 +1,221 @@
+"""Networks that are learned here, by the learners of a study: the source of its plan's networks.
+
+A learner goes from a fresh network over the tasks, and is kept in a checkpoint after each
+(`scenarios.study.resuming`), so that a job goes on where it was stopped and gives the same bits as
+if it never had been: every random number comes from a named stream of the job's seed, and not from
+what was drawn before.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import nn
+
+from probe.batch import Value, tensors
+from probe.by_layer.engine import Offline, Results, one_thread
+from probe.by_layer.heads import evaluated
+from probe.by_layer.jobs import Job
+from probe.by_layer.measurement import Measurement, Spent
+from probe.by_layer.plan import OFFLINE, UNTRAINED, Plan
+from probe.by_layer.store import Store
+from probe.cut.cuts import Cuts, cut_each
+from probe.cut.model_call import ModelCall
+from probe.errors import located
+from probe.modules import mode
+from probe.seeding import global_stream, stream
+from probe.tasks import Scenario, Task
+from probe.training.batch_norm import reestimate
+from probe.training.fresh_weights import Fresh, initialize
+from probe.training.history import never_left
+from scenarios.learners.base import Learner
+from scenarios.learners.catalog import LEARNERS
+from scenarios.networks import bare, draw_weights, fresh_source, network_for
+from scenarios.own_code import REGISTRY
+from scenarios.study.resuming import keep, kept, resumed
+from scenarios.study.spec import Study
+
+
+def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
+    """Build a learner's network, uninitialized, for the scenario as it sees it.
+
+    It is the study's, unless the learner brings its own. scenario: the learner's view of it (its
+    kind's `view`), of which only the shape of an input, the K classes and T are used. The network
+    is on the CPU, and the same for every seed: the first weights are drawn later. Raises InputError
+    if it cannot take the data.
+    """
+    x = scenario.tasks[0].train.x
+    settings = study.everyone[learner]
+    kind = LEARNERS[settings.kind]
+    if not kind.own_features:
+        return network_for(study.network.name, x, scenario.classes)
+    shape = tensors(x)[0].shape[1:]
+    # torch's modules draw their first weights from the global generator: it is only lent.
+    with global_stream(stream(0, "build")):
+        return kind.network(settings, shape, scenario.classes, len(scenario.tasks))
+
+
+@dataclass(kw_only=True)
+class StudyNetworks:
+    """The source of the networks of a study.
+
+    scenario: its own, in base order, with the data on the device.
+    """
+
+    plan: Plan
+    study: Study
+    scenario: Scenario
+
+    def networks(self, job: Job, results: Results, offline: Offline) -> LearnedNetworks:
+        """Return the networks of a job; results: its store, for checkpoints."""
+        if not isinstance(results, Store):
+            raise TypeError("learners keep checkpoints, which need a store")
+        # First the order, then the view: a learner's view may depend on which task comes first.
+        scenario = LEARNERS[job.kind].view(self.scenario.reordered(job.tasks))
+        return LearnedNetworks(
+            study=self.study, job=job, scenario=scenario, store=results, offline=offline
+        )
+
+    def offline_network(self, job: Job, results: Results) -> nn.Module:
+        """Return the network of an offline job, from its checkpoint or trained here."""
+        with located(f"learner {job.learner}, seed {job.seed}"), one_thread():
+            return self.networks(job, results, _none_offline).after(job.last).model
+
+
+def _none_offline() -> nn.Module:
+    raise TypeError("an offline network is compared with no other")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Learned:
+    """A learner after some tasks; spent: on the last of them."""
+
+    learner: Learner
+    scenario: Scenario
+    spent: Spent | None
+
+    @property
+    def model(self) -> nn.Module:
+        return bare(self.learner.model)[0]
+
+    def evaluated(self) -> Measurement:
+        own = self.learner
+        with mode(own.model, training=False):
+            return evaluated(
+                own.scores, self.scenario, own.seen, task_aware=own.task_aware, spent=self.spent
+            )
+
+
+@dataclass(kw_only=True)
+class LearnedNetworks:
+    """The networks of one job, learned one task after the other.
+
+    scenario: the tasks in executed order, as the learner sees them.
+    """
+
+    study: Study
+    job: Job
+    scenario: Scenario
+    store: Store
+    offline: Offline
+    _at: int = field(default=-1, init=False)
+    _learner: Learner | None = field(default=None, init=False)
+    _spent: Spent | None = field(default=None, init=False)
+    _cuts: Cuts | None = field(default=None, init=False)
+
+    @property
+    def call(self) -> ModelCall:
+        """How the network itself is called, which a learner calls as `model(x)`."""
+        own = REGISTRY.networks.get(self.study.network.name)
+        if own is None or self.job.own_network:
+            return ModelCall()
+        return ModelCall(call=own.call, output=own.output)
+
+    @property
+    def fresh(self) -> Fresh | None:
+        """The source of fresh weights, None = the recipe's rule."""
+        if self.job.own_network:
+            return None
+        return fresh_source(self.study.network.name, self.study.retraining_recipe.init)
+
+    def after(self, step: int) -> _Learned:
+        """Return the learner after so many tasks, from a checkpoint or by learning."""
+        names = [f"step-{each}" for each in self.job.steps]
+        at = self.job.steps.index(step)
+        if self._learner is None or at < self._at:
+            # No checkpoint after the step: a learner cannot be taken back.
+            found = [*[True] * at, False, *[False] * (len(names) - at - 1)]
+            begun = resumed(self._fresh, names, found, self._tasks, self.store)
+            self._learner, self._at, self._spent = begun.learner, begun.done, begun.spent
+        for done in range(self._at + 1, at + 1):
+            self._learner, self._spent = self._learned(self._learner, names[done], done)
+            self._at = done
+        return _Learned(learner=self._learner, scenario=self.scenario, spent=self._spent)
+
+    def compared_with(self, peer: str) -> nn.Module:
+        """Return a network that the last one is compared with."""
+        if peer == OFFLINE:
+            return self.offline()
+        if peer == UNTRAINED:
+            model = self._fresh().model
+            reestimate(model, self.scenario.merged.train.x)
+            return bare(model)[0]
+        # Checkpoints that a run dropped which asked for less are made again.
+        return replace(self).after(int(peer.removeprefix("step-"))).model
+
+    def cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
+        """Return the cuts of the first network, which serve all others."""
+        if self._cuts is None:
+            call = self.call
+            self._cuts = cut_each(model, features, sample, call.output, call.call)
+        return self._cuts
+
+    @property
+    def _tasks(self) -> Sequence[Task]:
+        """The tasks to learn; an offline learner learns all of them as one."""
+        return (self.scenario.merged,) if self.job.offline else self.scenario.tasks
+
+    def _fresh(self) -> Learner:
+        """Return a learner that has learned nothing, its weights drawn from the job's seed."""
+        study, job, kind = self.study, self.job, LEARNERS[self.job.kind]
+        recipe = study.recipe_of(job.learner)
+        # By the seed alone: all learners and orders of a seed start from the same weights.
+        drawn = stream(job.seed, "init")
+        model = network_of(study, job.learner, self.scenario)
+        if job.own_network:
+            initialize(model, recipe.init, drawn)
+        else:
+            draw_weights(model, study.network.name, recipe.init, drawn)
+        device = self.scenario.tasks[0].train.y.device
+        learner = kind(model.to(device), recipe, study.everyone[job.learner], job.seed)
+        if job.kind == UNTRAINED:
+            # Statistics of nothing would make the floor too low.
+            reestimate(learner.model, self.scenario.merged.train.x)
+        return learner
+
+    def _learned(self, learner: Learner, name: str, done: int) -> tuple[Learner, Spent | None]:
+        """Return the learner after one more task, and what it spent on it."""
+        # Where a measurement alone is lost, what was learned later is whole.
+        if later := kept(self._fresh, name, self._tasks[:done], self.store):
+            return later.learner, later.spent
+        task = self._tasks[done - 1]
+        with located(f"task {task.name} ({done} of {len(self._tasks)})"):
+            spent = _learn(learner, task)
+        # The checkpoint comes first: who is killed before the measurement does not learn the task
+        # again.
+        keep(self.store, name, learner, spent)
+        return learner, spent
+
+
+def _learn(learner: Learner, task: Task) -> Spent:
+    """Learn a task and return what it cost and how many seconds it took."""
+    # A worker has one thread, and what else a machine does is not the learner's time; of a GPU's
+    # work the processor knows nothing.
+    on_cpu = task.train.y.device.type == "cpu"
+    clock = time.process_time if on_cpu else time.perf_counter
+    start = clock()
+    cost = learner.learn(task)
+    return Spent(cost=cost, seconds=clock() - start, stuck=never_left(learner.losses))

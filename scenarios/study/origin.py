@@ -1,0 +1,63 @@
+"""The origin of a study's networks and data, in any process."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+
+from probe.by_layer.fingerprint import data_hash
+from probe.by_layer.plan import Plan
+from probe.errors import InputError
+from probe.tasks import Scenario
+from scenarios.data.datasets import Location
+from scenarios.own_code import OwnCode
+from scenarios.study.learned import StudyNetworks
+from scenarios.study.own import OURS
+from scenarios.study.planning import sources_of
+from scenarios.study.scenario_spec import ScenarioSpec
+from scenarios.study.spec import Study
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyOrigin:
+    """A study, the place of its data and the user's code that it needs.
+
+    sources: hashes of that code when the study began, see `planning.sources_of`.
+    """
+
+    study: Study
+    location: Location
+    own: OwnCode
+    sources: Mapping[str, str]
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Load the user's code for the block; raises InputError if it has changed."""
+        with self.own.opened(OURS):
+            if sources_of(self.study) != self.sources:
+                raise InputError(
+                    "your own code has changed since this began: run the command again"
+                )
+            yield
+
+    def source(self, plan: Plan, device: torch.device) -> StudyNetworks:
+        """Return the networks, with the data on a device; raises InputError for other data."""
+        scenario = _loaded(self.study.scenario, self.location, str(device), plan.data)
+        return StudyNetworks(plan=plan, study=self.study, scenario=scenario)
+
+
+@lru_cache(maxsize=1)
+def _loaded(spec: ScenarioSpec, location: Location, device: str, data: str) -> Scenario:
+    """Load the data once per process, however many jobs it does; data: the hash they must have."""
+    scenario = spec.scenario(location)
+    if data_hash(scenario) != data:
+        raise InputError(
+            f"the data of {spec.title} on {platform.node()} are not those that the study began "
+            f"with: put the same files there, and run the same command again"
+        )
+    return scenario.to(torch.device(device))

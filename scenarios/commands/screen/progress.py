@@ -126,7 +126,7 @@ def show_plan(
     line for each feature; the network is named only if there are several.
     """
     allowed = show_size(cache.budget or 0)
-    console.print(f"features' values, of which at most {allowed} in memory per worker:")
+    console.print(f"cached activations, at most {allowed} in memory per worker:")
     for network, plan in plans.items():
         for each in plan:
             line = f"  {each}" if len(plans) == 1 else f"  {network}, {each}"

@@ -70,7 +70,7 @@ class JobOptions:
 
     out: Annotated[Path | None, "Run directory; runs/NAME by default."] = None
     recompute: Annotated[
-        str | None, "changed: repeat the jobs whose results come from other code."
+        str | None, "changed: rerun the jobs whose results were computed by other code."
     ] = None
     workers: Annotated[
         int | None, "Jobs to run in parallel; by default one for each core or GPU."

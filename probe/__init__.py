@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from probe import metrics
-    from probe.results.analyze import analyze
-    from probe.results.load import load
-    from probe.results.analysis import Analysis
     from probe.by_layer.measure import Measure
     from probe.by_layer.model import Model
     from probe.cut.candidates import candidates
@@ -21,6 +18,9 @@ if TYPE_CHECKING:
     from probe.metrics.matrix import AccuracyMatrix
     from probe.record.recorder import Recorder
     from probe.registered import data, metric, network
+    from probe.results.analysis import Analysis
+    from probe.results.analyze import analyze
+    from probe.results.load import load
     from probe.retrain import cache_plan, partial_retrain
     from probe.training.recipe import Recipe
     from probe.values.allocation import CacheSettings

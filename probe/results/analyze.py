@@ -13,12 +13,13 @@ from typing import Any, Literal, Never, TypeVar
 
 import torch
 from filelock import FileLock
+from probe.source import source_hash
 from rich.console import Console
 from rich.progress import track
 from torch import Tensor, nn
 
-from probe.by_layer.engine import InMemory, Results, measure
 from probe.batch import first
+from probe.by_layer.engine import InMemory, Results, measure
 from probe.by_layer.given import Files, GivenNetworks, Models
 from probe.by_layer.jobs import Job, jobs_of
 from probe.by_layer.measure import Measure
@@ -39,7 +40,6 @@ from probe.results.evaluations import Evaluations
 from probe.results.run_directory import describe, made_of, refuse_foreign, store_of, survey
 from probe.results.tables import tables_of, write_tables
 from probe.retrain import SAMPLE
-from probe.source import source_hash
 from probe.tables.folder import read_tables
 from probe.tasks import Scenario
 from probe.training.recipe import Recipe
@@ -348,9 +348,7 @@ def _files(
     return Checkpoints(runs={Run(LEARNER, ORDER, 0): run}, offline=offline)
 
 
-def _models(
-    given: object, untrained: object, offline: object, tasks: int, seeds: int
-) -> Models:
+def _models(given: object, untrained: object, offline: object, tasks: int, seeds: int) -> Models:
     """Return networks in memory, the same for each seed.
 
     Raises InputError for what is no mapping, rows that T tasks do not have, a missing last row, two

@@ -19,15 +19,15 @@ from probe.examples import as_tasks, check_tasks
 from probe.record.checkpoints import Checkpoints
 from probe.record.readers import READERS, Reading
 from probe.record.recording import Recording, read_recording
+from probe.results.run_directory import refuse_foreign
 from probe.training.recipe import Recipe
 from scenarios.commands.run import Begun, carry_through
 from scenarios.commands.screen.page import show_page
+from scenarios.given import GivenOrigin
 from scenarios.model_options import ModelOptions
 from scenarios.options import names
-from scenarios.given import GivenOrigin
 from scenarios.own_code import OwnCode, source_of
 from scenarios.study.own import OURS
-from probe.results.run_directory import refuse_foreign
 
 _MOST_CLASSES = 100_000  # of one range: more is a slip of the pen
 

@@ -15,10 +15,10 @@ from torch import Tensor, nn
 from probe.batch import tensors
 from probe.examples import Examples, join
 from probe.modules import named_state
+from probe.tasks import Task
 from probe.training.costs import bytes_of
 from probe.training.recipe import Recipe
 from scenarios.learners import base
-from probe.tasks import Task
 
 
 class OfflineSettings(base.Settings):

@@ -17,11 +17,11 @@ from probe.batch import first
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.retrain import SAMPLE, cache_plan
+from probe.tasks import Scenario
 from probe.training.batch_norm import running_norms
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.learners.catalog import LEARNERS
 from scenarios.networks import bare
-from probe.tasks import Scenario
 from scenarios.study.learned import network_of
 from scenarios.study.spec import Study
 

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from scenarios.learners.base import Learner, of_kind
-from probe.tasks import Task
 from probe.by_layer.measurement import Spent
 from probe.by_layer.store import Checkpoint, Store
+from probe.tasks import Task
+from scenarios.learners.base import Learner, of_kind
 
 # What a device says that fails; the second is a RuntimeError without a name in older torch.
 _DEVICE_FAILED = (
@@ -46,9 +46,7 @@ def keep(store: Store, step: str, learner: Learner, spent: Spent) -> None:
 
     step: the name of the part, `step-i` after i tasks. Raises NotWritten if it cannot be written.
     """
-    store.save_checkpoint(
-        step, learner.model.state_dict(), {**learner.state(), **spent.to_state()}
-    )
+    store.save_checkpoint(step, learner.model.state_dict(), {**learner.state(), **spent.to_state()})
 
 
 def resumed(

@@ -18,7 +18,7 @@ from probe.tables.layer_text import COLUMNS, by_feature, layer_cells, start_sent
 from probe.tables.rows import LayerRow, StartRow
 from probe.tables.table_file import read_table
 from scenarios.commands.screen.terminal import printable
-from scenarios.study.spec import LEVELS
+from probe.by_layer.plan import CONTROLS
 
 _READOUTS = {
     "retrain": "What each layer lacks when all behind it is retrained (readout retrain)",
@@ -48,7 +48,7 @@ def show_layers_lacking(
     layers, starts: the rows of layers.csv and starts.csv. Numbers are in %, missing in points of
     accuracy; brackets hold 95 % intervals, of several seeds.
     """
-    of_all = [row for row in layers if row.place is None and row.learner not in LEVELS]
+    of_all = [row for row in layers if row.place is None and row.learner not in CONTROLS]
     for readout, title in _READOUTS.items():
         own = [row for row in of_all if row.readout == readout]
         if own:

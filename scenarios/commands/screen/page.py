@@ -17,7 +17,7 @@ from probe.tables.table_file import read_table
 from scenarios.commands.screen.layers_found import show_layers_found
 from scenarios.commands.screen.results import note_lines
 from scenarios.commands.screen.terminal import printable
-from scenarios.study.spec import LEVELS
+from probe.by_layer.plan import CONTROLS
 
 _Cells = dict[tuple[str, int], float]  # by feature and place
 
@@ -32,7 +32,7 @@ def show_heat(console: Console, layers: Sequence[LayerRow]) -> None:
     Where there is a ceiling a cell is what the layer lacks against it, the darker the more; without
     one it is the accuracy, the darker the less. Nothing of studies of more tasks than fit.
     """
-    of_tasks = [row for row in layers if row.place is not None and row.learner not in LEVELS]
+    of_tasks = [row for row in layers if row.place is not None and row.learner not in CONTROLS]
     places = sorted({row.place for row in of_tasks if row.place is not None})
     if not places or len(places) > _MOST:
         return

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from probe.tasks import Task
 from probe.training.penultimate import in_batches, penultimate, penultimate_of
 from probe.training.recipe import Recipe
 from scenarios.learners import base
@@ -16,7 +17,6 @@ from scenarios.learners.continual import ContinualSettings
 from scenarios.learners.distillation.teacher import DistillingLearner
 from scenarios.learners.exemplars import ExemplarSettings, Replay
 from scenarios.learners.sampling import Strategy
-from probe.tasks import Task
 
 
 class HerdedSettings(ExemplarSettings):

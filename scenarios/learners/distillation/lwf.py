@@ -9,9 +9,9 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
+from probe.tasks import Task
 from scenarios.learners.continual import ContinualSettings
 from scenarios.learners.distillation.teacher import DistillingLearner
-from probe.tasks import Task
 
 
 class LwfSettings(ContinualSettings):

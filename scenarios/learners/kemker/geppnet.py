@@ -12,12 +12,12 @@ from torch import Tensor, nn
 
 from probe.errors import InputError
 from probe.examples import Examples
+from probe.tasks import Task
 from probe.training.costs import OpsMeter
 from scenarios.learners import base
 from scenarios.learners.joint import FullRehearsalLearner
 from scenarios.learners.kemker.online_map import OnlineMap, decayed
 from scenarios.learners.kemker.som import SelfOrganizingMap, longest_block
-from probe.tasks import Task
 
 
 class MapSettings(base.Settings):

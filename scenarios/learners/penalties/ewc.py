@@ -18,8 +18,8 @@ from torch.utils.hooks import RemovableHandle
 from probe.examples import Examples
 from probe.modules import kept_buffers, mode
 from probe.seeding import global_stream
-from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSettings, Quadratic
 from probe.tasks import Task
+from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSettings, Quadratic
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 """From scores (B, K) and labels (B,) to the mean of -log p(y|x)."""

@@ -10,8 +10,8 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSettings, Quadratic
 from probe.tasks import Task
+from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSettings, Quadratic
 
 
 class OnlineSettings(PenalizedSettings):

@@ -10,11 +10,11 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from probe.tasks import Task
 from scenarios.learners.base import by_kind, of_kind
 from scenarios.learners.penalties.ewc_online import OnlineSettings, RunningFisherLearner
 from scenarios.learners.penalties.path_integral import PathIntegral
 from scenarios.learners.penalties.quadratic import Quadratic
-from probe.tasks import Task
 
 
 class RWalkSettings(OnlineSettings):

@@ -8,9 +8,9 @@ import torch
 from pydantic import Field
 from torch import nn
 
+from probe.tasks import Task
 from scenarios.learners.penalties.path_integral import PathIntegral
 from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSettings, Quadratic
-from probe.tasks import Task
 
 
 class SiSettings(PenalizedSettings):

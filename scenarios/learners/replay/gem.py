@@ -15,11 +15,11 @@ from torch import Tensor, nn
 from probe.errors import InputError
 from probe.examples import Examples, join
 from probe.modules import mode
+from probe.tasks import Task
 from probe.training.costs import bytes_of
 from probe.training.evaluation import batch_size_on
 from scenarios.learners.continual import ClassMemorySettings, ContinualLearner
 from scenarios.learners.sampling import uniform
-from probe.tasks import Task
 
 Floats = NDArray[np.float64]
 

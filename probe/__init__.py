@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from probe.metrics.counts import Counts
     from probe.metrics.matrix import AccuracyMatrix
     from probe.record.recorder import Recorder
-    from probe.registered import data, metric, network
+    from probe.registered import data, metric, network, readout
     from probe.retrain import cache_plan, partial_retrain
     from probe.training.recipe import Recipe
     from probe.values.allocation import CacheSettings
@@ -41,6 +41,7 @@ __all__ = [
     "metrics",
     "network",
     "partial_retrain",
+    "readout",
     "split",
 ]
 
@@ -61,6 +62,7 @@ _HOMES = {
     "metric": "probe.registered",
     "network": "probe.registered",
     "partial_retrain": "probe.retrain",
+    "readout": "probe.registered",
     "split": "probe.cut.cuts",
 }
 

@@ -19,7 +19,7 @@ from probe.cut.model_call import ModelCall
 from probe.examples import Examples
 from probe.notes import of_predictions
 from probe.readouts.matrix import FeatureMatrix, feature_matrices
-from probe.readouts.readout import Readout
+from probe.readouts.readout import Readout, name_of, read
 from probe.retrain import SAMPLE, retrain_each
 from probe.retraining import Retrained, RetrainSettings
 
@@ -79,8 +79,8 @@ class FeatureReader:
 
     def fitted(self, readout: Readout, train: FeatureMatrix, test: FeatureMatrix) -> Fitted:
         """Fit a readout to a feature's matrix of the training examples, and read out the others."""
-        found = readout.read(train, self.train.y, test, self.classes)
-        notes = [f"{readout.name} reads {train.how}"] if train.pooled else []
+        found = read(readout, train, self.train.y, test, self.classes)
+        notes = [f"{name_of(readout)} reads {train.how}"] if train.pooled else []
         notes += [*found.notes, *of_predictions(found.predicted, self.test.y.cpu())]
         return Fitted(predicted=found.predicted, notes=tuple(notes))
 

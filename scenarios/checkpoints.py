@@ -40,7 +40,7 @@ class Asked:
     - features: None = a good set; readouts: by name, with their settings;
     - recipe: of the retraining, and of the offline training; train_offline: whether there is one,
       where no offline networks are given;
-    - probing: further settings of `scenarios.study.probing.ProbingSpec`.
+    - probing: further settings of `probe.by_layer.probing.ProbingSpec`.
     """
 
     network: str

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import asdict
 
 import torch
@@ -18,13 +20,14 @@ from probe.by_layer.files import GivenRun
 from probe.cut.model_call import explained
 from probe.errors import InputError
 from probe.examples import check_labeled
-from probe.registered import OwnData, OwnNetwork, marks_of
+from probe.readouts.readout import READOUTS
+from probe.registered import OwnData, OwnNetwork, OwnReadout, marks_of
 from probe.retrain import SAMPLE
 from scenarios.checkpoints import Asked, study_of
 from scenarios.commands.run import carry_through
 from scenarios.options import RunOptions
 from scenarios.own_code import NO_CODE, registered
-from scenarios.own_source import source_hash
+from scenarios.own_source import source_hash, source_of_own
 from scenarios.study.fingerprint import tensor_hash
 from scenarios.study.own import OURS
 from scenarios.user_model import build_model
@@ -42,7 +45,10 @@ def measure(run: GivenRun) -> None:
         check_labeled(examples, name)
     network = _network(run)
     data = OwnData(name=_DATA, load=lambda: (asked.train, asked.test))
-    with registered([network, data], _source(run, network), OURS):
+    with ExitStack() as registering:
+        registering.enter_context(registered([network, data], _source(run, network), OURS))
+        for own in _own_readouts(run):
+            registering.enter_context(registered([own], source_of_own(own, None), OURS))
         what = Asked(
             network=network.name,
             data=_DATA,
@@ -78,6 +84,13 @@ def _network(run: GivenRun) -> OwnNetwork:
         call=given.call or (marked[0].call if marked else None),
         draws=run.draws,
     )
+
+
+def _own_readouts(run: GivenRun) -> Iterator[OwnReadout]:
+    """Yield the user-defined readouts."""
+    for own in (own for each in run.asked.readouts.values() for own in marks_of(type(each))):
+        if isinstance(own, OwnReadout) and READOUTS.get(own.name) != own:
+            yield own
 
 
 def _source(run: GivenRun, network: OwnNetwork) -> str:

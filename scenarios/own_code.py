@@ -17,8 +17,18 @@ from typing import Any
 
 from probe.cut.model_call import Output
 from probe.errors import InputError, unknown
+from probe.readouts.readout import READOUTS
 from probe.record.data import load_data
-from probe.registered import Own, OwnData, OwnLearner, OwnMetric, OwnNetwork, marked_in, marks_of
+from probe.registered import (
+    Own,
+    OwnData,
+    OwnLearner,
+    OwnMetric,
+    OwnNetwork,
+    OwnReadout,
+    marked_in,
+    marks_of,
+)
 from scenarios.own_source import source_of_own
 from scenarios.user_model import imported, importing, load_callable
 
@@ -34,6 +44,7 @@ class Registry:
     data: dict[str, OwnData] = field(default_factory=dict)
     metrics: dict[str, OwnMetric] = field(default_factory=dict)
     learners: dict[str, OwnLearner] = field(default_factory=dict)
+    readouts: dict[str, OwnReadout] = field(default_factory=lambda: READOUTS)
     sources: dict[str, str] = field(default_factory=dict)
 
     def table(self, own: Own) -> tuple[str, dict[str, Any]]:
@@ -47,6 +58,8 @@ class Registry:
                 return "metric", self.metrics
             case OwnLearner():
                 return "learner", self.learners
+            case OwnReadout():
+                return "readout", self.readouts
 
 
 REGISTRY = Registry()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import index
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +13,7 @@ from probe.cut.cuts import Cuts
 from probe.errors import InputError, located, unknown
 from probe.metrics.murata import RETRAIN
 from probe.modules import check_model
-from probe.readouts.readout import READOUTS, Knn, Linear, Ncm, Readout, readout_named
+from probe.readouts.readout import READOUTS, Readout, name_of, readout_named
 
 Step = int | Literal["offline"]
 """Which network: after 0 to T tasks, 0 being untrained, or trained on all of them at once."""
@@ -107,7 +107,9 @@ def readouts_of(given: object) -> dict[str, Readout | None]:
         got = repr(given) if isinstance(given, str) else type(given).__name__
         raise InputError(f"readouts must be a list, as ['retrain', 'linear'], got {got}")
     if not given:
-        raise InputError(f"there are no readouts: name one or more of {', '.join(_NAMES)}")
+        raise InputError(
+            f"there are no readouts: name one or more of {', '.join((RETRAIN, *READOUTS))}"
+        )
     found: dict[str, Readout | None] = {}
     for each in given:
         name, readout = _readout(each)
@@ -136,9 +138,6 @@ def check_seeds(seeds: object) -> None:
         )
 
 
-_NAMES = (RETRAIN, *READOUTS)
-
-
 def _order(step: Step) -> float:
     return step if isinstance(step, int) else float("inf")
 
@@ -151,8 +150,8 @@ def _row(key: Any) -> int | None:
 
 
 def _readout(each: object) -> tuple[str, Readout | None]:
-    if isinstance(each, Linear | Ncm | Knn):
-        return each.name, each
+    if name := name_of(each):
+        return name, cast(Readout, each)
     if not isinstance(each, str):
         raise InputError(
             f"a readout is a name or settings such as Linear(C=0.1), got {type(each).__name__}"
@@ -160,5 +159,5 @@ def _readout(each: object) -> tuple[str, Readout | None]:
     if each == RETRAIN:
         return each, None
     if each not in READOUTS:
-        raise unknown("readout", each, _NAMES)
+        raise unknown("readout", each, (RETRAIN, *READOUTS))
     return each, readout_named(each)

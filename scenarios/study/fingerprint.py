@@ -24,12 +24,12 @@ import torch
 from torch import Tensor
 
 from probe.batch import Value
+from probe.by_layer.probing import recorded
 from probe.errors import InputError
 from scenarios.learners.catalog import LEARNERS
 from scenarios.own_code import REGISTRY, source_of
 from scenarios.streams.task import Scenario
 from scenarios.study.jobs import Job
-from scenarios.study.probing import recorded
 from scenarios.study.spec import Study
 from scenarios.user_model import build_model
 

@@ -8,15 +8,16 @@ without asking the others, and the same names mean the same work.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import product
 
+from probe.by_layer.probing import DIAGNOSTICS, Reading, digest_of, recorded, settings_record
 from probe.errors import InputError
 from probe.metrics.murata import RETRAIN
 from probe.readouts.pooling import WIDE
 from scenarios.learners.catalog import LEARNERS
+from scenarios.own_code import source_of
 from scenarios.streams.orders import orders
-from scenarios.study.probing import DIAGNOSTICS, Reading, digest_of, recorded
 from scenarios.study.spec import Study
 
 MOST_JOBS = 100_000
@@ -64,7 +65,7 @@ def jobs_of(study: Study, tasks: int) -> list[Job]:
     T tasks.
     """
     named, everyone = orders(study.orders, tasks), study.everyone
-    for readout in study.probing.readouts.given:
+    for readout in study.probing.readouts:
         study.probing.at(readout, tasks)
     # Offline training sees all tasks at once: an order would only repeat it.
     base = {"": tuple(range(tasks))}
@@ -137,7 +138,7 @@ def readings_of(study: Study, job: Job) -> list[Reading]:
     probing, T = study.probing, len(job.tasks)
     features = study.features_of(job.learner)[:-1]
     readings = []
-    for readout in probing.readouts.given:
+    for readout in probing.readouts:
         level, steps = probing.at(readout, T)
         if job.offline:
             steps = steps_of(job)[-1:] if level else ()
@@ -184,7 +185,9 @@ def _digest(study: Study, job: Job, reading: Reading) -> str:
     """Return what tells a reading's settings from others, empty where the fingerprint does."""
     settings = study.probing.settings_of(reading.base)
     if settings is not None:
-        return digest_of({reading.base: asdict(settings), "wide": WIDE})
+        source = source_of("readout", reading.base)
+        record = {reading.base: settings_record(settings), "wide": WIDE}
+        return digest_of(record if source is None else {**record, "source": source})
     last = not job.offline and reading.step == len(job.tasks)
     if last and reading.readout == RETRAIN:
         return ""

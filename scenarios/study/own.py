@@ -7,24 +7,27 @@ names: to them the names that stand there are known, but nothing behind them can
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, ClassVar, NoReturn
 
 import torch
 from pydantic import ConfigDict
 
 from probe.batch import first, tensors
+from probe.by_layer.probing import settings_record
 from probe.cut.candidates import candidates
 from probe.cut.cuts import find_each
 from probe.cut.model_call import explained
 from probe.errors import InputError, described, located
-from probe.registered import Own, OwnData, OwnLearner, OwnNetwork
+from probe.metrics.murata import RETRAIN
+from probe.readouts.readout import OURS as OUR_READOUTS
+from probe.registered import Own, OwnData, OwnLearner, OwnNetwork, marks_of, readout
 from probe.retrain import SAMPLE
 from scenarios.data.datasets import LOADERS
 from scenarios.learners.base import Learner, Settings
 from scenarios.learners.catalog import LEARNERS, MODULES
 from scenarios.networks import ARCHITECTURES, bare, network_for
-from scenarios.own_code import REGISTRY, Names, registered
+from scenarios.own_code import REGISTRY, Names, registered, source_of
 from scenarios.streams.task import Scenario
 from scenarios.study.spec import Study
 
@@ -94,7 +97,16 @@ def described_own(study: Study) -> dict[str, Any]:
     """Return what a description of a study has to say of the user's own parts, to be known by."""
     names = _data_of(study)
     kinds = {settings.kind for settings in study.learners.values()} & REGISTRY.learners.keys()
-    return {
+    readouts = {
+        name: {
+            "settings": settings_record(given.readout),
+            "source": source_of("readout", name) or "",
+        }
+        for name, given in study.probing.readouts.items()
+        if name not in (RETRAIN, *OUR_READOUTS)
+    }
+    # Only where there are any: descriptions of other studies stay as they are.
+    return ({"readouts": readouts} if readouts else {}) | {
         "networks": [name for name in [study.network.name] if name in REGISTRY.networks],
         "data": [name for name in names if name in REGISTRY.data],
         "learners": {
@@ -135,7 +147,15 @@ def known_as_described(own: Mapping[str, Any]) -> Iterator[None]:
         for kind, flags in own.get("learners", {}).items()
         if kind not in REGISTRY.learners
     ]
-    with registered(each, "", {}):
+    with ExitStack() as registering:
+        registering.enter_context(registered(each, "", {}))
+        for name, kept in own.get("readouts", {}).items():
+            if name not in REGISTRY.readouts:
+                annotations = dict.fromkeys(kept["settings"], Any)
+                stand_in = readout(name)(
+                    type(name, (), {"__annotations__": annotations, "predict": _not_loaded})
+                )
+                registering.enter_context(registered(marks_of(stand_in), kept["source"], {}))
         yield
 
 

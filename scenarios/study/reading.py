@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from probe.analysis.similarity import Compared
 from probe.analysis.units import dead_units, effective_rank
+from probe.by_layer.probing import DIAGNOSTICS, Reading
 from probe.cut.model_call import ModelCall
 from probe.feature_reader import FeatureReader, Matrices
 from probe.metrics.murata import RETRAIN
@@ -32,7 +33,6 @@ from scenarios.own_code import REGISTRY
 from scenarios.streams.task import Scenario
 from scenarios.study.jobs import Job, peers_of
 from scenarios.study.kept.measurement import Measurement
-from scenarios.study.probing import DIAGNOSTICS, Reading
 from scenarios.study.spec import Study
 
 Network = Callable[[str], nn.Module]

@@ -22,6 +22,7 @@ from pydantic import (
     model_validator,
 )
 
+from probe.by_layer.probing import ProbingSpec
 from probe.errors import InputError, unknown
 from probe.metrics.diaz_rodriguez import CRITERIA, W1, W2, W3, weights_by_criterion
 from probe.metrics.task_counts import Mean
@@ -33,7 +34,6 @@ from scenarios.learners.catalog import LEARNERS, AnySettings, settings_of
 from scenarios.learners.heads import Head
 from scenarios.networks import Architecture, architecture
 from scenarios.study.fields import LONGEST, Name, Orders, Seeds
-from scenarios.study.probing import ProbingSpec
 from scenarios.study.scenario_spec import ScenarioSpec, has_single_classes
 
 LEVELS = ("offline", "untrained")
@@ -169,7 +169,7 @@ class Study(_Strict):
     def everyone(self) -> dict[str, Settings]:
         """The learners by name, with `untrained` where a floor is measured on their network."""
         named = dict(self.learners)
-        readouts = self.probing.readouts.given.values()
+        readouts = self.probing.readouts.values()
         floor = any(each.steps != "last" and 0 in _numbers(each.steps) for each in readouts)
         if floor and any(map(self._is_probed, self.learners)):
             named.setdefault("untrained", settings_of({"kind": "untrained"}))

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from probe.by_layer.probing import DIAGNOSTICS
 from probe.metrics.counts import Counts
 from probe.metrics.outcomes import Outcomes
 from probe.training.costs import Cost
 from probe.training.history import History
-from scenarios.study.probing import DIAGNOSTICS
 
 _HEADS = ({"single", "multi", "all"}, {"multi"})  # of a step; the latter if told the task
 _LONGEST = 10_000  # characters of a note: in a file, more is damage

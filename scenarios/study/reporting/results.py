@@ -16,6 +16,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from probe.by_layer.probing import DIAGNOSTICS, Reading
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import RETRAIN, pra
 from probe.metrics.task_counts import Mean, TaskCounts
@@ -24,7 +25,6 @@ from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.heads import Head
 from scenarios.study.jobs import Job, readings_of, steps_of
 from scenarios.study.kept.measurement import Measurement
-from scenarios.study.probing import DIAGNOSTICS, Reading
 from scenarios.study.reporting.behind import Behind, behind_of, test_counts
 from scenarios.study.spec import Study
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 from probe import analyze
+from probe.by_layer.probing import DIAGNOSTICS
 from probe.by_layer.result import At
 from probe.metrics.task_counts import TaskCounts
 from probe.seeding import stream
@@ -14,7 +15,6 @@ from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.networks import build_network
 from scenarios.study.jobs import jobs_of, readings_of
-from scenarios.study.probing import DIAGNOSTICS
 from scenarios.study.reading import Reader
 from scenarios.study.source import check_study
 

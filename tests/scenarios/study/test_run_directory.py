@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from probe.by_layer.probing import ProbingSpec
 from probe.errors import InputError
 from scenarios.study import run_directory
 from scenarios.study.jobs import jobs_of, parts_of
 from scenarios.study.kept.measurement import Measurement
-from scenarios.study.probing import ProbingSpec
 from scenarios.study.run_directory import (
     describe,
     read_setup,

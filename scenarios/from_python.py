@@ -9,7 +9,6 @@ import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import asdict
 
 import torch
 from rich.console import Console
@@ -17,6 +16,7 @@ from torch import nn
 
 from probe.batch import first, tensors
 from probe.by_layer.files import GivenRun
+from probe.by_layer.probing import settings_record
 from probe.cut.model_call import explained
 from probe.errors import InputError
 from probe.examples import check_labeled
@@ -53,10 +53,7 @@ def measure(run: GivenRun) -> None:
             network=network.name,
             data=_DATA,
             tasks=asked.tasks or (),
-            readouts={
-                name: {} if readout is None else asdict(readout)
-                for name, readout in asked.readouts.items()
-            },
+            readouts={name: settings_record(readout) for name, readout in asked.readouts.items()},
             orders=asked.orders,
             features=asked.features,
             recipe=asked.recipe,

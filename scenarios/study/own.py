@@ -152,9 +152,10 @@ def known_as_described(own: Mapping[str, Any]) -> Iterator[None]:
         for name, kept in own.get("readouts", {}).items():
             if name not in REGISTRY.readouts:
                 annotations = dict.fromkeys(kept["settings"], Any)
-                stand_in = readout(name)(
-                    type(name, (), {"__annotations__": annotations, "predict": _not_loaded})
+                bare_class: type[Any] = type(
+                    name, (), {"__annotations__": annotations, "predict": _not_loaded}
                 )
+                stand_in = readout(name)(bare_class)
                 registering.enter_context(registered(marks_of(stand_in), kept["source"], {}))
         yield
 

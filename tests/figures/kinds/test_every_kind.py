@@ -2,13 +2,12 @@
 
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import get_type_hints
 
 import pytest
 from matplotlib.figure import Figure
 
-from figures import build, kinds, style
+from figures import build, style
 from figures.kinds import KINDS
 from figures.pages.page import Page
 from figures.tables import Tables
@@ -41,8 +40,10 @@ SHAPES = {
 }
 QUICK = ["one learner, T=2, one seed", "five learners, T=5"]
 WEIGHTINGS = ["W1", "W2", "W3", "my_own_weights_of_the_criteria"]
-EXEMPLARS = {"memory", "sampling"}  # these need sweeps: their own tests draw them in several shapes
-COMPARING = {"sessions", "omegas", "costs"}
+NEEDS = {name: import_module(f"figures.kinds.{name}").NEEDS for name in KINDS}
+# These need sweeps: their own tests draw them in several shapes.
+EXEMPLARS = {name for name in KINDS if NEEDS[name].startswith("a kind of learner")}
+COMPARING = {name for name in KINDS if NEEDS[name].startswith("two learners")}
 
 
 @cache
@@ -66,12 +67,16 @@ def drawn(shape):
     return build.draw(tables)
 
 
-def test_every_module_of_the_folder_is_a_kind_and_draws_tables():
-    modules = {path.stem for path in Path(kinds.__file__).parent.glob("[!_]*.py")}
-    assert modules == set(KINDS)
-    for name in KINDS:
-        hints = get_type_hints(import_module(f"figures.kinds.{name}").draw)
-        assert hints == {"tables": Tables, "page": Page, "return": Figure | None}
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_draws_tables(name):
+    hints = get_type_hints(import_module(f"figures.kinds.{name}").draw)
+    assert hints == {"tables": Tables, "page": Page, "return": Figure | None}
+
+
+def test_the_order_of_kinds_is_that_of_their_files_which_no_two_share():
+    orders = [getattr(import_module(f"figures.kinds.{name}"), "ORDER", 1e9) for name in KINDS]
+    assert orders == sorted(orders)
+    assert list(KINDS)[:2] == ["depth", "layers"]
 
 
 @pytest.mark.parametrize(

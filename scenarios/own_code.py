@@ -103,7 +103,7 @@ def loaded(targets: Iterable[str], taken: Names) -> Iterator[None]:
                     f"once"
                 )
             seen[module.__name__] = target
-            found = list(marked_in(vars(module)))
+            found = [own for own in marked_in(vars(module)) if not _is_ours(own)]
             if not found:
                 raise InputError(
                     f"{target} registers nothing: mark what a study is to name, as "
@@ -112,6 +112,12 @@ def loaded(targets: Iterable[str], taken: Names) -> Iterator[None]:
             for own in found:
                 opened.enter_context(registered([own], source_of_own(own, module), taken))
         yield
+
+
+def _is_ours(own: Own) -> bool:
+    """Whether a mark is on a class of this package, which a user's file may import."""
+    made = own.learner if isinstance(own, OwnLearner) else getattr(own, "readout", None)
+    return str(getattr(made, "__module__", "")).startswith(("probe.", "scenarios."))
 
 
 @dataclass(frozen=True, kw_only=True)

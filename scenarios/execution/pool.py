@@ -38,7 +38,7 @@ _POLL = 0.2  # seconds between two looks at what the workers have finished
 # so every worker has the same code, whatever is edited while a study runs.
 _PRELOADED = (
     "scenarios.execution.work",
-    *(f"scenarios.learners.{where.partition(':')[0]}" for where in MODULES.values()),
+    *MODULES.values(),
     "torch._dynamo",
     "sklearn.datasets",
 )

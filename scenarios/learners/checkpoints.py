@@ -7,6 +7,7 @@ from typing import Literal
 from probe.examples import Examples
 from probe.training.costs import OpsMeter
 from scenarios.learners import base
+from scenarios.learners.catalog import learner
 from scenarios.learners.given import GivenSettings
 from scenarios.streams.task import Task
 
@@ -17,6 +18,8 @@ class CheckpointsSettings(GivenSettings):
     kind: Literal["checkpoints"] = "checkpoints"
 
 
+@learner("checkpoints")
+@learner("checkpoints")
 class Checkpoints(base.Learner):
     """Networks given as files, one for each number of tasks learned; made by `probe model`."""
 

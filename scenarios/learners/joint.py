@@ -18,6 +18,7 @@ from probe.modules import named_state
 from probe.training.costs import bytes_of
 from probe.training.recipe import Recipe
 from scenarios.learners import base
+from scenarios.learners.catalog import learner
 from scenarios.learners.given import GivenSettings
 from scenarios.streams.task import Task
 
@@ -28,6 +29,7 @@ class OfflineSettings(GivenSettings):
     kind: Literal["offline"] = "offline"
 
 
+@learner("offline")
 class Offline(base.Learner):
     """Train once on all tasks together (Murata 2020, section 3); knows no task order."""
 
@@ -41,6 +43,7 @@ class UntrainedSettings(GivenSettings):
     kind: Literal["untrained"] = "untrained"
 
 
+@learner("untrained")
 class Untrained(base.Learner):
     """Learn nothing: the floor, what the features of fresh weights already give."""
 
@@ -73,6 +76,7 @@ class CumulativeSettings(base.Settings):
     kind: Literal["cumulative"] = "cumulative"
 
 
+@learner("cumulative")
 class Cumulative(FullRehearsalLearner):
     """At every task, train from scratch on all tasks so far (Diaz-Rodriguez 2018, appendix A).
 

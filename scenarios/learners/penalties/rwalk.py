@@ -11,6 +11,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from scenarios.learners.base import by_kind, of_kind
+from scenarios.learners.catalog import learner
 from scenarios.learners.penalties.ewc_online import OnlineSettings, RunningFisherLearner
 from scenarios.learners.penalties.path_integral import PathIntegral
 from scenarios.learners.penalties.quadratic import Quadratic
@@ -32,6 +33,7 @@ class RWalkSettings(OnlineSettings):
     distance: Literal["fisher", "euclidean"] = "fisher"
 
 
+@learner("rwalk")
 class RWalk(RunningFisherLearner):
     """Minimize L + lambda sum_i (F_i + s_i) (theta_i - theta'_i)^2.
 

@@ -38,7 +38,7 @@ class ModelOptions:
         None
     )
     features: Annotated[str, "auto, or modules as layer1,layer2."] = "auto"
-    readouts: Annotated[str, "Of retrain,linear,ncm,knn."] = "retrain,linear"
+    readouts: Annotated[str, "Of retrain,linear,ncm,knn, and of --load."] = "retrain,linear"
     output: Annotated[str | None, "Where the logits are in what the model returns."] = None
     call: Annotated[str | None, "MODULE:FUNCTION, how the model is given a batch."] = None
     learner: Annotated[str, "What tables call the learner, without {learner}."] = "model"

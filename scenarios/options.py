@@ -68,6 +68,11 @@ class JobOptions:
     None = not given. Only `device` can change a result. Raises InputError for impossible values.
     """
 
+    load: Annotated[
+        tuple[str, ...] | None,
+        "A Python FILE.py or module that registers networks, data, learners or metrics; "
+        "repeatable.",
+    ] = None
     out: Annotated[Path | None, "Run directory; runs/NAME by default."] = None
     recompute: Annotated[
         str | None, "changed: rerun the jobs whose results were computed by other code."
@@ -135,11 +140,6 @@ class RunOptions(JobOptions):
     heads: Annotated[str | None, "Heads to report: any of single,multi,all."] = None
     weights: Annotated[
         tuple[str, ...] | None, "Weights of a CLscore, NAME=w1,...,w7; repeatable."
-    ] = None
-    load: Annotated[
-        tuple[str, ...] | None,
-        "A Python FILE.py or module that registers networks, data, learners or metrics; "
-        "repeatable.",
     ] = None
     data: Annotated[Path | None, "Data folder; PROBE_DATA by default."] = None
     download: Annotated[bool, "Download missing data."] = False

@@ -17,7 +17,7 @@ from pathlib import Path
 from textwrap import dedent
 from types import ModuleType
 
-from probe.registered import Own, OwnData, OwnLearner, OwnMetric, OwnNetwork
+from probe.registered import Own, OwnData, OwnLearner, OwnMetric, OwnNetwork, OwnReadout
 
 # This package's are told by another hash (`probe.by_layer.code`), Python's own by its version.
 _SKIPPED = {"probe", "scenarios", "figures", *sys.stdlib_module_names}
@@ -38,6 +38,8 @@ def source_of_own(own: Own, named: ModuleType | None) -> str:
             what = own.score
         case OwnLearner():
             what = own.learner
+        case OwnReadout():
+            what = own.readout
     parts = [_module_of(what), *([named] if named else [])]
     told: list[object] = [*sorted({module_hash(each) for each in parts if each is not None})]
     if isinstance(own, OwnNetwork) and (own.output is not None or own.call is not None):

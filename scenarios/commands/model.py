@@ -146,7 +146,13 @@ def _own_code(factory: str, recording: Recording | None, options: ModelOptions) 
     where = int(output) if output and re.fullmatch(r"-?\d+", output) else output
     if where is None and recording:
         where = recording.output
-    return OwnCode(network=factory, output=where, call=options.call or "", data=data)
+    return OwnCode(
+        loads=options.load or (),
+        network=factory,
+        output=where,
+        call=options.call or "",
+        data=data,
+    )
 
 
 def _found(recording: Recording | None, options: ModelOptions) -> Checkpoints:

@@ -39,7 +39,7 @@ _POLL = 0.2  # seconds between two looks at the results of the workers
 # every worker has the same code, even if it is edited while a study runs.
 _PRELOADED = (
     "scenarios.execution.work",
-    *(f"scenarios.learners.{where.partition(':')[0]}" for where in MODULES.values()),
+    *MODULES.values(),
     "torch._dynamo",
     "sklearn.datasets",
 )

@@ -14,11 +14,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from probe.by_layer.plan import CONTROLS
 from probe.tables.layer_text import COLUMNS, by_feature, layer_cells, start_sentence
 from probe.tables.rows import LayerRow, StartRow
 from probe.tables.table_file import read_table
 from scenarios.commands.screen.terminal import printable
-from probe.by_layer.plan import CONTROLS
 
 _READOUTS = {
     "retrain": "What each layer lacks when all behind it is retrained (readout retrain)",

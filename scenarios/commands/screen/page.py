@@ -12,12 +12,12 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from probe.by_layer.plan import CONTROLS
 from probe.tables.rows import LayerRow
 from probe.tables.table_file import read_table
 from scenarios.commands.screen.layers_found import show_layers_found
 from scenarios.commands.screen.results import note_lines
 from scenarios.commands.screen.terminal import printable
-from probe.by_layer.plan import CONTROLS
 
 _Cells = dict[tuple[str, int], float]  # by feature and place
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from probe.tasks import Task
+from scenarios.learners.catalog import learner
 from scenarios.learners.continual import ContinualSettings
 from scenarios.learners.distillation.teacher import DistillingLearner
 
@@ -24,6 +25,7 @@ class LwfSettings(ContinualSettings):
     temperature: float = Field(default=2.0, gt=0, allow_inf_nan=False)
 
 
+@learner("lwf")
 class LearningWithoutForgetting(DistillingLearner):
     """Minimize L + strength x T^2 KL(p', p), p' and p the old and the new model's softened outputs.
 

@@ -23,6 +23,7 @@ from probe.training.optimizers import optimizer_ops
 from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners import base
 from scenarios.learners.base import Learner
+from scenarios.learners.catalog import learner
 from scenarios.learners.kemker.path_network import LiftedPath, PathNetwork
 
 _MOST_TASKS = 256  # bf16, in which features may be cached, has every whole number up to it
@@ -67,6 +68,7 @@ class PathNetSettings(base.Settings):
         return self
 
 
+@learner("pathnet")
 class PathNet(Learner):
     """Search a path for each task, train it, freeze its modules and draw the others anew.
 

@@ -6,6 +6,7 @@ from probe.metrics.matrix import AccuracyMatrix
 from probe.registered import OwnMetric
 from scenarios.own_code import registered
 from probe.results.user_metrics import own_scores
+from tests.scenarios.own_run import SOURCE, Own, folders, metrics, results
 
 
 def _fails(R):
@@ -37,3 +38,17 @@ def test_what_gives_no_finite_number_has_a_note_and_the_others_their_value():
 def test_without_any_nothing_is_said():
     found = own_scores(AccuracyMatrix.square([[1.0]]))
     assert (found.values, found.notes) == ({}, ())
+
+
+METRIC = '\n@probe.metric("mine")\ndef mine(R):\n    return 0.25\n'
+
+
+def test_an_edited_metric_costs_new_tables_and_no_training(tmp_path):
+    own = Own(tmp_path).written(SOURCE + METRIC)
+    few = {"seeds": 1, "learners": "finetune", "orders": "none"}
+    before = results(root := own.run(**few))
+    own.written(SOURCE + METRIC.replace("0.25", "0.5 + 0"))
+    assert results(own.run(**few)) == before
+    assert {row["value"] for row in metrics(root) if row["metric"] == "mine"} == {"0.5"}
+    own.written(SOURCE.replace("nn.ReLU()", "nn.ELU()") + METRIC)
+    assert len(folders(own.run(**few))["finetune.seed-0"]) == 2

@@ -24,11 +24,13 @@ from textwrap import dedent
 from types import CodeType, FunctionType, ModuleType
 from typing import TypeGuard
 
-from probe.registered import Own, OwnData, OwnLearner, OwnMetric, OwnNetwork, marked_in
+from probe.registered import Own, OwnMetric, OwnNetwork, marked_in
 
 _PYTHON = Path(os.__file__).parent
 # RESULTS_VERSION stands for these.
 _ROOMS = tuple(Path(__file__).parents[1] / room for room in ("probe", "scenarios", "figures"))
+# The field of a registered object that holds the user's function or class.
+_OBJECTS = ("build", "load", "learner", "readout")
 _BROUGHT = "__forgetting_probe_imports__"
 
 
@@ -71,20 +73,12 @@ def imported_names(tree: ast.AST, package: str = "") -> Iterator[str]:
 
 
 def hash_of(own: Own, named: ModuleType | None = None) -> str:
-    """Return a hash of what can change a registered object: its source, and how it is called.
+    """Return a hash of what can change the results of a registered object: source, and calling.
 
     named: the module that the user named, which need not be where the object is defined.
     """
-    match own:
-        case OwnNetwork():
-            what: object = own.build
-        case OwnData():
-            what = own.load
-        case OwnMetric():
-            what = own.score
-        case OwnLearner():
-            what = own.learner
-    told: list[object] = [source_hash(what, named)]
+    objects = (getattr(own, name, None) for name in _OBJECTS)
+    told: list[object] = [source_hash(named, *objects)]
     if isinstance(own, OwnNetwork) and (own.output is not None or own.call is not None):
         # The same weights give other logits.
         told += [own.output, getattr(own.call, "__qualname__", ""), source_hash(own.call)]

@@ -216,4 +216,3 @@ def of_kind(tensors: Mapping[str, Tensor], kind: str) -> dict[str, Tensor]:
     """
     start = f"{kind}."
     return {n.removeprefix(start): each for n, each in tensors.items() if n.startswith(start)}
-

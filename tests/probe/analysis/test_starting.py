@@ -65,7 +65,7 @@ def test_a_single_layer_is_found_as_its_own_interval_finds_it():
     for seed in range(40):
         (e,) = layers([0.03], 4, seed)
         index = starting_feature([e], *WHERE).index
-        assert (index == 0) == (mean_interval(e, *WHERE).low > 0.01)
+        assert (index == 0) == (mean_of(Design(*WHERE), e, 0.95).low > 0.01)
         found += index == 0
     assert 0 < found < 40
 

@@ -117,9 +117,7 @@ class GivenOrigin:
 
 
 @lru_cache(maxsize=1)
-def _loaded(
-    name: str, _: OwnCode, tasks: tuple[tuple[int, ...], ...], device: str
-) -> Scenario:
+def _loaded(name: str, _: OwnCode, tasks: tuple[tuple[int, ...], ...], device: str) -> Scenario:
     """Load the data once per process, however many jobs it does."""
     data = load(name)
     check_tasks(tasks, data.classes)

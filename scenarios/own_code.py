@@ -170,9 +170,6 @@ class OwnCode:
             yield self.typed_data(), None
 
 
-NO_CODE = OwnCode()
-"""A study of this package's own parts alone."""
-
 _OPEN: list[OwnCode] = []
 
 RECORDED = ".pt"

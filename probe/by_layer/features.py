@@ -44,9 +44,7 @@ def features_of(
     earlier = [name for name, left in names if left]
     ends = [name for name, left in names if not left]
     if not earlier:
-        raise InputError(
-            "no feature has parameters downstream of it to retrain: name earlier ones"
-        )
+        raise InputError("no feature has parameters downstream of it to retrain: name earlier ones")
     if chosen is not None and len(ends) > 1:
         raise InputError(
             f"nothing is left to retrain downstream of {' and '.join(ends)}: they are the network "

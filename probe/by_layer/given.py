@@ -234,9 +234,7 @@ class _Networks:
             self._reestimate(model)
         tasks = self.scenario.tasks[: len(self.scenario.tasks) if job.offline and step else step]
         seen = tuple(dict.fromkeys(c for task in tasks for c in task.classes))
-        return _After(
-            model=model, call=self.call, scenario=self.scenario, seen=seen, spent=spent
-        )
+        return _After(model=model, call=self.call, scenario=self.scenario, seen=seen, spent=spent)
 
     def compared_with(self, peer: str) -> nn.Module:
         if peer == OFFLINE:

@@ -59,7 +59,6 @@ class Spent:
         ):
             raise ValueError(f"nothing can have cost that: {self}")
 
-
     def to_state(self) -> dict[str, Tensor]:
         """Return it as tensors for a checkpoint; `of_state` is the inverse."""
         seconds = torch.tensor(self.seconds, dtype=torch.float64)

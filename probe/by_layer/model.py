@@ -81,7 +81,9 @@ class Model:
     @property
     def build(self) -> Callable[[], nn.Module] | None:
         """The function that makes a new model, None where fresh values come from elsewhere."""
-        return self.fresh if callable(self.fresh) and not isinstance(self.fresh, nn.Module) else None
+        return (
+            self.fresh if callable(self.fresh) and not isinstance(self.fresh, nn.Module) else None
+        )
 
     def source(self, init: Rule) -> Fresh:
         """Return the source of fresh values; init: the recipe's rule.

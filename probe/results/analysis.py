@@ -180,9 +180,7 @@ class Analysis(Held):
         if self.measured is None:
             return Saved(kind=KIND, tables=self.given)
         arrays = {"labels": self.measured.labels}
-        return Saved(
-            kind=KIND, tables=self.given, record=self.measured.to_record(), arrays=arrays
-        )
+        return Saved(kind=KIND, tables=self.given, record=self.measured.to_record(), arrays=arrays)
 
     def __str__(self) -> str:
         return as_text(self.sheets(), self.remarks())

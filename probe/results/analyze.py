@@ -348,9 +348,7 @@ def _files(
     return Checkpoints(runs={Run(LEARNER, ORDER, 0): run}, offline=offline)
 
 
-def _models(
-    given: object, untrained: object, offline: object, tasks: int, seeds: int
-) -> Models:
+def _models(given: object, untrained: object, offline: object, tasks: int, seeds: int) -> Models:
     """Return networks in memory, the same for each seed.
 
     Raises InputError for what is no mapping, rows that T tasks do not have, a missing last row, two

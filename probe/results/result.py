@@ -147,9 +147,7 @@ def own_head(job: Job) -> Head:
     return "multi" if job.task_aware else "single"
 
 
-def result_of(
-    plan: Plan, job: Job, parts: Mapping[str, Measurement]
-) -> Result:
+def result_of(plan: Plan, job: Job, parts: Mapping[str, Measurement]) -> Result:
     """Return what the finished parts of a job say.
 
     parts: by name, see `probe.by_layer.jobs.parts_of`. Raises InputError for counts that are of

@@ -46,9 +46,7 @@ def keep(store: Store, step: str, learner: Learner, spent: Spent) -> None:
 
     step: the name of the part, `step-i` after i tasks. Raises NotWritten if it cannot be written.
     """
-    store.save_checkpoint(
-        step, learner.model.state_dict(), {**learner.state(), **spent.to_state()}
-    )
+    store.save_checkpoint(step, learner.model.state_dict(), {**learner.state(), **spent.to_state()})
 
 
 def resumed(

@@ -33,6 +33,7 @@ from scenarios.networks import Architecture, architecture
 from scenarios.study.fields import LONGEST, Name, Orders, Seeds
 from scenarios.study.scenario_spec import ScenarioSpec, has_single_classes
 
+
 def _with_kinds(learners: object) -> object:
     """Let a learner's table be called after its kind, which then need not be repeated."""
     if not isinstance(learners, dict):

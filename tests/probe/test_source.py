@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,9 +11,8 @@ from types import ModuleType
 
 import pytest
 
-from probe import source
 from probe.registered import marked_in
-from probe.source import source_hash, hash_of, syntax_hash
+from probe.source import hash_of, source_hash, syntax_hash
 from scenarios.own_code import REGISTRY, loaded
 
 ROOT = Path(__file__).parents[2]
@@ -299,6 +297,46 @@ def test_a_start_is_not_slowed_by_what_torch_imports(project: Path) -> None:
     assert {path for path in reads if project not in path.parents} == set()
 
 
+# The syntax alone.
+
+LOOP = """
+'''A loop.'''
+import math
+EPOCHS = 5
+'''The number of passes.'''
+class Loop:
+    rate = 0.1
+    def step(self, x):
+        '''Go one step.'''
+        return x - self.rate * x
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_code"),
+    [
+        ("A loop.", "Another one.", False),
+        ("'''The number of passes.'''\n", "", False),
+        ("Go one step.", "Go one step, downhill.", False),
+        ("EPOCHS = 5", "\n\nEPOCHS   =   (5)  # as in the paper", False),
+        ("self.rate * x", "(\n            self.rate\n            * x\n        )", False),
+        ("EPOCHS = 5", "EPOCHS = 6", True),
+        ("0.1", "0.10000000000000002", True),
+        ("return x", "print(x); return x", True),
+        ("import math", "import cmath", True),
+        ("'''Go one step.'''", "log = '''Go one step.'''", True),
+    ],
+)
+def test_statements_count_and_docstrings_comments_and_layout_do_not(
+    old: str, new: str, is_code: bool
+) -> None:
+    assert old in LOOP
+    assert (syntax_hash(LOOP) != syntax_hash(LOOP.replace(old, new))) is is_code
+
+
+def test_the_hash_is_the_same_in_every_version_of_python() -> None:
+    assert syntax_hash(LOOP)[:16] == "3ef4f039060616ac"
+
+
 def test_text_that_is_no_python_counts_as_it_is() -> None:
     assert syntax_hash("no python here") != syntax_hash("no python here ")
-    assert source._owner(os.path.dirname(os.__file__)) == ""

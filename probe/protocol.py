@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from probe import notes
+import probe.notes as notes
 from probe.batch import Rows
 from probe.cut.cuts import cut_anew, run_whole
 from probe.cut.model_call import explained

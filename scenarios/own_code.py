@@ -29,7 +29,7 @@ from probe.registered import (
     marked_in,
     marks_of,
 )
-from scenarios.own_source import source_of_own
+from probe.source import hash_of
 from scenarios.user_model import imported, importing, load_callable
 
 Names = Mapping[str, Iterable[str]]
@@ -110,7 +110,7 @@ def loaded(targets: Iterable[str], taken: Names) -> Iterator[None]:
                     f'@probe.network("mine") above a function that makes the network'
                 )
             for own in found:
-                opened.enter_context(registered([own], source_of_own(own, module), taken))
+                opened.enter_context(registered([own], hash_of(own, module), taken))
         yield
 
 
@@ -156,7 +156,7 @@ class OwnCode:
             for own, module in self._typed():
                 # It may be marked in a file that is loaded, too.
                 if own.name not in REGISTRY.table(own)[1]:
-                    opened.enter_context(registered([own], source_of_own(own, module), taken))
+                    opened.enter_context(registered([own], hash_of(own, module), taken))
             _OPEN.append(self)
             opened.callback(_OPEN.remove, self)
             yield
@@ -188,9 +188,6 @@ class OwnCode:
             # Data are told by their examples.
             yield self.typed_data(), None
 
-
-NO_CODE = OwnCode()
-"""A study of this package's own parts alone."""
 
 _OPEN: list[OwnCode] = []
 

@@ -22,6 +22,7 @@ from torch import nn
 
 from probe.errors import InputError, described, unknown
 from probe.seeding import global_stream, stream
+from probe.source import note_imports
 
 _FEW = 12  # names that are all worth listing in an error
 
@@ -109,9 +110,12 @@ def imported(name: str) -> ModuleType:
     if not all(part.isidentifier() for part in name.split(".")):
         raise absent
     reason: BaseException
+    before = set(sys.modules)
     try:
         with global_stream(stream(0, "import")):
-            return import_module(name)
+            module = import_module(name)
+        note_imports(module, before)
+        return module
     except ModuleNotFoundError as error:
         # Absent itself, or one of the packages that it lies in; or something that it imports.
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):

@@ -37,8 +37,8 @@ def starting_feature(
     """Return the first layer by depth whose difference to the ceiling exceeds the margin.
 
     differences: of each of L layers, by depth, (S, n), right by the ceiling minus right by the
-    learner, for each seed and test example; w, strata, level as in `mean_interval`; margin: a
-    fraction. One seed claims nothing.
+    learner, for each seed and test example; w, strata: see `probe.analysis.crossed.Design`;
+    level: of the intervals; margin: a fraction. One seed claims nothing.
 
     Holm's test over layers, each at one end of its interval: the chance that any layer not beyond
     the margin is called so is at most (1 - level) / 2, 2.5 % by default. With 3 seeds it may be

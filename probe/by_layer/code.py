@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterator
 from functools import cache
 
 from probe.by_layer.sources import SOURCES
+from probe.source import imported_names, syntax_hash
 
 _ENGINE, _REGISTRY = "probe.by_layer.engine", "scenarios.learners.catalog"
 
@@ -69,35 +69,5 @@ def modules_of(module: str) -> frozenset[str]:
 def _syntax(module: str) -> tuple[str, tuple[str, ...]]:
     """Return a hash of a module without its docstrings, and the modules of ours it imports."""
     tree = ast.parse(SOURCES.get(module, b""))
-    code = hashlib.sha256(repr(_plain(tree)).encode()).hexdigest()
-    return code, tuple(name for name in _imported(tree) if name in SOURCES)
-
-
-def _plain(node: object) -> object:
-    """Return a syntax tree as nested lists, without docstrings and whatever is empty.
-
-    `ast.dump` gives another text in other versions of Python: they have other fields, empty here.
-    """
-    if isinstance(node, ast.AST):
-        fields = [(name, value) for name, value in ast.iter_fields(node) if value not in (None, [])]
-        return [type(node).__name__, *((name, _plain(value)) for name, value in fields)]
-    if isinstance(node, list):
-        return [_plain(each) for each in node if not _is_docstring(each)]
-    return repr(node)
-
-
-def _is_docstring(node: object) -> bool:
-    """Whether a statement is a string alone: a docstring, also one below a constant."""
-    constant = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(constant, ast.Constant) and isinstance(constant.value, str)
-
-
-def _imported(tree: ast.Module) -> Iterator[str]:
-    """Yield the dotted names that a module imports, with names that are no modules among them."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            # What is imported from a package may be a module of it.
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+    ours = tuple(name for name in imported_names(tree) if name in SOURCES)
+    return syntax_hash(tree), ours

@@ -39,7 +39,7 @@ from probe.results.evaluations import Evaluations
 from probe.results.run_directory import describe, made_of, refuse_foreign, store_of, survey
 from probe.results.tables import tables_of, write_tables
 from probe.retrain import SAMPLE
-from probe.source import source_hash, source_of
+from probe.source import hash_of, source_hash
 from probe.tables.folder import read_tables
 from probe.tasks import Scenario
 from probe.training.recipe import Recipe
@@ -161,7 +161,7 @@ def _analyze(
         recipe=recipe,
         train_offline=controls[1] == "train",
         storage=measured.cache.storage if measured.cache else "fp32",
-        readout_sources={n: source_of(own) for n, own in measured.user_defined.items()},
+        readout_sources={n: hash_of(own) for n, own in measured.user_defined.items()},
     )
     given, cache = request.given(), measured.cache or CacheSettings()
     if isinstance(networks, Models):

@@ -11,6 +11,7 @@ from probe.by_layer.plan import UNTRAINED, Plan, PlannedLearner, PlannedTask, pl
 from probe.by_layer.probing import ProbingSpec
 from probe.errors import InputError
 from probe.orders import orders
+from probe.source import source_hash
 from probe.tasks import Scenario
 from scenarios.learners.catalog import LEARNERS
 from scenarios.own_code import REGISTRY, source_of
@@ -90,16 +91,16 @@ def readout_sources(probing: ProbingSpec) -> dict[str, str]:
 def sources_of(study: Study) -> dict[str, str]:
     """Return hashes of a study's user-defined network and learners, by kind and name.
 
-    Of their sources and, as a factory may load weights from elsewhere, of the weights that the
-    network's draws from a fixed seed.
+    A factory may load weights, or import a class under a name that it computes: the weights that it
+    draws from a fixed seed count, and the classes of its modules.
     """
     named = [("learner", settings.kind) for settings in study.learners.values()]
     found = {f"{kind} {name}": source_of(kind, name) for kind, name in named}
     known = {name: source for name, source in found.items() if source is not None}
     own = REGISTRY.networks.get(study.network.name)
     if own is not None:
-        drawn = tensor_hash(build_model(own.name, own.build).state_dict())
-        source = source_of("network", own.name) or ""
-        both = hashlib.sha256(f"{source} {drawn}".encode()).hexdigest()
-        known[f"network {own.name}"] = both
+        model = build_model(own.name, own.build)
+        classes = source_hash(*{type(each) for each in model.modules()})
+        told = source_of("network", own.name), classes, tensor_hash(model.state_dict())
+        known[f"network {own.name}"] = hashlib.sha256(repr(told).encode()).hexdigest()
     return known

@@ -6,10 +6,19 @@ from scipy import stats
 
 from probe.analysis.crossed import Design
 from probe.analysis.from_counts import right_of_counts
-from probe.analysis.intervals import mean_interval, ratio_interval
+from probe.analysis.intervals import LEVEL, check_level, mean_of, ratio_of
 from probe.errors import InputError
 from probe.metrics.counts import Counts
 from probe.seeding import stream
+
+
+def mean_interval(e, w, strata, level=LEVEL):
+    check_level(level)
+    return mean_of(Design(w, strata), e, level)
+
+
+def ratio_interval(num, den, w, strata):
+    return ratio_of(Design(w, strata), num, den, LEVEL)
 
 
 def uniform(n):

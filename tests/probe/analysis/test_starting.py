@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probe.analysis.intervals import mean_interval
+from probe.analysis.crossed import Design
+from probe.analysis.intervals import mean_of
 from probe.analysis.starting import holm, starting_feature
 from probe.errors import InputError
 
@@ -64,7 +65,7 @@ def test_a_single_layer_is_found_as_its_own_interval_finds_it():
     for seed in range(40):
         (e,) = layers([0.03], 4, seed)
         index = starting_feature([e], *WHERE).index
-        assert (index == 0) == (mean_interval(e, *WHERE).low > 0.01)
+        assert (index == 0) == (mean_of(Design(*WHERE), e, 0.95).low > 0.01)
         found += index == 0
     assert 0 < found < 40
 
@@ -72,7 +73,7 @@ def test_a_single_layer_is_found_as_its_own_interval_finds_it():
 def test_intervals_of_all_layers_hold_together():
     """Bonferroni's: those of two layers at 95 % are those of one at 97.5 %."""
     drops = layers([0.1, 0.2], 5)
-    one = mean_interval(drops[1], *WHERE, level=0.975)
+    one = mean_of(Design(*WHERE), drops[1], 0.975)
     assert starting_feature(drops, *WHERE).estimates[1] == one
 
 

@@ -1,0 +1,353 @@
+"""Hashes of Python source, in which comments, docstrings and layout do not count.
+
+A user's code is every module that a file of his needs, however it is imported, and that belongs
+neither to Python nor to an installed distribution; of the distributions that it imports the
+versions count. An editable installation is the user's code. Functions marked `probe.metric` are
+left out unless something else calls them: they change tables, and no network.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cache, partial
+from importlib import metadata
+from importlib.util import resolve_name
+from pathlib import Path
+from textwrap import dedent
+from types import CodeType, FunctionType, ModuleType
+from typing import TypeGuard
+
+from probe.registered import Own, OwnMetric, OwnNetwork, marked_in
+
+_PYTHON = Path(os.__file__).parent
+# RESULTS_VERSION stands for these.
+_ROOMS = tuple(Path(__file__).parents[1] / room for room in ("probe", "scenarios", "figures"))
+# The field of a registered object that holds the user's function or class.
+_OBJECTS = ("build", "load", "learner", "readout")
+_BROUGHT = "__forgetting_probe_imports__"
+
+
+def syntax_hash(source: ast.AST | bytes | str) -> str:
+    """Return the hash of a source, the same in all versions of Python.
+
+    Text that is no Python counts byte for byte.
+
+    >>> syntax_hash("x = 1  # one") == syntax_hash('"A docstring."\\nx = (1)')
+    True
+    """
+    try:
+        tree = source if isinstance(source, ast.AST) else ast.parse(source)
+    except (SyntaxError, ValueError):
+        return _digest(source)
+    return _digest(_plain(tree))
+
+
+def imported_names(tree: ast.AST, package: str = "") -> Iterator[str]:
+    """Yield the dotted names that a module imports anywhere, with members of modules among them.
+
+    package: of the module, for relative imports. Names that `import_module` and `__import__` are
+    given as constants count.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            try:
+                base = resolve_name("." * node.level + (node.module or ""), package)
+            except ImportError:
+                continue
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            name = node.args[0].value
+            if called in ("import_module", "__import__") and isinstance(name, str):
+                yield name.lstrip(".")
+
+
+def hash_of(own: Own, named: ModuleType | None = None) -> str:
+    """Return a hash of what can change the results of a registered object: source, and calling.
+
+    named: the module that the user named, which need not be where the object is defined.
+    """
+    objects = (getattr(own, name, None) for name in _OBJECTS)
+    told: list[object] = [source_hash(named, *objects)]
+    if isinstance(own, OwnNetwork) and (own.output is not None or own.call is not None):
+        # The same weights give other logits.
+        told += [own.output, getattr(own.call, "__qualname__", ""), source_hash(own.call)]
+    return _digest(told)
+
+
+def source_hash(*things: object) -> str:
+    """Return one hash of the user's code that modules, classes and functions need; None is skipped.
+
+    Of a script or notebook only the function or class counts, and what it refers to there.
+    """
+    code = _Code()
+    for thing in things:
+        code.add(thing)
+    return code.hash()
+
+
+def note_imports(module: ModuleType, before: set[str]) -> None:
+    """Keep on a module the names of the modules that its import loaded.
+
+    before: the names in `sys.modules` when the import began.
+    """
+    if module.__name__ not in before:
+        setattr(module, _BROUGHT, sorted(sys.modules.keys() - before))
+
+
+class _Code:
+    """The user's code that some objects need: syntax of files, versions of distributions."""
+
+    def __init__(self) -> None:
+        self.trees: dict[Path, ast.AST | bytes] = {}
+        self.left: list[tuple[Path, str, ModuleType | None]] = []
+        self.metrics: set[str] = set()
+        self.pieces: dict[str, str] = {}
+        self.versions: set[str] = set()
+
+    def hash(self) -> str:
+        while self.left:
+            self._read(*self.left.pop())
+        used = [_names(_without(tree, self.metrics)) for tree in self.trees.values()]
+        unused = self.metrics.difference(*used)
+        # By the name of the file alone: elsewhere a project may lie in another folder.
+        files = [(path.name, syntax_hash(_without(t, unused))) for path, t in self.trees.items()]
+        return _digest([sorted(files), sorted(self.pieces.items()), sorted(self.versions)])
+
+    def add(self, thing: object) -> None:
+        """Add a module, or the module of a class, function or other object."""
+        while isinstance(thing, partial):
+            thing = thing.func
+        if _is_module(thing):
+            self._file(_file_of(thing), thing.__name__, thing)
+        elif thing is not None:
+            kind = _kind(thing)
+            module = sys.modules.get(kind.__module__)
+            if module is None:
+                self._executed(kind)
+            elif kind.__module__ == "__main__" or _file_of(module) is None:
+                self._piece(kind, vars(module))
+            else:
+                self.add(module)
+
+    def _piece(self, kind: type | FunctionType, names: Mapping[str, object]) -> None:
+        """Add a class or function of a script or notebook, and what its text names there."""
+        if kind.__qualname__ in self.pieces:
+            return
+        try:
+            # A function within another begins with blanks.
+            tree = ast.parse(dedent(inspect.getsource(kind)))
+        except (OSError, TypeError, SyntaxError):
+            self._executed(kind)
+            return
+        self.pieces[kind.__qualname__] = syntax_hash(tree)
+        for name in _names(tree):
+            value = names.get(name)
+            if isinstance(value, type | FunctionType) or _is_module(value):
+                self.add(value)
+
+    def _name(self, name: str) -> None:
+        """Add a module by its dotted name, with the packages that it lies in."""
+        for each, file in _along(name):
+            self._file(file, each, sys.modules.get(each))
+
+    def _file(self, file: Path | None, name: str, module: ModuleType | None) -> None:
+        """Add the file of a module: its text if it is the user's, else the version."""
+        owner = _owner(str(file.parent)) if file else ""
+        if owner == "user" and file not in self.trees:
+            self.trees[file] = _parsed(file.read_bytes())
+            self.left.append((file, name, module))
+        elif owner == "installed":
+            self.versions.add(_version(name.partition(".")[0], file))
+
+    def _read(self, file: Path, name: str, module: ModuleType | None) -> None:
+        """Add whatever a file of the user's reaches: by its text, its names, and its import."""
+        tree = self.trees[file]
+        package = name if file.name == "__init__.py" else name.rpartition(".")[0]
+        for each in set(imported_names(tree, package)) if isinstance(tree, ast.AST) else ():
+            self._name(each)
+        if module is None:
+            return
+        marked = [own for own in marked_in(vars(module)) if isinstance(own, OwnMetric)]
+        self.metrics |= {getattr(own.score, "__name__", "") for own in marked}
+        for each in vars(module).get(_BROUGHT, ()):
+            brought = sys.modules.get(each)
+            if (path := _file_of(brought)) and _owner(str(path.parent)) == "user":
+                self._name(each)
+        for value in list(vars(module).values()):
+            self._value(value, module, tree)
+
+    def _value(self, value: object, module: ModuleType, tree: ast.AST | bytes) -> None:
+        """Add what a name in a module refers to, however it got there."""
+        kind = _kind(value)
+        if _is_module(value):
+            self.add(value)
+        elif kind.__module__ != module.__name__:
+            self._name(str(kind.__module__))
+        if kind.__module__ not in sys.modules or (
+            kind.__module__ == module.__name__ and kind.__name__ not in _defined(tree)
+        ):
+            self._executed(kind)
+
+    def _executed(self, kind: type | FunctionType) -> None:
+        """Add code by the file that it was compiled from, or by itself if that is unknown."""
+        functions = [kind] if isinstance(kind, FunctionType) else list(vars(kind).values())
+        for code in (each.__code__ for each in functions if isinstance(each, FunctionType)):
+            file = Path(code.co_filename)
+            if file.is_file():
+                self._file(file if _owner(str(file.parent)) == "user" else None, file.stem, None)
+            else:
+                self.pieces[code.co_qualname] = _digest(_bytecode(code))
+
+
+def _is_module(thing: object) -> TypeGuard[ModuleType]:
+    # `isinstance` would ask a proxy, which may fail.
+    return issubclass(type(thing), ModuleType)
+
+
+def _kind(thing: object) -> type | FunctionType:
+    """Return a class or function itself, of anything else its class."""
+    return thing if issubclass(type(thing), type | FunctionType) else type(thing)  # type: ignore[return-value]
+
+
+def _file_of(module: object) -> Path | None:
+    """Return the file of a module, None for one of no file and for what is no module."""
+    file = vars(module).get("__file__") if _is_module(module) else None
+    return Path(file).absolute() if isinstance(file, str) else None
+
+
+def _along(name: str) -> Iterator[tuple[str, Path]]:
+    """Yield the packages of a dotted name and the module itself with their files.
+
+    Nothing is imported to find them. Stops after the first that is not the user's.
+    """
+    parts = name.split(".")
+    if parts[0] == "__main__":
+        return
+    path = None
+    for at in range(1, len(parts) + 1):
+        each = ".".join(parts[:at])
+        if (module := sys.modules.get(each)) is not None:
+            file, path = _file_of(module), getattr(module, "__path__", None)
+        else:
+            finders = (finder.find_spec for finder in sys.meta_path)
+            spec = next(filter(None, (find(each, path, None) for find in finders)), None)
+            if spec is None:
+                return
+            file = Path(spec.origin).absolute() if spec.has_location and spec.origin else None
+            path = spec.submodule_search_locations
+        if file is not None:
+            yield each, file
+            if _owner(str(file.parent)) != "user":
+                return
+        if path is None:
+            return
+
+
+@cache
+def _owner(folder: str) -> str:
+    """Return "user" for a folder of the user's code, "installed", or "" for Python's and ours."""
+    path = Path(folder)
+    for each in (path, *path.parents):
+        if each in _ROOMS:
+            return ""
+        if each.name in ("site-packages", "dist-packages"):
+            return "installed"
+        # As `pip install --target` leaves it.
+        if str(each) in sys.path and next(each.glob("*.dist-info"), None):
+            return "installed"
+        if each == _PYTHON:
+            return ""
+    return "user"
+
+
+def _version(top: str, file: Path) -> str:
+    """Return the installed distribution, with its version, that a top-level module is of."""
+    with suppress(metadata.PackageNotFoundError):
+        return f"{top} {metadata.version(top)}"
+    # `metadata.packages_distributions` reads all records, which takes a second.
+    mine = re.compile(rb"^%b[/.]" % re.escape(top.encode()), re.MULTILINE)
+    for root in file.parents:
+        for record in root.glob("*.dist-info/RECORD"):
+            if mine.search(record.read_bytes()):
+                return record.parent.name
+    return top
+
+
+def _parsed(text: bytes) -> ast.AST | bytes:
+    """Return the syntax tree of a text, or the text if it is no Python."""
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError):
+        return text
+
+
+def _names(tree: ast.AST | bytes) -> set[str]:
+    """Return the names that a text uses."""
+    if isinstance(tree, bytes):
+        return set()
+    found = set[str]()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                found.add(name)
+            case ast.alias(name=name, asname=str()):
+                found.add(name)
+    return found
+
+
+def _defined(tree: ast.AST | bytes) -> set[str]:
+    """Return the names of the functions and classes that a text defines."""
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    each = ast.walk(tree) if isinstance(tree, ast.AST) else ()
+    return {node.name for node in each if isinstance(node, kinds)}
+
+
+def _without(tree: ast.AST | bytes, metrics: set[str]) -> ast.AST | bytes:
+    """Return a module without its functions of these names."""
+    if not isinstance(tree, ast.Module):
+        return tree
+    body = [each for each in tree.body if getattr(each, "name", None) not in metrics]
+    return ast.Module(body, tree.type_ignores)
+
+
+def _bytecode(code: CodeType) -> object:
+    """Return what a function does, without where it is written."""
+    constants = [_bytecode(each) if isinstance(each, CodeType) else each for each in code.co_consts]
+    # Sets have another order in each process.
+    told = [sorted(map(repr, c)) if isinstance(c, frozenset) else repr(c) for c in constants]
+    return code.co_code.hex(), code.co_names, told
+
+
+def _digest(value: object) -> str:
+    text = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
+    return hashlib.sha256(text).hexdigest()
+
+
+def _plain(node: object) -> object:
+    """Return a syntax tree as nested lists, without docstrings and whatever is empty.
+
+    `ast.dump` gives another text in other versions of Python: they have other fields, empty here.
+    """
+    if isinstance(node, ast.AST):
+        fields = [(name, value) for name, value in ast.iter_fields(node) if value not in (None, [])]
+        return [type(node).__name__, *((name, _plain(value)) for name, value in fields)]
+    if isinstance(node, list):
+        return [_plain(each) for each in node if not _is_docstring(each)]
+    return repr(node)
+
+
+def _is_docstring(node: object) -> bool:
+    """Whether a statement is a string alone: a docstring, also one below a constant."""
+    constant = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(constant, ast.Constant) and isinstance(constant.value, str)

@@ -1,0 +1,90 @@
+"""The hash of the code that makes a job's results: the modules that it covers."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from probe.by_layer import code
+from probe.by_layer.code import code_hash, modules_of
+from scenarios.learners.catalog import LEARNERS
+
+ENGINE = "probe.by_layer.engine"
+# A package like ours: the catalog names its learners and imports none of them.
+FILES = {
+    "probe.loop": "import math",
+    "probe.plots": "",
+    ENGINE: """
+from probe import loop
+import scenarios.learners.catalog
+def network():
+    from scenarios.networks import mlp
+""",
+    "scenarios.networks.mlp": "class Mlp: ...",
+    "scenarios.learners.catalog": 'MODULES = {"er": "replay.er:Er", "si": "penalties.si:Si"}',
+    "scenarios.learners.base": "class Learner: ...",
+    "scenarios.learners.er": "from scenarios.learners.base import Learner",
+    "scenarios.learners.si": "from scenarios.learners.base import Learner",
+    "scenarios.commands.main": "from probe.by_layer.engine import network",
+}
+# With another line in the registry there is another learner: results of these stay as they are.
+NEVER = {"probe.plots", "scenarios.commands.main", "scenarios.learners.catalog"}
+
+
+@pytest.fixture
+def package(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], list[str]]]:
+    """Return a function that writes a module of the package, and hashes the code of `er`, `si`."""
+    monkeypatch.setattr(code, "SOURCES", sources := {n: t.encode() for n, t in FILES.items()})
+
+    def forget() -> None:
+        for cached in (code_hash, modules_of, code._syntax):
+            cached.cache_clear()
+
+    def write(module: str, text: str) -> list[str]:
+        sources[module] = text.encode()
+        forget()
+        return [code_hash((f"scenarios.learners.{kind}", "their.learner")) for kind in ("er", "si")]
+
+    yield write
+    forget()
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_a_module_counts_for_those_jobs_alone_that_import_it(
+    package: Callable[[str, str], list[str]], module: str
+) -> None:
+    before, after = (package(module, FILES[module] + more) for more in ("", "\nCHANGED = True\n"))
+    own = module.rpartition(".")[2]
+    expected = [own == kind for kind in ("er", "si")]
+    changed = [one != other for one, other in zip(before, after, strict=True)]
+    assert changed == (expected if own in ("er", "si") else [module not in NEVER] * 2)
+
+
+def _covered(kind: str) -> frozenset[str]:
+    modules = (ENGINE, "scenarios.study.learned", LEARNERS[kind].__module__)
+    return frozenset.union(*map(modules_of, modules))
+
+
+def test_commands_executors_and_figures_count_for_no_job() -> None:
+    elsewhere = ("scenarios.commands", "scenarios.execution", "figures")
+    for kind in LEARNERS:
+        assert not [name for name in _covered(kind) if name.startswith(elsewhere)]
+
+
+@pytest.mark.parametrize("kind", ["pathnet", "ewc", "icarl", "gem"])
+def test_a_learner_counts_for_its_own_jobs(kind: str) -> None:
+    module = LEARNERS[kind].__module__
+    assert module in _covered(kind)
+    assert module not in _covered("finetune")
+
+
+def test_every_module_that_a_covered_one_uses_is_covered() -> None:
+    """By its globals when it is loaded, where the hash goes by the text."""
+    covered = frozenset.union(*map(_covered, LEARNERS))
+    assert len(covered) > 40
+    for name in covered:
+        values = vars(importlib.import_module(name)).values()
+        used = {str(getattr(value, "__module__", "")) for value in values}
+        assert {module for module in used if module.startswith(("probe.", "scenarios."))} <= covered

@@ -1,0 +1,342 @@
+"""The user's code that results belong to: every edit changes its hash, or cannot matter."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from probe.registered import marked_in
+from probe.source import hash_of, source_hash, syntax_hash
+from scenarios.own_code import REGISTRY, loaded
+
+ROOT = Path(__file__).parents[2]
+
+NETS = '''
+"""Networks."""
+import importlib.util, json, os, runpy
+from functools import lru_cache
+from pathlib import Path
+
+import probe
+from torch import nn
+
+import helper, mylib, pack.a, space.part, installed, editable, named_otherwise
+from elsewhere import Base
+
+HERE = Path(__file__).parent
+WIDTH = 8  # of the layer
+exec((HERE / "executed.txt").read_text())
+ran = runpy.run_path(str(HERE / "ran.py"))["function"]
+dynamic = importlib.import_module("".join(["dyn", "amic"]))
+importlib.import_module("".join(["qui", "et"]))
+spec = importlib.util.spec_from_file_location("by_file", HERE / "plugins" / "by_file.py")
+by_file = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(by_file)
+BOUND = by_file.function
+del by_file
+CONFIG = json.loads((HERE / "config.json").read_text())
+DEPTH = os.environ.get("NETS_DEPTH", "1")
+
+def sized(n):
+    return lambda: n + 1
+
+closure = sized(8)
+
+class Net(Base):
+    """A network."""
+    bias = True
+
+    @lru_cache
+    def hidden(self):
+        return 16
+
+def call(model, x):
+    return model(x) * 2
+
+@probe.network("tiny", call=call)
+def build():
+    """Make it."""
+    import late
+    return nn.Linear(4, 2)
+
+@probe.metric("worst")
+def worst(R):
+    return R.values.min()
+
+@probe.metric("mean")
+def mean(R):
+    return R.values.mean()
+
+start = mean if DEPTH else None
+'''
+FUNCTION = "def function():\n    return 1\n"
+FILES = {
+    "mine/nets.py": NETS,
+    "mine/config.json": '{"width": 1}',
+    "mine/executed.txt": FUNCTION.replace("function", "executed"),
+    "mine/pack/__init__.py": "VALUE = 1\n",
+    "mine/pack/a.py": "from . import b\n",
+    "mine/plugins/by_file.py": FUNCTION,
+    "lib/elsewhere.py": "class Base:\n    size = 1\n",
+    "site-packages/installed/__init__.py": FUNCTION,
+    "site-packages/named_otherwise.py": FUNCTION,
+    "site-packages/The_Dist-1.dist-info/RECORD": "x.py,,\nnamed_otherwise.py,,\n",
+    "site-packages/installed-1.dist-info/METADATA": "Name: installed\nVersion: 1\n",
+    "site-packages/editable-1.dist-info/METADATA": "Name: editable\nVersion: 1\n",
+} | {
+    f"{name}.py": FUNCTION
+    for name in (
+        *("mine/helper", "mine/late", "mine/pack/b", "mine/space/part", "mine/ran"),
+        *("lib/mylib", "lib/dynamic", "lib/quiet", "src/editable", "mine/unused"),
+    )
+}
+ONE_TWO = "return 1", "return 2"
+EDITS: dict[str, tuple[str, str, str, bool]] = {
+    "constant": ("mine/nets.py", "WIDTH = 8", "WIDTH = 9", True),
+    "closure": ("mine/nets.py", "sized(8)", "sized(9)", True),
+    "class attribute": ("mine/nets.py", "bias = True", "bias = False", True),
+    "decorated method": ("mine/nets.py", "return 16", "return 17", True),
+    "call=": ("mine/nets.py", "model(x) * 2", "model(x) * 3", True),
+    "factory": ("mine/nets.py", "nn.Linear(4, 2)", "nn.Linear(4, 3)", True),
+    "metric that is called": ("mine/nets.py", "values.mean()", "values.max()", True),
+    "helper beside": ("mine/helper.py", *ONE_TWO, True),
+    "imported in a function": ("mine/late.py", *ONE_TWO, True),
+    "package": ("mine/pack/__init__.py", "1", "2", True),
+    "relative import": ("mine/pack/b.py", *ONE_TWO, True),
+    "namespace package": ("mine/space/part.py", *ONE_TWO, True),
+    "library elsewhere": ("lib/mylib.py", *ONE_TWO, True),
+    "base class elsewhere": ("lib/elsewhere.py", "size = 1", "size = 2", True),
+    "importlib": ("lib/dynamic.py", *ONE_TWO, True),
+    "importlib, not kept": ("lib/quiet.py", *ONE_TWO, True),
+    "module from a file": ("mine/plugins/by_file.py", *ONE_TWO, True),
+    "runpy": ("mine/ran.py", *ONE_TWO, True),
+    "executed text": ("mine/executed.txt", *ONE_TWO, True),
+    "editable installation": ("src/editable.py", *ONE_TWO, True),
+    "version": ("site-packages/installed-1.dist-info/METADATA", "Version: 1", "Version: 2", True),
+    "comment": ("mine/nets.py", "# of the layer", "# of both layers", False),
+    "docstring": ("mine/nets.py", "Make it.", "Make a network.", False),
+    "layout": ("mine/nets.py", "WIDTH = 8", "WIDTH = (\n    8\n)", False),
+    "metric": ("mine/nets.py", "values.min()", "values.sum()", False),
+    "file that nothing imports": ("mine/unused.py", *ONE_TWO, False),
+    "installed file": ("site-packages/installed/__init__.py", *ONE_TWO, False),
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    for folder in ("site-packages", "src", "lib"):
+        monkeypatch.syspath_prepend(tmp_path / folder)
+    # Two edits in a second look the same to Python's cache.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    yield tmp_path
+    _forget(tmp_path)
+
+
+def _forget(folder: Path) -> None:
+    """Import a project anew, as another process does."""
+    for name, module in list(sys.modules.items()):
+        if str(folder) in str(getattr(module, "__file__", "") or getattr(module, "__path__", "")):
+            del sys.modules[name]
+    importlib.invalidate_caches()
+
+
+def _hash(project: Path) -> str:
+    _forget(project)
+    with loaded([str(project / "mine/nets.py")], {}):
+        return REGISTRY.sources["network tiny"]
+
+
+def _edit(project: Path, file: str, old: str, new: str) -> None:
+    text = (project / file).read_text()
+    assert old in text
+    (project / file).write_text(text.replace(old, new))
+
+
+@pytest.mark.parametrize(("file", "old", "new", "counts"), EDITS.values(), ids=EDITS)
+def test_an_edit(project: Path, file: str, old: str, new: str, counts: bool) -> None:
+    before = _hash(project)
+    _edit(project, file, old, new)
+    assert (_hash(project) != before) is counts
+
+
+def test_data_read_at_import_and_the_environment_are_documented_as_invisible(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = _hash(project)
+    _edit(project, "mine/config.json", "1", "2")
+    monkeypatch.setenv("NETS_DEPTH", "2")
+    assert _hash(project) == before
+    said = " ".join((ROOT / "docs/own.md").read_text().split())
+    assert "files of data that it reads, and environment variables" in said
+
+
+def test_another_process_comes_to_the_same_hash_whatever_it_imported_before(project: Path) -> None:
+    before = _hash(project)
+    program = (
+        f"import sys; sys.path[:0] = {sys.path[:3]!r} + [{str(project / 'mine')!r}]\n"
+        "import helper, pack.b, elsewhere, sklearn\n"
+        "from scenarios.own_code import REGISTRY, loaded\n"
+        f"with loaded([{str(project / 'mine/nets.py')!r}], {{}}):\n"
+        "    print(REGISTRY.sources['network tiny'])"
+    )
+    command = [sys.executable, "-B", "-c", program]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == before
+
+
+def test_a_distribution_of_another_name_counts_by_its_version(project: Path) -> None:
+    before = _hash(project)
+    folder = project / "site-packages/The_Dist-1.dist-info"
+    folder.rename(folder.with_name("The_Dist-2.dist-info"))
+    assert _hash(project) != before
+
+
+def test_a_project_may_lie_in_another_folder(project: Path) -> None:
+    before = _hash(project)
+    (project / "mine").rename(project / "moved")
+    _forget(project)
+    with loaded([str(project / "moved/nets.py")], {}):
+        assert REGISTRY.sources["network tiny"] == before
+
+
+def test_a_metric_that_another_module_calls_counts(project: Path) -> None:
+    def hashed() -> str:
+        _forget(project)
+        with loaded([str(project / "mine/nets.py"), str(project / "mine/user.py")], {}):
+            return REGISTRY.sources["network user"]
+
+    text = 'import nets, probe\n@probe.network("user")\ndef build():\n    return nets.worst\n'
+    (project / "mine/user.py").write_text(text)
+    before = hashed()
+    _edit(project, "mine/nets.py", "values.min()", "values.sum()")
+    assert hashed() != before
+
+
+# Scripts, and functions typed at a prompt.
+
+SCRIPT = """
+import json
+WIDTH = 1
+def helper():
+    return 1
+def other():
+    return 1
+class Net:
+    def size(self):
+        return helper() + mylib.function()
+def build():
+    return Net()
+"""
+
+
+@pytest.fixture
+def script(project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """Return what runs a script that has these lines, and hashes its factory."""
+
+    def hashed(text: str) -> str:
+        _forget(project)
+        main = ModuleType("__main__")
+        main.__file__ = str(project / "script.py")
+        Path(main.__file__).write_text(text)
+        monkeypatch.setitem(sys.modules, "__main__", main)
+        importlib.import_module("linecache").checkcache()
+        exec(compile("import mylib\n" + text[1:], main.__file__, "exec"), vars(main))
+        return source_hash(vars(main)["build"])
+
+    return hashed
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "counts"),
+    [
+        ("return helper()", "return -helper()", True),
+        ("def helper():\n    return 1", "def helper():\n    return 2", True),
+        ("def other():\n    return 1", "def other():\n    return 2", False),
+        ("WIDTH = 1", "print(1)", False),
+    ],
+)
+def test_of_a_script_what_the_factory_needs_counts(
+    script: Callable[[str], str], old: str, new: str, counts: bool
+) -> None:
+    before = script(SCRIPT)
+    assert (script(SCRIPT.replace(old, new)) != before) is counts
+
+
+def test_modules_that_a_script_names_count(script: Callable[[str], str], project: Path) -> None:
+    before = script(SCRIPT)
+    _edit(project, "lib/mylib.py", *ONE_TWO)
+    assert script(SCRIPT) != before
+
+
+def test_a_function_without_source_counts_by_what_it_does() -> None:
+    def typed(text: str) -> str:
+        names: dict[str, object] = {"__name__": "typed_at_a_prompt"}
+        exec(text, names)
+        return source_hash(names["function"])
+
+    assert typed(FUNCTION) == typed(f"# again\n{FUNCTION}") != typed(FUNCTION.replace("1", "2"))
+
+
+def test_a_start_is_not_slowed_by_what_torch_imports(project: Path) -> None:
+    _hash(project)
+    reads: list[Path] = []
+    original = Path.read_bytes
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "read_bytes", lambda path: reads.append(path) or original(path))
+        hash_of(next(iter(marked_in(vars(sys.modules["nets"])))), sys.modules["nets"])
+    assert {path for path in reads if project not in path.parents} == set()
+
+
+# The syntax alone.
+
+LOOP = """
+'''A loop.'''
+import math
+EPOCHS = 5
+'''The number of passes.'''
+class Loop:
+    rate = 0.1
+    def step(self, x):
+        '''Go one step.'''
+        return x - self.rate * x
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_code"),
+    [
+        ("A loop.", "Another one.", False),
+        ("'''The number of passes.'''\n", "", False),
+        ("Go one step.", "Go one step, downhill.", False),
+        ("EPOCHS = 5", "\n\nEPOCHS   =   (5)  # as in the paper", False),
+        ("self.rate * x", "(\n            self.rate\n            * x\n        )", False),
+        ("EPOCHS = 5", "EPOCHS = 6", True),
+        ("0.1", "0.10000000000000002", True),
+        ("return x", "print(x); return x", True),
+        ("import math", "import cmath", True),
+        ("'''Go one step.'''", "log = '''Go one step.'''", True),
+    ],
+)
+def test_statements_count_and_docstrings_comments_and_layout_do_not(
+    old: str, new: str, is_code: bool
+) -> None:
+    assert old in LOOP
+    assert (syntax_hash(LOOP) != syntax_hash(LOOP.replace(old, new))) is is_code
+
+
+def test_the_hash_is_the_same_in_every_version_of_python() -> None:
+    assert syntax_hash(LOOP)[:16] == "3ef4f039060616ac"
+
+
+def test_text_that_is_no_python_counts_as_it_is() -> None:
+    assert syntax_hash("no python here") != syntax_hash("no python here ")

@@ -21,6 +21,9 @@ from probe.tables.cells import (
     Positive,
 )
 
+OFFLINE, UNTRAINED = "offline", "untrained"
+"""The controls, as learners: downstream of their features are ceiling and floor; no order."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Row:

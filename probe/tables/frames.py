@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
 from typing import Any, get_args, get_type_hints
 
 import pandas as pd
@@ -22,14 +21,11 @@ def to_frame(rows: Iterable[AnyRow], kind: type[Any] = Row) -> pd.DataFrame:
     for bit. Raises InputError for rows that hold something else than their columns can.
     """
     table = list(rows)
-    columns = {}
-    for name, dtype in _dtypes(type(table[0]) if table else kind).items():
-        cells = [getattr(row, name) for row in table]
-        try:
-            columns[name] = pd.Series(cells, dtype=dtype)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"the rows cannot have these values of {name}: {error}") from None
-    return pd.DataFrame(columns)
+    dtypes = _dtypes(type(table[0]) if table else kind)
+    try:
+        return pd.DataFrame(map(vars, table), columns=list(dtypes), dtype=object).astype(dtypes)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the rows hold a value that its column cannot: {error}") from None
 
 
 def rows_of_frame(frame: pd.DataFrame, kind: type[AnyRow] = Row) -> list[AnyRow]:  # type: ignore[assignment]
@@ -52,10 +48,10 @@ def rows_of_frame(frame: pd.DataFrame, kind: type[AnyRow] = Row) -> list[AnyRow]
     if doubled := [name for name in there if frame[name].ndim != 1]:
         raise InputError(f"the DataFrame has the column {doubled[0]} twice: drop one of them")
     texts = [[_text(cell, of) for cell in frame[name].tolist()] for name, of in there.items()]
-    check, rows = TypeAdapter(kind).validate_python, []
+    lines = (dict(zip(there, cells, strict=True)) for cells in zip(*texts, strict=True))
+    rows: list[AnyRow] = []
     try:
-        for cells in zip(*texts, strict=True):
-            rows.append(check(dict(zip(there, cells, strict=True))))
+        rows.extend(map(TypeAdapter(kind).validate_python, lines))
     except ValidationError as error:
         raise InputError(f"row {len(rows)} of the DataFrame: {wrong_cell(error)}") from None
     return rows
@@ -81,12 +77,11 @@ def _text(cell: Any, dtype: str) -> str:
 
 def _dtypes(kind: type) -> dict[str, str]:
     """Return the pandas dtype of each column."""
-    types = get_type_hints(kind)
+    return {name: _dtype(of) for name, of in get_type_hints(kind).items()}
+
+
+def _dtype(of: Any) -> str:
+    if of in (float, int):
+        return f"{of.__name__}64"
     # Not pyarrow's strings: they hold fewer texts.
-    plain = {float: "float64", int: "int64"}
-    return {
-        each.name: plain.get(
-            types[each.name], "Int64" if int in get_args(types[each.name]) else "string[python]"
-        )
-        for each in fields(kind)
-    }
+    return "Int64" if int in get_args(of) else "string[python]"

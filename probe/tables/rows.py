@@ -21,8 +21,8 @@ from probe.tables.cells import (
     Positive,
 )
 
-OFFLINE, UNTRAINED = "offline", "untrained"
-"""The controls, as learners: downstream of their features are ceiling and floor; no order."""
+CONTROLS = UNTRAINED, OFFLINE = "untrained", "offline"
+"""The learners downstream of whose features are floor and ceiling; they have no order."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -58,8 +58,7 @@ def summarize(rows: Iterable[Row]) -> list[SummaryRow]:
     _check(kept[kept["measure"] == "f1"], "place", 1)
     kept = kept.assign(place=kept["place"].where(kept["measure"] == "f1", 0))
     groups = {
-        Group(*key[:-1], key[-1] or None): pairs
-        for key, pairs in _pairs(kept).groupby(list(Group._fields), sort=False)["pair"]
+        Group(*key, place or None): own for (*key, place), own in _grouped(kept, Group._fields)
     }
     return summarize_groups(groups, table["learner"].unique().tolist())
 
@@ -92,7 +91,21 @@ def mean_accuracies(rows: Iterable[Row]) -> dict[str, AccuracyMatrix]:
     table = table[(table["measure"] == "accuracy") & (table["feature"] == "")]
     _check(table, "step", 0)
     _check(table, "place", 1)
-    return {learner: _matrix(learner, own) for learner, own in table.groupby("learner", sort=False)}
+    means = _means(table, ["learner", "step", "place"])
+    matrices = {}
+    for learner, own in table.groupby("learner", sort=False):
+        tasks, cells = int(own[["step", "place"]].max(axis=None)), means[learner]
+        # A damaged step or position could ask for a matrix of any size.
+        if len(cells) < tasks:
+            raise InputError(
+                f"the accuracies of {learner!r} name {tasks} tasks, but have {len(cells)} cells of "
+                f"R: write the tables again from the results"
+            )
+        values = np.full((tasks + 1, tasks), np.nan)
+        for (step, place), mean in cells.items():
+            values[step, place - 1] = mean.mean if mean else np.nan
+        matrices[learner] = AccuracyMatrix(values)
+    return matrices
 
 
 def pra_by_step(rows: Iterable[Row], readout: str) -> dict[Layer, dict[int, SeedMean]]:
@@ -106,8 +119,7 @@ def pra_by_step(rows: Iterable[Row], readout: str) -> dict[Layer, dict[int, Seed
     table = table[(table["measure"] == "pra") & table["readout"].isin(["", readout])]
     table = table.dropna(subset="step")
     _check(table, "depth", 1)
-    by = [*Layer._fields, "step"]
-    means = _pairs(table).groupby(by, sort=False)["pair"].agg(mean_over_seeds).dropna()
+    means = _means(table, [*Layer._fields, "step"]).dropna()
     learners = table["learner"].unique().tolist()
     courses: dict[Layer, dict[int, SeedMean]] = {}
     for *layer, step in sorted(means.index, key=lambda at: (learners.index(at[0]), at[1], at[3])):
@@ -130,30 +142,19 @@ def training_seconds(times: Iterable[TimeRow]) -> dict[str, float]:
     whole = runs.agg(step=("step", "max"), value=("seconds", lambda own: sum(own))).reset_index()
     # An unfinished run took less time because it did less.
     whole = whole[whole["step"] == whole["step"].max()]
-    means = _pairs(whole).groupby("learner", sort=False)["pair"].agg(mean_over_seeds).dropna()
-    return {learner: mean.mean for learner, mean in means.items()}
+    return {name: mean.mean for name, mean in _means(whole, ["learner"]).dropna().items()}
 
 
-def _pairs(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with a column of pairs (seed, value), as `mean_over_seeds` takes them."""
-    pairs = zip(table["seed"].tolist(), table["value"].tolist(), strict=True)
-    return table.assign(pair=pd.Series(list(pairs), index=table.index, dtype=object))
+def _means(table: pd.DataFrame, by: Sequence[str]) -> pd.Series[Any]:
+    """Return the `SeedMean` of each group of rows, None where nothing was measured."""
+    return _grouped(table, by).agg(mean_over_seeds)
 
 
-def _matrix(learner: str, cells: pd.DataFrame) -> AccuracyMatrix:
-    """Return the mean R of one learner."""
-    tasks = int(cells[["step", "place"]].max(axis=None))
-    means = _pairs(cells).groupby(["step", "place"])["pair"].agg(mean_over_seeds)
-    # A damaged step or position could ask for a matrix of any size.
-    if len(means) < tasks:
-        raise InputError(
-            f"the accuracies of {learner!r} name {tasks} tasks, but have {len(means)} cells of R: "
-            f"write the tables again from the results"
-        )
-    values = np.full((tasks + 1, tasks), np.nan)
-    for (step, place), mean in means.items():
-        values[step, place - 1] = mean.mean if mean else np.nan
-    return AccuracyMatrix(values)
+def _grouped(table: pd.DataFrame, by: Sequence[str]) -> Any:
+    """Return the pairs (seed, value) of each group of rows, in order of first appearance."""
+    pairs = list(zip(table["seed"].tolist(), table["value"].tolist(), strict=True))
+    column = pd.Series(pairs, index=table.index, dtype=object)
+    return table.assign(pair=column).groupby(list(by), sort=False)["pair"]
 
 
 def _check(table: pd.DataFrame, column: str, least: int) -> None:

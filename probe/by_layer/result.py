@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from probe.by_layer.asked import Step
 from probe.by_layer.measured import At, Evaluation, Measured
 from probe.by_layer.stored import KIND, arrays_of, record_of
-from probe.by_layer.text import ONE_NETWORK, layer_sheets, note_sentences, pra_sheet, together
+from probe.by_layer.text import ONE_NETWORK, note_sentences
 from probe.errors import InputError, unknown
 from probe.metrics.matrix import AccuracyMatrix
 from probe.notes import listed
 from probe.tables.folder import KINDS, Saved, Tables
 from probe.tables.held import Held
+from probe.tables.layer_text import layer_sheets, pra_sheet, together
 from probe.tables.matrices import Matrices
 from probe.tables.rows import LayerRow, Row, StartRow
 from probe.tables.sheets import Sheet, as_latex, as_text

@@ -17,11 +17,11 @@ from probe.by_layer.probing import REESTIMATED, ProbingSpec, named, recorded, se
 from probe.by_layer.report import ReportSpec
 from probe.errors import InputError
 from probe.metrics.murata import RETRAIN
+from probe.tables.rows import CONTROLS as CONTROLS
+from probe.tables.rows import OFFLINE as OFFLINE
+from probe.tables.rows import UNTRAINED as UNTRAINED
 from probe.training.recipe import Recipe
 from probe.values.allocation import Storage
-
-OFFLINE, UNTRAINED = CONTROLS = ("offline", "untrained")
-"""Learners whose features give ceiling and floor; they know no order of tasks."""
 
 Given = Mapping[int, str]
 """A hash of the weights of each network of a run, by the number of tasks learned."""

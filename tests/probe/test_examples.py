@@ -6,7 +6,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from probe.batch import gather
 from probe.examples import Examples
 from probe.seeding import stream
 from probe.training.loop import fit
@@ -59,12 +58,3 @@ def test_any_labelled_rows_train_and_evaluate_as_tensors_do() -> None:
     assert torch.equal(examples.x, before)
     counts = evaluate(served, Served(examples), 3), evaluate(plain, doubled, 3)
     assert np.array_equal(counts[0].table, counts[1].table)
-
-
-def test_gathered_rows_are_those_asked_for_and_a_copy() -> None:
-    x = torch.arange(24).view(4, 2, 3)
-    rows = gather(x, torch.tensor([3, 0, 3]))
-    assert isinstance(rows, Tensor)
-    assert torch.equal(rows, torch.stack([x[3], x[0], x[3]]))
-    rows.zero_()
-    assert torch.equal(x, torch.arange(24).view(4, 2, 3))

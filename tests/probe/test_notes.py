@@ -14,7 +14,7 @@ from torch.utils.checkpoint import checkpoint
 
 from probe import Examples, Recipe, partial_retrain
 from probe.errors import InputError
-from probe.notes import listed, of_classes, of_predictions
+from probe.notes import listed, of_classes
 from probe.retraining import PartialRetraining
 from probe.seeding import global_stream, stream
 from tests.laws.zoo.written import ABC, Layer, Written
@@ -76,27 +76,12 @@ def test_of_a_sound_model_there_is_no_note(recipe: Recipe) -> None:
         assert "note" not in str(result)
 
 
-def test_a_bias_before_batch_norm_may_stay_where_it_is() -> None:
-    """Its gradient is next to nothing, and too small to move it: that is no mistake."""
-    fresh = {**normed().state_dict(), "b.bias": torch.full((32,), 5.0)}
-    assert retrained(normed(), "a", recipe=SGD, fresh=fresh).notes == ()
-
-
 @pytest.mark.parametrize("run", [partly_without_grad, partly_detached])
 def test_parameters_that_got_no_gradient_are_named_and_no_others(run: Any) -> None:
     result = retrained(made(run), "a", "b")
     [note] = result.notes
     assert note.startswith("a: its training left b.weight, b.bias as re-initialized: no gradient")
     assert str(result).splitlines()[-1] == f"note: {note}"
-
-
-def test_units_that_are_never_active_are_noted_too() -> None:
-    def dead(m: Any, x: Tensor) -> Tensor:
-        h = m.a(x).relu()
-        return m.c(h) + (m.b(h) - 1e6).relu()[:, :3]
-
-    [note] = retrained(made(dead), "a").notes
-    assert "left b.weight, b.bias as re-initialized" in note
 
 
 def test_a_model_that_draws_at_random_behind_the_feature() -> None:
@@ -138,13 +123,6 @@ def test_a_head_that_nothing_trains_is_noted_behind_the_last_feature_alone(run: 
     assert "its score is that of the model as it is" in note
 
 
-def test_the_output_is_the_model_as_it_is_and_that_is_no_note() -> None:
-    model = made(lambda m, x: m.c(x))
-    with torch.no_grad():
-        model.c.weight.copy_(torch.eye(3, 6))
-    assert retrained(model, "c").notes == ()
-
-
 def of(data: Examples, *classes: int) -> Examples:
     return data.take(torch.isin(data.y, torch.tensor(classes)).nonzero().flatten())
 
@@ -163,16 +141,6 @@ def test_two_classes_are_no_constant_prediction() -> None:
     assert lacking == "class 2 has no training examples, and cannot be learned behind any feature"
     [lacking] = retrained(made(plain), "a", test=of(DATA, 2)).notes
     assert lacking == "classes 0, 1 have no test examples, and no score"
-
-
-@pytest.mark.parametrize(
-    ("predicted", "labels", "noted"),
-    [([2, 2, 2], [0, 1, 2], True), ([2, 2, 1], [0, 1, 2], False), ([2, 2], [1, 1], False)],
-)
-def test_which_predictions_are_constant(
-    predicted: list[int], labels: list[int], noted: bool
-) -> None:
-    assert bool(of_predictions(torch.tensor(predicted), torch.tensor(labels))) == noted
 
 
 def test_many_classes_without_examples_are_counted() -> None:

@@ -180,13 +180,6 @@ def test_a_skip_across_the_cut_is_cached_too_and_no_good_feature() -> None:
     assert [name for name, one in found.items() if one.suggested] == ["a", "d", "c"]
 
 
-def test_before_any_parameter_nothing_is_cached_but_the_input() -> None:
-    model = nn.Sequential(nn.Flatten(), nn.Linear(12, 3))
-    first, _ = candidates(model, torch.randn(3, 4, 3))
-    assert (first.values, first.bytes, first.frozen, first.left) == (1, 0, 0, 39)
-    assert not first.suggested
-
-
 def test_what_mixes_examples_is_run_the_slow_way() -> None:
     layers = {"a": (6, 5), "b": (5, 3)}
     mixes, keeps = (
@@ -223,13 +216,6 @@ def test_only_what_the_logits_depend_on_is_left() -> None:
     assert [name for name, one in found.items() if one.suggested][-1] == "b"
 
 
-def test_of_several_tensors_the_first_has_its_shape_shown() -> None:
-    first = Written(lambda m, x: x[0], {})
-    found = candidates(nn.Sequential(nn.LSTM(4, 5, batch_first=True), first), torch.randn(3, 7, 4))
-    of_each = [(one.shape, one.tensors, one.values) for one in found]
-    assert of_each == [((7, 5), 3, 1), ((7, 5), 1, 1)]
-
-
 def test_an_example_may_be_several_rows_or_stand_in_another_dimension() -> None:
     turned = Written(lambda m, x: x.transpose(0, 1), {})
     model = nn.Sequential(nn.Flatten(0, 1), nn.Linear(4, 2), nn.Unflatten(0, (-1, 7)), turned)
@@ -240,16 +226,3 @@ def test_an_example_may_be_several_rows_or_stand_in_another_dimension() -> None:
 def test_two_examples_do_not_show_what_grows() -> None:
     with pytest.raises(InputError, match="holds 2 examples, expected 3"):
         candidates(nn.Linear(4, 2), torch.randn(2, 4))
-
-
-def test_the_model_is_left_as_it_was() -> None:
-    model, x, _ = specimen("nested")
-    model.get_submodule("1").eval()
-    modes = [module.training for module in model.modules()]
-    state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    before = torch.get_rng_state()
-    candidates(model, x[:4])
-    assert [module.training for module in model.modules()] == modes
-    assert all(torch.equal(tensor, state[name]) for name, tensor in model.state_dict().items())
-    assert not any(module._forward_hooks for module in model.modules())
-    assert torch.equal(torch.get_rng_state(), before)

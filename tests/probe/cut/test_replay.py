@@ -90,33 +90,6 @@ def test_chance_in_the_tail_takes_all_its_paths() -> None:
     assert len(seen) == 2
 
 
-def test_the_examples_may_lie_along_any_dimension() -> None:
-    """Time first: they lie along the second dimension between the layers."""
-    layers = {"first": lambda: nn.LSTM(3, 4), "second": lambda: nn.GRU(4, 4), "head": (4, 3)}
-
-    @written("first", layers, shape=(5, 3))
-    def time_first(m: Any, x: Tensor) -> Tensor:
-        x, (h, _) = m.first(x.transpose(0, 1))
-        return m.head(m.second(x, h)[0][-1])
-
-    model, x, others = time_first.made()
-    cut = split(model, "first", x)
-    assert cut.cached
-    value = cut.prefix(x)
-    assert isinstance(value, tuple)
-    assert {tuple(part.shape) for part in value} == {(8, 5, 4), (8, 1, 4)}
-    assert is_model(cut, model, others)
-
-
-def test_the_input_is_kept_as_it_is() -> None:
-    """What is trained reads the input only: it is not copied."""
-    model = nn.Sequential(nn.Flatten(), nn.Linear(6, 4), nn.Linear(4, 3))
-    x = rows(6, 2, 3)
-    value = split(model, "0", x).prefix(x)
-    assert isinstance(value, Tensor)
-    assert value.data_ptr() == x.data_ptr()
-
-
 def test_one_pass_gives_what_each_prefix_gives() -> None:
     model, x, _ = specimen("reduced_resnet18", 5)
     features = ["stem", "layer1.0.bn1", "layer2", "layer3.1.conv2", "output"]
@@ -161,10 +134,3 @@ def test_a_tail_that_needs_what_is_not_kept_says_so() -> None:
     cut.tail.get_submodule("model").late = True  # type: ignore[assignment]
     with pytest.raises(InputError, match="takes another path"):
         cut.tail(cut.prefix(x))
-
-
-@pytest.mark.parametrize("name", ["returns_a_dict", "returns_a_tuple"])
-def test_where_the_logits_are_must_be_said(name: str) -> None:
-    model, x, _ = HOSTILE[name].made()
-    with pytest.raises(InputError, match="name the logits with output="):
-        split(model, "a", x)

@@ -25,17 +25,8 @@ def scale(m: Any, h: Tensor) -> Tensor:
     return h * (1.0 if m.training else 0.1)
 
 
-def temperature(m: Any, h: Tensor) -> Tensor:
-    return (h / (2.0 if m.training else 0.5)).softmax(1)
-
-
 def winners(m: Any, h: Tensor) -> Tensor:
     return h * (h >= h.topk(2 if m.training else 6, 1)[0][:, -1:])
-
-
-def mixup(m: Any, h: Tensor) -> Tensor:
-    share = 0.3 if m.training else 1.0
-    return share * h + (1 - share) * h.flip(0)
 
 
 def schedule(m: Any, h: Tensor) -> Tensor:
@@ -47,7 +38,7 @@ def rolls(m: Any, h: Tensor) -> Tensor:
     return torch.roll(h, random.randint(1, 5) if m.training else 0, 1)
 
 
-@pytest.mark.parametrize("between", [scale, temperature, winners, mixup, schedule, rolls])
+@pytest.mark.parametrize("between", [scale, winners, schedule, rolls])
 def test_the_tail_does_in_training_what_the_model_does(
     between: Callable[[Any, Tensor], Tensor],
 ) -> None:

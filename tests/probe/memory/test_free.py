@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -67,10 +66,3 @@ def test_free_memory_is_the_least(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(memory, "available", lambda: iter([500]))
     monkeypatch.setattr(memory, "group_room", lambda: iter([700, 300]))
     assert memory.free_memory(torch.device("cpu")) == 300
-
-
-def test_what_is_free_here_is_less_than_there_is() -> None:
-    if not Path("/proc/meminfo").exists():
-        pytest.skip("this system does not say what is free")
-    free = memory.free_memory(torch.device("cpu"))
-    assert 10**7 < free < os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

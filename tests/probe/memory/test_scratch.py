@@ -41,21 +41,6 @@ def test_a_killed_process_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow  # the disk is filled by others as well
-def test_the_disk_is_given_back_when_the_rows_are_dropped(tmp_path: Path) -> None:
-    def taken() -> int:
-        disk = os.statvfs(tmp_path)
-        return (disk.f_blocks - disk.f_bfree) * disk.f_frsize
-
-    size = 256 * 2**20  # far above what anything else writes meanwhile
-    before = taken()
-    file = MappedRows(tmp_path, size, 1, torch.uint8)
-    assert taken() - before > size / 2
-    assert len(file.rows) == size
-    del file
-    assert taken() - before < size / 2
-
-
 @pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="only Linux says what is resident"
 )
@@ -83,18 +68,3 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(InputError, match=r"cannot keep values in .* \(No space left .*make room"):
         MappedRows(tmp_path, 10, 10, torch.float32)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"cannot keep values in .*below \(Not a directory\)"):
-        MappedRows(tmp_path / "file" / "below", 10, 10, torch.float32)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool])
-def test_rows_are_zeros_of_the_type(tmp_path: Path, dtype: torch.dtype) -> None:
-    rows = MappedRows(tmp_path / "made", 5, 3, dtype).rows
-    assert torch.equal(rows, torch.zeros(5, 3, dtype=dtype))
-    rows[2] = 1
-    assert rows[2].all()
-    assert not rows[[0, 1, 3, 4]].any()

@@ -215,12 +215,3 @@ def test_one_sentence(data: Any, how: dict[str, Any], says: str) -> None:
     with pytest.raises(InputError, match=re.escape(says)) as error:
         Examples.of(data, **how)
     assert "\n\n" not in str(error.value)
-
-
-def test_the_same_without_the_mistake_is_read() -> None:
-    for data in (Broken(), BrokenFlow()):
-        assert len(Examples.of(data, limit=1)) == 1
-    assert Examples.of([MIXED], label="label", columns=["a"]).x["a"].shape == (1, 3)
-    assert Examples.of(DataLoader([(X[:2], Y[:2])], batch_size=None)).y.tolist() == [0, 1]
-    hot = [(x, int(y.argmax(-1))) for x, y in one_hot(6)]
-    assert torch.equal(Examples.of(hot).y, Y)

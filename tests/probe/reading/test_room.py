@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import pickle
 import re
 from collections.abc import Callable, Iterator
@@ -17,7 +15,7 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 import probe.batch
 from probe.batch import gather, pieces, tensors
-from probe.errors import InputError, NotWritten
+from probe.errors import InputError
 from probe.examples import Examples, check_examples
 from probe.retrain import partial_retrain
 from probe.seeding import stream
@@ -88,37 +86,6 @@ def test_a_budget_serves_to_its_last_byte(source: Callable[[], Any], tmp_path: P
             Examples.of(source(), limit, budget=budget)
 
 
-@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
-def test_no_memory_is_held_but_the_examples(source: Callable[[], Any]) -> None:
-    for n in (N, 100):
-        got = Examples.of(source(), n)
-        held = sum(tensor.untyped_storage().nbytes() for tensor in (*tensors(got.x), got.y))
-        assert held == n * EACH
-
-
-def test_what_a_loader_drops_needs_no_room() -> None:
-    loader = DataLoader(Known(), batch_size=350, drop_last=True)
-    assert_read(Examples.of(loader, budget=350 * EACH), 350)
-
-
-def test_the_sizes_are_named() -> None:
-    with pytest.raises(InputError, match=f"600 examples of {EACH} B do not fit into the 1.0 KB of"):
-        Examples.of(Known(), budget=1000)
-    with pytest.raises(InputError, match=f"more than 22 examples of {EACH} B do not fit into the"):
-        Examples.of(unknown(), budget=1000)
-
-
-def test_half_of_what_is_free_is_the_budget(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr("probe.reading.reading.free_memory", lambda device: 2 * N * EACH)
-    assert_read(Examples.of(Known()))
-    monkeypatch.setattr("probe.reading.reading.free_memory", lambda device: 2 * N * EACH - 1)
-    with pytest.raises(InputError, match="600 examples of 45 B do not fit into the 27"):
-        Examples.of(Known())
-    assert_read(Examples.of(Known(), scratch=str(tmp_path)))
-
-
 def test_nothing_is_asked_for_that_cannot_be_kept() -> None:
     """Of data of known length one example tells that they do not fit."""
     asked = []
@@ -131,15 +98,6 @@ def test_nothing_is_asked_for_that_cannot_be_kept() -> None:
     with pytest.raises(InputError, match="do not fit"):
         Examples.of(Watched(), budget=1000)
     assert asked == [0]
-
-
-def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(NotWritten, match=r"No space left on device.*make room there"):
-        Examples.of(Known(), budget=0, scratch=tmp_path)
 
 
 def test_what_is_mapped_is_used_as_what_is_in_memory(tmp_path: Path) -> None:

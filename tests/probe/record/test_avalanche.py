@@ -19,7 +19,7 @@ pytest.importorskip("avalanche", reason="the extra avalanche is not installed")
 
 from avalanche.benchmarks import nc_benchmark
 from avalanche.benchmarks.utils import as_classification_dataset
-from avalanche.training import Naive, Replay
+from avalanche.training import Naive
 from avalanche.training.plugins import SupervisedPlugin
 from torch.utils.data import TensorDataset
 
@@ -111,19 +111,6 @@ def test_plugins_behind_it_have_had_their_turn(tmp_path, together):
     for part in [tasks] if together else tasks:
         held.train(part)
     np.testing.assert_array_equal(plugin.recorder.R.values[1:], rows)
-
-
-def test_replay_forgets_less_than_naive(tmp_path):
-    last = {}
-    for name, kind, more in (("naive", Naive, {}), ("replay", Replay, {"mem_size": 60})):
-        model = network()
-        plugin = ForgettingProbe(of_benchmark(tmp_path, model, name))
-        held = strategy(model, [plugin], kind, **more)
-        for experience in benchmark().train_stream:
-            held.train(experience)
-        last[name] = plugin.recorder.R.values[3, :2].mean()
-    assert last["replay"] > last["naive"] + 0.1
-    assert [run.learner for run in read_recording(tmp_path).R] == ["naive", "replay"]
 
 
 def test_another_model_too_many_tasks_and_two_recorders_are_one_sentence(tmp_path):

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 
-from probe.metrics.log_file import read_log
 from probe.record.checkpoints import Run, fit_state, load_state
 from probe.record.readers import NEVER, READERS
 from tests.probe.record.readers_nets import RUNS, Facil, Mammoth, Pilot, Pycil, examples
@@ -160,14 +159,3 @@ def test_a_run_of_pycil_without_a_log_has_networks_and_tasks_alone(tmp_path):
     found = READERS["pycil"](folder)
     assert list(found.files) == [Run("finetune_10_10", "0", 0)]
     assert (found.tasks, found.class_order, found.R) == (tuple(map(tuple, TENS)), None, {})
-
-
-def test_mammoths_results_in_a_checkpoint_are_those_of_its_log():
-    run, *_ = CASES["mammoth"]
-    R = READERS["mammoth"](RUNS / "mammoth").R[run].values
-    log = read_log(RUNS / "mammoth/results/class-il/seq-mnist/er/logs.pyd", "mammoth").values
-    there = ~np.isnan(log)
-    assert there.sum() == 6
-    assert np.array_equal(R[there], log[there])
-    # With --enable_other_metrics it is tried on the next task before it learns it.
-    assert (~np.isnan(R)).sum() == 8

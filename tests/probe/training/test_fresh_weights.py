@@ -77,13 +77,6 @@ def test_a_module_that_no_rule_covers_is_named() -> None:
     initialize(model, "murata", stream(0), keep=["mark.token"])
 
 
-def test_attention_is_covered() -> None:
-    attention = nn.MultiheadAttention(8, 2)
-    before = attention.in_proj_weight.detach().clone()
-    initialize(attention, "murata", stream(0))
-    assert not torch.equal(attention.in_proj_weight, before)
-
-
 class ResetsItsChildren(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -14,7 +14,7 @@ from probe.modules import mode
 from probe.seeding import global_stream, stream
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Objective, fit
-from probe.training.memory_format import channels_last, faster_layout, same_in_both_layouts, some
+from probe.training.memory_format import faster_layout, same_in_both_layouts, some
 from probe.training.recipe import Recipe
 from scenarios.networks import cnn3, reduced_resnet18
 from tests.laws.counting import evaluate
@@ -114,45 +114,6 @@ def test_a_relu_that_is_flattened_keeps_its_layout() -> None:
         initialize(network, "torch", stream(0))
         with faster_layout(network, data):
             assert len(network._forward_pre_hooks) == hooks
-
-
-def test_the_hook_goes_when_training_fails() -> None:
-    class Fails(Objective):
-        def after_step(self, model: nn.Module) -> None:
-            raise ZeroDivisionError(len(model._forward_pre_hooks))
-
-    model = built(Sees)
-    with pytest.raises(ZeroDivisionError, match="1"):
-        fit(model, images(), Recipe(), stream(0), Fails())
-    assert not model._forward_pre_hooks
-
-
-def test_a_model_that_gives_no_tensor_is_left_alone() -> None:
-    """Its objective knows what to do with the output."""
-
-    class Named(Sees):
-        def forward(self, x: Tensor) -> dict[str, Tensor]:  # type: ignore[override]
-            return {"logits": super().forward(x)}
-
-    class Unpacks(Spy):
-        def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
-            return nn.functional.cross_entropy(model(x)["logits"], y)
-
-    model = built(Named)
-    fit(model, images(), Recipe(epochs=1), stream(0), Unpacks(model))
-    assert model.layouts == {"channels first"}
-
-
-def test_values_stay_and_only_images_are_turned() -> None:
-    image, vector = torch.rand(2, 3, 4, 5), torch.rand(2, 3)
-    turned = channels_last((image, vector))
-    assert torch.equal(turned[0], image)
-    assert turned[0].stride() == (60, 1, 15, 3)
-    assert turned[1] is vector
-    assert not same_in_both_layouts(nn.Flatten(), vector)
-    assert same_in_both_layouts(lambda x: x.mean((1, 2, 3)), image)
-    assert not same_in_both_layouts(lambda x: x.as_strided((2, 60), (60, 1)), image)
-    assert not same_in_both_layouts(lambda x: x.view(2, 60), image)
 
 
 def test_classes_that_do_not_compete_hide_no_difference() -> None:

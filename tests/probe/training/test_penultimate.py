@@ -6,10 +6,8 @@ from collections.abc import Callable
 
 import pytest
 import torch
-import torchvision
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.utils import parametrizations
 
 from probe.errors import InputError
 from probe.examples import Examples
@@ -41,16 +39,6 @@ def check(model: nn.Module, x: Tensor, name: str) -> None:
 def test_of_our_networks(name: str) -> None:
     shape, layer = CHECKED[name]
     check(build_network(name, shape, 10), images(*shape), layer)
-
-
-@pytest.mark.parametrize(
-    ("name", "layer"),
-    [("resnet18", "fc"), ("alexnet", "classifier.6"), ("mobilenet_v2", "classifier.1")],
-)
-def test_of_torchvision_s(name: str, layer: str) -> None:
-    with torch.random.fork_rng():
-        model = torchvision.models.get_model(name, weights=None, num_classes=7)
-    check(model, images(3, 64, 64)[:2], layer)
 
 
 def test_of_a_convolution_that_classifies() -> None:
@@ -86,22 +74,6 @@ def test_layers_without_a_matrix_behind_it_are_passed_over(behind: nn.Module) ->
     x = images(3)
     with mode(model, training=False):
         torch.testing.assert_close(penultimate(model, x), model[0](x).relu())
-
-
-def test_of_a_layer_called_twice_the_last_call_counts() -> None:
-    with torch.random.fork_rng():
-        layer = nn.Linear(4, 4)
-    model = nn.Sequential(layer, nn.ReLU(), layer)
-    x = images(4)
-    torch.testing.assert_close(penultimate(model, x), layer(x).relu())
-
-
-def test_of_a_dense_layer_alone_and_of_one_with_weight_norm() -> None:
-    with torch.random.fork_rng():
-        plain, normed = nn.Linear(4, 3), parametrizations.weight_norm(nn.Linear(4, 3))
-    x = images(4)
-    assert torch.equal(penultimate(plain, x), x)
-    assert torch.equal(penultimate(nn.Sequential(nn.ReLU(), normed), x), x.relu())
 
 
 class Add(nn.Module):
@@ -150,12 +122,6 @@ def test_rows_that_are_no_examples_are_refused() -> None:
     model = nn.Sequential(nn.Flatten(0, 1), nn.Linear(4, 3), nn.Unflatten(0, (5, 2)), nn.Flatten(1))
     with pytest.raises(InputError, match="no features"):
         penultimate(model, images(2, 4))
-
-
-def test_parameters_of_the_whole_model_make_it_no_layer() -> None:
-    """A module with a matrix of its own is still no layer."""
-    model = Odd(lambda odd, x: odd.two(odd.one.weight.new_ones(x.shape) * x + odd.token))
-    torch.testing.assert_close(penultimate(model, images(4)), images(4) + model.token)
 
 
 def test_the_model_is_left_as_it_was_and_may_write_into_its_input() -> None:

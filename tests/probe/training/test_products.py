@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from probe.cut.cuts import split
 from probe.examples import Examples
 from probe.retrain import retrain_each
 from probe.retraining import RetrainSettings
@@ -19,7 +18,6 @@ from probe.training import precision
 from probe.training.evaluation import predict_each
 from probe.training.loop import Objective, fit
 from probe.training.penultimate import penultimate_of
-from probe.training.precision import products
 from probe.training.recipe import Precision, Recipe
 from probe.values.allocation import CacheSettings
 from tests.scenarios.learners.tiny_learners import chain, digits, learner
@@ -110,15 +108,6 @@ def test_values_behind_features_do_not_round_while_their_tails_may(budget: int) 
     assert seen == {"frozen": {EXACT}, "tail": {EXACT, ROUNDED}}
 
 
-def test_a_cut_of_ones_own_gives_values_that_are_not_rounded() -> None:
-    model = Sees()
-    cut = split(model, "first", DATA.x)
-    watched = next(each for each in cut.prefix.modules() if isinstance(each, Sees))
-    watched.seen.clear()
-    cut.prefix(DATA.x)
-    assert watched.seen == {EXACT}
-
-
 @pytest.mark.parametrize(("of", "expected"), [("fp32", {EXACT}), ("tf32", {EXACT, ROUNDED})])
 def test_a_learner_rounds_in_its_steps_alone(of: Precision, expected: set[Setting]) -> None:
     """Its Fisher and the exemplars that it chooses by features are in fp32."""
@@ -148,10 +137,3 @@ def test_torch_before_2_9_has_two_settings(rounded: bool) -> None:
         precision._set_old(restored, rounded)
         assert torch.get_float32_matmul_precision() == ("high" if rounded else "highest")
         assert torch.backends.cudnn.allow_tf32 == rounded
-
-
-def test_blocks_within_blocks() -> None:
-    with products("tf32"):
-        with products("fp32"):
-            assert setting() == EXACT
-        assert setting() == ROUNDED

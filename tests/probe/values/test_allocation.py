@@ -57,13 +57,6 @@ def test_a_budget_is_used_to_its_last_byte_and_not_one_more() -> None:
         assert (at.size, at.location) == (first.size, where)
 
 
-def test_behind_the_output_only_the_test_examples_are_kept() -> None:
-    model, x, _ = specimen("mlp")
-    hidden, output = cache_plan(model, ["hidden2", "output"], x, (100, 20))
-    assert (hidden.size, output.size) == (120 * 256 * 4, 20 * 3 * 4)
-    assert str(output) == "output: 240 B, in memory"
-
-
 def test_a_disk_s_room_is_known_before_the_folder_is_there(tmp_path: Path) -> None:
     free = shutil.disk_usage(tmp_path).free
     settled = CacheSettings(scratch=tmp_path / "not" / "yet").settled(torch.device("cpu"))

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import get_args
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
-from probe.batch import Rows, Value, tensors
+from probe.batch import Rows, tensors
 from probe.cut.cuts import split
 from probe.errors import InputError
 from probe.modules import mode
@@ -174,13 +173,6 @@ def test_bf16_rounds_to_eight_bits(tmp_path: Path) -> None:
             assert torch.equal(rounded, whole) == (part in (0, 2))
 
 
-def test_bf16_takes_half_the_bytes() -> None:
-    prefix, x = pair()
-    map_, turned = 5 * 4 * 4, 5 * 4 * 4
-    assert layout_of(prefix, Inputs(x)).size == 4 * (map_ + 1 + turned) + 8
-    assert layout_of(prefix, Inputs(x), "bf16").size == 2 * (map_ + 1 + turned) + 8
-
-
 def test_a_prefix_is_always_given_batches_of_one_size(tmp_path: Path) -> None:
     """On this the bits depend: a single example takes another kernel than sixteen."""
 
@@ -234,24 +226,3 @@ def test_a_value_without_a_shape_of_its_own_is_refused() -> None:
     layout = layout_of(shrinks, Inputs(x))
     with pytest.raises(InputError, match=r"has shape .* for one batch and .* for another"):
         RecomputedRows(layout, shrinks, Inputs(x + 1), SIZE)[torch.arange(4)]
-
-
-def test_one_pass_fills_everything() -> None:
-    prefixes = {name: nn.Sequential(nn.Flatten(), nn.Linear(4, 3)) for name in "abc"}
-    inputs = Inputs(torch.rand(40, 2, 2))
-    layouts = {name: layout_of(one, inputs) for name, one in prefixes.items()}
-    caches = {name: CachedRows(layout, inputs, None) for name, layout in layouts.items()}
-    calls = []
-
-    def values(batch: Value) -> list[tuple[str, Value]]:
-        calls.append(len(tensors(batch)[0]))
-        return [(name, prefix(batch)) for name, prefix in prefixes.items()]
-
-    fill(caches, values, inputs, SIZE)
-    assert calls == [SIZE] * 3
-    for name, prefix in prefixes.items():
-        got = caches[name][torch.arange(40)]
-        assert isinstance(got, Tensor)
-        np.testing.assert_allclose(
-            got, prefix(inputs[torch.arange(40)]).detach(), rtol=1e-6, atol=1e-7
-        )

@@ -1,4 +1,4 @@
-"""The features that a model offers, what a cut at each costs, and which make a good set."""
+"""Features that a model offers, the cost of a cut at each, and a good set of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST = 20  # features of a good set
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A feature at which a model can be cut, and what the cut costs.
+    """A feature at which a model can be cut, and the cost of the cut.
 
     - feature: its name, as `split` takes it; kind: the module's class;
     - shape: of one example's value, the first of its `tensors` tensors;
@@ -74,15 +74,14 @@ def candidates(
     seen = followed(model, sample, ModelCall(call=call, output=output))
     features = list(_features(seen))
     found = plan_each(features, progress)
-    narrow = {f.name for f, plan in found if isinstance(plan, CutPlan) and _is_narrow(seen, plan)}
-    chosen = suggested(seen, features, narrow)
+    # The number of kept values that were computed with weights; masks do not count.
+    weighted = {
+        feature.name: sum(bool(seen.large.upstream([n]) & seen.state.keys()) for n in plan.kept)
+        for feature, plan in found
+        if isinstance(plan, CutPlan)
+    }
+    chosen = suggested(seen, features, {name for name, n in weighted.items() if n == 1})
     return [_candidate(feature, plan, feature.name in chosen) for feature, plan in found]
-
-
-def _is_narrow(seen: Trace, plan: CutPlan) -> bool:
-    """Whether a single one of the kept values was computed with weights; masks do not count."""
-    weighted = [name for name in plan.kept if seen.large.upstream([name]) & seen.state.keys()]
-    return len(weighted) == 1
 
 
 def _features(seen: Trace) -> Iterator[Feature]:

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from probe.batch import pieces
 from probe.errors import InputError
-from probe.memory.byte_sizes import show_size
-from probe.memory.scratch import MappedRows
+from probe.memory import MappedRows, show_size
 
 _START = 256  # rows to begin with, where nobody knows how many there will be
 _ENOUGH = 2**24  # bytes of a file that count as this process's memory before they are let go

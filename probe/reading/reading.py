@@ -13,7 +13,7 @@ import torch
 
 from probe.batch import Value, first, like, tensors
 from probe.errors import InputError
-from probe.memory.free import free_memory
+from probe.memory import free_memory
 from probe.reading.growing import GrowingRows, Room
 from probe.reading.items import Batch, ItemForm, same_form
 from probe.reading.sources import Source, each_item, has_tasks, source_of

@@ -4,6 +4,6 @@ The outputs of a prefix are data like any other: the tail is trained on them, as
 as it would be on a tensor of inputs. All of them may be larger than the memory, so each feature's
 values go where they fit. `allocation` decides that before anything is computed; `cache` computes
 them in one pass over the inputs and serves them; `layout` says how an example's value lies in a row
-of bytes; `probe.memory.scratch` holds the files on disk. Wherever a value lives, it has the same
+of bytes; `probe.memory` holds the files on disk. Wherever a value lives, it has the same
 bits.
 """

@@ -12,8 +12,7 @@ from typing import Literal, get_args
 import torch
 
 from probe.errors import InputError, unknown
-from probe.memory.byte_sizes import show_size
-from probe.memory.free import free_memory
+from probe.memory import free_memory, show_size
 
 Storage = Literal["fp32", "bf16"]
 """The precision in which floating-point values are kept."""

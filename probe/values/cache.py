@@ -13,7 +13,7 @@ from probe.batch import Rows, Value, first, mapped, tensors
 from probe.cut.names import of_input
 from probe.cut.split import Cut, passing_values, values_of
 from probe.cut.trace import Trace
-from probe.memory.scratch import MappedRows
+from probe.memory import MappedRows
 from probe.modules import copied
 from probe.training.memory_format import gains_pixelwise
 from probe.training.precision import products

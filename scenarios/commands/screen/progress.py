@@ -22,7 +22,7 @@ from rich.progress import (
 )
 
 from probe.files import discard, make_folder, replacing
-from probe.memory.byte_sizes import show_size
+from probe.memory import show_size
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.screen.terminal import printable
 from scenarios.execution.remaining import effort

@@ -20,7 +20,7 @@ from probe.examples import Examples, check_examples
 from probe.retrain import partial_retrain
 from probe.seeding import stream
 from probe.training.recipe import Recipe
-from tests.probe.memory.resident import resident
+from tests.probe.resident import resident
 
 N = 600
 X = {

@@ -66,7 +66,7 @@ def test_a_disk_s_room_is_known_before_the_folder_is_there(tmp_path: Path) -> No
 
 def test_processes_share_what_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("probe.values.allocation.free_memory", lambda device: 1000)
-    monkeypatch.setattr("probe.values.allocation._free_disk", lambda folder: 6000 if folder else 0)
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: shutil._ntuple_diskusage(0, 0, 6000))
     cpu = torch.device("cpu")
     one = CacheSettings(scratch=tmp_path).settled(cpu)
     assert (one.budget, one.room) == (500, 3000)

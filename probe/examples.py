@@ -15,7 +15,7 @@ from typing_extensions import TypeVar
 
 from probe.batch import Rows, Value, gather, kinds, like, mapped, pieces, tensors
 from probe.errors import InputError
-from probe.reading.reading import ReadSettings, read
+from probe.reading.read import ReadSettings, read
 
 _LENGTH = 80  # characters of what a message quotes
 

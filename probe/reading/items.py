@@ -1,4 +1,4 @@
-"""What a dataset or a loader gives, an example or a batch, as inputs and labels."""
+"""Items of datasets and loaders, an example or a batch, as inputs and labels."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _NUMBERS = "biufc"  # numpy's kinds of types that torch has too
 
 @dataclass(frozen=True, kw_only=True)
 class ItemForm:
-    """What the items of some data look like.
+    """The form of the items of some data.
 
     - batched: whether an item is a batch; None = its labels tell;
     - tasks: whether task labels follow x and y, as in Avalanche: they are left out;
     - label: the name of the labels where an item is a mapping; None = `label` or `labels`;
-    - columns: the names of what makes up x where x is a mapping, a single one as a text, which then
-      is x itself; None = all but the label.
+    - columns: the names in x where x is a mapping; of a single name as a text, that column is x;
+      None = all but the label.
     """
 
     batched: bool | None
@@ -100,17 +100,15 @@ def same_form(x: Value, first: Value) -> Value:
     if isinstance(x, Mapping) and isinstance(first, Mapping) and x.keys() == first.keys():
         x = {name: x[name] for name in first}
     if _signature(x) != _signature(first):
-        one, other = (kinds(mapped(each, _example)) for each in (first, x))
+        one, other = (  # there may be no example
+            kinds(mapped(each, lambda tensor: tensor.new_empty(tensor.shape[1:])))
+            for each in (first, x)
+        )
         raise InputError(
             f"x is {other}, and {one} in those before: pad or crop all examples to one shape, and "
             f"give them one type"
         )
     return x
-
-
-def _example(tensor: Tensor) -> Tensor:
-    """Return a tensor of an example's shape and type; there may be no example."""
-    return tensor.new_empty(tensor.shape[1:])
 
 
 def _signature(x: Value) -> tuple[object, ...]:

@@ -1,4 +1,4 @@
-"""How a training went: its loss and training accuracy by epoch, and whether it was done."""
+"""Histories of trainings: loss and training accuracy by epoch, and convergence."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _LITTLE = 0.01  # nats: below it a loss is as good as level
 
 @dataclass(frozen=True, kw_only=True)
 class History:
-    """How a training of E epochs went.
+    """The course of a training of E epochs.
 
-    losses: in nats, E + 1: that of the first batch before any step, then each epoch's mean over its
-    batches; accuracies: E shares, in [0, 1], of an epoch's examples that were classified right when
-    they were trained on. Raises ValueError for numbers that no training gives.
+    losses: in nats, E + 1: that of the first batch before any step, then the mean of each epoch;
+    accuracies: E shares in [0, 1] of an epoch's examples, as classified when trained on. Raises
+    ValueError for numbers that no training gives.
     """
 
     losses: tuple[float, ...]
@@ -36,7 +36,7 @@ class History:
             raise ValueError(f"no training gives {self}")
 
     def until(self, epoch: int) -> History:
-        """Return how it went until after an epoch, from 1 to E."""
+        """Return the history up to an epoch, 1 to E."""
         return History(losses=self.losses[: epoch + 1], accuracies=self.accuracies[:epoch])
 
 
@@ -56,7 +56,7 @@ class Watched(Objective):
 
     @property
     def history(self) -> History:
-        """How the training went until now, once an epoch is over."""
+        """The history until now, once an epoch is over."""
         return History(losses=self._losses, accuracies=tuple(self._accuracies))
 
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
@@ -77,10 +77,9 @@ class Watched(Objective):
 
 
 def notes_of(losses: Sequence[float]) -> list[str]:
-    """Return a note on a training that was not done, or did nothing; see `History.losses`.
+    """Return a note on a training that did not converge, or did nothing; see `History.losses`.
 
-    Where the loss never left its first value, that is all that is said. The mean over a single
-    epoch tells neither. With dropout a loss goes up and down by more than an epoch lowers it: the
+    A single epoch gets no note. With dropout a loss fluctuates by more than an epoch lowers it: the
     last has to be below all before.
 
     >>> notes_of([2.3, 1.0, 0.8])

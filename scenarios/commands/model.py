@@ -16,7 +16,7 @@ from rich.progress import track
 from probe.by_layer.asked import readouts_of
 from probe.errors import InputError, located, unknown
 from probe.record.checkpoints import Checkpoints
-from probe.record.readers import READERS, Reading
+from probe.record.readers import READERS, ForeignRuns
 from probe.record.recording import Recording, read_recording
 from probe.training.recipe import Recipe
 from scenarios.checkpoints import Asked, study_of
@@ -70,7 +70,7 @@ def probe_model(target: str, options: ModelOptions) -> bool:
         return show_whole(study, own, replace(options.of_run, out=root), show_page)
 
 
-def _reading(options: ModelOptions) -> Reading | None:
+def _reading(options: ModelOptions) -> ForeignRuns | None:
     """Return what another framework has left of its runs, None where none is named."""
     if options.from_ is None:
         return None
@@ -151,7 +151,7 @@ def _found(recording: Recording | None, options: ModelOptions) -> Checkpoints:
 
 
 def _tasks(
-    recording: Recording | None, reading: Reading | None, options: ModelOptions
+    recording: Recording | None, reading: ForeignRuns | None, options: ModelOptions
 ) -> Sequence[Sequence[int]]:
     """Return the classes of each task."""
     if options.tasks is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 
-from probe.record.plugins.progress import Progress
+from probe.record.plugins.task_counter import TaskCounter
 from probe.record.recorder import Recorder
 
 
@@ -18,15 +18,15 @@ class ForgettingProbe(Callback):
 
     def __init__(self, recorder: Recorder, learned: int = 0) -> None:
         super().__init__()
-        self._progress = Progress(recorder, learned)
+        self._counter = TaskCounter(recorder, learned)
         self.recorder = recorder
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Record the network before any training."""
         if trainer.is_global_zero:
-            self._progress.begin(pl_module)
+            self._counter.begin(pl_module)
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Record the network after one more task."""
         if trainer.is_global_zero:
-            self._progress.end()
+            self._counter.end()

@@ -20,9 +20,8 @@ from probe.errors import InputError
 from probe.examples import Examples
 from probe.seeding import stream
 from probe.training.loop import Objective, fit
-from probe.training.optimizers import optimizer_ops
+from probe.training.optimizers import optimizer_ops, rate_at
 from probe.training.recipe import Recipe
-from probe.training.schedule import rate_at
 
 EPOCHS, SIZE, N = 4, 5, 21  # batches of 5, 5, 5 and 6
 STEPS = EPOCHS * 4

@@ -168,9 +168,9 @@ def _blocks(tree: _Tree, features: list[Feature]) -> list[list[Feature]]:
     first: dict[tuple[Name, ...], Feature] = {}
     for feature in features:
         names = feature.visit.names
-        if tree.behind(feature) and (feature.module in tree.working or _gives_logits(feature)):
+        if tree.weights_of(feature) and (feature.module in tree.working or _gives_logits(feature)):
             first.setdefault(names, feature)
-    return [list(block) for _, block in groupby(first.values(), key=tree.behind)]
+    return [list(block) for _, block in groupby(first.values(), key=tree.weights_of)]
 
 
 def _end(tree: _Tree, block: Sequence[Feature]) -> Feature:
@@ -204,7 +204,7 @@ class _Tree:
         owners = {step.owner for step in steps if {*step.names} - {*step.views}}
         return {name for owner in owners for name in (owner, *_around(owner))}
 
-    def behind(self, feature: Feature) -> frozenset[str]:
+    def weights_of(self, feature: Feature) -> frozenset[str]:
         """Return the names of the weights that the feature depends on."""
         return feature.frozen & self._weights
 

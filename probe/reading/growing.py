@@ -42,7 +42,7 @@ class GrowingRows:
         self._files: list[MappedRows] = []
 
     def add(self, batch: Sequence[Tensor]) -> None:
-        """Write a batch, each tensor (n, ...), behind what is there."""
+        """Append a batch, each tensor (n, ...)."""
         end = self._n + len(batch[0])
         if end > self._capacity:
             self._grow(end)

@@ -13,7 +13,7 @@ from torch.nn import functional
 from probe.modules import named_state
 from probe.training.loop import Objective
 
-_LEVEL = 0.05  # of the loss: an epoch that lowers it by less has levelled off
+_LEVEL = 0.05  # of the loss: an epoch that lowers it by less has converged
 _LITTLE = 0.01  # nats: below it a loss is as good as level
 
 
@@ -83,7 +83,7 @@ def notes_of(losses: Sequence[float]) -> list[str]:
     last has to be below all before.
 
     >>> notes_of([2.3, 1.0, 0.8])
-    ['its training had not levelled off: the last epoch lowered the loss by more than 5 %']
+    ['its training has not converged: the last epoch lowered the loss by more than 5 %']
     >>> notes_of([2.3, 0.1, 0.099])
     []
     """
@@ -105,6 +105,6 @@ def never_left(losses: Sequence[float]) -> bool:
     return len(losses) > 2 and losses[-1] > max((1 - _LEVEL) * losses[0], _LITTLE)
 
 
-_FALLING = "its training had not levelled off: the last epoch lowered the loss by more than 5 %"
-STUCK = "its training ended where it began: the loss never left that of its first batch"
-"""The note on a training that did nothing."""
+_FALLING = "its training has not converged: the last epoch lowered the loss by more than 5 %"
+STUCK = "its training had no effect: the loss stayed at that of its first batch"
+"""The note on a training without effect."""

@@ -91,7 +91,7 @@ def test_a_model_that_draws_at_random_behind_the_feature() -> None:
         return m.c(m.b(functional.dropout(m.a(x).relu(), 0.1, training=True)).relu())
 
     [note] = retrained(made(noisy), "a").notes
-    assert note.startswith("a: what is behind it draws at random in eval mode too")
+    assert note.startswith("a: the model downstream of it draws at random in eval mode too")
     with pytest.raises(InputError, match="cannot cut at 'b': its value is drawn at random"):
         retrained(made(noisy), "b")
 
@@ -118,7 +118,7 @@ HEADS: dict[Any, dict[str, Layer]] = {
 @pytest.mark.parametrize("run", HEADS, ids=lambda run: run.__name__)
 def test_a_head_that_nothing_trains_is_noted_behind_the_last_feature_alone(run: Any) -> None:
     result = retrained(made(run, {"a": (6, 6), "b": (6, 6), **HEADS[run]}), "a", "b")
-    [note] = [note for note in result.notes if "nothing behind it is trained" in note]
+    [note] = [note for note in result.notes if "nothing downstream of it is trained" in note]
     assert note.startswith("b: ")
     assert "its score is that of the model as it is" in note
 
@@ -138,7 +138,10 @@ def test_a_constant_prediction() -> None:
 def test_two_classes_are_no_constant_prediction() -> None:
     """Nor is one class where there is nothing else to be predicted."""
     [lacking] = retrained(made(plain), "a", train=of(DATA, 0, 1)).notes
-    assert lacking == "class 2 has no training examples, and cannot be learned behind any feature"
+    assert (
+        lacking
+        == "class 2 has no training examples, and cannot be learned downstream of any feature"
+    )
     [lacking] = retrained(made(plain), "a", test=of(DATA, 2)).notes
     assert lacking == "classes 0, 1 have no test examples, and no score"
 
@@ -174,7 +177,7 @@ UNTRAINABLE = {
 @pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad")
 @pytest.mark.parametrize("why", UNTRAINABLE)
 def test_a_tail_without_any_gradient_is_refused_by_its_feature(why: str) -> None:
-    with pytest.raises(InputError, match="what is behind 'a' cannot be trained, as no gradient"):
+    with pytest.raises(InputError, match="downstream of 'a' cannot be trained, as no gradient"):
         retrained(made(UNTRAINABLE[why]), "a")
 
 
@@ -192,6 +195,6 @@ def test_it_is_refused_before_the_first_training(monkeypatch: pytest.MonkeyPatch
     assert note.startswith("a: its training left b.weight, b.bias, c.weight, c.bias as")
     monkeypatch.setattr("probe.protocol.fit", too_late)
     before = torch.get_rng_state()
-    with pytest.raises(InputError, match="what is behind 'd' cannot be trained"):
+    with pytest.raises(InputError, match="model downstream of 'd' cannot be trained"):
         retrained(model, "a", "d")
     assert torch.equal(torch.get_rng_state(), before)

@@ -18,7 +18,7 @@ from probe.training.loop import fit
 from probe.training.recipe import Recipe
 
 N, SIZE, EPOCHS = 50, 16, 4
-FALLING = "its training had not levelled off: the last epoch lowered the loss by more than 5 %"
+FALLING = "its training has not converged: the last epoch lowered the loss by more than 5 %"
 
 
 class Centred(nn.Module):

@@ -74,6 +74,6 @@ def refuse_untrainable(cut: Cut, size: int) -> None:
     if not logits.requires_grad:
         raise InputError(
             f"the model downstream of {cut.name!r} cannot be trained, as no gradient comes out of "
-            f"it (no_grad, detach, or a checkpoint with use_reentrant=True): let it give gradients, "
+            f"it (no_grad, detach, or a checkpoint with use_reentrant=True): let it give some, "
             f"or leave this feature out"
         )

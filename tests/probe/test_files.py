@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from probe.errors import InputError, NotWritten
-from probe.files import discard, make_folder, replacing, sweep, unfinished
+from probe.files import discard, make_folder, replacing
 
 
 @pytest.mark.parametrize("step", ["replace", "fsync"])
@@ -35,17 +35,6 @@ def test_a_write_that_fails_leaves_what_was_there(
     monkeypatch.undo()
     write(b"new")
     assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"new"]
-
-
-def test_sweeping_removes_what_was_left_unfinished_and_nothing_else(tmp_path: Path) -> None:
-    (tmp_path / "below").mkdir()
-    left = [unfinished(tmp_path / "a.json"), unfinished(tmp_path / "a.json")]
-    kept = [tmp_path / "a.json", tmp_path / "tmp", unfinished(tmp_path / "below" / "b.pt")]
-    for path in (*left, *kept):
-        path.write_bytes(b"")
-    sweep(tmp_path)
-    assert {path for path in tmp_path.rglob("*") if path.is_file()} == set(kept)
-    sweep(tmp_path / "absent")
 
 
 def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:

@@ -104,29 +104,6 @@ def test_a_checkpoint_is_rewound_to_bit_for_bit(
         assert torch.equal(after[name], named_state(checkpoint)[name])
 
 
-class Placed(nn.Module):
-    """Works out, at its first pass, where each of its inputs is, and keeps that."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.last = nn.Linear(8, 8), nn.Linear(8, 4)
-        self.register_buffer("places", torch.zeros(1, 1), persistent=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        if self.places.shape[1] != x.shape[1]:
-            self.places = torch.arange(x.shape[1])[None] / x.shape[1]
-        return self.last(self.first(x) + self.places)
-
-
-def test_what_a_model_has_worked_out_for_its_inputs_size_stays() -> None:
-    x, model = torch.randn(6, 8), Placed()
-    model(x)
-    cut = split(model, "first", x)
-    cut.reinitialize(Placed, stream(0, "fresh"))
-    assert torch.equal(named_state(cut.tail)["model.places"], model.places)
-    assert not torch.equal(named_state(cut.tail)["model.last.weight"], model.last.weight)
-
-
 def test_the_seed_decides_and_global_generators_are_left_alone(model, data) -> None:
     def build() -> Tokens:
         random.random()
@@ -154,16 +131,6 @@ def test_what_no_rule_writes_is_refused_before_any_cut_and_all_of_it_named(
     names = "'blocks.1.gamma', 'blocks.2.gamma'"
     with pytest.raises(InputError, match=rf"the parameters {names}: pass fresh=, a function"):
         partial_retrain(model, ["blocks.0", "blocks.1"], data, data, TASKS, QUICK)
-
-
-def test_what_nothing_reads_stands_in_nobodys_way(model, data) -> None:
-    """Behind the last block all that is left has a rule, but for the mask that is never read."""
-    result = partial_retrain(model, ["blocks.2"], data, data, TASKS, QUICK)
-    assert 0 <= result.pra["blocks.2"] <= 1
-    cut = split(model, "blocks.2", data.x)
-    cut.reinitialize("torch", stream(0))
-    assert torch.equal(in_model(cut.tail)["mask"], model.mask)
-    assert not torch.equal(in_model(cut.tail)["head.weight"], model.head.weight)
 
 
 BAD = {

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from probe.batch import Value
-from probe.errors import InputError
 from probe.examples import Examples
 from probe.retrain import partial_retrain
 from probe.retraining import PartialRetraining
@@ -133,22 +132,3 @@ def test_batches_that_take_another_path_run_the_model_whole() -> None:
     assert [note for note in same.notes if STUCK not in note] == []
     plain = partial_retrain(built(), ["norm"], trained, tested, TASKS, RECIPE)
     assert tables(got) == tables(plain)
-
-
-@pytest.mark.parametrize(
-    ("train", "test", "said"),
-    [
-        ({"a": 4}, {"b": 4}, "train has x of a, test of b"),
-        ({"a": 4}, {"a": 5}, r"an example of train is \{a: float32 \(4,\)\}, of test \{a: float"),
-    ],
-)
-def test_train_and_test_hold_the_same(
-    train: dict[str, int], test: dict[str, int], said: str
-) -> None:
-    y = torch.arange(N) % 3
-    halves = [
-        Examples({name: torch.rand(N, width) for name, width in half.items()}, y)
-        for half in (train, test)
-    ]
-    with pytest.raises(InputError, match=said):
-        partial_retrain(built(), ["mix"], *halves, TASKS, RECIPE)

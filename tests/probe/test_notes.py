@@ -14,7 +14,6 @@ from torch.utils.checkpoint import checkpoint
 
 from probe import Examples, Recipe, partial_retrain
 from probe.errors import InputError
-from probe.notes import listed, of_classes
 from probe.retraining import PartialRetraining
 from probe.seeding import global_stream, stream
 from tests.laws.zoo.written import ABC, Layer, Written
@@ -144,14 +143,6 @@ def test_two_classes_are_no_constant_prediction() -> None:
     )
     [lacking] = retrained(made(plain), "a", test=of(DATA, 2)).notes
     assert lacking == "classes 0, 1 have no test examples, and no score"
-
-
-def test_many_classes_without_examples_are_counted() -> None:
-    train, test = torch.tensor([3]), torch.arange(9)
-    [note] = of_classes(train, test, 9)
-    assert note.startswith("classes 0, 1, 2, 4 and 4 more have no training examples")
-    assert of_classes(test, test, 9) == []
-    assert listed([]) == ""
 
 
 def test_a_model_that_is_run_whole_says_why() -> None:

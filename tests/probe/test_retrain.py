@@ -113,14 +113,6 @@ def test_a_replay_gives_what_a_chain_gives() -> None:
         assert np.abs(counts.table - fast.counts[feature].table).sum() <= 2
 
 
-def test_the_users_data_are_not_written_to() -> None:
-    model = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 3))
-    x = torch.randn(60, 6, generator=stream(0))
-    before, data = x.clone(), Examples(x, torch.arange(60) % 3)
-    partial_retrain(model, ["0", "2"], data, data, [[0, 1], [2]], Recipe(epochs=1))
-    assert torch.equal(x, before)
-
-
 def test_cut_zero_would_be_offline_training() -> None:
     """Behind a feature without parameters everything is retrained: that is offline training."""
     train, test = digits(300)

@@ -50,9 +50,3 @@ def test_a_p_value_is_that_of_the_interval_that_just_touches_zero(parts, differe
         assert s.half_width(1 - 2 * p) == pytest.approx(difference, rel=1e-6)
     else:
         assert difference > s.quantile(1e-12) * s.std
-
-
-def test_a_p_value_of_no_difference_or_of_no_error():
-    assert spread(1, 1, 3).p_above(0) == spread(1, 1, 3).p_above(-1) == 1
-    sure = spread(0, 0, 3)
-    assert (sure.p_above(0.1), sure.p_above(0), sure.half_width(0.95)) == (0, 1, 0)

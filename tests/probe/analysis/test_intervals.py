@@ -74,21 +74,6 @@ def test_with_seeds_alone_it_is_the_t_interval():
     assert got.seeds == 4
 
 
-def test_with_the_test_set_alone_it_is_the_binomial_one():
-    right = (np.arange(2000) < 1400).astype(float)
-    got = mean_interval(np.tile(right, (5, 1)), *uniform(2000))
-    half = stats.norm.ppf(0.975) * np.sqrt(0.7 * 0.3 / 2000)
-    assert (got.low, got.high) == pytest.approx((0.7 - half, 0.7 + half), abs=2e-5)
-
-
-def test_single_examples_of_their_stratum_are_joined():
-    e = chance(5).random((3, 6))
-    w = np.full(6, 1 / 6)
-    joined = mean_interval(e, w, np.array([0, 0, 0, 0, 1, 1]))
-    assert mean_interval(e, w, np.array([0, 0, 0, 0, 7, 8])) == joined
-    assert mean_interval(e, w, np.array([0, 0, 0, 0, 0, 8])) == mean_interval(e, *uniform(6))
-
-
 def paired(S=5, n=400, seed=0, A=0.6, b=0.3, C=0.9):
     rng = chance(seed)
     hard, seeds = rng.random(n), 0.05 * rng.normal(size=(S, 1))

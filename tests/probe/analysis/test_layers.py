@@ -130,33 +130,6 @@ def test_the_floor_stands_in_for_row_zero_and_a_row_zero_for_itself():
 
 
 @pytest.mark.parametrize(
-    ("gone", "names"),
-    [
-        ({"floor": None}, {"accuracy", "ceiling", "missing", "forgotten", "never_learned"}),
-        ({"ceiling": None}, {"accuracy", "floor", "above_floor", "forgotten"}),
-        ({"floor": None, "ceiling": None}, {"accuracy", "forgotten"}),
-    ],
-)
-def test_what_was_not_measured_leaves_the_rest(gone, names):
-    whole, got = table(outcomes()), table(outcomes(**gone))
-    assert {name for name, _ in got} == names | {"since_learned"}
-    assert all(got[key] == whole[key] for key in got if key[0] != "forgotten")
-
-
-def test_one_seed_has_values_and_no_intervals():
-    one = LayerOutcomes(
-        rows={t: right[:1] for t, right in outcomes().rows.items()},
-        floor=outcomes().floor[:1],
-        ceiling=outcomes().ceiling[:1],
-    )
-    got = table(one)
-    assert {name for name, _ in got} == {name for name, _ in table(outcomes())}
-    assert np.isfinite([q.value for q in got.values()]).all()
-    assert np.isnan([[q.low, q.high] for q in got.values()]).all()
-    assert {q.seeds for q in got.values()} == {1}
-
-
-@pytest.mark.parametrize(
     ("change", "said"),
     [
         ({"rows": {1: draw(0.5, 3)}}, "the last is needed"),

@@ -200,29 +200,6 @@ def test_what_is_random_or_depends_on_no_input_is_left_out() -> None:
     assert list(listed(draws)) == ["a"]
 
 
-def test_only_what_the_logits_depend_on_is_left() -> None:
-    @written("a b", {"a": (6, 4), "b": (4, 3), "aside": (4, 7)}, output="logits")
-    def answers(m: Any, x: Tensor) -> dict[str, Tensor]:
-        y = m.a(x)
-        return {"aside": m.aside(y), "logits": m.b(y)}
-
-    found = listed(answers)
-    assert {name: (one.frozen, one.left) for name, one in found.items()} == {
-        "a": (28, 15),
-        "aside": (28 + 35, 15),
-        "b": (28 + 15, 0),
-    }
-    # The model's output is a feature, also where more is returned than the logits.
-    assert [name for name, one in found.items() if one.suggested][-1] == "b"
-
-
-def test_an_example_may_be_several_rows_or_stand_in_another_dimension() -> None:
-    turned = Written(lambda m, x: x.transpose(0, 1), {})
-    model = nn.Sequential(nn.Flatten(0, 1), nn.Linear(4, 2), nn.Unflatten(0, (-1, 7)), turned)
-    found = candidates(model, torch.randn(3, 7, 4))
-    assert [one.shape for one in found] == [(7, 4), (7, 2), (7, 2), (7, 2)]
-
-
 def test_two_examples_do_not_show_what_grows() -> None:
     with pytest.raises(InputError, match="holds 2 examples, expected 3"):
         candidates(nn.Linear(4, 2), torch.randn(2, 4))

@@ -15,8 +15,6 @@ from probe.cut.cuts import split
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.seeding import stream
-from probe.training.loop import fit
-from probe.training.recipe import Recipe
 from tests.laws.zoo.hostile import HOSTILE
 from tests.laws.zoo.specimens import specimen
 from tests.laws.zoo.written import written
@@ -56,14 +54,6 @@ def test_what_is_frozen_is_what_the_feature_depends_on(
     assert split(model, feature, x[:8]).frozen == tuple(frozen.split())
 
 
-def test_parameters_tied_by_their_data_stay_tied() -> None:
-    model = nn.Sequential(nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 6), nn.Linear(6, 3))
-    model[2].weight.data = model[0].weight.data
-    cut = split(model, "1", inputs())
-    assert set(cut.frozen) == {"0.weight", "0.bias", "2.weight"}
-    assert not cut.tail.get_parameter("model.2.weight").requires_grad
-
-
 @pytest.mark.parametrize("chain", [False, True])
 def test_what_the_user_had_frozen_is_retrained_all_the_same(chain: bool) -> None:
     model = nn.Sequential(nn.Linear(6, 6), nn.Linear(6, 3)) if chain else plain.made()[0]
@@ -71,23 +61,6 @@ def test_what_the_user_had_frozen_is_retrained_all_the_same(chain: bool) -> None
     tail = split(model, "0" if chain else "a", inputs()).tail
     assert all(p.requires_grad for name, p in tail.named_parameters() if "model.a" not in name)
     assert not any(p.requires_grad for p in model.parameters())
-
-
-def test_modes_hooks_and_the_global_generator_are_left_alone() -> None:
-    model, x, y = specimen("nested")
-    model.get_submodule("0.1").eval()
-    modes = [m.training for m in model.modules()]
-    before = torch.get_rng_state()
-    cut = split(model, "0.1", x[:8])
-    cut.reinitialize("torch", stream(0))
-    value = cut.prefix(x)
-    assert isinstance(value, Tensor)
-    fit(cut.tail, Examples(value, y), Recipe(epochs=1), stream(1))
-    with pytest.raises(InputError):
-        split(model, "nowhere", x[:8])
-    assert torch.equal(torch.get_rng_state(), before)
-    assert [m.training for m in model.modules()] == modes
-    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
 
 
 @pytest.mark.parametrize(

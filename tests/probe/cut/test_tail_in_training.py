@@ -61,20 +61,6 @@ def test_a_tail_that_writes_in_place_does_not_write_into_what_it_is_given() -> N
     assert torch.equal(cut.tail(kept), cut.tail(kept))
 
 
-def test_sizes_that_follow_the_data_are_not_remembered() -> None:
-    """No example of the sample is masked; later ones are."""
-
-    def masks(m: Any, x: Tensor) -> Tensor:
-        h = m.a(x)
-        return m.head(h) / len(m.mark(h[x[:, 0] > 0]))
-
-    layers = {"a": (6, 6), "mark": nn.Identity, "head": (6, 3)}
-    model, x = Written(masks, layers), torch.randn(12, 6, generator=stream(0))
-    cut = split(model, "a", x.abs())
-    with torch.no_grad():
-        assert torch.equal(cut.tail.eval()(cut.prefix(x)), model.eval()(x))
-
-
 def test_a_model_that_keeps_values_of_its_last_step_is_copied() -> None:
     def keeps(m: Any, h: Tensor) -> Tensor:
         m.last = torch.relu(h)

@@ -10,16 +10,13 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
-from torch.utils.data import DataLoader, Dataset, TensorDataset
+from torch.utils.data import DataLoader, Dataset
 
 import probe.batch
 from probe.batch import gather, pieces, tensors
 from probe.errors import InputError
 from probe.examples import Examples, check_examples
-from probe.retrain import partial_retrain
 from probe.seeding import stream
-from probe.training.recipe import Recipe
 from tests.probe.resident import resident
 
 N = 600
@@ -86,20 +83,6 @@ def test_a_budget_serves_to_its_last_byte(source: Callable[[], Any], tmp_path: P
             Examples.of(source(), limit, budget=budget)
 
 
-def test_nothing_is_asked_for_that_cannot_be_kept() -> None:
-    """Of data of known length one example tells that they do not fit."""
-    asked = []
-
-    class Watched(Known):
-        def __getitem__(self, at: int) -> Any:
-            asked.append(at)
-            return item(at)
-
-    with pytest.raises(InputError, match="do not fit"):
-        Examples.of(Watched(), budget=1000)
-    assert asked == [0]
-
-
 def test_what_is_mapped_is_used_as_what_is_in_memory(tmp_path: Path) -> None:
     mapped = Examples.of(Known(), budget=0, scratch=tmp_path)
     check_examples(mapped, range(4), "train")
@@ -130,27 +113,6 @@ def test_numbers_that_are_none_are_found_in_any_piece(
         with pytest.raises(InputError, match=re.escape(f"NaN or Inf in example {at}:")):
             check_examples(Examples(x, y), [0], "train")
     check_examples(Examples(torch.zeros(40), y), [0], "train")
-
-
-def test_retraining_on_mapped_examples_counts_the_same(tmp_path: Path) -> None:
-    draw = stream(0, "retrain")
-    x, y = torch.randn(60, 6, generator=draw), torch.arange(60) % 2
-    x[y == 1] += 2
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        net = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 2))
-
-    def counts(train: Examples[Any], test: Examples[Any]) -> list[Any]:
-        result = partial_retrain(net, ["0", "2"], train, test, [[0], [1]], Recipe(epochs=50))
-        return [each.table.tolist() for each in result.counts.values()]
-
-    data, blank = TensorDataset(x, y), TensorDataset(torch.zeros_like(x), y)
-    kept = Examples.of(data)
-    mapped = Examples.of(data, budget=0, scratch=tmp_path)
-    assert counts(mapped, mapped) == counts(kept, kept) == counts(Examples(x, y), Examples(x, y))
-    # Of blank examples there is nothing to learn.
-    other = Examples.of(blank, budget=0, scratch=tmp_path)
-    assert counts(other, other) != counts(kept, kept)
 
 
 class Large(Dataset[Any]):

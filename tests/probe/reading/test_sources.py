@@ -128,16 +128,6 @@ def test_every_batch_size_and_limit(
     assert got.x.untyped_storage().nbytes() == expected * 8
 
 
-def test_a_shuffling_loader_is_read_once_in_its_order() -> None:
-    draw = torch.Generator().manual_seed(3)
-    pairs = Pairs(lambda i: (torch.full((2,), float(i)), i))
-    got = Examples.of(DataLoader(pairs, batch_size=4, shuffle=True, generator=draw))
-    assert pairs.asked == N
-    assert torch.equal(got.x[:, 0].long(), got.y)
-    assert torch.equal(got.y.sort().values, torch.arange(N))
-    assert not torch.equal(got.y, torch.arange(N))
-
-
 def test_no_more_is_asked_for_than_the_limit() -> None:
     item = ITEMS["a tensor"][0]
     pairs = Pairs(item)
@@ -149,14 +139,6 @@ def test_no_more_is_asked_for_than_the_limit() -> None:
     assert_same(Examples.of(left, limit=5), X[:5], Y[:5])
     assert len(list(left)) == N - 5
     assert_same(Examples.of(pairs, limit=10**9), X, Y)
-
-
-@pytest.mark.parametrize("dtype", [torch.uint8, torch.float64, torch.int32, torch.bool])
-def test_a_tensor_keeps_its_type_and_labels_become_int64(dtype: torch.dtype) -> None:
-    x = (X > 0).to(dtype)
-    assert_same(Examples.of(TensorDataset(x, Y.to(torch.uint8))), x, Y)
-    array = x.numpy()
-    assert_same(Examples.of([(array[i], np.int16(Y[i])) for i in range(N)]), x, Y)
 
 
 def test_columns_are_chosen_by_name() -> None:

@@ -20,7 +20,6 @@ pytest.importorskip("avalanche", reason="the extra avalanche is not installed")
 from avalanche.benchmarks import nc_benchmark
 from avalanche.benchmarks.utils import as_classification_dataset
 from avalanche.training import Naive
-from avalanche.training.plugins import SupervisedPlugin
 from torch.utils.data import TensorDataset
 
 from probe.record.plugins.avalanche import ForgettingProbe, data_of
@@ -87,30 +86,6 @@ def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tm
     kept = load_data(found.data)
     assert [len(each) for each in kept] == [120, 60]
     assert kept[1].of_classes([4]).x.shape == (10, 8)
-
-
-class Late(SupervisedPlugin):
-    """Changes the network once an experience is over, as iCaRL does with its means of classes."""
-
-    def after_training_exp(self, strategy, **kwargs):
-        with torch.no_grad():
-            strategy.model[4].bias[0] += 1.5
-
-
-@pytest.mark.parametrize("together", [False, True], ids=["one by one", "in one call"])
-def test_plugins_behind_it_have_had_their_turn(tmp_path, together):
-    """A strategy's own plugins always come behind those of its user."""
-    test, tasks = examples(60, 1), benchmark().train_stream
-    plain, model = network(), network()
-    without, rows = strategy(plain, [Late()]), []
-    for experience in tasks:
-        without.train(experience)
-        rows.append(accuracies(copy.deepcopy(plain).eval(), test))
-    plugin = ForgettingProbe(Recorder(tmp_path, model, test, TASKS))
-    held = strategy(model, [plugin, Late()])
-    for part in [tasks] if together else tasks:
-        held.train(part)
-    np.testing.assert_array_equal(plugin.recorder.R.values[1:], rows)
 
 
 def test_another_model_too_many_tasks_and_two_recorders_are_one_sentence(tmp_path):

@@ -126,14 +126,6 @@ def rewrite(path, **args):
     torch.save(content, path)
 
 
-def test_classes_that_mammoth_did_not_permute_are_their_outputs(tmp_path):
-    """Its `custom_class_order` without `permute_classes` reaches its arguments, not its labels."""
-    folder = shutil.copytree(RUNS / "mammoth", tmp_path / "run")
-    for path in folder.glob("*.pt"):
-        rewrite(path, permute_classes=False)
-    assert READERS["mammoth"](folder).class_order == tuple(range(6))
-
-
 def test_runs_of_two_learners_are_read_together(tmp_path):
     folder = shutil.copytree(RUNS / "mammoth", tmp_path / "mammoth")
     for path in sorted(folder.glob("er_*.pt")):
@@ -151,11 +143,3 @@ def test_runs_of_two_learners_are_read_together(tmp_path):
     two = READERS["pycil"](both)
     assert sorted(run.learner for run in two.keep(tmp_path / "two").runs) == ["finetune", "wa"]
     assert {run.learner: len(R.values) for run, R in two.R.items()} == {"finetune": 4, "wa": 4}
-
-
-def test_a_run_of_pycil_without_a_log_has_networks_and_tasks_alone(tmp_path):
-    folder = shutil.copytree(RUNS / "pycil", tmp_path / "run")
-    (folder / "tiny_1993_tiny.log").unlink()
-    found = READERS["pycil"](folder)
-    assert list(found.files) == [Run("finetune_10_10", "0", 0)]
-    assert (found.tasks, found.class_order, found.R) == (tuple(map(tuple, TENS)), None, {})

@@ -253,32 +253,3 @@ def test_a_full_disk_is_one_sentence_and_what_was_there_stays(tmp_path, monkeypa
     monkeypatch.undo()
     path = read_recording(tmp_path).checkpoints.runs[rec.run][3]
     assert same_state(load_state(path), kept[3].state_dict())
-
-
-def test_data_of_any_type_come_back_and_a_view_is_kept_without_what_it_is_a_view_of(tmp_path):
-    class Reads(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.head = nn.LazyLinear(6)
-            self.register_buffer("part", torch.zeros(1000, 1000)[:2, :2])
-
-        def forward(self, ids, mask, half, small):
-            return self.head(half.float() * mask + ids)
-
-    def like(dtype):
-        return torch.arange(60 * 99).view(60, 99)[:, 3:6].to(dtype)
-
-    x = {"ids": like(torch.int64), "mask": like(torch.bool)}
-    x |= {"half": like(torch.bfloat16), "small": like(torch.uint8)}
-    data, model = Examples(x, torch.arange(60) % 6), Reads()
-    for _ in range(2):  # the second time they are compared
-        rec = Recorder(tmp_path, model, data, TASKS, train=data)
-    assert model.head.has_uninitialized_params()
-    model(**x)
-    rec.after_task(1)
-    again, _ = load_data(tmp_path / "data.pt")
-    assert {name: one.dtype for name, one in again.x.items()} == {k: v.dtype for k, v in x.items()}
-    assert all(torch.equal(again.x[name], one) for name, one in x.items())
-    path = tmp_path / "runs/model/order-0/seed-0/task-1.pt"
-    assert path.stat().st_size < 10_000
-    assert same_state(load_state(path), model.state_dict())

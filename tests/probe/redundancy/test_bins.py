@@ -1,7 +1,6 @@
 """Bins of equal width against scikit-learn; cuts by description length against published ones."""
 
 import os
-from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -74,19 +73,6 @@ def test_description_length_is_the_formula_where_it_is_a_near_thing(N, D):
     expected = [np.digitize(column, found) for column, found in zip(x.T, cuts, strict=True)]
     assert (minimum_description(x, y) == np.stack(expected, axis=1)).all()
     assert {0, 1, 2} <= set(map(len, cuts))
-
-
-def test_the_names_of_the_classes_make_no_difference():
-    """Both first cuts are equally good, and only after the first of them is a second one worth it.
-
-    By the order of its sums alone an entropy in floats would prefer the one or the other.
-    """
-    counts = np.array([[0, 5, 0], [5, 0, 10], [10, 5, 0]])
-    levels, classes = np.indices(counts.shape)
-    x, y = (np.repeat(which, counts.ravel()) for which in (levels, classes))
-    for names in permutations(range(3)):
-        codes = minimum_description(x[:, None].astype(float), np.array(names)[y])
-        assert (codes[:, 0] == x).all()
 
 
 def test_mnist_has_the_39_non_redundant_features_of_the_paper():

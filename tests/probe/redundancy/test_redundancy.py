@@ -5,7 +5,6 @@ from math import log2
 
 import numpy as np
 import pytest
-from sklearn.metrics import mutual_info_score
 
 from probe.errors import InputError
 from probe.redundancy.fcbf import non_redundant, relevance, symmetric_uncertainty
@@ -56,13 +55,6 @@ def test_the_matrix_is_that_of_the_definition(bins):
     assert relevance(codes, labels) == pytest.approx(np.array(with_class), abs=1e-11)
 
 
-def test_the_shared_information_is_that_of_scikit_learn():
-    codes, _ = some_codes([3, 7], examples=500)
-    x, y = codes.T
-    shared, H_x, H_y = (mutual_info_score(*pair) for pair in ((x, y), (x, x), (y, y)))
-    assert symmetric_uncertainty(codes)[0, 1] == pytest.approx(2 * shared / (H_x + H_y), abs=1e-11)
-
-
 @pytest.mark.parametrize("bins", [[1 + k % 17 for k in range(70)], [300, 1200, 5]])
 def test_many_features_and_examples_are_put_together_from_parts(bins):
     """More bins and examples than go into one product; each row against counts of pairs."""
@@ -99,14 +91,6 @@ def test_fcbf_is_the_plain_loop(seed, threshold):
     selected = non_redundant(codes, labels, threshold)
     assert selected == plain_fcbf(codes, labels, threshold)
     assert 1 < len(selected) < 14
-
-
-def test_a_feature_that_is_the_class_in_other_words_leaves_no_other():
-    """SU(P, F) = SU(F, C) for every F then: equal to the last bit, or some would stay."""
-    codes, labels = some_codes(SEVERAL, examples=61)
-    assert len(non_redundant(codes[:, :20], labels)) > 1
-    named = np.random.default_rng(0).permutation(12)[labels]
-    assert non_redundant(np.column_stack([codes, named]), labels) == [len(SEVERAL)]
 
 
 def test_of_equally_relevant_features_the_first_are_kept_in_their_order():

@@ -61,31 +61,6 @@ def test_it_finds_the_optimum_that_scikit_learn_finds() -> None:
     np.testing.assert_allclose(chances, optimum.predict_proba(examples.x.numpy()), atol=5e-3)
 
 
-def test_the_four_steps_come_in_order() -> None:
-    called: list[str] = []
-
-    class Order(Objective):
-        def batch(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-            called.append("batch")
-            return x, y
-
-        def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
-            called.append("loss")
-            return super().loss(model, x, y)
-
-        def after_backward(self, model: nn.Module) -> None:
-            called.append("after_backward")
-            assert model.get_parameter("weight").grad is not None
-            self.weight = model.get_parameter("weight").detach().clone()
-
-        def after_step(self, model: nn.Module) -> None:
-            called.append("after_step")
-            assert not torch.equal(self.weight, model.get_parameter("weight"))
-
-    fit(nn.Linear(4, 3), data(8), Recipe(epochs=1, batch_size=4), stream(0), Order())
-    assert called == ["batch", "loss", "after_backward", "after_step"] * 2
-
-
 def test_parameters_without_gradient_stay_and_modes_come_back() -> None:
     model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 3))
     model[0].requires_grad_(False)

@@ -89,13 +89,6 @@ def test_a_history_is_what_a_plain_loop_sees() -> None:
     assert len(set(history.accuracies)) > 1
 
 
-def test_to_watch_a_training_changes_no_bit() -> None:
-    plain = model()
-    fit(plain, data(), recipe(), stream(0, "fit"))
-    watched, _ = trained(kept=(1, 2))
-    assert all(map(torch.equal, named_state(plain).values(), named_state(watched).values()))
-
-
 @pytest.mark.parametrize("epoch", range(1, EPOCHS + 1))
 def test_what_was_kept_is_what_a_shorter_training_gives(epoch: int) -> None:
     """Bit for bit, with its history, and also a buffer that no state dict holds."""

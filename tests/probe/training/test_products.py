@@ -16,7 +16,7 @@ from probe.retraining import RetrainSettings
 from probe.seeding import stream
 from probe.training import precision
 from probe.training.evaluation import predict_each
-from probe.training.loop import Objective, fit
+from probe.training.loop import fit
 from probe.training.penultimate import penultimate_of
 from probe.training.recipe import Precision, Recipe
 from probe.values.allocation import CacheSettings
@@ -117,17 +117,6 @@ def test_a_learner_rounds_in_its_steps_alone(of: Precision, expected: set[Settin
     exemplars = {"per_class": 2, "sampling": "mean_of_features"}
     learner("ewc", model=model, recipe=recipe, exemplars=exemplars).learn(digits(4).tasks[0])
     assert model.seen == expected
-
-
-class Fails(Objective):
-    def after_backward(self, model: nn.Module) -> None:
-        raise ZeroDivisionError
-
-
-def test_the_setting_comes_back_after_a_failure(outside: Setting) -> None:
-    with pytest.raises(ZeroDivisionError):
-        fit(Sees(), DATA, Recipe(), stream(0), Fails())
-    assert setting() == outside
 
 
 @pytest.mark.parametrize("rounded", [False, True])

@@ -142,14 +142,6 @@ def test_what_is_the_input_takes_no_bytes(prefix: nn.Module, size: int) -> None:
     assert plan.size == 40 * size
 
 
-@pytest.mark.parametrize(
-    "x", [torch.rand(40, 8)[:, ::2], torch.rand(80, 4)[::2], torch.rand(1, 4).expand(40, 4)]
-)
-def test_inputs_in_pieces_are_served_all_the_same(x: Tensor) -> None:
-    for indices in draws(40):
-        assert torch.equal(Inputs(x)[indices], x[indices])
-
-
 def test_what_is_handed_out_may_be_written_into(tmp_path: Path) -> None:
     prefix, x = pair()
     before, indices = x.clone(), torch.arange(20)
@@ -159,18 +151,6 @@ def test_what_is_handed_out_may_be_written_into(tmp_path: Path) -> None:
             part.zero_()
         assert all(map(torch.equal, tensors(rows[indices]), kept))
         assert torch.equal(x, before)
-
-
-def test_bf16_rounds_to_eight_bits(tmp_path: Path) -> None:
-    """Half a unit in the last of 8 significant bits; whole numbers and the input stay exact."""
-    prefix, x = pair()
-    every = torch.arange(len(x))
-    exact = tensors(everywhere(prefix, x, tmp_path)["memory"][every])
-    for place, rows in everywhere(prefix, x, tmp_path, "bf16").items():
-        for part, rounded, whole in zip(range(5), tensors(rows[every]), exact, strict=True):
-            assert rounded.dtype == whole.dtype, place
-            assert ((rounded - whole).abs() <= whole.abs() * 2.0**-8).all()
-            assert torch.equal(rounded, whole) == (part in (0, 2))
 
 
 def test_a_prefix_is_always_given_batches_of_one_size(tmp_path: Path) -> None:

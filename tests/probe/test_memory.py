@@ -85,17 +85,6 @@ def test_every_group_around_the_process_limits(
     assert sorted(memory.group_room(tmp_path, file)) == [0, 350]
 
 
-@pytest.mark.parametrize("limit", ["1000", "max"])
-@pytest.mark.parametrize("own", ["2:memory:/of/the/host\n", "0::/of/the/host\n", "0::/\n"])
-def test_inside_a_container_the_root_is_its_own_group(tmp_path: Path, own: str, limit: str) -> None:
-    file = tmp_path / "own"
-    file.write_text(own)
-    group(tmp_path / "memory", V1, limit, 400, 0)
-    group(tmp_path, V2, limit, 400, 0)
-    (room,) = memory.group_room(tmp_path, file)
-    assert room == 600 if limit == "1000" else room > 10**18
-
-
 def test_a_system_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(memory.available(tmp_path / "none")) == []
     assert list(memory.group_room(tmp_path, tmp_path / "none")) == []

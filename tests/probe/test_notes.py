@@ -170,22 +170,3 @@ UNTRAINABLE = {
 def test_a_tail_without_any_gradient_is_refused_by_its_feature(why: str) -> None:
     with pytest.raises(InputError, match="downstream of 'a' cannot be trained, as no gradient"):
         retrained(made(UNTRAINABLE[why]), "a")
-
-
-def test_it_is_refused_before_the_first_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where another feature comes first, and without a trace in the user's generators."""
-
-    def sideways(m: Any, x: Tensor) -> Tensor:
-        return m.c(m.b(m.a(x).relu()).relu()).detach() + m.d(x)
-
-    def too_late(*_: object) -> None:
-        raise AssertionError("a training has begun")
-
-    model = made(sideways, {**ABC, "d": (6, 3)})
-    [note] = retrained(model, "a").notes
-    assert note.startswith("a: its training left b.weight, b.bias, c.weight, c.bias as")
-    monkeypatch.setattr("probe.protocol.fit", too_late)
-    before = torch.get_rng_state()
-    with pytest.raises(InputError, match="model downstream of 'd' cannot be trained"):
-        retrained(model, "a", "d")
-    assert torch.equal(torch.get_rng_state(), before)

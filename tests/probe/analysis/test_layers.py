@@ -112,23 +112,6 @@ def test_the_offline_prefix_has_retained_all():
     assert q.high < 1
 
 
-def test_missing_is_what_was_forgotten_and_what_was_never_learned():
-    """Where the last row is not the best of all."""
-    got = table(outcomes())
-    for place in (1, 2, 3):
-        parts = got["forgotten", place].value + got["never_learned", place].value
-        assert got["missing", place].value == pytest.approx(parts)
-
-
-def test_the_floor_stands_in_for_row_zero_and_a_row_zero_for_itself():
-    best = draw(0.99)
-    with_floor = table(outcomes(floor=best))
-    as_row = {0: np.repeat(best[:, None], 3, axis=1), **outcomes().rows}
-    with_row = table(outcomes(rows=as_row))
-    assert with_floor["forgotten", 1] == with_row["forgotten", 1]
-    assert with_floor["forgotten", 1].value > table(outcomes())["forgotten", 1].value
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [

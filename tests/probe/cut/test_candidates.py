@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
-from torchvision.models import DenseNet, MobileNetV2, ResNet, VisionTransformer
-from torchvision.models.resnet import BasicBlock
+from torchvision.models import MobileNetV2, VisionTransformer
 from torchvision.models.vgg import make_layers
 
 from probe.cut.candidates import Candidate, candidates
@@ -125,20 +124,10 @@ _BLOCKS = {
         partial(MobileNetV2, 5, 0.1, [[1, 8, 1, 1], [2, 8, 2, 2]]),
         "features.0 features.1 features.2 features.3 features.4 classifier",
     ),
-    "resnet": (
-        partial(ResNet, BasicBlock, [1, 1, 1, 1], num_classes=5),
-        "maxpool layer1 layer2 layer3 layer4 fc",
-    ),
-    "densenet": (
-        partial(DenseNet, 4, (2, 2, 2), 8, num_classes=5),
-        "features.pool0 features.denseblock1 features.transition1 features.denseblock2 "
-        "features.transition2 features.denseblock3 classifier",
-    ),
 }
-_LARGE = [pytest.param(name, marks=pytest.mark.slow) for name in ("resnet", "densenet")]
 
 
-@pytest.mark.parametrize("name", ["vgg", "vit", "mobilenet", *_LARGE])
+@pytest.mark.parametrize("name", _BLOCKS)
 def test_block_ends_are_suggested(name: str) -> None:
     build, features = _BLOCKS[name]
     with global_stream(stream(0)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 import probe.batch
-from probe.batch import gather, pieces, tensors
+from probe.batch import gather, pieces
 from probe.errors import InputError
 from probe.examples import Examples, check_examples
 from probe.seeding import stream
@@ -81,18 +80,6 @@ def test_a_budget_serves_to_its_last_byte(source: Callable[[], Any], tmp_path: P
     for limit, budget in ((None, N * EACH - 1), (100, 100 * EACH - 1), (None, 0)):
         with pytest.raises(InputError, match=r"scratch=, a larger budget=, or a limit="):
             Examples.of(source(), limit, budget=budget)
-
-
-def test_what_is_mapped_is_used_as_what_is_in_memory(tmp_path: Path) -> None:
-    mapped = Examples.of(Known(), budget=0, scratch=tmp_path)
-    check_examples(mapped, range(4), "train")
-    rows = gather(mapped.x, torch.tensor([5, 0, 5]))
-    for one, other in zip(tensors(rows), X.values(), strict=True):
-        assert torch.equal(one, other[[5, 0, 5]])
-        one.zero_()  # a copy: the file stays as it is
-    assert_read(mapped)
-    assert_read(pickle.loads(pickle.dumps(mapped)))
-    assert mapped.of_classes([2]).y.unique().tolist() == [2]
 
 
 def bad(at: int) -> torch.Tensor:

@@ -128,19 +128,6 @@ def test_every_batch_size_and_limit(
     assert got.x.untyped_storage().nbytes() == expected * 8
 
 
-def test_no_more_is_asked_for_than_the_limit() -> None:
-    item = ITEMS["a tensor"][0]
-    pairs = Pairs(item)
-    assert_same(Examples.of(pairs, limit=5), X[:5], Y[:5])
-    assert pairs.asked == 5
-    assert_same(Examples.of(DataLoader(pairs, batch_size=4), limit=6), X[:6], Y[:6])
-    assert pairs.asked == 5 + 8
-    left = map(item, range(N))
-    assert_same(Examples.of(left, limit=5), X[:5], Y[:5])
-    assert len(list(left)) == N - 5
-    assert_same(Examples.of(pairs, limit=10**9), X, Y)
-
-
 def test_columns_are_chosen_by_name() -> None:
     items = [{"a": X[i], "b": IDS[i], "text": "words", "kind": Y[i]} for i in range(N)]
     chosen = Examples.of(items, label="kind", columns=["b", "a"])
@@ -206,16 +193,6 @@ def read_columns(data: Any) -> None:
 
 def test_columns_of_tensors() -> None:
     read_columns(OfHuggingFace(COLUMNS))
-
-
-def test_a_dataset_of_hugging_face() -> None:
-    datasets = pytest.importorskip("datasets", reason="datasets is not there")
-    whole = datasets.Dataset.from_dict(COLUMNS)
-    read_columns(whole)
-    flow = whole.select_columns(["input_ids", "label"]).to_iterable_dataset()
-    assert_same(Examples.of(flow.with_format("torch")), {"input_ids": IDS}, Y)
-    with pytest.raises(InputError, match="a mapping of 'train': give one of them"):
-        Examples.of(datasets.DatasetDict({"train": whole}))
 
 
 class Terminal(io.StringIO):

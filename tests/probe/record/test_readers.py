@@ -4,8 +4,6 @@ The networks that are read are as accurate as the framework itself found them, o
 order of the classes that is read: names, heads, tasks and labels are right, or they would not be.
 """
 
-import shutil
-
 import numpy as np
 import pytest
 import torch
@@ -124,22 +122,3 @@ def rewrite(path, **args):
     content = torch.load(path, weights_only=True)
     content["args"].update(args)
     torch.save(content, path)
-
-
-def test_runs_of_two_learners_are_read_together(tmp_path):
-    folder = shutil.copytree(RUNS / "mammoth", tmp_path / "mammoth")
-    for path in sorted(folder.glob("er_*.pt")):
-        copy = folder / f"der{path.name[2:]}"
-        shutil.copy(path, copy)
-        rewrite(copy, model="der++ (mine)")
-    found = READERS["mammoth"](folder)
-    assert sorted(found.files) == [Run("der----mine-", "0", 3), Run("er", "0", 3)]
-    assert {len(own) for own in found.keep(tmp_path / "kept").runs.values()} == {3}
-    both = tmp_path / "pycil"
-    for name in ("a", "b"):
-        shutil.copytree(RUNS / "pycil", both / name)
-    log = both / "b/tiny_1993_tiny.log"
-    log.write_text(log.read_text().replace("model_name: finetune", "model_name: wa"))
-    two = READERS["pycil"](both)
-    assert sorted(run.learner for run in two.keep(tmp_path / "two").runs) == ["finetune", "wa"]
-    assert {run.learner: len(R.values) for run, R in two.R.items()} == {"finetune": 4, "wa": 4}

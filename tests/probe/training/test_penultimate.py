@@ -10,9 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from probe.errors import InputError
-from probe.examples import Examples
 from probe.modules import mode
-from probe.training.penultimate import in_batches, penultimate, penultimate_of
+from probe.training.penultimate import penultimate
 from scenarios.networks import build_network
 
 CHECKED = {
@@ -122,21 +121,3 @@ def test_rows_that_are_no_examples_are_refused() -> None:
     model = nn.Sequential(nn.Flatten(0, 1), nn.Linear(4, 3), nn.Unflatten(0, (5, 2)), nn.Flatten(1))
     with pytest.raises(InputError, match="no features"):
         penultimate(model, images(2, 4))
-
-
-def test_the_model_is_left_as_it_was_and_may_write_into_its_input() -> None:
-    with torch.random.fork_rng():
-        model = nn.Sequential(nn.ReLU(inplace=True), nn.BatchNorm1d(4), nn.Linear(4, 3))
-    model.train()
-    x = torch.randn(300, 4, generator=torch.Generator().manual_seed(1))
-    before, state = x.clone(), {k: v.clone() for k, v in model.state_dict().items()}
-    data = Examples(x, torch.zeros(300, dtype=torch.int64))
-    phi = penultimate_of(model, data)
-    assert torch.equal(x, before)
-    assert all(torch.equal(v, state[k]) for k, v in model.state_dict().items())
-    assert all(module.training for module in model.modules())
-    assert not any(module._forward_hooks for module in model.modules())
-    assert not phi.requires_grad
-    torch.testing.assert_close(phi, before.relu() / (1 + model[1].eps) ** 0.5)
-    logits = in_batches(model, model, data)
-    torch.testing.assert_close(logits, model[2](phi).detach())

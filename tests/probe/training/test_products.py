@@ -20,7 +20,7 @@ from probe.training.loop import fit
 from probe.training.penultimate import penultimate_of
 from probe.training.recipe import Precision, Recipe
 from probe.values.allocation import CacheSettings
-from tests.scenarios.learners.tiny_learners import chain, digits, learner
+from tests.scenarios.learners.tiny_learners import chain
 
 Setting = tuple[object, ...]
 DATA = Examples(torch.randn(12, 4, generator=stream(0, "x")), torch.arange(12) % 3)
@@ -106,17 +106,6 @@ def test_values_behind_features_do_not_round_while_their_tails_may(budget: int) 
     )
     [_] = retrain_each(model, ["1"], DATA, DATA, 3, how)
     assert seen == {"frozen": {EXACT}, "tail": {EXACT, ROUNDED}}
-
-
-@pytest.mark.parametrize(("of", "expected"), [("fp32", {EXACT}), ("tf32", {EXACT, ROUNDED})])
-def test_a_learner_rounds_in_its_steps_alone(of: Precision, expected: set[Setting]) -> None:
-    """Its Fisher and the exemplars that it chooses by features are in fp32."""
-    model = Sees(64)
-    model.last = nn.Linear(5, 10)
-    recipe = Recipe(epochs=1, batch_size=8, precision=of)
-    exemplars = {"per_class": 2, "sampling": "mean_of_features"}
-    learner("ewc", model=model, recipe=recipe, exemplars=exemplars).learn(digits(4).tasks[0])
-    assert model.seen == expected
 
 
 @pytest.mark.parametrize("rounded", [False, True])

@@ -95,20 +95,6 @@ def test_values_are_the_same_wherever_they_live(name: str, feature: str, tmp_pat
             assert not torch.allclose(cut.tail(values[indices.roll(1)]), expected)
 
 
-def test_types_and_memory_layouts_are_the_prefix_s(tmp_path: Path) -> None:
-    prefix, x = pair()
-    indices = torch.tensor([3, 39, 3])
-    for rows in everywhere(prefix, x, tmp_path).values():
-        got = tensors(rows[indices])
-        for part, expected in zip(got, prefix(x[indices]), strict=True):
-            torch.testing.assert_close(part, expected)
-            assert part.dtype == expected.dtype
-        assert got[1].is_contiguous(memory_format=torch.channels_last)
-        assert not got[1].is_contiguous()
-        # A sequence-first layout has no rows of its own: it becomes contiguous.
-        assert got[4].is_contiguous()
-
-
 @pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
 def test_the_input_is_not_copied(layout: torch.memory_format, tmp_path: Path) -> None:
     prefix, x = pair()
@@ -151,21 +137,6 @@ def test_what_is_handed_out_may_be_written_into(tmp_path: Path) -> None:
             part.zero_()
         assert all(map(torch.equal, tensors(rows[indices]), kept))
         assert torch.equal(x, before)
-
-
-def test_a_prefix_is_always_given_batches_of_one_size(tmp_path: Path) -> None:
-    """On this the bits depend: a single example takes another kernel than sixteen."""
-
-    def watched(x: Tensor) -> Tensor:
-        seen.append(len(x))
-        return x + 1
-
-    seen: list[int] = []
-    rows = everywhere(watched, torch.rand(40, 3), tmp_path)
-    for indices in draws(40):
-        for place in rows.values():
-            assert len(tensors(place[indices])[0]) == len(indices)
-    assert set(seen) == {SIZE}
 
 
 @pytest.mark.parametrize("own", [False, True])

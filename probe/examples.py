@@ -62,9 +62,9 @@ class Examples(Generic[X]):
             raise InputError(f"labels must be an int64 vector (N,), got {got}")
         if any(tensor.ndim < 1 or len(tensor) != len(self.y) for tensor in tensors(self.x)):
             shapes = [tuple(tensor.shape) for tensor in tensors(self.x)]
-            got = shapes[0] if isinstance(self.x, Tensor) else shapes
+            one = shapes[0] if isinstance(self.x, Tensor) else shapes
             raise InputError(
-                f"x and y must hold equally many examples, got x {got} and y {tuple(self.y.shape)}"
+                f"x and y must hold equally many examples, got x {one} and y {tuple(self.y.shape)}"
             )
 
     @classmethod

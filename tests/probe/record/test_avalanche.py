@@ -12,8 +12,14 @@ from torch import nn
 from probe.errors import InputError
 from probe.record.recorder import Recorder
 from probe.record.recording import load_data, read_recording
-from probe.record.state_files import fit_state, load_state
-from tests.probe.record.tiny import TASKS, accuracies, examples, network, same_state
+from tests.probe.record.tiny import (
+    TASKS,
+    accuracies,
+    assert_recorded,
+    examples,
+    network,
+    same_state,
+)
 
 pytest.importorskip("avalanche", reason="the extra avalanche is not installed")
 
@@ -74,16 +80,8 @@ def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tm
         held.train(part)
     assert torch.equal(draws, torch.rand(3))
     assert same_state(plain.state_dict(), model.state_dict())
-    np.testing.assert_array_equal(plugin.recorder.R.values, rows)
-    found = read_recording(tmp_path)
-    files = found.checkpoints.runs[plugin.recorder.run]
-    for learned, state in enumerate(expected, 1):
-        assert same_state(load_state(files[learned]), state)
-        own, other = network(5).eval(), network(6).eval()
-        fit_state(own, load_state(files[learned]), "own")
-        other.load_state_dict(state)
-        assert torch.equal(own(test.x), other(test.x))
-    kept = load_data(found.data)
+    assert_recorded(plugin.recorder, tmp_path, rows, expected, lambda: [network(5)] * 2)
+    kept = load_data(read_recording(tmp_path).data)
     assert [len(each) for each in kept] == [120, 60]
     assert kept[1].of_classes([4]).x.shape == (10, 8)
 

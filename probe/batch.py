@@ -149,7 +149,7 @@ def kinds(value: Value) -> str:
 
 
 def identical(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors of any shape are equal bit for bit, NaN where NaN.
+    """Return whether two tensors of any shape are equal bit for bit, NaN where NaN.
 
     >>> identical(torch.tensor([1.0, torch.nan]), torch.tensor([1.0, torch.nan]))
     True
@@ -158,7 +158,7 @@ def identical(a: Tensor, b: Tensor) -> bool:
 
 
 def close(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors are equal up to the rounding of sums in another order."""
+    """Return whether two tensors are equal up to the rounding of sums in another order."""
     if a.shape != b.shape or not a.is_floating_point():
         return identical(a, b)
     if torch.equal(a, b):

@@ -64,7 +64,6 @@ class Protocol:
         return self._any_way(other)
 
     def _fill(self, cuts: Sequence[Cut]) -> tuple[_Kept, _Kept]:
-        """Return the values to train on and those to test on."""
         plan = self.values.plan(cuts, (len(self.train), len(self.test)))
         # At the output there is nothing to train: no values of training examples are needed.
         learnt = [cut for cut in cuts if cut.trainable]
@@ -126,7 +125,6 @@ class Protocol:
     def _fit(
         self, tail: nn.Module, data: LabeledRows, recipe: Recipe, name: str, watched: Watched
     ) -> None:
-        """Train a tail in place; name: of its feature."""
         try:
             with explained(self.train.x):
                 fit(tail, data, recipe, stream(self.how.seed, "retrain", name), watched)

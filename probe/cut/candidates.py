@@ -96,7 +96,6 @@ def _features(seen: Trace) -> Iterator[Feature]:
 
 
 def _candidate(feature: Feature, plan: CutPlan | str, chosen: bool) -> Candidate:
-    """Describe a cut by its plan, or by the reason why there is none."""
     seen = feature.trace
     kept = {} if isinstance(plan, str) else {name: plan.shapes[name].seen for name in plan.kept}
     return Candidate(

@@ -78,7 +78,7 @@ class Reference:
 
     @torch.no_grad()
     def is_same(self, plan: CutPlan, tail: nn.Module) -> bool:
-        """Whether tail(prefix(x)) is model(x), bit for bit, for batches of two sizes, in eval mode.
+        """Return whether tail(prefix(x)) is model(x), bit for bit, in eval mode, at two batch sizes.
 
         plan: of one of the cuts; tail: its tail, or what may serve in its place.
         """
@@ -106,8 +106,7 @@ class Reference:
             found = _gradients(tail.model, lambda: tail(mapped(value, torch.clone)))
         pairs = zip(tail.model.parameters(), self._gradients, found, strict=True)
         trained = [(a, b) for parameter, a, b in pairs if parameter.requires_grad]
-        alike = all(a is b if a is None or b is None else close(a, b) for a, b in trained)
-        if not alike:
+        if not all(a is b if a is None or b is None else close(a, b) for a, b in trained):
             raise Failed("the gradients of its second part are not those of the whole model")
         if len(tensors(value)[0]) > 1:  # batch norm cannot be trained on one example
             with kept_buffers(tail), _chance():
@@ -115,7 +114,7 @@ class Reference:
 
     @torch.no_grad()
     def stays(self, feature: Feature, plan: CutPlan, model: nn.Module) -> bool:
-        """Whether neither the feature nor a kept value moves with what is not frozen.
+        """Return whether neither the feature nor a kept value moves with what is not frozen.
 
         Everything else is moved, twice and far, and the values must stay the same bit for bit.
         model: a copy of the traced model, which is not what it was afterwards.

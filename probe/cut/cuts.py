@@ -274,7 +274,6 @@ def _compared(cut: Cut, plan: CutPlan, reference: Reference) -> Cut:
 
 
 def _anatomy(model: nn.Module) -> dict[str, object]:
-    """Return each module's class, and each tensor's shape and type, by name."""
     found: dict[str, object] = {name: type(module) for name, module in model.named_modules()}
     state = named_state(model).items()
     return found | {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in state}

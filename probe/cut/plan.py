@@ -128,7 +128,7 @@ def _steady(trace: Trace, seen: Pass) -> frozenset[int]:
 
 
 def _sized_by_data(step: Step, metadata: Mapping[Name, TensorMetadata]) -> bool:
-    """Whether the size of what a call gives depends on the values that it is given."""
+    """Return whether the size of what a call gives depends on the values that it is given."""
     masked = step.function == "__getitem__" and any(
         name in metadata and metadata[name].dtype in (torch.bool, torch.uint8)
         for name in step.parents[1:]

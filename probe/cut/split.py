@@ -228,7 +228,6 @@ def links_of(model: nn.Module) -> list[nn.Module]:
 
 
 def _links(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]:
-    """Yield the links of a chain in order, opening every Sequential in it but one with hooks."""
     if type(module) is not nn.Sequential or module._forward_hooks or module._forward_pre_hooks:
         yield name, module
         return

@@ -49,7 +49,6 @@ class ItemForm:
         return x, y
 
     def _pair(self, item: object) -> tuple[object, object]:
-        """Return x and y of an item, as they are."""
         if isinstance(item, Mapping):
             name = self._label_in(item)
             return {key: part for key, part in item.items() if key != name}, item[name]
@@ -64,7 +63,6 @@ class ItemForm:
         )
 
     def _label_in(self, item: Mapping[Any, object]) -> str:
-        """Return the name of a mapping's labels."""
         if self.label is not None:
             if self.label not in item:
                 raise unknown("column", self.label, map(str, item))
@@ -80,7 +78,6 @@ class ItemForm:
         return found[0]
 
     def _chosen(self, x: object) -> object:
-        """Return what `columns` names of x."""
         if self.columns is None:
             return x
         if not isinstance(x, Mapping):

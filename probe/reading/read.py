@@ -21,7 +21,7 @@ from probe.seeding import python_generators
 
 @dataclass(frozen=True, kw_only=True)
 class ReadSettings:
-    """How much is read of which parts, and where it is kept; see `Examples.of`.
+    """Limits and parts of the data to read, and their room; see `Examples.of`.
 
     Raises InputError for a limit, a budget and a scratch folder that cannot be.
     """

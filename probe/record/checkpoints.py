@@ -87,8 +87,6 @@ class Checkpoints:
 
 
 class _Pattern:
-    """A pattern of file names."""
-
     def __init__(
         self, pattern: str | Path, fields: Iterable[str], needed: Sequence[str] = ()
     ) -> None:

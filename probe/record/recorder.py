@@ -210,7 +210,6 @@ def _checked(model: nn.Module) -> nn.Module:
 
 
 def _run(learner: str, order: str | int, seed: int) -> Run:
-    """Return a run; raises InputError for names that no folder could have."""
     run = Run(learner, str(order), _whole(seed, "seed", 0))
     for kind, name in zip(("learner", "order"), run[:2], strict=True):
         if not isinstance(name, str) or not re.fullmatch(NAME, name):
@@ -232,7 +231,6 @@ def _whole(value: object, name: str, least: int) -> int:
 
 
 def _read(data: object, name: str, classes: int) -> Examples[Any]:
-    """Return data as examples, checked."""
     examples = examples_of(data, name)
     check_examples(examples, range(classes), name)
     return examples

@@ -88,7 +88,6 @@ def read_recording(folder: str | Path) -> Recording:
 
 
 def _files(root: Path, record: RunRecord) -> dict[int, Path]:
-    """Return the files of a run's networks; raises InputError if one is missing."""
     found = {learned: network_file(root, record.run, learned) for learned in sorted(record.rows)}
     for learned, path in found.items():
         if not path.is_file():

@@ -203,7 +203,7 @@ def _some(mapping: Mapping[object, object], kind: type) -> bool:
 
 
 def _strange(tensor: Tensor) -> bool:
-    """Whether it is sparse, nested, or one without values."""
+    """Return whether it is sparse, nested, or one without values."""
     return tensor.layout != torch.strided or tensor.is_nested or tensor.is_meta
 
 

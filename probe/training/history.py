@@ -97,7 +97,7 @@ def notes_of(losses: Sequence[float]) -> list[str]:
 
 
 def never_left(losses: Sequence[float]) -> bool:
-    """Whether a training of two epochs or more ended at its first loss; see `History.losses`.
+    """Return whether a training of two epochs or more had no effect; see `History.losses`.
 
     >>> never_left([2.303, 2.31, 2.302]), never_left([])
     (True, False)

@@ -32,7 +32,7 @@ def channels_last(x: AnyValue) -> AnyValue:
 
 @torch.no_grad()
 def same_in_both_layouts(function: Callable[..., Tensor], few: Value) -> bool:
-    """Whether a function of batches (B, ...) gives the same for a few examples in both layouts.
+    """Return whether a function of batches (B, ...) gives the same in both layouts.
 
     False if they are no images, which have one layout only. A `view` that joins channels and pixels
     fails on channels-last images, and `as_strided` would read something else. Equal means up to
@@ -82,7 +82,7 @@ def faster_layout(model: nn.Module, data: Labeled) -> Iterator[None]:
 
 
 def gains_pixelwise(model: nn.Module, function: Callable[[Value], Tensor], few: Value) -> bool:
-    """Whether a model takes less time for channels-last images, and gives and learns the same.
+    """Return whether a model is faster on channels-last images, and gives and learns the same.
 
     function: runs the model on a batch (B, ...); few: some examples. The model keeps its buffers
     and its mode, and has no gradients afterwards.
@@ -96,7 +96,7 @@ def gains_pixelwise(model: nn.Module, function: Callable[[Value], Tensor], few: 
 
 
 def _gains(model: nn.Module) -> bool:
-    """Whether channels-last takes less time; measured, see the comments."""
+    """Return whether channels-last takes less time; measured, see the comments."""
     leaves = [module for module in model.modules() if not list(module.children())]
     if not any(isinstance(leaf, nn.Conv2d) and leaf.weight.requires_grad for leaf in leaves):
         return False
@@ -109,7 +109,7 @@ def _gains(model: nn.Module) -> bool:
 
 
 def _trains_pixelwise(model: nn.Module, function: Callable[[Value], Tensor], few: Value) -> bool:
-    """Whether a step in training mode goes through, and draws nothing.
+    """Return whether a step in training mode goes through, and draws nothing.
 
     Random masks are drawn in the order of the memory: of another layout they would be others.
     """

@@ -59,7 +59,6 @@ def rate_at(recipe: Recipe, step: int, steps: int) -> float:
 
 
 def _optimizer(recipe: Recipe, trained: list[nn.Parameter]) -> Optimizer:
-    """Return a fresh optimizer of some parameters of any shapes."""
     rate, decay = recipe.learning_rate, recipe.weight_decay
     match recipe.optimizer:
         # Fused, one kernel updates all parameters; of Nadam torch has none.

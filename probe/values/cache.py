@@ -219,9 +219,9 @@ def fill(
 
 @torch.no_grad()
 def _same_at_every_slot(prefix: PrefixCall, inputs: Inputs, batch_size: int) -> bool:
-    """Whether an example's value has the same bits at every slot of a batch, on many batches.
+    """Return whether an example's value has the same bits at every slot of many batches.
 
-    One batch would not do: where little is summed up, the bits often agree by luck.
+    With one batch the bits often agree by chance.
     """
     some = torch.arange(min(_WATCHED * batch_size, len(inputs)), device=inputs.device)
     for _, _, batch in inputs.batches(some, batch_size):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -102,16 +100,3 @@ def test_a_way_that_python_chooses_takes_its_own_values(seed: int) -> None:
         random.seed(seed)
         found += retrain_each(model, ["stem"], images, images, 4, how)
     assert torch.equal(found[0].predicted, found[1].predicted)
-
-
-def test_reading_examples_draws_nothing_either() -> None:
-    """In a process of its own, as only the first time something is imported."""
-    code = (
-        "import random\n"
-        "from probe import Examples\n"
-        "import torch\n"
-        "before = random.getstate()\n"
-        "Examples.of([(torch.zeros(2), 0)])\n"
-        "assert random.getstate() == before\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

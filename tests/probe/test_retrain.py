@@ -141,35 +141,6 @@ def test_scores_are_those_of_scikit_learn() -> None:
     assert result.pra["output"] == float((predicted == test.y).double().mean())
 
 
-def bad_inputs() -> list[tuple[str, dict[str, object], str]]:
-    train, test = digits(50)
-    nan = Examples(test.x.clone().index_fill_(0, torch.tensor([7]), torch.nan), test.y)
-    return [
-        ("unknown feature", {"features": ["conv9"]}, "unknown feature 'conv9'.*did you mean"),
-        ("no features", {"features": []}, "no features"),
-        ("twice", {"features": ["conv1", "conv1"]}, "named twice"),
-        ("class in two tasks", {"tasks": [[0, 1, 2, 3, 4], [4, 5, 6, 7, 8]]}, r"\[4\].*more than"),
-        ("class in none", {"tasks": [[0, 1], [2, 4]]}, r"\[4\].*outside"),
-        ("strange label", {"train": Examples(train.x, train.y + 1)}, r"labels \[10\]"),
-        ("NaN", {"test": nan}, "test has NaN or Inf in example 7"),
-        ("no examples", {"train": train.take(torch.arange(0))}, "train holds no examples"),
-        (
-            "too few outputs",
-            {"tasks": [[k] for k in range(10)] + [[10]]},
-            r"has 10 outputs and the tasks have 11 classes: say",
-        ),
-    ]
-
-
-@pytest.mark.parametrize(("name", "changed", "says"), bad_inputs(), ids=lambda v: str(v)[:20])
-def test_bad_input_is_refused(name: str, changed: dict[str, object], says: str) -> None:
-    train, test = digits(50)
-    model = ARCHITECTURES["cnn3"].build((1, 8, 8), 10)
-    given = {"features": ["conv1"], "train": train, "test": test, "tasks": TASKS, **changed}
-    with pytest.raises(InputError, match=says):
-        partial_retrain(model, **given, recipe=Recipe(epochs=1))  # type: ignore[arg-type]
-
-
 def test_divergence_says_when() -> None:
     train, test = digits(50)
     model = ARCHITECTURES["mlp"].build((1, 8, 8), 10)

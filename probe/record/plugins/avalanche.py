@@ -12,7 +12,7 @@ from probe.record.recorder import Recorder
 
 
 class ForgettingProbe(SupervisedPlugin):
-    """Records each experience of a strategy as a task.
+    """A recorder of each experience of a strategy as a task.
 
     recorder: of the run, of examples as by `data_of`; learned: number of experiences that an
     earlier process has trained. Raises InputError as the recorder does.

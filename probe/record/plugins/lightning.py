@@ -9,7 +9,7 @@ from probe.record.recorder import Recorder
 
 
 class ForgettingProbe(Callback):
-    """Records each `fit()` as a task; the same callback goes to the trainers of all tasks.
+    """A recorder of each `fit()` as a task; the same callback goes to the trainers of all tasks.
 
     recorder: of the run, whose model is the LightningModule or a network in it; learned: number of
     tasks that an earlier process has trained. Raises InputError as the recorder does. Of several

@@ -11,7 +11,7 @@ from probe.record.recorder import Recorder
 
 
 class ForgettingProbe(TrainerCallback):
-    """Records each `train()` as a task; the same callback goes to the trainers of all tasks.
+    """A recorder of each `train()` as a task; the same callback goes to the trainers of all tasks.
 
     recorder: of the run, mostly with output="logits"; learned: number of tasks that an earlier
     process has trained. Raises InputError as the recorder does. Of several processes the first

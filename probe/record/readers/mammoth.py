@@ -71,7 +71,6 @@ def _offline(joint: Sequence[Path]) -> dict[int, Path]:
 
 
 def _said(path: Path) -> tuple[Mapping[str, Any], Any]:
-    """Return the arguments and the results in a checkpoint."""
     try:
         content = read_content(path)
     except InputError as error:

@@ -116,16 +116,6 @@ def test_a_ceiling_not_clearly_above_the_floor_makes_it_not_identifiable(C):
     assert np.isnan([got.value, got.low, got.high]).all()
 
 
-def test_one_seed_has_a_ratio_where_the_test_set_alone_shows_the_denominator():
-    A, b, C = paired(S=1)
-    clear = ratio_interval(A - b, C - b, *uniform(400))
-    assert clear.identifiable
-    assert clear.value == pytest.approx((A - b).mean() / (C - b).mean())
-    assert np.isnan([clear.low, clear.high]).all()
-    A, b, C = paired(S=1, C=0.3)
-    assert not ratio_interval(A - b, C - b, *uniform(400)).identifiable
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [

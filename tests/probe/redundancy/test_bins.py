@@ -61,20 +61,6 @@ def test_description_length_is_the_formula_on_real_images():
     assert np.max(expected) >= 2
 
 
-@pytest.mark.parametrize(("N", "D"), [(256, 50), (20, 400)], ids=["every level", "few examples"])
-def test_description_length_is_the_formula_where_it_is_a_near_thing(N, D):
-    """Most cuts are hardly worth it or hardly not."""
-    rng = np.random.default_rng(0)
-    x = np.stack([rng.permutation(N) for _ in range(D)], axis=1).astype(float)
-    y = np.where(rng.random(N) < 0.8, 3 * x[:, 0] // N, rng.integers(0, 3, N)).astype(int)
-    x = np.where(rng.random(x.shape) < np.linspace(0.2, 0.9, D), x[:, :1], x)
-    x[:2] = [[0], [N - 1]]
-    cuts = [plain_cuts(column, y) for column in x.T]
-    expected = [np.digitize(column, found) for column, found in zip(x.T, cuts, strict=True)]
-    assert (minimum_description(x, y) == np.stack(expected, axis=1)).all()
-    assert {0, 1, 2} <= set(map(len, cuts))
-
-
 def test_mnist_has_the_39_non_redundant_features_of_the_paper():
     """Kemker 2018, table S9; with bins of equal width there are a few more."""
     folder = Path(os.environ.get("PROBE_DATA") or "/nonexistent")

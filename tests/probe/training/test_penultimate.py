@@ -40,20 +40,6 @@ def test_of_our_networks(name: str) -> None:
     check(build_network(name, shape, 10), images(*shape), layer)
 
 
-def test_of_a_convolution_that_classifies() -> None:
-    """SqueezeNet's last layers: a 1 x 1 convolution, ReLU, average pool."""
-    with torch.random.fork_rng():
-        model = nn.Sequential(
-            nn.Conv2d(3, 4, 3),
-            nn.Conv2d(4, 10, 1),
-            nn.ReLU(),
-            nn.AdaptiveAvgPool2d(1),
-            nn.Flatten(),
-        )
-    x = images(3, 6, 6)
-    torch.testing.assert_close(penultimate(model, x), model[0](x).flatten(1))
-
-
 @pytest.mark.parametrize(
     "behind",
     [

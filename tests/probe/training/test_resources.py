@@ -8,11 +8,10 @@ from collections.abc import Callable
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, grad, vmap
 
 from probe.examples import Examples
 from probe.seeding import global_stream, stream
-from probe.training.costs import Cost, OpsMeter, one_pass_ops
+from probe.training.costs import OpsMeter, one_pass_ops
 from probe.training.loop import fit
 from probe.training.recipe import Recipe
 
@@ -97,21 +96,6 @@ def test_a_meter_changes_no_bit(name: str, precision: str) -> None:
     assert not all(map(torch.equal, trained(OpsMeter(), seed=1), plain))
 
 
-def test_a_cost_reads_back_from_its_tensor_to_the_last_unit() -> None:
-    """A large training takes more multiply-adds than a float64 tells apart."""
-    cost = Cost(
-        parameter_bytes=1,
-        carried_bytes=2,
-        stored_bytes=3,
-        train_bytes=4,
-        ops_one_pass=2**53 + 1,
-        ops=2**60 + 1,
-        kept_bytes=5,
-    )
-    assert cost.to_tensor().dtype == torch.int64
-    assert Cost.of_tensor(cost.to_tensor()) == cost
-
-
 # Convolutions in groups, and the gradients of single examples, which are one of these.
 B, C, SIDES, OUT, KERNEL = 3, 4, (5, 6), 8, 3
 
@@ -126,19 +110,3 @@ def test_forward_and_both_gradients_cost_the_same(groups: int) -> None:
         with meter.once():
             layer(x).sum().backward()
         assert meter.total == passes * once
-
-
-def test_gradients_of_single_examples_cost_as_much_as_that_of_the_batch() -> None:
-    model = nn.Sequential(nn.Conv2d(C, OUT, KERNEL), nn.ReLU(), nn.Conv2d(OUT, OUT, KERNEL))
-    x = torch.randn(B, C, *SIDES)
-
-    def loss(parameters: dict[str, Tensor], one: Tensor) -> Tensor:
-        return functional_call(model, parameters, (one[None],)).square().sum()
-
-    single, batch = OpsMeter(), OpsMeter()
-    with single.once():
-        parameters = {name: p.detach() for name, p in model.named_parameters()}
-        vmap(grad(loss), in_dims=(None, 0))(parameters, x)
-    with batch.once():
-        model(x).square().sum().backward()
-    assert single.total == batch.total

@@ -13,7 +13,6 @@ from probe.batch import Rows, tensors
 from probe.cut.cuts import split
 from probe.errors import InputError
 from probe.modules import mode
-from probe.retrain import cache_plan
 from probe.values.allocation import Storage
 from probe.values.cache import CachedRows, RecomputedRows, fill
 from probe.values.layout import Inputs, PrefixCall, ValueLayout, value_layout
@@ -107,25 +106,6 @@ def test_the_input_is_not_copied(layout: torch.memory_format, tmp_path: Path) ->
         got = tensors(place[torch.tensor([5, 6])])[0]
         assert torch.equal(got, x[5:7])
         assert got.is_contiguous(memory_format=layout)
-
-
-@pytest.mark.parametrize(
-    ("prefix", "size"),
-    [
-        (nn.Identity(), 0),
-        (nn.Flatten(), 0),  # a view of the input, whole
-        (nn.ReLU(), 24),
-        (nn.ReLU(inplace=True), 24),  # the input's memory, but not the input
-        (nn.Unflatten(1, (2, 1)), 0),
-        (nn.MaxPool1d(3), 8),
-    ],
-)
-def test_what_is_the_input_takes_no_bytes(prefix: nn.Module, size: int) -> None:
-    x = torch.rand(40, 2, 3)  # nothing negative: a ReLU changes no value, and may elsewhere
-    model = nn.Sequential(prefix, nn.Flatten(), nn.LazyLinear(3))
-    model(x.clone())
-    (plan,) = cache_plan(model, ["0"], x, (30, 10))
-    assert plan.size == 40 * size
 
 
 def test_what_is_handed_out_may_be_written_into(tmp_path: Path) -> None:

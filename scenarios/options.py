@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, TypeVar
 
 from probe.errors import InputError, unknown
-from probe.memory.byte_sizes import parse_size
+from probe.memory import parse_size
 
 _Item = TypeVar("_Item")
 

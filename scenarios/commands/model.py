@@ -17,7 +17,7 @@ from probe.by_layer.measure import Measure
 from probe.errors import InputError, located, unknown
 from probe.examples import as_tasks, check_tasks
 from probe.record.checkpoints import Checkpoints
-from probe.record.readers import READERS, Reading
+from probe.record.readers import READERS, ForeignRuns
 from probe.record.recording import Recording, read_recording
 from probe.results.run_directory import refuse_foreign
 from probe.training.recipe import Recipe
@@ -83,7 +83,7 @@ def probe_model(target: str, options: ModelOptions) -> bool:
         return carry_through(begin, replace(options.of_run, out=root), root, show_page)
 
 
-def _reading(options: ModelOptions) -> Reading | None:
+def _reading(options: ModelOptions) -> ForeignRuns | None:
     """Return what another framework has left of its runs, None where none is named."""
     if options.from_ is None:
         return None
@@ -170,7 +170,7 @@ def _found(recording: Recording | None, options: ModelOptions) -> Checkpoints:
 
 
 def _tasks(
-    recording: Recording | None, reading: Reading | None, options: ModelOptions
+    recording: Recording | None, reading: ForeignRuns | None, options: ModelOptions
 ) -> Sequence[Sequence[int]]:
     """Return the classes of each task."""
     if options.tasks is not None:

@@ -11,7 +11,6 @@ from torch.nn import functional
 
 from probe.training.loop import Recipe
 from scenarios.learners.continual import ContinualLearner
-from scenarios.learners.heads import barred_but
 from tests.scenarios.learners.tiny_learners import digits, learn, learner, same, settings
 
 K = 10
@@ -54,23 +53,6 @@ def test_the_loss_is_the_cross_entropy_among_what_competes() -> None:
         assert float(found[name]) == pytest.approx(by_hand(scores, y, among), rel=1e-6)
     assert len(set(map(float, found.values()))) == 3
     assert torch.equal(found["all"], functional.cross_entropy(scores, y))
-
-
-@pytest.mark.parametrize("competing", ["seen", "task"])
-def test_what_is_barred_gets_no_gradient(competing: str) -> None:
-    """And what competes gets softmax minus target, by hand."""
-    (scores, y), among = batch(), AMONG[competing]
-    scores.requires_grad_()
-    after(2, competing).classification(scores, y).backward()
-    expected = np.zeros((len(y), K))
-    for row, label in enumerate(y.tolist()):
-        chances = np.exp(scores[row].detach().double().numpy()[among[label]])
-        expected[row, among[label]] = chances / chances.sum()
-        expected[row, label] -= 1
-    np.testing.assert_allclose(scores.grad.numpy(), expected / len(y), atol=1e-7)
-    barred = barred_but([*among, *[[]] * 4], torch.device("cpu"))[y]
-    assert bool((scores.grad[barred] == 0).all())
-    assert bool((scores.grad[~barred] != 0).all())
 
 
 UNEVEN = torch.tensor([5, 5, 5, 5, 4, 4, 4, 1, 2, 2])

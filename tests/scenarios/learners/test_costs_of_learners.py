@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
 import pytest
-import torch
-from torch import Tensor, nn
 
 from probe.metrics.diaz_rodriguez import ce, ms, sss
 from probe.training.costs import Cost, OpsMeter
@@ -18,8 +16,6 @@ from probe.training.loop import Recipe
 from probe.training.optimizers import optimizer_ops
 from scenarios.learners import base
 from scenarios.learners.catalog import LEARNERS
-from scenarios.learners.continual import ContinualLearner
-from scenarios.learners.finetune import Finetune
 from scenarios.learners.kemker import pathnet
 from tests.scenarios.learners.tiny_learners import RECIPE, digits, equal, learner, same
 
@@ -42,27 +38,6 @@ def memory(spent: list[Cost]) -> list[int]:
 
 def sss_of(spent: list[Cost]) -> float:
     return sss([c.stored_bytes for c in spent], sum(c.train_bytes for c in spent))
-
-
-class Copies(ContinualLearner):
-    """Carries that many copies of its parameters from task to task."""
-
-    copies = 2
-
-    def carried(self) -> dict[str, Tensor]:
-        copied = [p.detach().clone() for p in self.model.parameters()] * self.copies
-        return {str(k): p for k, p in enumerate(copied)} if self.learned else {}
-
-
-@pytest.mark.parametrize(("copies", "expected"), [(2, 0.4), (1, 0.55), (0, 1.0)])
-def test_ms_of_two_copies_beside_the_model_is_the_tables_4_tenths(
-    copies: int, expected: float
-) -> None:
-    own = learner("finetune", of=Copies)
-    own.copies = copies
-    spent = costs(own)
-    assert memory(spent) == [4 * PARAMETERS] + 9 * [(1 + copies) * 4 * PARAMETERS]
-    assert ms(memory(spent)) == pytest.approx(expected, abs=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -107,13 +82,6 @@ def test_a_memory_of_two_per_class_takes_their_bytes(kind: str) -> None:
     assert sss_of(spent) == pytest.approx(1 - 2 / 3 * 0.45)
 
 
-def test_a_total_budget_is_what_is_stored() -> None:
-    """Of 10 exemplars, k classes have 10 // k each, and no more than the 3 that there are."""
-    spent = costs(learner("finetune", exemplars={"total": 10}))
-    kept = [0, 3, 6, 9, 8, 10, 6, 7, 8, 9]
-    assert [cost.stored_bytes for cost in spent] == [EXAMPLE * n for n in kept]
-
-
 @pytest.mark.parametrize("optimizer", ["adam", "adamw", "nadam", "sgd"])
 @pytest.mark.parametrize(("epochs", "batch", "steps"), [(1, 8, 3), (3, 16, 2)])
 def test_ce_of_fine_tuning_is_one_in_epochs_up_to_the_optimizer(
@@ -148,37 +116,6 @@ def test_the_cost_of_replay_by_hand(replay: str) -> None:
     assert [cost.ops_one_pass for cost in spent] == [20 * PASS] * 3
 
 
-def test_cumulative_learning_pays_for_all_tasks_so_far() -> None:
-    recipe = Recipe(epochs=1, batch_size=20)
-    spent = costs(learner("cumulative", recipe=recipe), 10, 2)
-    update = PARAMETERS * optimizer_ops(recipe)
-    assert [cost.ops for cost in spent] == [k * (20 * PASS + update) for k in range(1, 6)]
-    passes, every = ([getattr(c, name) for c in spent] for name in ("ops_one_pass", "ops"))
-    assert ce(passes, every) == pytest.approx(
-        20 * PASS / (20 * PASS + update) * (1 + 1 / 2 + 1 / 3 + 1 / 4 + 1 / 5) / 5
-    )
-
-
-def test_lwf_pays_for_the_old_models_forward_pass() -> None:
-    first, second, *_ = costs(learner("lwf"), 10, 2)
-    assert second.ops - first.ops == RECIPE.epochs * 20 * FORWARD
-
-
-def first_task(kind: str, each: int, **given: object) -> int:
-    """Return the multiply-adds of a task of that many examples of two classes, in one batch."""
-    recipe = Recipe(epochs=2, batch_size=64)
-    return learner(kind, recipe=recipe, **given).learn(digits(each).tasks[0]).ops
-
-
-def test_ewc_pays_for_one_more_pass_over_the_task() -> None:
-    """Its Fisher's, forward and backward for every example; checks of one example are beside it."""
-    more = [
-        first_task(kind, 20) - first_task(kind, 10) for kind in ("ewc", "ewc_online", "finetune")
-    ]
-    assert more[0] - more[2] == 20 * PASS
-    assert more[1] == more[2] == 2 * 20 * PASS  # a running Fisher takes none
-
-
 @pytest.mark.parametrize(
     ("sampling", "passes"), [("mean_of_features", 1), ("entropy", 1), ("uniform", 0), ("fifo", 0)]
 )
@@ -187,17 +124,6 @@ def test_choosing_exemplars_costs_a_forward_pass_where_it_looks_at_the_model(
 ) -> None:
     chosen = first_task("finetune", 10, exemplars={"per_class": 5, "sampling": sampling})
     assert chosen - first_task("finetune", 10) == passes * 20 * FORWARD
-
-
-@pytest.mark.parametrize("kind", ["si", "ewc_online", "rwalk", "finetune"])
-def test_elementwise_work_is_added_for_every_step_and_parameter(kind: str) -> None:
-    own, steps = learner(kind), RECIPE.epochs * 2
-    if kind == "finetune":
-        own.elementwise = 7
-    assert own.elementwise > 0
-    plain = learner("finetune").learn(digits(10).tasks[0])
-    work = steps * own.elementwise * PARAMETERS
-    assert own.learn(digits(10).tasks[0]).ops == plain.ops + work
 
 
 def test_the_fisher_s_pass_is_spent_too() -> None:
@@ -239,15 +165,6 @@ def test_what_is_kept_is_the_model_and_all_that_is_carried_and_stored(kind: str)
     assert [first.kept_bytes, last.kept_bytes] == expected
 
 
-def test_a_networks_buffers_are_kept_too() -> None:
-    """FEL's fixed weights are no parameters."""
-    hidden, units = 30, 200
-    cost = learner("fel", hidden=hidden, units=units).learn(digits(3).tasks[0])
-    learned = 64 * hidden + hidden + units * 10 + 10
-    assert cost.kept_bytes == 4 * (learned + hidden * units)
-    assert cost.parameter_bytes == 4 * learned
-
-
 OLD_MEMORY = ("er", "gem", "icarl", "icarl_hybrid1", "cumulative", "geppnet", "geppnet_stm")
 
 
@@ -268,15 +185,6 @@ class Blind(OpsMeter):
         return nullcontext()
 
     once = step
-
-
-class Moody(Finetune):
-    """Runs the model once more in every second step."""
-
-    def after_step(self, model: nn.Module) -> None:
-        self.odd = not getattr(self, "odd", False)
-        if self.odd:
-            model(torch.zeros(8, 1, 8, 8))
 
 
 def three(own: base.Learner) -> list[Cost]:
@@ -306,9 +214,3 @@ def test_counting_a_size_once_is_counting_every_step_and_changes_no_bit(kind: st
     assert (spent[1].stored_bytes > 0) == (kind in OLD_MEMORY)
     if kind not in ("geppnet", "geppnet_stm"):  # they learn in iterations, not in epochs
         assert spent[0].ops >= RECIPE.epochs * spent[0].ops_one_pass
-
-
-def test_a_step_whose_cost_has_moods_is_not_counted_right() -> None:
-    """The negative control: what `Learner` asks of a step holds of ours, not of any."""
-    once = three(learner("finetune", of=Moody))
-    assert metered_by(Thorough, learner("finetune", of=Moody)) != once

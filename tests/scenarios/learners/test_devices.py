@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from probe.modules import mode
 from scenarios.learners.base import Learner
@@ -135,32 +135,7 @@ def test_no_optimizer_waits(optimizer: str) -> None:
     assert waits("finetune", 10, optimizer) == waits("finetune", 1, optimizer) > 0
 
 
-def test_no_step_of_pathnet_waits_and_each_of_its_paths_does() -> None:
-    """50 more batches for each of 6 trainings; a path with frozen modules waits a little more."""
-    few, many, paths = (
-        waits("pathnet", 1, batches=batches, generations=generations)
-        for batches, generations in ((2, 3), (52, 3), (2, 9))
-    )
-    assert abs(few - many) < 10
-    assert paths > few + 2 * 6
-
-
 def test_what_looks_at_values_in_every_step_is_seen_to() -> None:
     assert waits("gem", 10) > waits("gem", 1)
     for kind in ("geppnet", "geppnet_stm"):
         assert waits(kind, 1, iterations=30) > waits(kind, 1, iterations=20)
-
-
-class Looks(nn.Module):
-    """A model that looks at a value in every pass."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = nn.Linear(64, 10)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.layer(x.flatten(1)) * (2.0 if x.sum() > 0 else 1.0)
-
-
-def test_a_model_that_waits_in_every_step_is_seen_to() -> None:
-    assert waits("er", 10, model=Looks()) > waits("er", 1, model=Looks())

@@ -69,12 +69,6 @@ def test_a_total_is_shared_out_and_never_exceeded_and_the_first_stay(
             assert rows(kept(exemplars).of_classes([label]).x) == then[:quota]
 
 
-def test_a_class_smaller_than_its_quota_is_kept_whole() -> None:
-    exemplars = store(per_class=50, sampling="entropy")
-    exemplars.add(model(), digits(6).tasks[0], stream(0, "memory"))
-    assert counts(exemplars) == [6, 6]
-
-
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_class_met_again_keeps_its_quota(strategy: Strategy) -> None:
     """Chosen anew, from the stored and the new examples together."""
@@ -109,21 +103,6 @@ def test_a_queue_holds_the_latest_also_across_tasks() -> None:
         only = replace(task, classes=(0,), train=part, test=zeros)
         exemplars.add(model(), only, stream(0, "memory"))
     assert rows(kept(exemplars).x) == rows(zeros.x[8:14].flip(0))
-
-
-def test_the_state_brings_back_all_and_the_order() -> None:
-    exemplars, other = store(total=30, sampling="uniform"), store(total=30, sampling="uniform")
-    assert exemplars.state() == {}
-    for done, task in enumerate((TASKS[3], TASKS[0])):
-        exemplars.add(model(), task, stream(0, "memory", done))
-    other.restore(exemplars.state())
-    for one in (exemplars, other):
-        one.add(model(), TASKS[1], stream(0, "memory", 9))
-    assert torch.equal(kept(exemplars).x, kept(other).x)
-    assert torch.equal(kept(exemplars).y, kept(other).y)
-    assert list(dict.fromkeys(kept(other).y.tolist())) == [6, 7, 0, 1, 2, 3]
-    other.restore({})
-    assert other.examples is None
 
 
 @pytest.mark.parametrize("budget", [{}, {"per_class": 3, "total": 30}, {"per_class": 0}])

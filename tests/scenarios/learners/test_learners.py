@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import replace
 from typing import get_args
@@ -10,7 +9,6 @@ from typing import get_args
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from probe.examples import Examples, join
 from probe.metrics.counts import Counts
@@ -19,10 +17,8 @@ from probe.seeding import stream
 from probe.training.loop import Recipe, fit
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
-from scenarios.learners.replay.er import ErSettings, ExperienceReplay
 from scenarios.learners.sampling import Strategy
-from scenarios.networks import ARCHITECTURES, reduced_resnet18
-from scenarios.streams.task import Task
+from scenarios.networks import ARCHITECTURES
 from tests.laws import reference
 from tests.laws.counting import evaluate
 from tests.scenarios.learners.tiny_learners import (
@@ -32,9 +28,7 @@ from tests.scenarios.learners.tiny_learners import (
     forgetful,
     learn,
     resumed,
-    rows,
     same,
-    seeded,
     with_norm,
 )
 from tests.scenarios.learners.tiny_learners import learner as tiny_learner
@@ -141,41 +135,6 @@ def test_learning_is_reproducible_and_leaves_the_global_generator_alone(kind: st
     assert all(torch.isfinite(tensor).all() for tensor in state)
 
 
-def colored(classes: int = 4, each: int = 6) -> list[Task]:
-    """Tasks of two classes of noisy 3 x 28 x 28 images, large enough for the reduced ResNet18."""
-    tasks = []
-    for index, first in enumerate(range(0, classes, 2)):
-        own = (first, first + 1)
-        y = torch.tensor(own).repeat(each)
-        x = torch.randn(2 * each, 3, 28, 28, generator=stream(index, "images"))
-        data = Examples(x + y[:, None, None, None], y)
-        tasks.append(Task(index=index + 1, name=str(own), classes=own, train=data, test=data))
-    return tasks
-
-
-@pytest.mark.parametrize("kind", ["gem", "icarl", "lwf"])
-def test_a_residual_network_is_learned_twice_alike(kind: str) -> None:
-    runs, recipe = [], Recipe(epochs=1, batch_size=6)
-    for _ in range(2):
-        model = seeded(lambda: reduced_resnet18((3, 28, 28), 10, base=4))
-        runs.append(learn(tiny_learner(kind, recipe=recipe, model=model), colored()))
-    assert same(*runs)
-    assert all(torch.isfinite(v).all() for v in runs[0].model.state_dict().values())
-    with mode(runs[0].model, training=False), torch.no_grad():
-        scores = runs[0].logits(colored()[0].test.x)
-    assert torch.isfinite(scores[:, :4]).all()
-    assert (scores[:, 4:] == -torch.inf).all()
-
-
-def test_finetune_is_plain_training_on_the_task_at_hand() -> None:
-    own = learner("finetune")
-    plain = copy.deepcopy(own.model)
-    for done, task in enumerate(digits(20).tasks[:2]):
-        own.learn(task)
-        fit(plain, task.train, RECIPE, stream(0, "batches", done))
-    assert all(map(torch.equal, own.model.parameters(), plain.parameters()))
-
-
 def test_finetune_forgets_and_er_forgets_less() -> None:
     tasks, first = digits(60).tasks, {}
     for kind in ("finetune", "er"):
@@ -192,55 +151,6 @@ def test_cumulative_starts_from_scratch_on_all_tasks_so_far() -> None:
     scratch = learner("finetune").model
     fit(scratch, join([t.train for t in tasks]), RECIPE, stream(0, "batches", 2))
     assert all(map(torch.equal, own.model.parameters(), scratch.parameters()))
-
-
-def test_offline_is_cumulative_on_one_task_that_is_all() -> None:
-    whole = digits(20).merged
-    assert same(*(learn(learner(kind), [whole]) for kind in ("offline", "cumulative")))
-
-
-class Spy(ExperienceReplay):
-    """Notes what is replayed beside each batch."""
-
-    def batch(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        both = super().batch(x, y)
-        self.batches.append((both[0][len(x) :], both[1][len(x) :]))
-        return both
-
-
-def test_er_replays_old_examples_with_every_batch() -> None:
-    tasks = digits(20).tasks
-    model = ARCHITECTURES["mlp"].build((1, 8, 8), 10)
-    spy = Spy(model, Recipe(epochs=2, batch_size=8), ErSettings(memory_per_class=5), 0)
-    spy.batches = []
-    spy.learn(tasks[0])
-    assert all(len(y) == 0 for _, y in spy.batches)
-    spy.batches.clear()
-    spy.learn(tasks[1])
-    assert [len(y) for _, y in spy.batches] == [8] * 10
-    old = set(rows(spy.state()["memory.x"][:10]))
-    for x, y in spy.batches:
-        assert set(rows(x)) <= old
-        assert len(set(rows(x))) == 8
-        assert set(y.tolist()) <= set(tasks[0].classes)
-    first, second = spy.batches[0][0], spy.batches[1][0]
-    assert not torch.equal(first, second)
-
-
-def labelled(x: Tensor, y: Tensor) -> list[tuple[tuple[float, ...], int]]:
-    return list(zip(rows(x), y.tolist(), strict=True))
-
-
-def test_er_keeps_that_many_of_each_class_of_its_own_examples() -> None:
-    tasks = digits(20).tasks
-    state = learn(learner("er"), tasks).state()
-    assert torch.bincount(state["memory.y"]).tolist() == [5] * 10
-    seen = join([task.train for task in tasks])
-    kept = labelled(state["memory.x"], state["memory.y"])
-    assert set(kept) <= set(labelled(seen.x, seen.y))
-    assert len(set(kept)) == len(kept)
-    # All of a class that is smaller than the memory.
-    assert len(learn(learner("er"), digits(3).tasks[:1]).state()["memory.y"]) == 6
 
 
 def test_heads() -> None:

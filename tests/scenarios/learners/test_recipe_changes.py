@@ -56,12 +56,6 @@ def test_one_change_changes_one_thing(name: str) -> None:
     assert changed != before
 
 
-def test_no_change_changes_nothing_and_all_change_all() -> None:
-    assert RecipeChanges().instead_of(RECIPE) == RECIPE
-    assert set(CHANGES) == {field.name for field in fields(RecipeChanges)}
-    assert RecipeChanges(**CHANGES).instead_of(RECIPE) == replace(RECIPE, **CHANGES)
-
-
 def test_it_is_the_recipe_of_that_learners_training_alone() -> None:
     study = check_study(with_own({"optimizer": "nadam", "batch_size": 9}), "own")
     assert study.recipe_of("finetune") == replace(RECIPE, optimizer="nadam", batch_size=9)

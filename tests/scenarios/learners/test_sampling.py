@@ -78,14 +78,6 @@ def test_the_check_of_probabilities_sees_what_is_wrong() -> None:
     assert not fits(lambda count, g: draw(count, g).flip(0), weights)
 
 
-@pytest.mark.parametrize("name", DRAWN)
-def test_none_is_drawn_twice_and_all_are_where_more_are_asked_for(name: str) -> None:
-    draw = DRAWN[name][0]
-    for seed in range(20):
-        assert sorted(draw(9, generator(seed)).tolist()) == [0, 1, 2, 3, 4]
-        assert draw(3, generator(seed)).tolist() == draw(3, generator(seed)).tolist()
-
-
 def test_a_sure_class_is_drawn_from_uniformly() -> None:
     """All entropies are 0: the weights say nothing."""
     sure = torch.tensor([[500.0, 0.0, 0.0]] * 5)
@@ -122,13 +114,6 @@ def normed(x: Tensor) -> NDArray[np.float64]:
     return out
 
 
-def gaps(phi: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return how far the mean of the first k = 1, 2, ... is from that of all."""
-    means = phi[order].cumsum(0) / np.arange(1, len(order) + 1)[:, None]
-    distances: NDArray[np.float64] = np.linalg.norm(means - phi.mean(0), axis=1)
-    return distances
-
-
 def test_herding_is_the_greedy_rule_tried_on_every_example() -> None:
     phi = normed(features())
     chosen: list[int] = []
@@ -139,54 +124,13 @@ def test_herding_is_the_greedy_rule_tried_on_every_example() -> None:
     assert sampling.mean_of_features(features(), 20).tolist() == chosen
 
 
-@pytest.mark.parametrize("label", [0, 1, 7])
-def test_herding_s_running_mean_is_closer_than_random_ones_for_every_prefix(label: int) -> None:
-    phi = normed(features(label))
-    herded = gaps(phi, sampling.mean_of_features(features(label), len(phi)).numpy())
-    draw = np.random.default_rng(0)
-    random = np.array([gaps(phi, draw.permutation(len(phi))) for _ in range(200)])
-    # At the very end only those far from the mean are left, which herding avoided.
-    most, half = 9 * len(phi) // 10, len(phi) // 2
-    assert (herded[:most] < random.mean(0)[:most]).all()
-    assert (herded[:half] <= np.quantile(random[:, :half], 0.05, axis=0)).all()
-    assert herded[-1] == pytest.approx(0, abs=1e-12)
-
-
 def test_herding_takes_none_twice_also_of_equal_and_of_zero_features() -> None:
     alike = torch.cat([torch.ones(4, 3), torch.zeros(2, 3)])
     assert sorted(sampling.mean_of_features(alike, 10).tolist()) == [0, 1, 2, 3, 4, 5]
     assert sampling.mean_of_features(alike, 2).tolist()[0] in range(6)
 
 
-def test_herding_does_not_depend_on_the_lengths_of_the_features() -> None:
-    scale = torch.linspace(0.1, 9, len(features()))[:, None]
-    same = sampling.mean_of_features(features() * scale, 15)
-    assert torch.equal(same, sampling.mean_of_features(features(), 15))
-
-
-class Counted(nn.Module):
-    """Counts its runs; its logits are its input, so that it has no features."""
-
-    runs = 0
-
-    def forward(self, x: Tensor) -> Tensor:
-        self.runs += 1
-        return x * 1
-
-
 OF_ONE_CLASS = Examples(LOGITS[:, [1, 0, 2]], torch.ones(5, dtype=torch.int64))
-
-
-@pytest.mark.parametrize(
-    ("strategy", "runs"), [("uniform", 0), ("fifo", 0), ("plane_distance", 1), ("entropy", 1)]
-)
-def test_the_model_runs_only_where_it_is_asked(strategy: Strategy, runs: int) -> None:
-    """Also, each name leads to its own function, on the logits of the class."""
-    model = Counted()
-    chosen = choose(strategy, model, OF_ONE_CLASS, 3, generator())
-    assert model.runs == runs
-    expected = [4, 3, 2] if strategy == "fifo" else DRAWN[strategy][0](3, generator()).tolist()
-    assert chosen.tolist() == expected
 
 
 def test_mean_of_features_sees_the_features() -> None:

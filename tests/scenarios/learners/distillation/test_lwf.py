@@ -8,7 +8,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from probe.training.loop import Recipe
 from scenarios.learners.distillation.lwf import LearningWithoutForgetting
 from tests.scenarios.learners.tiny_learners import Writing, digits, learn, noisy_network, same
 from tests.scenarios.learners.tiny_learners import learner as tiny_learner
@@ -88,15 +87,6 @@ def test_for_heads_of_their_own_every_task_is_distilled_apart() -> None:
     assert own.loss(own.model, x, y).item() == pytest.approx(classification + apart, rel=1e-5)
 
 
-@pytest.mark.parametrize("competing", ["all", "seen", "task"])
-def test_only_the_outputs_of_earlier_classes_are_distilled(competing: str) -> None:
-    own = lwf(competing=competing)
-    x, y, _ = in_third_task(own)
-    (slope,) = torch.autograd.grad(distilled(own, x, y), [own.model.get_parameter("output.1.bias")])
-    assert (slope[:4].abs() > 1e-6).all()
-    assert (slope[4:] == 0).all()
-
-
 def test_where_nothing_has_moved_the_distillation_and_its_slope_are_zero() -> None:
     """Also for a model that writes into its input and keeps values; with strength 0 none runs."""
     for own in (lwf(), lwf(model=Writing()), lwf(strength=0.0)):
@@ -106,26 +96,6 @@ def test_where_nothing_has_moved_the_distillation_and_its_slope_are_zero() -> No
         assert gap.item() == pytest.approx(0, abs=1e-6)
         slopes = torch.autograd.grad(gap, list(own.model.parameters()))
         assert max(float(s.abs().max()) for s in slopes) < 1e-6
-
-
-def test_the_old_model_stays_as_it_was_and_draws_nothing() -> None:
-    own = lwf(model=noisy_network())
-    learn(own, TASKS[:1]).begin(TASKS[1])
-    x = TASKS[1].train.x
-    own.model.eval()
-    expected = scored(own.model, x)
-    own.model.train()
-    before = torch.get_rng_state()
-    own.old_scores(x)
-    assert torch.equal(torch.get_rng_state(), before)
-    for p in own.model.parameters():
-        p.data += 1
-    own.model(x)  # moves the running statistics, and draws
-    assert not torch.equal(torch.get_rng_state(), before)
-    old = own.old_scores(x)
-    assert not old.requires_grad
-    np.testing.assert_array_equal(old.double().numpy(), expected)
-    torch.set_rng_state(before)
 
 
 class Spy(LearningWithoutForgetting):
@@ -144,15 +114,3 @@ def test_with_exemplars_the_distillation_covers_the_whole_batch() -> None:
     new = scored(own.model, x)
     gap = distilled(own, x, y)
     assert gap.item() == pytest.approx(kl(old[:, :4], new[:, :4], 2.0), rel=1e-3)
-
-
-def test_it_keeps_the_old_outputs_that_finetuning_loses() -> None:
-    tasks, recipe = digits(60).tasks, Recipe(epochs=10, batch_size=16)
-    moved = []
-    for own in (tiny_learner("finetune", "cnn3", recipe), lwf(recipe=recipe, strength=10.0)):
-        own.learn(tasks[0])
-        before = scored(own.model, tasks[1].train.x)[:, :2]
-        own.learn(tasks[1])
-        moved.append(kl(before, scored(own.model, tasks[1].train.x)[:, :2], 2.0))
-    assert moved[1] < 0.3 * moved[0]
-    assert own.state() == {}

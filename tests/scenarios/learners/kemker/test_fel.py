@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from torch import Tensor
 
-from probe.cut.cuts import cut_each
 from probe.errors import InputError
 from probe.examples import Examples, join
 from probe.retrain import partial_retrain
@@ -63,15 +62,6 @@ def test_shares_of_less_than_two_units_are_refused(change: dict[str, float], sai
     assert (two.joined, two.fired) == (2, 2)
 
 
-def test_training_moves_all_but_the_fixed_weights() -> None:
-    own = learner()
-    before = snapshot(own)
-    learn(own, TASKS[:2])
-    moved = {name for name, now in snapshot(own).items() if not torch.equal(now, before[name])}
-    assert moved == before.keys() - {"fel.weight"}
-    assert "fel.weight" not in dict(own.model.named_parameters())
-
-
 def test_an_example_teaches_only_what_its_firing_units_are_joined_to() -> None:
     """One step of SGD on one example; the negative control has every unit fire."""
     x = TASKS[0].train.x[:1]
@@ -95,33 +85,6 @@ def test_an_example_teaches_only_what_its_firing_units_are_joined_to() -> None:
     assert changed[0.04][0] == 12
     assert changed[1.0][0] == 300
     assert changed[0.04][1] < changed[1.0][1]
-
-
-def test_it_learns() -> None:
-    """Four of five digits right when all are learned at once, one of ten before."""
-    data = join([task.train for task in digits(100).tasks])
-    own = learner(Recipe(epochs=20, batch_size=32, learning_rate=2e-2, init="torch"))
-
-    @torch.no_grad()
-    def right() -> float:
-        return float((own.model(data.x).argmax(1) == data.y).float().mean())
-
-    assert right() < 0.3
-    own.learn(Task(index=1, name="all", classes=tuple(range(10)), train=data, test=data))
-    assert right() > 0.8
-
-
-def test_it_can_be_cut_at_each_feature() -> None:
-    own = learn(learner(), TASKS[:1])
-    x = TASKS[1].train.x
-    cuts = [cut.split() for cut in cut_each(own.model, FixedExpansion.own_features, x).each]
-    assert [cut.cached for cut in cuts] == [True] * 3
-    assert [cut.trainable for cut in cuts] == [True, True, False]
-    assert "fel.weight" in cuts[1].frozen
-    assert "fel.weight" not in cuts[0].frozen
-    for cut in cuts:
-        with torch.no_grad():
-            assert torch.equal(cut.tail.eval()(cut.prefix(x)), own.model(x))
 
 
 def test_retraining_behind_it_mends_the_output() -> None:
@@ -166,23 +129,6 @@ def test_the_extreme_units_fire_ties_by_number(case: tuple[list[int], int]) -> N
     assert sum(map(abs, got)) == firing
 
 
-@pytest.mark.parametrize("firing", [2, 7, 8, 30])
-def test_exactly_the_stated_number_fires_in_every_example(firing: int) -> None:
-    own = layer(firing=firing)
-    x = torch.randn(50, 12, generator=stream(0, "x")).relu()
-    x[3] = 0
-    fired = own(x)
-    assert fired.unique().tolist() in ([-1, 0, 1], [-1, 1])
-    assert (fired != 0).sum(1).tolist() == [firing] * 50
-    assert (fired == -1).sum(1).tolist() == [firing // 2] * 50
-    for one, got in zip(x @ own.weight.T, fired, strict=True):
-        assert got.tolist() == ranked(one.tolist(), firing)
-
-
-def test_where_nothing_is_excited_the_first_and_the_last_units_fire() -> None:
-    assert layer(units=6, firing=3)(torch.zeros(1, 12)).tolist() == [[1, 1, 0, 0, 0, -1]]
-
-
 @pytest.mark.parametrize("connected", [2, 5, 6, 12])
 def test_half_of_a_units_connections_excite_it_and_half_inhibit_it(connected: int) -> None:
     weight = layer(connected=connected).weight
@@ -220,26 +166,6 @@ def test_gradients_reach_only_what_is_joined_to_units_that_fire() -> None:
         alone = ~(own.weight[firing] != 0).any(0)
         assert alone.any()
         assert (got[one, alone] == 0).all()
-
-
-def test_an_error_at_a_unit_that_does_not_fire_changes_no_gradient() -> None:
-    own = layer()
-    x, error = (torch.randn(20, n, generator=stream(n, "x")) for n in (12, 30))
-    silent, before = own(x) == 0, gradient(own, x, error)
-    assert torch.equal(gradient(own, x, torch.where(silent, 99.0, error)), before)
-    assert not torch.equal(gradient(own, x, torch.where(silent, error, 99.0)), before)
-
-
-def test_initializing_a_network_draws_the_fixed_weights_too() -> None:
-    def fixed(seed: int) -> Tensor:
-        settings = FelSettings(hidden=12, units=30, connected=0.5, firing=8 / 30)
-        net = FixedExpansion.network(settings, (1, 4, 4), classes=3, tasks=1)
-        initialize(net, "murata", stream(seed, "init"))
-        return net.state_dict()["fel.weight"]
-
-    assert torch.equal(fixed(0), fixed(0))
-    assert not torch.equal(fixed(0), fixed(1))
-    assert (fixed(0) != 0).sum(1).tolist() == [6] * 30
 
 
 @pytest.mark.parametrize(

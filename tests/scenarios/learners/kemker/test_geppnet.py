@@ -14,8 +14,6 @@ from torch import Tensor
 from probe.errors import InputError
 from probe.examples import Examples, join
 from probe.modules import mode
-from probe.retrain import retrain_each
-from probe.retraining import RetrainSettings
 from probe.seeding import stream
 from probe.training.costs import OpsMeter
 from probe.training.fresh_weights import initialize
@@ -27,7 +25,7 @@ from scenarios.learners.kemker.online_map import OnlineMap
 from scenarios.streams.task import Task
 from tests.laws.counting import evaluate
 from tests.laws.plain_map import sessions
-from tests.scenarios.learners.tiny_learners import equal, learn, learner, rows, same, snapshot
+from tests.scenarios.learners.tiny_learners import learn, learner, rows
 
 TINY: dict[str, Any] = {
     "rows": 4,
@@ -101,63 +99,6 @@ def test_sessions_at_large_rates_equal_a_plain_loop(kind: str, first_rate: float
     assert prototypes.numpy() == pytest.approx(plain.prototypes, abs=1e-3)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"threshold": 0.4},
-        {"alone": 0.3},
-        {"final_radius": 0.6},
-        {"som_rate": 0.2},
-        {"width": 0.4},
-        {"iterations": 149},
-    ],
-)
-def test_every_setting_counts(change: dict[str, float]) -> None:
-    tasks = incremental(60)[:2]
-    own = learn(make("geppnet"), tasks)
-    other = learn(make("geppnet", GeppnetSettings(**{**TINY, **change})), tasks)
-    assert not same(own, other)
-
-
-def test_what_is_not_novel_changes_nothing_and_what_is_novel_does() -> None:
-    tasks = incremental(60)[:2]
-    own = learn(make("geppnet"), tasks)
-    x, y = tasks[0].train.x, tasks[0].train.y
-    threshold = float(margins(own, x, y).median())
-    sure = margins(own, x, y) >= threshold
-    before = snapshot(own)
-    known, other = x[sure].flatten(1), x[~sure].flatten(1)
-    network = trainer(own)
-    shares = network.shares(0.02, 0.5)
-    assert network.learn(known, y[sure], shares, threshold) == []
-    assert equal(snapshot(own), before)
-    assert network.learn(other[:1], y[~sure][:1], shares, threshold) == [0]
-    assert not any(torch.equal(t, before[name]) for name, t in own.model.state_dict().items())
-
-
-def test_a_wrong_prediction_is_novel_however_sure() -> None:
-    tasks = incremental(60)[:1]
-    own = learn(make("geppnet"), tasks)
-    x, y = tasks[0].train.x, tasks[0].train.y
-    best = int(margins(own, x, y).argmax())
-    one, label = x[best : best + 1].flatten(1), y[best : best + 1]
-    network = trainer(own)
-    assert network.learn(one, label, network.shares(0.02, 0.5), 0.1) == []
-    assert network.learn(one, (label + 1) % 5, network.shares(0.02, 0.5), 0.1) == [0]
-
-
-def test_with_no_novel_example_a_session_changes_nothing() -> None:
-    first = incremental(60)[0]
-    sure = GeppnetSettings(**{**TINY, "threshold": 0.0, "base_iterations": 8000})
-    own = learn(make("geppnet", sure), [first])
-    right = margins(own, first.train.x, first.train.y) >= 0
-    again = replace(first, train=first.train.take(right.nonzero().squeeze(1)))
-    own.restore({}, [again])
-    before = snapshot(own)
-    own.learn(again)
-    assert equal(snapshot(own), before)
-
-
 def test_old_and_new_examples_are_drawn_alike() -> None:
     tasks, own = incremental(50), make("geppnet")
     own.restore({}, tasks[:2])
@@ -226,21 +167,6 @@ def test_it_keeps_the_base_and_learns_where_fine_tuning_forgets(kind: str) -> No
     assert accuracy(plain, tasks[:1]) < 0.3
     assert accuracy(own, tasks[:1]) > 0.85
     assert accuracy(own, tasks) > 0.8
-
-
-def test_partial_retraining_trains_the_read_out_on_the_map_s_activity() -> None:
-    tasks = incremental(60)[:1]
-    own = learn(make("geppnet"), tasks)
-    train = tasks[0].train
-    recipe = Recipe(epochs=30, batch_size=16, learning_rate=0.01)
-    each = retrain_each(
-        own.model, ["som", "output"], train, train, 10, RetrainSettings(recipe=recipe)
-    )
-    predicted = {one.feature: one.predicted for one in each}
-    with torch.no_grad():
-        assert torch.equal(predicted["output"], own.model(train.x).argmax(1))
-    assert not torch.equal(predicted["som"], predicted["output"])
-    assert (predicted["som"] == train.y).float().mean() > 0.9
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from itertools import pairwise
 
 import pytest
 import torch
@@ -16,7 +15,7 @@ from probe.training.costs import OpsMeter
 from scenarios.learners.kemker.geppnet_stm import GeppnetStm, GeppnetStmSettings, ShortTermMemory
 from scenarios.learners.kemker.online_map import OnlineMap
 from tests.scenarios.learners.kemker.test_geppnet import TINY, incremental, make
-from tests.scenarios.learners.tiny_learners import equal, learn, snapshot
+from tests.scenarios.learners.tiny_learners import learn
 
 
 class Recording(OnlineMap):
@@ -71,14 +70,6 @@ def test_the_memory_is_a_queue_of_fixed_size(size: int, values: list[tuple[int, 
     assert memory.recall(torch.tensor([0.0, 1.5])) is None
 
 
-def test_the_nearest_float_is_not_the_same_input() -> None:
-    memory, x = ShortTermMemory(3, torch.zeros(1, 3)), torch.tensor([0.1, 0.2, 0.3])
-    memory.put(x, 1)
-    assert memory.recall(x.clone()) == 1
-    assert memory.recall(torch.nextafter(x, torch.ones(3))) is None
-    assert memory.recall(x.flip(0)) is None
-
-
 def test_a_sleep_replays_what_is_held_once_and_nothing_else_changes_the_map() -> None:
     tasks, own = incremental(60)[:2], stm()
     own.learn(tasks[0])
@@ -93,31 +84,6 @@ def test_a_sleep_replays_what_is_held_once_and_nothing_else_changes_the_map() ->
     before, after = network.awake[0], network.awake[1]
     assert not torch.equal(before, after)
     assert network.sleeps[0] == 0 < network.sleeps[1] <= 30
-
-
-def test_the_memory_keeps_what_it_holds_after_a_sleep_until_newer_ones_come() -> None:
-    tasks, own = incremental(60)[:2], stm(memory=500)
-    own.learn(tasks[0])
-    network = Recording(own)
-    own.later_session(network, tasks[1].train)
-    ends = [*network.sleeps, len(network.replayed)]
-    phases = [network.replayed[a:b] for a, b in pairwise(ends)]
-    assert len(phases) == 4
-    for earlier, later in pairwise(phases):
-        assert later[: len(earlier)] == earlier
-        assert len(later) > len(earlier)
-
-
-def test_no_sleep_no_learning() -> None:
-    tasks, own = incremental(60)[:2], stm(threshold=0.0, base_iterations=8000)
-    own.learn(tasks[0])
-    before = snapshot(own)
-    network = Recording(own)
-    right = network.margins(tasks[0].train.x.flatten(1), tasks[0].train.y) >= 0
-    own.restore({}, [])
-    own.later_session(network, tasks[0].train.take(right.nonzero().squeeze(1)))
-    assert (network.replayed, len(own.memory)) == ([], 0)
-    assert equal(snapshot(own), before)
 
 
 def test_an_example_that_is_held_is_not_stored_again() -> None:

@@ -8,7 +8,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from probe.cut.cuts import cut_each
 from probe.examples import Examples
 from probe.retrain import partial_retrain
 from probe.seeding import stream
@@ -64,21 +63,9 @@ def test_a_mixed_batch_is_what_each_examples_own_path_computes() -> None:
     assert not torch.allclose(net(x), wrong)
 
 
-@torch.no_grad()
-def test_before_any_task_the_first_modules_of_each_layer_show_all() -> None:
-    net, x = network(), mixed()
-    first = [list(range(N))] * 2
-    torch.testing.assert_close(net(x), torch.stack([plainly(net, one, first) for one in x]))
-
-
 def test_the_size_is_that_in_the_papers_table() -> None:
     net = PathNetwork(784, 10, 10, 10, 5, 80)
     assert round(4 * sum(p.numel() for p in net.parameters()) / 1e6, 2) == 2.80
-
-
-def test_what_is_on_a_learned_path_is_frozen() -> None:
-    frozen = [layer.frozen.nonzero().flatten().tolist() for layer in learned().layers]
-    assert frozen == [[0, 2, 3, 4], [0, 1, 3, 4]]
 
 
 def test_renewing_replaces_all_modules_but_the_frozen_ones() -> None:
@@ -94,40 +81,6 @@ def test_renewing_replaces_all_modules_but_the_frozen_ones() -> None:
                 assert torch.equal(own, wanted)
     for own, old_weight in zip(net.output.parameters(), before.output.parameters(), strict=True):
         assert torch.equal(own, old_weight)
-
-
-def test_initializing_leaves_paths_alone_and_draws_all_weights() -> None:
-    net = learned()
-    before = {name: tensor.clone() for name, tensor in net.state_dict().items()}
-    initialize(net, "murata", stream(1, "init"))
-    moved = {n for n, tensor in net.state_dict().items() if not torch.equal(tensor, before[n])}
-    assert moved == dict(net.named_parameters()).keys()
-
-
-def test_it_can_be_cut_at_each_feature_with_tasks_mixed() -> None:
-    net, x = learned(), mixed()
-    cuts = [cut.split() for cut in cut_each(net, FEATURES, x).each]
-    assert [cut.slow for cut in cuts] == [""] * 3
-    own = [{"layer1.dense.weight", "layer1.dense.bias", "layer1.gates"}]
-    own += [own[0] | {name.replace("1", "2") for name in own[0]}]
-    assert [set(cut.frozen) for cut in cuts[:2]] == own
-    for cut in cuts:
-        with torch.no_grad():
-            assert torch.equal(cut.tail.eval()(cut.prefix(x)), net(x))
-
-
-def test_retraining_keeps_the_paths() -> None:
-    """A tail drawn anew still sends each example through its own task's modules."""
-    net, x = learned(), mixed()
-    for cut in (cut.split() for cut in cut_each(net, FEATURES[:2], x).each):
-        cut.reinitialize("torch", stream(0, "tail"))
-        state = {name.rpartition("model.")[2]: part for name, part in cut.tail.state_dict().items()}
-        assert any(name.endswith("gates") for name in state)
-        for name, part in state.items():
-            if name.endswith(("gates", "frozen", "learned")):
-                assert torch.equal(part, net.state_dict()[name])
-        with torch.no_grad():
-            assert not torch.equal(cut.tail.eval()(cut.prefix(x)), net(x))
 
 
 def test_partial_retraining_of_mixed_tasks() -> None:

@@ -18,7 +18,7 @@ from probe.training.loop import Recipe
 from scenarios.learners.kemker.path_network import LiftedPath
 from scenarios.learners.kemker.pathnet import PathNet, PathNetSettings
 from scenarios.streams.task import Scenario, Task
-from tests.scenarios.learners.tiny_learners import digits, learn, same
+from tests.scenarios.learners.tiny_learners import digits, learn
 
 SMALL = PathNetSettings(
     modules=6, active=3, width=8, population=6, generations=3, batches=4, training=None
@@ -54,15 +54,6 @@ def kept(own: PathNet) -> dict[str, Tensor]:
         for name, part in own.model.output.dense.named_parameters():
             found[f"output.{task}.{name}"] = part.detach()[task * outputs : (task + 1) * outputs]
     return {name: part.clone() for name, part in found.items()}
-
-
-class Thawing(PathNet):
-    """The negative control: nothing stays frozen."""
-
-    def end(self, task: Task) -> None:
-        for layer in self.model.layers:
-            layer.frozen.zero_()
-        super().end(task)
 
 
 class Noting(PathNet):
@@ -132,24 +123,6 @@ def test_in_another_order_each_task_keeps_its_own_place() -> None:
             torch.testing.assert_close(lifted(task.test.x), scores[task.index][:, task.classes])
 
 
-def test_where_nothing_is_frozen_it_forgets() -> None:
-    own = learner(of=Thawing)
-    learn(own, TASKS[:2])
-    scores = scores_of_first_two(own)
-    own.learn(TASKS[2])
-    assert not any(map(torch.equal, scores_of_first_two(own), scores))
-
-
-def test_it_learns_each_task() -> None:
-    own = learner(recipe=replace(RECIPE, epochs=20))
-    before = [accuracy(own, task) for task in TASKS]
-    learn(own, TASKS)
-    after = [accuracy(own, task) for task in TASKS]
-    assert sum(before) / 5 < 0.7
-    assert sum(after) / 5 > 0.9
-    assert min(after) > 0.8
-
-
 def test_only_legal_paths_are_trained_on_the_stated_batches() -> None:
     own = learner(of=Noting)
     for task in TASKS[:2]:
@@ -165,18 +138,6 @@ def test_only_legal_paths_are_trained_on_the_stated_batches() -> None:
             assert layer.frozen[modules].all()
 
 
-def test_a_path_is_trained_in_place_on_its_free_modules() -> None:
-    """After the search alone, modules that no path held are still as they were drawn."""
-    own = learner(SMALL.model_copy(update={"generations": 1}), Noting)
-    before = [layer.dense.weight.detach().clone() for layer in own.model.layers]
-    own.begin(TASKS[0])
-    own.train(TASKS[0], TASKS[0].train, OpsMeter())
-    for at, layer in enumerate(own.model.layers):
-        held = {int(module) for path, _ in own.paths for module in path[at]}
-        moved = (layer.dense.weight != before[at]).any(1).unflatten(0, (6, 8)).any(1)
-        assert set(moved.nonzero().flatten().tolist()) == held
-
-
 def test_fitness_is_the_accuracy_on_the_batches_before_each_step() -> None:
     """With steps too small to matter it is that of the network as it stands."""
     own = learner(recipe=replace(RECIPE, learning_rate=1e-12, epochs=2))
@@ -190,35 +151,6 @@ def test_fitness_is_the_accuracy_on_the_batches_before_each_step() -> None:
     assert got == pytest.approx(float(right.float().mean()))
     better = learner()._train_path(path, task, data, replace(RECIPE, epochs=20), draw, meter)
     assert better > got + 0.1
-
-
-def test_only_the_outputs_of_a_tasks_own_classes_learn() -> None:
-    own = learner()
-    before = own.model.output.dense.weight.detach().clone()
-    own.learn(TASKS[3])
-    moved = (own.model.output.dense.weight != before).any(1).nonzero().flatten().tolist()
-    assert moved == [3 * 10 + 6, 3 * 10 + 7]
-
-
-def test_when_all_is_frozen_the_outputs_alone_learn() -> None:
-    settings = SMALL.model_copy(update={"modules": 1, "active": 1, "width": 80})
-    own = learner(settings, recipe=replace(RECIPE, epochs=20))
-    learn(own, TASKS[:1])
-    assert [bool(layer.frozen.all()) for layer in own.model.layers] == [True, True]
-    before = [part.detach().clone() for layer in own.model.layers for part in layer.parameters()]
-    untrained = accuracy(own, TASKS[1])
-    own.learn(TASKS[1])
-    after = [part for layer in own.model.layers for part in layer.parameters()]
-    assert all(map(torch.equal, after, before))
-    assert accuracy(own, TASKS[1]) > untrained + 0.1
-
-
-def test_without_its_frozen_flags_it_would_go_another_way() -> None:
-    whole, other = (learn(learner(), TASKS[:2]) for _ in range(2))
-    other.model.load_state_dict(
-        {n: t.zero_() if n.endswith("frozen") else t for n, t in other.model.state_dict().items()}
-    )
-    assert not same(learn(whole, TASKS[2:3]), learn(other, TASKS[2:3]))
 
 
 @pytest.mark.parametrize("generations", [0, 6])

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import LinearConstraint, minimize
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -28,7 +27,6 @@ from tests.scenarios.learners.tiny_learners import (
     noisy_network,
     rows,
     same,
-    seeded,
 )
 from tests.scenarios.learners.tiny_learners import learner as tiny_learner
 
@@ -103,29 +101,6 @@ def test_where_no_constraint_is_violated_it_is_finetuning_bit_for_bit() -> None:
     assert not same(learn(own, TASKS[1:2]), learn(plain, TASKS[1:2]))
 
 
-def rise_on_the_first_task(own: ContinualLearner, rate: float) -> float:
-    """Learn a task, then take small steps on the next; return the rise of the first one's loss."""
-    first, second = TASKS[:2]
-    own.learn(first)
-    own.recipe = Recipe(epochs=5, batch_size=40, optimizer="sgd", learning_rate=rate)
-    losses = []
-    for task in (None, second):
-        if task:
-            own.learn(task)
-        with torch.no_grad():
-            scores = own.model(first.train.x).double()
-            losses.append(float(functional.cross_entropy(scores, first.train.y)))
-    return losses[1] - losses[0]
-
-
-def test_small_steps_do_not_raise_the_loss_on_the_memory_but_finetuning_s_do() -> None:
-    recipe = Recipe(epochs=10, batch_size=20)
-    own = gem(recipe=recipe, memory_per_class=20, margin=0.0)
-    raised = rise_on_the_first_task(tiny_learner("finetune", "cnn3", recipe), 1e-5)
-    assert raised > 0
-    assert rise_on_the_first_task(own, 1e-5) < 0.02 * raised
-
-
 def test_the_memory_is_of_each_class_for_every_task_apart_and_random() -> None:
     tasks = [*TASKS[:2], replace(TASKS[0], index=3)]
     own = learn(gem(), tasks)
@@ -170,42 +145,11 @@ def test_the_same_outputs_compete_in_the_memory_s_loss(competing: str, among: in
     torch.testing.assert_close(own._gradient_of(memory), flat, rtol=1e-4, atol=1e-6)
 
 
-class TwoHeads(nn.Module):
-    """The second layer is used for large inputs alone: at times it has no gradient."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.second = nn.Linear(64, 10), nn.Linear(64, 10)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = x.flatten(1)
-        return self.first(x) + (self.second(x) if x.max() > 5 else 0)
-
-
-def test_a_parameter_without_a_gradient_counts_as_zero() -> None:
-    own = gem(model=seeded(TwoHeads))
-    first, second = TASKS[:2]
-    own.learn(replace(first, train=Examples(first.train.x * 10, first.train.y)))
-    before = own.model.get_parameter("second.weight").clone()
-    own.learn(second)
-    assert not torch.equal(own.model.get_parameter("second.weight"), before)
-
-
 def test_a_model_that_writes_into_its_input_leaves_the_memory_alone() -> None:
     own = learn(gem(model=Writing()), TASKS[:1])
     before = own.state()["memory.x"].clone()
     learn(own, TASKS[1:2])
     assert torch.equal(own.state()["memory.x"][:10], before)
-
-
-def test_weights_in_another_memory_layout_are_learned_alike() -> None:
-    """Gradients that lie otherwise than their parameters mislead a fused optimizer."""
-    own, other = gem(), gem()
-    other.model.to(memory_format=torch.channels_last)
-    for each in (own, other):
-        learn(each, TASKS[:3])
-    for key, value in own.model.state_dict().items():
-        torch.testing.assert_close(other.model.state_dict()[key], value, rtol=1e-2, atol=1e-3)
 
 
 Floats = NDArray[np.float64]
@@ -234,10 +178,6 @@ def degenerate() -> dict[str, tuple[Tensor, Tensor]]:
     }
 
 
-def lengths(past: Tensor) -> Tensor:
-    return past.norm(dim=1)
-
-
 def by_active_sets(g: Floats, past: Floats) -> Floats:
     """Return the nearest feasible point among the projections on every set of active constraints.
 
@@ -254,42 +194,6 @@ def by_active_sets(g: Floats, past: Floats) -> Floats:
             if feasible and np.linalg.norm(point - g) < np.linalg.norm(best - g):
                 best = point
     return best
-
-
-def by_slsqp(g: Floats, past: Floats) -> Floats:
-    found = minimize(
-        lambda z: 0.5 * np.sum((z - g) ** 2),
-        np.zeros_like(g),
-        jac=lambda z: z - g,
-        method="SLSQP",
-        constraints=[LinearConstraint(past, lb=0)],
-        options={"ftol": 1e-14, "maxiter": 500},
-    )
-    assert found.success
-    return np.asarray(found.x)
-
-
-@pytest.mark.parametrize("margin", [0.0, 0.5])
-@pytest.mark.parametrize("precision", [torch.float32, torch.float64])
-def test_it_violates_no_constraint(margin: float, precision: torch.dtype) -> None:
-    problems = [(vectors(s, 40), vectors(1000 + s, 1 + s % 6, 40)) for s in range(60)]
-    violated = 0
-    for g, past in [*problems, *degenerate().values()]:
-        own, old = g.to(precision), past.to(precision)
-        found = project(own, old, margin)
-        scale = lengths(old) * max(float(own.norm()), float(found.norm()))
-        assert (old @ found >= -1e-6 * scale).all()
-        violated += bool((old @ own < -1e-6 * scale).any())
-    assert violated > 30  # the gradient itself would not do
-
-
-@pytest.mark.parametrize("margin", [0.0, 0.5])
-def test_a_gradient_that_violates_none_is_kept_bit_for_bit(margin: float) -> None:
-    for seed in range(20):
-        past = vectors(seed, 3, 30).float()
-        gradient = past.T @ torch.linalg.solve(past @ past.T, torch.tensor([0.1, 2.0, 3.0]))
-        assert project(gradient, past, margin) is gradient
-        assert not torch.allclose(project(-gradient, past, margin), -gradient)
 
 
 @pytest.mark.parametrize("t", [1, 2, 3, 5])
@@ -319,16 +223,6 @@ def test_the_dual_variables_are_those_of_the_bounded_problem() -> None:
             assert (v >= margin).all()
             assert (slope >= -1e-9).all()
             np.testing.assert_allclose((v - margin) * slope, 0, atol=1e-8)
-
-
-def test_a_margin_added_to_the_solution_may_violate_where_a_bound_does_not() -> None:
-    """Why gamma is a bound here: two memories at odds, of which the first one is long."""
-    past = torch.tensor([[3.0, 1.0], [-1.0, 0.5]], dtype=torch.float64)
-    g = torch.tensor([0.3, -1.0], dtype=torch.float64)
-    v = dual((past @ past.T).numpy(), (past @ g).numpy(), 0.0)
-    added = g + past.T @ torch.from_numpy(v + 0.5)
-    assert (past @ added).min() < -0.1
-    assert (past @ project(g, past, 0.5)).min() > -1e-9
 
 
 def test_a_gradient_that_is_not_finite_is_refused() -> None:

@@ -1,7 +1,8 @@
-"""GEM: no step raises what is stored; its projection by laws and independent solvers."""
+"""GEM: no step raises what is stored; its projection by laws and by brute force."""
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from itertools import combinations
 
@@ -27,10 +28,12 @@ from tests.scenarios.learners.tiny_learners import (
     noisy_network,
     rows,
     same,
+    seeded,
 )
 from tests.scenarios.learners.tiny_learners import learner as tiny_learner
 
 TASKS = digits(20).tasks
+Floats = NDArray[np.float64]
 
 
 def gem(name: str = "cnn3", **given: object) -> GradientEpisodicMemory:
@@ -44,31 +47,30 @@ def memories(own: ContinualLearner) -> list[Examples]:
     return [Examples(x, y) for x, y in parts]
 
 
-def slopes(own: ContinualLearner, memory: Examples) -> tuple[Tensor, ...]:
-    """Return the gradients of a memory's loss in eval mode, the plain way."""
+def slopes(own: ContinualLearner, memory: Examples) -> Tensor:
+    """Return the gradient of a memory's loss in eval mode, the plain way."""
     with mode(own.model, training=False):
         loss = own.classification(own.model(memory.x), memory.y)
-        return torch.autograd.grad(loss, list(own.model.parameters()))
+        return flat(torch.autograd.grad(loss, list(own.model.parameters())))
+
+
+def flat(tensors: object) -> Tensor:
+    return torch.cat([each.flatten().clone() for each in tensors])
 
 
 class Spy(GradientEpisodicMemory):
     """Notes at every step the gradient before and after, and those of the memories."""
 
-    def after_backward(self, model: nn.Module) -> None:
-        before = self._now()
-        super().after_backward(model)
-        after = self._now()
-        if self.learned:
-            past = [slopes(self, memory) for memory in memories(self)]
-            flat = [torch.cat([g.flatten() for g in gradients]) for gradients in past]
-            self.steps.append((before, after, torch.stack(flat)))
-
     def begin(self, task: Task) -> None:
         super().begin(task)
         self.steps: list[tuple[Tensor, Tensor, Tensor]] = []
 
-    def _now(self) -> Tensor:
-        return torch.cat([p.grad.flatten().clone() for p in self.model.parameters()])
+    def after_backward(self, model: nn.Module) -> None:
+        before = flat(p.grad for p in model.parameters())
+        super().after_backward(model)
+        if self.learned:
+            past = torch.stack([slopes(self, memory) for memory in memories(self)])
+            self.steps.append((before, flat(p.grad for p in model.parameters()), past))
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.5])
@@ -88,8 +90,7 @@ def test_no_step_s_gradient_opposes_a_memory_s_and_free_ones_are_untouched(margi
             elif (past @ before > 1e-5 * scale).all():
                 assert torch.equal(after, before)
                 kept += 1
-    assert changed > 5
-    assert kept > 5
+    assert min(changed, kept) > 5
 
 
 def test_where_no_constraint_is_violated_it_is_finetuning_bit_for_bit() -> None:
@@ -111,27 +112,24 @@ def test_the_memory_is_of_each_class_for_every_task_apart_and_random() -> None:
             assert len(kept) == 5
             assert set(kept) <= set(rows(of_class.x))
             # Neither end of the data's order, which may be anything but random.
-            assert kept != rows(of_class.x[-5:].flip(0))
-            assert kept != rows(of_class.x[:5])
+            assert kept not in (rows(of_class.x[-5:].flip(0)), rows(of_class.x[:5]))
     assert own.stored_bytes() == bytes_of([own.state()["memory.x"], own.state()["memory.y"]])
-    assert all(name.startswith("memory.") for name in own.state())
-    assert own.carried() == {}
 
 
 def test_the_memory_s_pass_moves_no_batch_norm_and_draws_nothing() -> None:
     own = learn(gem(model=noisy_network()), TASKS[:2])
     own.begin(TASKS[2])
     own.model.train()
-    buffers = [b.clone() for b in own.model.buffers()]
-    drawn = torch.get_rng_state()
-    for p, against in zip(own.model.parameters(), slopes(own, memories(own)[0]), strict=True):
-        p.grad = -against
-    gradients = [p.grad.clone() for p in own.model.parameters()]
+    buffers, drawn = [b.clone() for b in own.model.buffers()], torch.get_rng_state()
+    against = -slopes(own, memories(own)[0])
+    nn.utils.vector_to_parameters(against, copies := list(copy.deepcopy(own.model).parameters()))
+    for p, part in zip(own.model.parameters(), copies, strict=True):
+        p.grad = part.detach().clone()
     own.after_backward(own.model)
     assert all(map(torch.equal, buffers, own.model.buffers()))
     assert torch.equal(torch.get_rng_state(), drawn)
     assert all(module.training for module in own.model.modules())
-    assert not all(map(torch.equal, gradients, [p.grad for p in own.model.parameters()]))
+    assert not torch.equal(flat(p.grad for p in own.model.parameters()), against)
 
 
 @pytest.mark.parametrize(("competing", "among"), [("seen", 4), ("task", 2)])
@@ -140,9 +138,28 @@ def test_the_same_outputs_compete_in_the_memory_s_loss(competing: str, among: in
     own.begin(TASKS[1])
     memory = memories(own)[0]
     loss = functional.cross_entropy(own.model(memory.x)[:, :among], memory.y)
-    by_hand = torch.autograd.grad(loss, list(own.model.parameters()))
-    flat = torch.cat([g.flatten() for g in by_hand])
-    torch.testing.assert_close(own._gradient_of(memory), flat, rtol=1e-4, atol=1e-6)
+    by_hand = flat(torch.autograd.grad(loss, list(own.model.parameters())))
+    torch.testing.assert_close(own._gradient_of(memory), by_hand, rtol=1e-4, atol=1e-6)
+
+
+class TwoLayers(nn.Module):
+    """The second layer is used for large inputs alone: at times it has no gradient."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(64, 10), nn.Linear(64, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x.flatten(1)
+        return self.first(x) + (self.second(x) if x.max() > 5 else 0)
+
+
+def test_a_parameter_without_a_gradient_counts_as_zero() -> None:
+    own = gem(model=seeded(TwoLayers))
+    own.learn(replace(TASKS[0], train=Examples(TASKS[0].train.x * 10, TASKS[0].train.y)))
+    before = own.model.get_parameter("second.weight").clone()
+    own.learn(TASKS[1])
+    assert not torch.equal(own.model.get_parameter("second.weight"), before)
 
 
 def test_a_model_that_writes_into_its_input_leaves_the_memory_alone() -> None:
@@ -152,28 +169,27 @@ def test_a_model_that_writes_into_its_input_leaves_the_memory_alone() -> None:
     assert torch.equal(own.state()["memory.x"][:10], before)
 
 
-Floats = NDArray[np.float64]
-
-
 def vectors(seed: int, *shape: int) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def degenerate() -> dict[str, tuple[Tensor, Tensor]]:
-    """Problems whose Gram matrix is singular, or nearly so; every one has a violated constraint."""
+def problems() -> dict[str, tuple[Tensor, Tensor]]:
+    """Problems drawn at random, and some whose Gram matrix is singular, or nearly so."""
     g, a, b = vectors(1, 3, 8)
-    g = g - 3 * (a + b)
+    g, zeros = g - 3 * (a + b), torch.zeros(3, 8, dtype=torch.float64)
     return {
+        **{
+            f"{t} at random, {s}": (vectors(s, 12), vectors(500 + s, t, 12))
+            for t in (1, 3, 5)
+            for s in range(8)
+        },
         "duplicates": (g, torch.stack([a, b, a, a])),
         "collinear": (g, torch.stack([a, 2 * a, 1e-3 * a])),
         "nearly collinear": (g, torch.stack([a, a + 1e-9 * b])),
-        "opposite": (g, torch.stack([a, -a])),
         "opposite and one more": (g, torch.stack([a, b, -a])),
-        "a zero": (g, torch.stack([torch.zeros(8, dtype=torch.float64), a])),
-        "zeros beside": (g, torch.stack([a, *torch.zeros(3, 8, dtype=torch.float64)])),
+        "zeros beside": (g, torch.stack([a, *zeros])),
         "more memories than parameters": (vectors(2, 3), vectors(3, 7, 3)),
         "no way out": (vectors(4, 2), torch.cat([torch.eye(2), -torch.eye(2)]).double()),
-        "straight against": (-a, a[None]),
         "very different lengths": (g, torch.stack([1e-7 * a, 1e6 * b])),
     }
 
@@ -196,21 +212,16 @@ def by_active_sets(g: Floats, past: Floats) -> Floats:
     return best
 
 
-@pytest.mark.parametrize("t", [1, 2, 3, 5])
-def test_it_is_the_nearest_such_gradient(t: int) -> None:
-    for seed in range(15):
-        g, past = vectors(seed, 12), vectors(500 + seed, t, 12)
-        found = project(g, past).numpy()
-        np.testing.assert_allclose(found, by_active_sets(g.numpy(), past.numpy()), atol=1e-9)
-        np.testing.assert_allclose(found, by_slsqp(g.numpy(), past.numpy()), atol=1e-5)
-
-
-@pytest.mark.parametrize("name", degenerate())
-def test_it_is_the_nearest_for_degenerate_memories_too(name: str) -> None:
-    g, past = degenerate()[name]
-    found = project(g, past).numpy()
-    expected = by_active_sets(g.numpy(), past.numpy())
-    np.testing.assert_allclose(found, expected, atol=1e-6 * float(g.norm()))
+@pytest.mark.parametrize("name", problems())
+def test_it_is_the_nearest_gradient_that_opposes_none(name: str) -> None:
+    """And with a margin it opposes none either, in both precisions."""
+    g, past = problems()[name]
+    found, scale = project(g, past).numpy(), float(g.norm())
+    np.testing.assert_allclose(found, by_active_sets(g.numpy(), past.numpy()), atol=1e-6 * scale)
+    for own, old in ((g, past), (g.float(), past.float())):
+        leaning = project(own, old, 0.5)
+        most = old.norm(dim=1) * max(scale, float(leaning.norm()))
+        assert (old @ leaning >= -1e-6 * most).all()
 
 
 def test_the_dual_variables_are_those_of_the_bounded_problem() -> None:
@@ -226,7 +237,6 @@ def test_the_dual_variables_are_those_of_the_bounded_problem() -> None:
 
 
 def test_a_gradient_that_is_not_finite_is_refused() -> None:
-    with pytest.raises(InputError, match="diverged"):
-        project(torch.tensor([1.0, torch.nan]), torch.ones(1, 2))
-    with pytest.raises(InputError, match="diverged"):
-        project(torch.ones(2), torch.tensor([[torch.inf, 0.0]]))
+    for g, past in (([1.0, torch.nan], [1.0, 1.0]), ([1.0, 1.0], [torch.inf, 0.0])):
+        with pytest.raises(InputError, match="diverged"):
+            project(torch.tensor(g), torch.tensor([past]))

@@ -70,10 +70,8 @@ def test_balanced_is_the_mean_over_classes_of_each_ones_mean(competing: str) -> 
     plain = float(after(2, competing, exemplars=kept).classification(scores, UNEVEN))
     assert plain == pytest.approx(by_hand(scores, UNEVEN, among), rel=1e-6)
     assert abs(loss - plain) > 1e-3
-    for k in (0, 7):  # an example alone weighs 1, as where a Fisher is taken
-        one = balanced.classification(scores[k : k + 1], UNEVEN[k : k + 1])
-        by_itself = by_hand(scores[k : k + 1], UNEVEN[k : k + 1], among)
-        assert float(one) == pytest.approx(by_itself, rel=1e-6)
+    alone = scores[:1], UNEVEN[:1]  # weighs 1, as where a Fisher is taken
+    assert float(balanced.classification(*alone)) == pytest.approx(by_hand(*alone, among), rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -133,9 +133,15 @@ def test_herding_takes_none_twice_also_of_equal_and_of_zero_features() -> None:
 OF_ONE_CLASS = Examples(LOGITS[:, [1, 0, 2]], torch.ones(5, dtype=torch.int64))
 
 
-def test_mean_of_features_sees_the_features() -> None:
-    model = nn.Linear(3, 2)
-    expected = sampling.mean_of_features(OF_ONE_CLASS.x, 3)
-    chosen = choose("mean_of_features", model, OF_ONE_CLASS, 3, generator())
-    assert torch.equal(chosen, expected)
-    assert len(get_args(Strategy)) == 5
+@pytest.mark.parametrize("strategy", get_args(Strategy))
+def test_each_name_leads_to_its_own_function(strategy: Strategy) -> None:
+    """On the features, or on the logits of the class; here both are the inputs."""
+    own = Examples(LOGITS[:, [1, 0, 2]], torch.ones(5, dtype=torch.int64))
+    layer = nn.Linear(3, 3, bias=False)
+    layer.weight.data = torch.eye(3)
+    expected = {
+        **{name: draw(3, generator()) for name, (draw, _) in DRAWN.items()},
+        "fifo": torch.tensor([4, 3, 2]),
+        "mean_of_features": sampling.mean_of_features(own.x, 3),
+    }
+    assert torch.equal(choose(strategy, layer, own, 3, generator()), expected[strategy])

@@ -52,29 +52,6 @@ def test_a_round_trip_changes_nothing(tmp_path, shape, names):
     assert same(data.test, test)
 
 
-DTYPES = ["f2", "f4", "f8", ">f8", "g", "i1", "u1", "i8", "u8", ">i4", "?"]
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_inputs_of_any_real_dtype_become_float32(tmp_path, dtype):
-    x = np.array([[0, 1], [1, 1], [1, 0]], dtype)
-    read = read_features(written(tmp_path / "a.npz", x_train=x, x_test=x[:2]))
-    assert read.train.x.dtype == torch.float32
-    assert read.train.x.tolist() == [[0, 1], [1, 1], [1, 0]]
-
-
-@pytest.mark.parametrize("dtype", ["u1", "i4", ">i8", "u8"])
-def test_labels_of_any_integer_dtype_become_int64(tmp_path, dtype):
-    read = read_features(written(tmp_path / "a.npz", y_train=GOOD["y_train"].astype(dtype)))
-    assert read.train.y.dtype == torch.int64
-    assert read.train.y.tolist() == [0, 1, 1]
-
-
-def test_a_compressed_file_and_one_with_further_arrays_are_read(tmp_path):
-    np.savez_compressed(tmp_path / "a.npz", **GOOD, note=np.array([object()], dtype=object))
-    assert read_features(tmp_path / "a.npz").class_names == ("0", "1")
-
-
 def test_a_relative_name_is_of_the_current_folder_or_else_of_the_data_folder(tmp_path, monkeypatch):
     here, data = tmp_path / "here", tmp_path / "data"
     for folder in (here, data):
@@ -96,14 +73,6 @@ def test_of_a_file_that_is_not_there_every_place_looked_at_is_named(tmp_path, mo
     assert f"{tmp_path / 'no.npz'} or {tmp_path / 'data' / 'no.npz'}" in str(refused.value)
     with pytest.raises(InputError, match=f"no feature file {tmp_path / 'no.npz'}: give its path"):
         load(str(tmp_path / "no.npz"), Location(tmp_path / "data"))
-
-
-def test_a_name_in_the_home_of_nobody_is_not_found(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    written(tmp_path / "a.npz")
-    assert load("~/a.npz").train.x.shape == (3, 3)
-    with pytest.raises(InputError, match=r"no feature file .*~nosuch/a\.npz: give its path"):
-        load("~nosuch/a.npz")
 
 
 NAMES = np.array(["ape", "bee"])

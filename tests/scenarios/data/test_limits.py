@@ -89,11 +89,3 @@ def test_a_study_with_validation_tests_on_training_data_that_it_does_not_train_o
     assert sum(map(len, [*train, *test])) == len(digits.train)
     with pytest.raises(InputError, match=r"digits has 14\d training examples of class 0: hold out"):
         tasks_of(validation=150)
-
-
-def test_a_test_limit_is_of_what_is_tested_on() -> None:
-    digits = load("digits")
-    for given_, data in (({}, digits.test), ({"validation": 15}, digits.train)):
-        _, test = tasks_of(test_limit=4, **given_)
-        assert {len(x) for x in test} == {8}
-        assert rows(test) <= rows(data.x)

@@ -1,15 +1,13 @@
 """Data cut into tasks of disjoint classes, the tasks themselves, and the orders of a study."""
 
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from probe.errors import InputError
-from scenarios.data.datasets import load
 from scenarios.streams.orders import orders
 from scenarios.streams.split import incremental, split_by_class
-from scenarios.streams.task import Scenario, Task
+from scenarios.streams.task import Task
 from tests.scenarios.streams.numbered import dataset, numbered, pairs
 
 MIXED = [3, 1, 0, 2, 2, 5, 4, 1, 3, 0, 5, 4, 4, 1]
@@ -32,12 +30,6 @@ def test_shuffles_are_permutations_and_the_same_each_time(tasks, count):
     assert shuffled == orders(f"shuffle:{count}", tasks)
     more = orders(f"shuffle:{count + 1}", tasks)
     assert {name: more[name] for name in shuffled} == shuffled
-
-
-def test_shuffles_differ_from_each_other_and_do_not_touch_the_global_generator():
-    before = torch.get_rng_state()
-    assert len(set(orders("shuffle:5", 20).values())) == 5
-    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_no_orders_are_the_base_order_and_explicit_ones_count_from_1_and_keep_their_names():
@@ -96,13 +88,6 @@ def test_the_classes_of_the_sessions(classes, base, expected):
     assert [task.classes for task in scenario.tasks] == expected
 
 
-def test_tasks_are_called_after_their_classes():
-    names = {size: [t.name for t in split_by_class(SIX, size).tasks] for size in (1, 3)}
-    assert names == {1: ["0", "1", "2", "3", "4", "5"], 3: ["0-2", "3-5"]}
-    sessions = [task.name for task in incremental(load("digits")).tasks]
-    assert sessions == ["0-4", "5", "6", "7", "8", "9"]
-
-
 @pytest.mark.parametrize("size", [0, -1, 4, 5, 7, 12])
 def test_classes_that_cannot_be_shared_out_are_refused(size):
     with pytest.raises(InputError, match=f"6 classes.* tasks of {size}: choose a divisor of 6"):
@@ -157,7 +142,3 @@ def test_a_task_refuses_what_is_not_finite_and_labels_of_others(value):
         Task(index=1, name="0-1", classes=(0, 1), train=good, test=bad)
     with pytest.raises(InputError, match=r"training data of task '1' has labels \[0\]"):
         Task(index=1, name="1", classes=(1,), train=good, test=good)
-
-
-def test_the_classes_of_a_scenario_are_those_of_its_tasks():
-    assert Scenario(name="part", kind="split", tasks=split_by_class(SIX).tasks[:2]).classes == 4

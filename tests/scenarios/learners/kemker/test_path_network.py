@@ -1,4 +1,4 @@
-"""PathNet's network: what a path computes, what is frozen, where it can be cut; a path lifted."""
+"""PathNet's network: what a path computes, what is frozen, and a path lifted out of it."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def learned() -> PathNetwork:
 
 
 def mixed(count: int = 40) -> Tensor:
-    """Examples of all tasks in turn."""
+    """Return examples of all tasks in turn."""
     x = torch.randn(count, D, generator=stream(0, "x"))
     return torch.cat([x, 1.0 + torch.arange(count)[:, None] % T], 1)
 
 
 def plainly(net: PathNetwork, one: Tensor, path: list[list[int]]) -> Tensor:
-    """The scores of a single example, module after module."""
+    """Return the scores of a single example, computed module after module."""
     value, task = one[:-1], int(one[-1]) - 1
     for layer, modules in zip(net.layers, path, strict=True):
         total = torch.zeros(W)
@@ -54,13 +54,11 @@ def plainly(net: PathNetwork, one: Tensor, path: list[list[int]]) -> Tensor:
 
 @torch.no_grad()
 def test_a_mixed_batch_is_what_each_examples_own_path_computes() -> None:
-    """The second task is not learned: the path of the third, learned last, shows it."""
-    net, x = learned(), mixed()
-    paths = [PATHS[0], PATHS[2], PATHS[2]]
-    expected = torch.stack([plainly(net, one, paths[int(one[-1]) - 1]) for one in x])
-    torch.testing.assert_close(net(x), expected)
-    wrong = torch.stack([plainly(net, one, PATHS[0]) for one in x])
-    assert not torch.allclose(net(x), wrong)
+    """A task not learned is seen through the path learned last, before any the first modules."""
+    x, first = mixed(), [list(range(N))] * 2
+    for net, paths in ((learned(), [PATHS[0], PATHS[2], PATHS[2]]), (network(), [first] * T)):
+        expected = torch.stack([plainly(net, one, paths[int(one[-1]) - 1]) for one in x])
+        torch.testing.assert_close(net(x), expected)
 
 
 def test_the_size_is_that_in_the_papers_table() -> None:
@@ -68,8 +66,10 @@ def test_the_size_is_that_in_the_papers_table() -> None:
     assert round(4 * sum(p.numel() for p in net.parameters()) / 1e6, 2) == 2.80
 
 
-def test_renewing_replaces_all_modules_but_the_frozen_ones() -> None:
+def test_renewing_replaces_all_modules_but_those_on_a_learned_path() -> None:
     net, fresh = learned(), network(seed=1)
+    frozen = [layer.frozen.nonzero().flatten().tolist() for layer in net.layers]
+    assert frozen == [[0, 2, 3, 4], [0, 1, 3, 4]]
     before = copy.deepcopy(net)
     net.renew(fresh)
     for layer, old, new in zip(net.layers, before.layers, fresh.layers, strict=True):
@@ -79,59 +79,41 @@ def test_renewing_replaces_all_modules_but_the_frozen_ones() -> None:
             for name in ("weight", "bias"):
                 own, wanted = (part.dense.get_parameter(name)[rows] for part in (layer, source))
                 assert torch.equal(own, wanted)
-    for own, old_weight in zip(net.output.parameters(), before.output.parameters(), strict=True):
-        assert torch.equal(own, old_weight)
+    assert all(map(torch.equal, net.output.parameters(), before.output.parameters()))
 
 
 def test_partial_retraining_of_mixed_tasks() -> None:
-    """Labels that only the task tells apart: its own output layer learns them, behind any cut."""
+    """Labels that only the task tells apart: its own output layer learns them at any cut."""
     net, x = learned(), mixed(120)
     data = Examples(x, (x[:, -1].long() - 1) % K)
     recipe = Recipe(epochs=20, batch_size=16, learning_rate=1e-2, init="torch")
     before = copy.deepcopy(net.state_dict())
     found = partial_retrain(net, FEATURES, data, data, [[0, 3], [1], [2]], recipe)
-    assert found.pra["layer1"] > 0.95
-    assert found.pra["layer2"] > 0.95
+    assert min(found.pra["layer1"], found.pra["layer2"]) > 0.95
     assert found.pra["output"] < 0.8
-    for name, tensor in net.state_dict().items():
-        assert torch.equal(tensor, before[name])
+    assert all(torch.equal(tensor, before[name]) for name, tensor in net.state_dict().items())
 
 
 PATH = torch.tensor([[4, 0, 4], [1, 2, 3]])
 TASK, CLASSES = 1, (3, 1)
 WIDE = 8  # modules of two units may be dead, and learn nothing
-
-
-def with_frozen(modules: list[list[int]]) -> PathNetwork:
-    """One in which an earlier task has frozen some modules."""
-    made = network(width=WIDE)
-    made.keep(0, torch.tensor(modules))
-    return made
-
-
-def data(count: int = 40) -> Examples:
-    x = torch.randn(count, D, generator=stream(0, "x"))
-    return Examples(torch.cat([x, torch.full((count, 1), TASK + 1.0)], 1), (x[:, 0] > 0).long())
-
-
 FROZEN = {"none on it": [[1], [0]], "some on it": [[0], [3]], "all on it": [[0, 4, 4], [1, 2, 3]]}
 
 
 @pytest.mark.parametrize("frozen", FROZEN.values(), ids=FROZEN)
-def test_it_computes_what_the_network_does_on_that_path(frozen: list[list[int]]) -> None:
-    net, x = with_frozen(frozen), data().x
+def test_a_lifted_path_computes_the_same_and_moves_only_what_is_free(
+    frozen: list[list[int]],
+) -> None:
+    net = network(width=WIDE)
+    net.keep(0, torch.tensor(frozen))
+    x = torch.randn(40, D, generator=stream(0, "x"))
+    data = Examples(torch.cat([x, torch.full((40, 1), TASK + 1.0)], 1), (x[:, 0] > 0).long())
+    before, shown = copy.deepcopy(net), copy.deepcopy(net)
+    shown.keep(TASK, PATH)
     lifted = LiftedPath(net, PATH, TASK, CLASSES)
-    net.keep(TASK, PATH)
     with torch.no_grad():
-        torch.testing.assert_close(lifted(x), net(x)[:, CLASSES])
-
-
-@pytest.mark.parametrize("frozen", FROZEN.values(), ids=FROZEN)
-def test_training_it_moves_only_what_is_free_on_the_path(frozen: list[list[int]]) -> None:
-    net = with_frozen(frozen)
-    before = copy.deepcopy(net)
-    lifted = LiftedPath(net, PATH, TASK, CLASSES)
-    fit(lifted, data(), Recipe(epochs=3, batch_size=8, learning_rate=0.01), stream(0, "fit"))
+        torch.testing.assert_close(lifted(data.x), shown(data.x)[:, CLASSES])
+    fit(lifted, data, Recipe(epochs=3, batch_size=8, learning_rate=0.01), stream(0, "fit"))
     assert all(map(torch.equal, net.parameters(), before.parameters()))
     lifted.put_back(net)
     for at, (layer, old) in enumerate(zip(net.layers, before.layers, strict=True)):
@@ -144,4 +126,4 @@ def test_training_it_moves_only_what_is_free_on_the_path(frozen: list[list[int]]
     assert set(moved.nonzero().flatten().tolist()) == {TASK * K + c for c in CLASSES}
     net.keep(TASK, PATH)
     with torch.no_grad():
-        torch.testing.assert_close(lifted(data().x), net(data().x)[:, CLASSES])
+        torch.testing.assert_close(lifted(data.x), net(data.x)[:, CLASSES])

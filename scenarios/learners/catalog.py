@@ -42,7 +42,7 @@ MODULES = MappingProxyType(
 
 
 # What `probe model` makes: no file of a study names it, as it needs the networks' hashes.
-_UNLISTED = {"checkpoints": "checkpoints:Checkpoints"}
+_UNLISTED = {"checkpoints": "checkpoints:GivenLearner"}
 
 
 class Catalog(Mapping[str, type[Learner]]):

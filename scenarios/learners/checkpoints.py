@@ -1,4 +1,4 @@
-"""Networks that somebody has trained elsewhere: a learner that is given and learns nothing here."""
+"""The learner of `probe model`: networks trained elsewhere, given as files."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from scenarios.streams.task import Task
 
 
 class CheckpointsSettings(GivenSettings):
-    """The networks are those of files, see `probe model`."""
+    """The files of the networks."""
 
     kind: Literal["checkpoints"] = "checkpoints"
 
 
-class Checkpoints(base.Learner):
-    """Networks given as files, one for each number of tasks learned; made by `probe model`."""
+class GivenLearner(base.Learner):
+    """Networks given as files, one for each number of tasks learned."""
 
     settings_class = CheckpointsSettings
 

@@ -1,4 +1,4 @@
-"""Heads: which outputs compete, in training and when one trained model is evaluated."""
+"""Heads: the outputs that compete, in training and in evaluation."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Head = Literal["single", "multi", "all"]
 def predictions_by_head(learner: Learner, scenario: Scenario) -> dict[str, Tensor]:
     """Predict the classes of all tasks' test data under every head, (N,) each, in one pass.
 
-    The scenario is as the learner sees it; it may have tasks not yet learned. Single-head, all
-    outputs compete before any task was learned. A learner that must be told the task has the head
-    `multi` alone. Source: Chaudhry 2018, section 2.1.
+    scenario: as the learner sees it, tasks not yet learned included. Before any task, all outputs
+    compete single-head. A task-aware learner has the head `multi` alone. Source: Chaudhry 2018,
+    section 2.1.
     """
     test, classes = scenario.test, scenario.classes
     device = test.y.device
@@ -45,9 +45,7 @@ def count(scenario: Scenario, predicted: Tensor) -> TaskCounts:
 
 
 def own_task(tasks: Sequence[Sequence[int]], classes: int) -> list[Sequence[int]]:
-    """Return for each of the K classes those of the task it is in, none for one in no task.
-
-    tasks: the classes of each; a class in several tasks counts to the last of them.
+    """Return for each of the K classes those of its task (the last, of several), () without one.
 
     >>> own_task([[0, 1], [2]], classes=4)
     [[0, 1], [0, 1], [2], ()]
@@ -60,9 +58,9 @@ def own_task(tasks: Sequence[Sequence[int]], classes: int) -> list[Sequence[int]
 
 
 def barred_but(competing: Sequence[Sequence[int]], device: torch.device) -> Tensor:
-    """Return (K, K) bool: row y says which outputs do not compete for an example of class y.
+    """Return (K, K) bool: the outputs in row y that do not compete for an example of class y.
 
-    competing: for each of the K classes, the classes that do.
+    competing: for each of the K classes, those that do.
 
     >>> barred_but([[0], [0, 1]], torch.device("cpu")).tolist()
     [[False, True], [False, False]]

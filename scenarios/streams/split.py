@@ -1,4 +1,4 @@
-"""Streams of disjoint classes: equal tasks, or a base session and then class by class."""
+"""Streams of disjoint classes: equal tasks, or a base session followed by single classes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from scenarios.streams.task import Scenario, Task
 def split_by_class(data: Dataset, classes_per_task: int = 2) -> Scenario:
     """Cut a data set into tasks of consecutive, disjoint classes (Murata 2020, section 3).
 
-    classes_per_task: C, so that there are T = K / C tasks, named after their classes. Raises
-    InputError if the classes cannot be shared out equally.
+    classes_per_task: C, a divisor of K, or InputError is raised; there are T = K / C tasks.
     """
     if classes_per_task < 1 or data.classes % classes_per_task:
         raise InputError(
@@ -27,9 +26,9 @@ def split_by_class(data: Dataset, classes_per_task: int = 2) -> Scenario:
 def incremental(data: Dataset, base: int | None = None) -> Scenario:
     """Cut K classes into a base session of the first half and sessions of one class each.
 
-    The incremental-class stream of Kemker 2018. base: classes of the base session; None = K // 2
-    (there: "half of the classes" of 10, 100 and 200). There are 1 + K - base sessions. Raises
-    InputError where the base session would hold no class, or leave none.
+    The incremental-class stream of Kemker 2018. base: classes of the base session, None for K // 2
+    (there: "half of the classes" of 10, 100 and 200). Raises InputError for a base session without
+    classes, or with all.
     """
     base = data.classes // 2 if base is None else base
     if not 1 <= base < data.classes:
@@ -38,16 +37,12 @@ def incremental(data: Dataset, base: int | None = None) -> Scenario:
             f"to learn before or after it: choose from 1 to {data.classes - 1}, of 2 classes or "
             f"more"
         )
-    # The later sessions have one class each.
     groups = [range(base), *(range(label, label + 1) for label in range(base, data.classes))]
     return cut(data, "incremental", groups)
 
 
 def cut(data: Dataset, kind: str, groups: Iterable[Sequence[int]]) -> Scenario:
-    """Return a scenario of that kind with a task of each group of classes, in the data's order.
-
-    groups: the classes of each task, of which its name is made: `0-2` of neighbours, `0+5` else.
-    """
+    """Return a scenario with a task of each group of classes, named `0-2` or `0+5`."""
     tasks = [
         Task(
             index=index,

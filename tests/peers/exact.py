@@ -1,4 +1,4 @@
-"""Whether the weights are the same, on the same batches in float64: `python -m tests.peers.exact`.
+"""Differences of weights on the same batches in float64: `python -m tests.peers.exact`.
 
 Rounding errors grow: Adam makes a step of full size out of a gradient that should be 0. In float64
 what is left shows whether two learners do the same.

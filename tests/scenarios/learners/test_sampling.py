@@ -69,15 +69,6 @@ def test_draws_follow_the_probabilities_in_their_order(name: str) -> None:
     assert fits(*DRAWN[name])
 
 
-def test_the_check_of_probabilities_sees_what_is_wrong() -> None:
-    """The m largest, other weights, and the right set in another order."""
-    draw, weights = DRAWN["entropy"]
-    largest = torch.from_numpy(weights).topk(2).indices
-    assert not fits(lambda count, g: largest, weights)
-    assert not fits(draw, DRAWN["uniform"][1])
-    assert not fits(lambda count, g: draw(count, g).flip(0), weights)
-
-
 def test_a_sure_class_is_drawn_from_uniformly() -> None:
     """All entropies are 0: the weights say nothing."""
     sure = torch.tensor([[500.0, 0.0, 0.0]] * 5)

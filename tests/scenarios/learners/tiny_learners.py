@@ -189,10 +189,6 @@ def snapshot(own: Learner) -> dict[str, Tensor]:
     return {name: tensor.clone() for name, tensor in own.model.state_dict().items()}
 
 
-def weights(of: Learner) -> list[Tensor]:
-    return list(snapshot(of).values())
-
-
 def rows(x: Tensor) -> list[tuple[float, ...]]:
     """Return the examples as things that can be compared and put into sets."""
     return [tuple(one.flatten().tolist()) for one in x]

@@ -110,7 +110,14 @@ def _features(arrays: Mapping[str, Array], path: Path) -> Features:
             f"in {path} an example of x_train has shape {shapes[0]} and one of x_test {shapes[1]}: "
             f"give both the same features"
         )
-    names = _class_names(arrays.get("class_names"), path)
+    names = arrays.get("class_names")
+    if names is not None and (
+        names.dtype.kind != "U" or names.ndim != 1 or len(set(names.tolist())) != len(names)
+    ):
+        raise InputError(
+            f"class_names of {path} is {names.dtype} of shape {names.shape}, expected different "
+            f"strings of shape (K,): name each class once"
+        )
     largest = max(int(examples.y.max()) for examples in halves.values())
     count = largest + 1 if names is None else len(names)
     for half, examples in halves.items():
@@ -120,8 +127,8 @@ def _features(arrays: Mapping[str, Array], path: Path) -> Features:
             f"{path} has a single class, of which nothing can be told apart: give two or more"
         )
     # Only now, as `count` may be a wild label.
-    named = names or tuple(map(str, range(count)))
-    return Features(train=halves["train"], test=halves["test"], class_names=named)
+    named = range(count) if names is None else names
+    return Features(**halves, class_names=tuple(map(str, named)))
 
 
 def _half(arrays: Mapping[str, Array], half: str, path: Path) -> Examples:
@@ -166,18 +173,6 @@ def _inputs(x: Array, name: str) -> Array:
             f"{int(finite.argmin())}: clean the data first"
         )
     return single
-
-
-def _class_names(names: Array | None, path: Path) -> tuple[str, ...] | None:
-    """Return the names of the K classes, None if the file has none."""
-    if names is None:
-        return None
-    if names.dtype.kind != "U" or names.ndim != 1 or len(set(names.tolist())) != len(names):
-        raise InputError(
-            f"class_names of {path} is {names.dtype} of shape {names.shape}, expected different "
-            f"strings of shape (K,): name each class once"
-        )
-    return tuple(map(str, names))
 
 
 def _check_classes(examples: Examples, count: int, name: str) -> None:

@@ -176,8 +176,11 @@ def _state_dict(path: Path) -> dict[str, Tensor]:
     entries = list(state.items()) if isinstance(state, dict) else []
     whole = all(isinstance(name, str) and _is_whole(one) for name, one in entries)
     if not entries or not whole or not entries[-1][1].ndim or not len(entries[-1][1]):
+        names = ", ".join([str(name) for name, _ in entries[:_FEW]]) or "nothing"
+        more = ", ..." if len(entries) > _FEW else ""
+        held = f"a table of {names}{more}" if isinstance(state, dict) else type(state).__name__
         raise InputError(
-            f"{path} holds no state dict, tensors by name, but {_contents(state)}: write it with "
+            f"{path} holds no state dict, tensors by name, but {held}: write it with "
             f"torch.save(model.state_dict(), FILE)"
         )
     return dict(entries)
@@ -188,15 +191,6 @@ def _is_whole(value: object) -> bool:
     if not isinstance(value, Tensor) or value.layout != torch.strided:
         return False
     return value.untyped_storage().nbytes() >= value.numel() * value.element_size()
-
-
-def _contents(state: object) -> str:
-    """Describe what is not a state dict."""
-    if not isinstance(state, dict):
-        return type(state).__name__
-    names = [str(name) for name in state]
-    more = ", ..." if len(names) > _FEW else ""
-    return f"a table of {', '.join(names[:_FEW]) or 'nothing'}{more}"
 
 
 def _images(root: Path, network: str) -> Any:

@@ -32,8 +32,9 @@ def permuted(data: Dataset, sessions: int = 10, seed: int = 0) -> Scenario:
     for index in range(1, sessions + 1):
         halves = [data.train, data.test]
         if index > 1:
-            order = permutation(size, index, seed)
-            halves = [_permuted(half, order) for half in halves]
+            order = permutation(size, index, seed).to(data.train.y.device)
+            x = [half.x.flatten(1).index_select(1, order).view_as(half.x) for half in halves]
+            halves = [Examples(own, half.y) for own, half in zip(x, halves, strict=True)]
         train, test = halves
         tasks.append(Task(index=index, name=str(index), classes=classes, train=train, test=test))
     return Scenario(name=data.name, kind="permutation", tasks=tuple(tasks))
@@ -49,9 +50,3 @@ def permutation(size: int, session: int, seed: int) -> Tensor:
     [0, 1, 2, 3]
     """
     return torch.randperm(size, generator=stream(seed, "permutation", session))
-
-
-def _permuted(examples: Examples, order: Tensor) -> Examples:
-    """Return examples (N, ...) with their elements, of all channels together, in an order (D,)."""
-    x = examples.x.flatten(1).index_select(1, order.to(examples.x.device))
-    return Examples(x.view_as(examples.x), examples.y)

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from probe.training.penultimate import in_batches, penultimate, penultimate_of
-from probe.training.recipe import Recipe
 from scenarios.learners import base
 from scenarios.learners.continual import ContinualSettings
 from scenarios.learners.distillation.teacher import DistillingLearner
@@ -89,12 +88,7 @@ class Icarl(IcarlHybrid1):
     """
 
     settings_class = IcarlSettings
-
-    def __init__(
-        self, model: nn.Module, recipe: Recipe, settings: base.Settings, seed: int
-    ) -> None:
-        super().__init__(model, recipe, settings, seed)
-        self._means: Tensor | None = None
+    _means: Tensor | None = None
 
     def scores(self, x: Tensor) -> Tensor:
         """Return the negative distances from the means (B, K), -inf without exemplars."""

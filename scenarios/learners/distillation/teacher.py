@@ -22,7 +22,7 @@ class DistillingLearner(ContinualLearner):
 
     @property
     def distils(self) -> bool:
-        """Whether the old model's outputs count."""
+        """Return whether the old model's outputs count."""
         return True
 
     @torch.no_grad()

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from probe.training.loop import Recipe
 from scenarios.learners.continual import ContinualLearner
-from tests.scenarios.learners.tiny_learners import digits, learn, learner, same, settings
+from tests.scenarios.learners.tiny_learners import digits, learn, learner, settings
 
 K = 10
 RECIPE = Recipe(epochs=1, batch_size=16)
@@ -72,20 +72,6 @@ def test_balanced_is_the_mean_over_classes_of_each_ones_mean(competing: str) -> 
     assert abs(loss - plain) > 1e-3
     alone = scores[:1], UNEVEN[:1]  # weighs 1, as where a Fisher is taken
     assert float(balanced.classification(*alone)) == pytest.approx(by_hand(*alone, among), rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        [{"competing": "seen"}, {"competing": "task"}],
-        [{"exemplars": {"per_class": 2, "balanced": balanced}} for balanced in (False, True)],
-    ],
-)
-def test_in_the_first_task_they_are_the_same_bit_for_bit(given: list[dict[str, object]]) -> None:
-    """Seen classes and the task's own; balanced or not, until there are exemplars."""
-    one, other = (learn(learner("finetune", recipe=RECIPE, **each), TASKS[:1]) for each in given)
-    assert same(one, other)
-    assert not same(learn(one, TASKS[1:2]), learn(other, TASKS[1:2]))
 
 
 @pytest.mark.parametrize(

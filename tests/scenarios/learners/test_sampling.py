@@ -18,6 +18,7 @@ from scenarios.data.datasets import load
 from scenarios.learners import sampling
 from scenarios.learners.sampling import Strategy, choose
 from scenarios.networks import build_network
+from tests.scenarios.learners.tiny_learners import seeded
 
 Draw = Callable[[int, torch.Generator], Tensor]
 
@@ -91,37 +92,23 @@ def test_a_plane_distance_of_zero_is_likely_but_not_certain() -> None:
     assert abs(first.count(0) / 400 - 101 / 200) < 0.1
 
 
-def features(label: int = 7) -> Tensor:
-    """What an untrained network's last layer sees of one of the digits."""
-    with torch.random.fork_rng():
-        torch.manual_seed(1)
-        model = build_network("mlp", (1, 8, 8), 10)
-    return penultimate_of(model, load("digits").train.of_classes([label]))
-
-
-def normed(x: Tensor) -> NDArray[np.float64]:
-    rows = x.double().numpy()
-    out: NDArray[np.float64] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    return out
-
-
 def test_herding_is_the_greedy_rule_tried_on_every_example() -> None:
-    phi = normed(features())
-    chosen: list[int] = []
+    """On what an untrained network's last layer sees of one of the digits."""
+    model = seeded(lambda: build_network("mlp", (1, 8, 8), 10), 1)
+    features = penultimate_of(model, load("digits").train.of_classes([7]))
+    rows = features.double().numpy()
+    phi, chosen = rows / np.linalg.norm(rows, axis=1, keepdims=True), list[int]()
     for _ in range(20):
         left = [k for k in range(len(phi)) if k not in chosen]
         costs = [np.linalg.norm(phi[[*chosen, k]].mean(0) - phi.mean(0)) for k in left]
         chosen.append(left[int(np.argmin(costs))])
-    assert sampling.mean_of_features(features(), 20).tolist() == chosen
+    assert sampling.mean_of_features(features, 20).tolist() == chosen
 
 
 def test_herding_takes_none_twice_also_of_equal_and_of_zero_features() -> None:
     alike = torch.cat([torch.ones(4, 3), torch.zeros(2, 3)])
     assert sorted(sampling.mean_of_features(alike, 10).tolist()) == [0, 1, 2, 3, 4, 5]
     assert sampling.mean_of_features(alike, 2).tolist()[0] in range(6)
-
-
-OF_ONE_CLASS = Examples(LOGITS[:, [1, 0, 2]], torch.ones(5, dtype=torch.int64))
 
 
 @pytest.mark.parametrize("strategy", get_args(Strategy))

@@ -102,28 +102,15 @@ def seeded(build: Callable[[], nn.Module], seed: int = 0) -> nn.Module:
 
 
 def with_norm() -> nn.Module:
-    """A convolution with batch norm, for the digits."""
-    layers = (
-        lambda: nn.Conv2d(1, 4, 3),
-        lambda: nn.BatchNorm2d(4),
-        nn.ReLU,
-        nn.Flatten,
-        lambda: nn.Linear(144, CLASSES),
-    )
-    return chain(*layers)
+    """Return a convolution with batch norm, for the digits."""
+    first = (lambda: nn.Conv2d(1, 4, 3), lambda: nn.BatchNorm2d(4))
+    return chain(*first, nn.ReLU, nn.Flatten, lambda: nn.Linear(144, CLASSES))
 
 
 def noisy_network() -> nn.Module:
-    """A network with dropout and batch norm, for the digits."""
-    layers = (
-        nn.Flatten,
-        lambda: nn.Linear(64, 20),
-        lambda: nn.BatchNorm1d(20),
-        nn.ReLU,
-        lambda: nn.Dropout(0.3),
-        lambda: nn.Linear(20, CLASSES),
-    )
-    return chain(*layers)
+    """Return a network with dropout and batch norm, for the digits."""
+    first = (nn.Flatten, lambda: nn.Linear(64, 20), lambda: nn.BatchNorm1d(20), nn.ReLU)
+    return chain(*first, lambda: nn.Dropout(0.3), lambda: nn.Linear(20, CLASSES))
 
 
 def chain(*layers: Callable[[], nn.Module]) -> nn.Module:

@@ -74,7 +74,7 @@ def read_cifar(path: Path) -> tuple[Array, list[int]]:
     # Keys are bytes, as Python 2 wrote them.
     table = found if isinstance(found, dict) else {}
     images = _pixels(table.get(b"data"))
-    labels = table.get(b"labels", table.get(b"fine_labels"))
+    labels: Any = table.get(b"labels", table.get(b"fine_labels"))
     whole = isinstance(labels, list) and all(type(label) is int for label in labels)
     if images is None or not whole or len(labels) != len(images):
         raise InputError(f"{path.name} does not hold images of 32 x 32 and a label for each")

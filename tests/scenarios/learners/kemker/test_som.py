@@ -18,7 +18,7 @@ ROWS, COLUMNS, INPUTS = 3, 5, 7
 
 
 def network(inputs: int = INPUTS, classes: int = 4, **given: object) -> nn.Sequential:
-    """A map and its read-out in float64, with weights far from small."""
+    """Return a map and its readout in float64, with weights far from small."""
     settings = GeppnetSettings.model_validate({"rows": ROWS, "columns": COLUMNS, **given})
     model = Geppnet.network(settings, (inputs,), classes, 2).double()
     for k, parameter in enumerate(model.parameters()):

@@ -1,4 +1,4 @@
-"""Task orders: in which sequences the tasks of a stream are learned."""
+"""Task orders: the sequences in which the tasks of a stream are learned."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from probe.errors import InputError
 from probe.seeding import stream
 
 MOST = 10_000
-"""Sessions, orders or seeds of a study: more is a slip of the pen."""
+"""The most sessions, orders or seeds of a study."""
 
 
 def orders(rule: str | Mapping[str, Sequence[int]], tasks: int) -> dict[str, tuple[int, ...]]:
-    """Return the task orders of a study by name: each lists T tasks as they are learned, from 0.
+    """Return the task orders of a study by name, each of T tasks, from 0 in the base order.
 
-    A number is the task's in the base order, in which the stream was made. rule: `rotate` (all T
-    rotations, named by their number), `none` (the base order alone), `shuffle:N` (N shuffles, the
-    same on every machine), or explicit orders, name -> tasks from 1. Raises InputError for any
-    other, and for an explicit order that does not name each task once.
+    rule: `rotate` (all T rotations, named by their number), `none` (the base order alone),
+    `shuffle:N` (N shuffles, the same on every machine), or explicit orders, name -> tasks from 1.
+    Raises InputError for any other, and for an explicit order that does not name each task once.
 
     >>> orders("rotate", 3)
     {'0': (0, 1, 2), '1': (1, 2, 0), '2': (2, 0, 1)}
@@ -29,23 +28,22 @@ def orders(rule: str | Mapping[str, Sequence[int]], tasks: int) -> dict[str, tup
     """
     base = tuple(range(tasks))
     if not isinstance(rule, str):
-        return {name: _explicit(name, listed, tasks) for name, listed in rule.items()}
+        for name, listed in rule.items():
+            if sorted(listed) != [task + 1 for task in base]:
+                raise InputError(
+                    f"order {name!r} must name each task from 1 to {tasks} once: {listed}"
+                )
+        return {name: tuple(task - 1 for task in listed) for name, listed in rule.items()}
     if rule == "none":
         return {"0": base}
     if rule == "rotate":
         return {str(k): base[k:] + base[:k] for k in base}
-    # At most nine digits: `int` of a million of them would take long.
+    # At most nine digits, as `int` of a million takes long.
     count = re.fullmatch("shuffle:([0-9]{1,9})", rule)
     if count is None or not 1 <= int(count[1]) <= MOST:
         raise InputError(
             f"unknown orders {rule!r}: expected rotate, none or shuffle:N, N from 1 to {MOST}"
         )
-    # Each from a stream of its own: more shuffles leave the first as they are.
+    # Each from its own stream, so that more shuffles leave the first as they are.
     shuffles = (torch.randperm(tasks, generator=stream(k, "order")) for k in range(int(count[1])))
     return {str(k): tuple(order.tolist()) for k, order in enumerate(shuffles)}
-
-
-def _explicit(name: str, listed: Sequence[int], tasks: int) -> tuple[int, ...]:
-    if sorted(listed) != list(range(1, tasks + 1)):
-        raise InputError(f"order {name!r} must name each task from 1 to {tasks} once: {listed}")
-    return tuple(task - 1 for task in listed)

@@ -1,7 +1,7 @@
-"""Networks with named stages; each stage's output is a feature, the last one is the output.
+"""Networks with named stages, whose outputs are the features; the last is the output.
 
-A user's own network, registered by name (`scenarios.own_code`), is as good as one of these: its
-features are those that a study names, or a good set of them.
+A user-defined network, registered by name (`scenarios.own_code`), serves as well: its features are
+those that a study names, or a chosen set.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from scenarios.user_model import build_model
 
 @dataclass(frozen=True)
 class Architecture:
-    """How to build a network, and its features in order of depth (the last is the output).
+    """A network's builder, and its features in order of depth (the last is the output).
 
-    build: from the shape of one input, (C, H, W) or any other, and the number of classes K to a
-    chain of stages, which maps inputs (B, ...) to scores (B, K).
+    build: from the shape of one input and the number of classes K to a chain of stages, which maps
+    inputs (B, ...) to scores (B, K).
     """
 
     build: Callable[[Sequence[int], int], nn.Sequential]
@@ -48,16 +48,12 @@ def architecture(name: str) -> Architecture | OwnNetwork:
 
 
 def bare(model: nn.Module) -> tuple[nn.Module, ModelCall]:
-    """Return the network itself, and how it is called."""
+    """Return the network itself and its call."""
     return (model.inner, model.call) if isinstance(model, Called) else (model, ModelCall())
 
 
 def draw_weights(model: nn.Module, name: str, rule: Rule, generator: torch.Generator) -> None:
-    """Give a network of that name fresh weights, by a rule or as the user's factory draws them.
-
-    A factory runs under global generators seeded from `generator`, and only where the rule is
-    torch's own. See `network_for`.
-    """
+    """Give a network of that name fresh weights, see `fresh_source`."""
     source = fresh_source(name, rule)
     if isinstance(source, str):
         initialize(model, rule, generator)
@@ -67,16 +63,15 @@ def draw_weights(model: nn.Module, name: str, rule: Rule, generator: torch.Gener
 
 
 def fresh_source(name: str, rule: Rule) -> Fresh:
-    """Return where fresh weights of a network come from: a rule, or a user's own factory."""
+    """Return the source of fresh weights: a rule, or for torch's rule the user's factory."""
     own = REGISTRY.networks.get(name)
     return own.build if own and own.draws and rule == "torch" else rule
 
 
 def network_for(name: str, x: Value, classes: int) -> nn.Module:
-    """Build the network of that name, this package's or a user's own, for inputs x (N, ...).
+    """Build the network of that name, built-in or user-defined, for inputs x (N, ...).
 
-    classes: K; `draw_weights` gives it fresh weights. Raises InputError for an unknown name, and
-    for inputs that the network cannot take.
+    classes: K. Raises InputError for an unknown name, and for inputs that it cannot take.
     """
     known = architecture(name)
     if isinstance(known, Architecture):
@@ -90,26 +85,24 @@ def network_for(name: str, x: Value, classes: int) -> nn.Module:
 
 
 def build_network(name: str, shape: Sequence[int], classes: int) -> nn.Sequential:
-    """Build this package's network of that name; `initialize` gives it the weights of a rule.
+    """Build the built-in network of that name, from inputs (B, *shape) to scores (B, K).
 
-    shape: of one input, without the batch; classes: K. It maps inputs (B, *shape) to scores (B, K).
-    Raises InputError for an unknown name, and for inputs that the network cannot take.
+    Raises InputError for an unknown name, and for inputs that it cannot take.
 
     >>> build_network("cnn3", (1, 28, 28), classes=10)(torch.zeros(2, 1, 28, 28)).shape
     torch.Size([2, 10])
     """
     if name not in ARCHITECTURES:
         raise unknown("network", name, ARCHITECTURES)
-    # torch's modules draw their first weights from the global generator: it is only lent.
+    # torch's modules draw their first weights from the global generator.
     with global_stream(stream(0, "build")):
         return ARCHITECTURES[name].build(shape, classes)
 
 
 def mlp(shape: Sequence[int], classes: int, width: int = 256) -> nn.Sequential:
-    """Build a multi-layer perceptron with two hidden ReLU layers.
+    """Build a multi-layer perceptron with two hidden ReLU layers on flattened inputs.
 
-    It flattens inputs (B, ...). width: the units of each, 256 in Chaudhry 2018, 400 in Kemker 2018
-    (`mlp400`).
+    width: of each, 256 in Chaudhry 2018, 400 in Kemker 2018 (`mlp400`).
     """
     inputs = int(torch.Size(shape).numel())
     return _chain(
@@ -142,15 +135,15 @@ def cnn4(shape: Sequence[int], classes: int, hidden: int | None = None) -> nn.Se
     """Build Chaudhry 2018's CIFAR network: four conv layers, then one dense layer.
 
     Its layers are those of Zenke et al. 2017, appendix A, to which the paper refers: two 3 x 3
-    convolutions of 32 channels, two of 64, each pair with max-pooling and dropout of 0.25 behind
-    it. The paper does not give widths. shape: (C, H, W) of 4 x 4 pixels or more, InputError for any
-    other; hidden: units of a further dense layer before the last, None for no such layer.
+    convolutions of 32 channels, two of 64, each pair followed by max-pooling and dropout of 0.25.
+    The paper does not give widths. shape: (C, H, W) of 4 x 4 pixels or more, InputError for any
+    other; hidden: ReLU units of a further dense layer, with dropout of 0.5, before the last: 512 in
+    `cnn6`, Diaz-Rodriguez 2018's network, which is Zenke et al. 2017's.
     """
     channels, height, breadth = _image(shape)
     stages: dict[str, nn.Module] = {}
     for depth, width in enumerate((32, 32, 64, 64), 1):
         parts = [nn.Conv2d(channels, width, kernel_size=3, padding=1), nn.ReLU()]
-        # Behind each pair.
         if depth % 2 == 0:
             parts += [nn.MaxPool2d(2), nn.Dropout(0.25)]
             height, breadth = height // 2, breadth // 2
@@ -159,20 +152,10 @@ def cnn4(shape: Sequence[int], classes: int, hidden: int | None = None) -> nn.Se
     if not height * breadth:
         raise InputError(f"cnn4 and cnn6 need images of 4 x 4 or more, got {shape[1]} x {shape[2]}")
     inputs = channels * height * breadth
-    # What cnn6 has in addition.
     if hidden is None:
         return _chain(**stages, output=nn.Sequential(nn.Flatten(), nn.Linear(inputs, classes)))
     dense = nn.Sequential(nn.Flatten(), nn.Linear(inputs, hidden), nn.ReLU(), nn.Dropout(0.5))
     return _chain(**stages, dense=dense, output=nn.Linear(hidden, classes))
-
-
-def cnn6(shape: Sequence[int], classes: int) -> nn.Sequential:
-    """Build Diaz-Rodriguez 2018's network: four conv layers, then two dense ones.
-
-    It is Zenke et al. 2017's, appendix A: `cnn4` with a dense layer of 512 ReLU units and dropout
-    of 0.5 before the last. shape: (C, H, W).
-    """
-    return cnn4(shape, classes, hidden=512)
 
 
 def reduced_resnet18(shape: Sequence[int], classes: int, base: int = 20) -> nn.Sequential:
@@ -180,7 +163,7 @@ def reduced_resnet18(shape: Sequence[int], classes: int, base: int = 20) -> nn.S
 
     Six stages (Murata 2020): stem, four pairs of residual blocks, average pool of 4 x 4 and dense
     layer (160 features on 32 x 32 images). shape: (C, H, W) of 25 x 25 pixels or more, InputError
-    for any other; base: the channels of the stem.
+    for any other; base: channels of the stem.
     """
     channels, height, breadth = _image(shape)
     stem = nn.Conv2d(channels, base, kernel_size=3, padding=1, bias=False)
@@ -190,7 +173,7 @@ def reduced_resnet18(shape: Sequence[int], classes: int, base: int = 20) -> nn.S
         out, stride = base * 2 ** (depth - 1), 1 if depth == 1 else 2
         stages[f"layer{depth}"] = nn.Sequential(_Block(width, out, stride), _Block(out, out, 1))
         width = out
-    # Three pairs with stride 2 halve the sides, rounded up; then the pooling.
+    # Three strides of 2 halve the sides, rounded up.
     side = [-(-s // 8) // 4 for s in (height, breadth)]
     if 0 in side:
         raise InputError(
@@ -209,7 +192,6 @@ class _Block(nn.Module):
         self.bn1 = nn.BatchNorm2d(outputs)
         self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
         self.bn2 = nn.BatchNorm2d(outputs)
-        # The input itself, where the shapes agree.
         self.skip = nn.Sequential()
         if stride != 1 or inputs != outputs:
             project = nn.Conv2d(inputs, outputs, 1, stride=stride, bias=False)
@@ -235,7 +217,9 @@ ARCHITECTURES = {
     "mlp400": Architecture(partial(mlp, width=400), ("hidden1", "hidden2", "output")),
     "cnn3": Architecture(cnn3, ("conv1", "conv2", "conv3", "output")),
     "cnn4": Architecture(cnn4, ("conv1", "conv2", "conv3", "conv4", "output")),
-    "cnn6": Architecture(cnn6, ("conv1", "conv2", "conv3", "conv4", "dense", "output")),
+    "cnn6": Architecture(
+        partial(cnn4, hidden=512), ("conv1", "conv2", "conv3", "conv4", "dense", "output")
+    ),
     "reduced_resnet18": Architecture(
         reduced_resnet18, ("stem", "layer1", "layer2", "layer3", "layer4", "output")
     ),

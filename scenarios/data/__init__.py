@@ -1,8 +1,7 @@
-"""Data sets: examples with their labels, by name or from a file of the user's own.
+"""Data sets: examples with their labels, by name or from a user's file.
 
-`datasets` is what others use: `load` gives a `Dataset` for any name. Behind it `image_sets` and
-`image_files` read published image sets, `speech` makes images of spoken digits, `feature_files`
-reads and writes data of any origin as one .npz file, and `image_features` makes such a file of a
-folder of images. `npz` reads numpy's archives for the others. No reader runs code that a file
-brings along, and every defect of a file is one `InputError` that names it.
+`datasets.load` gives a `Dataset` for any name. `image_sets` and `image_files` read published image
+sets, `speech` makes images of spoken digits, `feature_files` reads and writes any data as one .npz
+file, `image_features` makes such a file of a folder of images, and `npz` reads numpy's archives. No
+reader runs code of a file, and every defect of a file is an `InputError` that names it.
 """

@@ -1,16 +1,15 @@
 """Feature files: any data set as one .npz file of inputs and labels.
 
-The arrays of a file, by name (write them with `numpy.savez`, or with `write_features`):
+The arrays of a file, by name (write them with `numpy.savez` or `write_features`):
 
 - `x_train` (N, ...), `x_test` (M, ...): one example per row, a vector (D,), an image (C, H, W) or
-  any other shape, the same in both; any real dtype, of which float32 is made; finite. Nothing is
-  scaled.
+  any other shape, the same in both; finite, of any real dtype, made float32, not scaled.
 - `y_train` (N,), `y_test` (M,): class numbers 0 .. K-1 of an integer dtype, K of 2 or more; every
   class is in both.
-- `class_names` (K,), optional: different strings in the order of the classes; without it the
-  classes are called by their numbers, and K is the largest label + 1.
+- `class_names` (K,), optional: different strings in the order of the classes; by default their
+  numbers, with K the largest label + 1.
 
-Other arrays in the file are not read. A study names the file in place of a data set: see `find`.
+Other arrays are not read. A study names the file in place of a data set: see `find`.
 """
 
 from __future__ import annotations
@@ -33,10 +32,7 @@ SUFFIX = ".npz"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Features:
-    """What is in a feature file: both halves, and the names of the K classes, in their order.
-
-    train, test: inputs (N, ...) float32, labels (N,) 0..K-1.
-    """
+    """The content of a feature file: inputs (N, ...) float32, labels (N,), names of K classes."""
 
     train: Examples
     test: Examples
@@ -44,10 +40,7 @@ class Features:
 
 
 def find(name: str, folder: Path | None) -> Path:
-    """Return the first of the `candidates` for the feature file of that name that is a file.
-
-    Raises InputError if there is none, saying where was looked.
-    """
+    """Return the first of the `candidates` that is a file; raises InputError if none is."""
     looked = candidates(name, folder)
     for path in looked:
         if path.is_file():
@@ -59,7 +52,7 @@ def find(name: str, folder: Path | None) -> Path:
 
 
 def candidates(name: str, folder: Path | None) -> list[Path]:
-    """Return where the feature file of that name can be, the likeliest first.
+    """Return the possible paths of a feature file, the likeliest first.
 
     name: an absolute path, or one relative to the current directory or else to the data folder.
 
@@ -67,7 +60,7 @@ def candidates(name: str, folder: Path | None) -> list[Path]:
     ['birds.npz', 'data/birds.npz']
     """
     try:
-        # Not Path's own, which raises where there is no such user.
+        # Path.expanduser raises for an unknown user.
         given = Path(expanduser(name))
     except ValueError:
         given = Path(name)  # which no user's name can be
@@ -75,10 +68,7 @@ def candidates(name: str, folder: Path | None) -> list[Path]:
 
 
 def read_features(path: Path) -> Features:
-    """Read and check a feature file; every defect raises InputError naming file and array.
-
-    Nothing in the file is executed. Inputs come out as float32, labels as int64.
-    """
+    """Read and check a feature file; raises InputError with file and array for every defect."""
     required = [f"{kind}_{half}" for half in ("train", "test") for kind in ("x", "y")]
     return _features(read_arrays(path, required, ["class_names"]), path)
 
@@ -88,8 +78,8 @@ def write_features(
 ) -> None:
     """Write a feature file, whole or not at all.
 
-    train, test: inputs (N, ...), labels (N,); class_names: K of them, None for the numbers. Raises
-    InputError if it cannot be written, or `read_features` would refuse it.
+    class_names: K of them, None for the numbers. Raises InputError if it cannot be written, or
+    `read_features` would refuse it.
 
     >>> from tempfile import TemporaryDirectory
     >>> half = Examples(torch.eye(2), torch.tensor([0, 1]))
@@ -105,14 +95,14 @@ def write_features(
     }
     if class_names is not None:
         arrays["class_names"] = np.asarray(class_names, dtype=np.str_)
-    # Before anything is written: a file that could not be read again is never made.
+    # A file that could not be read again is not written.
     _features(arrays, path)
     with replacing(path) as partial, partial.open("wb") as file:
         np.savez(file, **arrays)
 
 
 def _features(arrays: Mapping[str, Array], path: Path) -> Features:
-    """Check the arrays of a file and return what they hold; path: what errors call the file."""
+    """Check the arrays of a file and return its content."""
     halves = {half: _half(arrays, half, path) for half in ("train", "test")}
     shapes = [tuple(examples.x.shape[1:]) for examples in halves.values()]
     if shapes[0] != shapes[1]:
@@ -120,7 +110,14 @@ def _features(arrays: Mapping[str, Array], path: Path) -> Features:
             f"in {path} an example of x_train has shape {shapes[0]} and one of x_test {shapes[1]}: "
             f"give both the same features"
         )
-    names = _class_names(arrays.get("class_names"), path)
+    names = arrays.get("class_names")
+    if names is not None and (
+        names.dtype.kind != "U" or names.ndim != 1 or len(set(names.tolist())) != len(names)
+    ):
+        raise InputError(
+            f"class_names of {path} is {names.dtype} of shape {names.shape}, expected different "
+            f"strings of shape (K,): name each class once"
+        )
     largest = max(int(examples.y.max()) for examples in halves.values())
     count = largest + 1 if names is None else len(names)
     for half, examples in halves.items():
@@ -129,13 +126,13 @@ def _features(arrays: Mapping[str, Array], path: Path) -> Features:
         raise InputError(
             f"{path} has a single class, of which nothing can be told apart: give two or more"
         )
-    # Only now, when every number below `count` is known to be a class with examples.
-    named = names or tuple(map(str, range(count)))
-    return Features(train=halves["train"], test=halves["test"], class_names=named)
+    # Only now, as `count` may be a wild label.
+    named = range(count) if names is None else names
+    return Features(**halves, class_names=tuple(map(str, named)))
 
 
 def _half(arrays: Mapping[str, Array], half: str, path: Path) -> Examples:
-    """Return the examples of a half; raises InputError for inputs or labels that cannot be."""
+    """Return the examples of a half; raises InputError for invalid inputs or labels."""
     x, y = _inputs(arrays[f"x_{half}"], f"x_{half} of {path}"), arrays[f"y_{half}"]
     name = f"y_{half} of {path}"
     if y.dtype.kind not in "iu" or y.ndim != 1:
@@ -158,7 +155,7 @@ def _half(arrays: Mapping[str, Array], half: str, path: Path) -> Examples:
 
 
 def _inputs(x: Array, name: str) -> Array:
-    """Return float32 inputs (N, ...) that are known to be finite."""
+    """Return finite float32 inputs (N, ...); raises InputError for others."""
     if x.dtype.kind not in "biuf":
         raise InputError(f"{name} is {x.dtype}, expected real numbers: write it as float32")
     if x.ndim < 2 or not x.size:
@@ -166,7 +163,7 @@ def _inputs(x: Array, name: str) -> Array:
             f"{name} has shape {x.shape}, expected (N, ...) of 1 or more examples with 1 or more "
             f"features: put one example in each row"
         )
-    # What is too large for float32 becomes Inf, which is refused below.
+    # Numbers too large for float32 become Inf, which is refused below.
     with np.errstate(over="ignore"):
         single = np.ascontiguousarray(x, dtype=np.float32)
     finite = np.isfinite(single.reshape(len(x), -1)).all(1)
@@ -178,18 +175,6 @@ def _inputs(x: Array, name: str) -> Array:
     return single
 
 
-def _class_names(names: Array | None, path: Path) -> tuple[str, ...] | None:
-    """Return the names of the K classes, None if the file has none."""
-    if names is None:
-        return None
-    if names.dtype.kind != "U" or names.ndim != 1 or len(set(names.tolist())) != len(names):
-        raise InputError(
-            f"class_names of {path} is {names.dtype} of shape {names.shape}, expected different "
-            f"strings of shape (K,): name each class once"
-        )
-    return tuple(map(str, names))
-
-
 def _check_classes(examples: Examples, count: int, name: str) -> None:
     """Raise InputError unless labels are 0 .. count - 1 and every class has an example."""
     present = set(examples.y.unique().tolist())
@@ -198,7 +183,7 @@ def _check_classes(examples: Examples, count: int, name: str) -> None:
             f"{name} has the label {max(present)}, but there are {count} class_names: number the "
             f"classes 0 to {count - 1}, or name every class"
         )
-    # Of a wild label's gaps, which may be a billion, one is enough.
+    # The first gap alone: a wild label may leave a billion.
     gap = next((label for label in range(count) if label not in present), None)
     if gap is not None:
         raise InputError(

@@ -1,12 +1,10 @@
-"""Features of images: what a pretrained network makes of a folder of them, as a feature file.
+"""Features of a folder of images by a pretrained network, as a feature file: `probe features`.
 
-The work of `probe features`. Kemker et al. 2018 train on such features of CUB-200 in place of the
-images. The images go through the network once, in eval mode, and what enters its last dense layer
-is written to a feature file, which any study takes as its data. Weights and images may come from
-anywhere: weights are read as tensors only, no pickle of theirs is run, and an image that would fill
-the memory is refused.
+Kemker et al. 2018 train on such features of CUB-200. The images pass through the network once, in
+eval mode, and the inputs of its last dense layer are written to a feature file. Weights and images
+are not trusted: no pickle is run, and an image that would fill the memory is refused.
 
-torchvision is imported in functions: it takes seconds.
+torchvision is imported in functions, as it takes seconds.
 """
 
 from __future__ import annotations
@@ -36,8 +34,8 @@ from scenarios.environment import variable
 _BATCH = 32  # images
 _FEW = 8  # names to choose from
 _WEIGHTS_ONLY = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"  # an environment variable of torch's
-# Those without a dense layer at the end, those whose weights need the input scaled otherwise, and
-# one that without its own weights takes images of another size than they do.
+# Networks that do not end in a dense layer, whose weights need the input scaled otherwise, or take
+# images of another size with their own weights.
 _OTHERS = ("squeezenet", "googlenet", "inception", "vit_h_14")
 
 
@@ -46,8 +44,8 @@ def write_features_of_images(
 ) -> None:
     """Write the features of a folder of images to a feature file, and print what was written.
 
-    The arguments are those of `features_of_images`. Raises InputError for whatever of them cannot
-    be used, before images are read where it can be known then.
+    The arguments are those of `features_of_images`. Raises InputError for those that cannot be
+    used, if possible before images are read.
     """
     if out.suffix != SUFFIX or not out.parent.is_dir():
         raise InputError(
@@ -65,19 +63,17 @@ def write_features_of_images(
 def features_of_images(folder: Path, network: str, weights: str, device: torch.device) -> Features:
     """Return the features (N, D) of images: the inputs of a network's last dense layer.
 
-    folder: holds train/CLASS/* and test/CLASS/*; classes are numbered in the order of their
-    folders' names, which become the class names. network: one of `network_names`, in eval mode;
-    resnet50 gives 2,048 features (Kemker 2018's of CUB-200). Images are prepared as torchvision's
-    own weights of that network ask for. weights: see `load_network`. device: where the network
-    computes; features come back on the CPU. Raises InputError for whatever of these cannot be used.
+    folder: with train/CLASS/* and test/CLASS/*; classes are in the order of their folders' names.
+    network: one of `network_names`; resnet50 gives 2,048 features (Kemker 2018's of CUB-200).
+    Images are prepared as for torchvision's own weights. weights: see `load_network`. device: of
+    the network; features are on the CPU. Raises InputError for arguments that cannot be used.
     """
     known = network_names()
     if network not in known:
-        # Of some eighty names only the nearest are shown.
         near = get_close_matches(network, known, _FEW, cutoff=0)
         raise unknown("network of torchvision", network, near)
     train, test = (_images(folder / half, network) for half in ("train", "test"))
-    # Before the network is loaded, which may mean a download.
+    # Before a network is downloaded.
     _check_classes(folder, set(train.classes), set(test.classes))
     model = load_network(network, weights).to(device)
     return Features(
@@ -88,10 +84,7 @@ def features_of_images(folder: Path, network: str, weights: str, device: torch.d
 
 
 def network_names() -> list[str]:
-    """Return torchvision's classification networks that end in a dense layer.
-
-    Those are left out that take other inputs with their own weights than without.
-    """
+    """Return torchvision's classification networks that can give features."""
     from torchvision import models
 
     names = models.list_models(module=models)
@@ -101,19 +94,19 @@ def network_names() -> list[str]:
 def load_network(name: str, weights: str) -> nn.Module:
     """Return a torchvision network in eval mode, on the CPU.
 
-    weights: `default`, torchvision's own, which it downloads unless it has them; `random`, fresh
-    ones from a fixed seed, for trying out; or a file with a state dict of that network, trained on
-    any number of classes. Raises InputError if they cannot be had or do not fit.
+    weights: `default`, torchvision's, downloaded if missing; `random`, from a fixed seed; or a file
+    with a state dict of that network, of any number of classes. Raises InputError if they are
+    missing or do not fit.
     """
     from torchvision import models
 
     if weights == "default":
         return _downloaded(name).eval()
     state = None if weights == "random" else _state_dict(Path(weights))
-    # The last weights are those of the last layer: one row for each class.
+    # The last layer has one row for each class.
     classes = {} if state is None else {"num_classes": len(list(state.values())[-1])}
     try:
-        # torchvision draws the first weights from the global generator: it is only lent.
+        # torchvision draws from the global generator.
         with global_stream(stream(0, "weights")):
             model: nn.Module = models.get_model(name, weights=None, **classes)
         if state is not None:
@@ -127,13 +120,13 @@ def load_network(name: str, weights: str) -> nn.Module:
 
 
 def _downloaded(name: str) -> nn.Module:
-    """Return a network with torchvision's own weights, from torch's folder or the network."""
+    """Return a network with torchvision's weights, from torch's folder or downloaded."""
     from torchvision import models
 
     folder = Path(torch.hub.get_dir(), "checkpoints")
     _refuse_archive(folder / models.get_model_weights(name).DEFAULT.url.rpartition("/")[2], name)
     try:
-        # Else torchvision lets torch run a pickle.
+        # Or torch would run a pickle.
         with variable(_WEIGHTS_ONLY, "1"):
             model: nn.Module = models.get_model(name, weights="DEFAULT")
     except (OSError, RuntimeError, HTTPException) as error:
@@ -151,12 +144,12 @@ def _downloaded(name: str) -> nn.Module:
 
 
 def _refuse_archive(path: Path, name: str) -> None:
-    """Raise InputError for an archive of one file, which torch would unpack into its folder."""
+    """Raise InputError for an archive of one file, which torch would unpack beside it."""
     if not zipfile.is_zipfile(path):
         return
     with zipfile.ZipFile(path) as archive:
         entries = len(archive.infolist())
-    # torch itself writes several: the tensors lie beside the table of their names.
+    # An archive that torch wrote has several.
     if entries < 2:
         raise InputError(
             f"the file of torchvision's weights of {name}, {path}, is an archive of a single file, "
@@ -165,11 +158,7 @@ def _refuse_archive(path: Path, name: str) -> None:
 
 
 def _state_dict(path: Path) -> dict[str, Tensor]:
-    """Read a state dict without running anything of its file.
-
-    Raises InputError for a file that is none: for one that is damaged, and for a whole model that
-    was pickled.
-    """
+    """Read a state dict without running its file; raises InputError for any other file."""
     try:
         with path.open("rb") as file:
             state = torch.load(file, map_location="cpu", weights_only=True)
@@ -187,38 +176,31 @@ def _state_dict(path: Path) -> dict[str, Tensor]:
     entries = list(state.items()) if isinstance(state, dict) else []
     whole = all(isinstance(name, str) and _is_whole(one) for name, one in entries)
     if not entries or not whole or not entries[-1][1].ndim or not len(entries[-1][1]):
+        names = ", ".join([str(name) for name, _ in entries[:_FEW]]) or "nothing"
+        more = ", ..." if len(entries) > _FEW else ""
+        held = f"a table of {names}{more}" if isinstance(state, dict) else type(state).__name__
         raise InputError(
-            f"{path} holds no state dict, tensors by name, but {_contents(state)}: write it with "
+            f"{path} holds no state dict, tensors by name, but {held}: write it with "
             f"torch.save(model.state_dict(), FILE)"
         )
     return dict(entries)
 
 
 def _is_whole(value: object) -> bool:
-    """Whether that is a tensor whose every value is there, not one value shown many times."""
+    """Tell whether that is a tensor with storage for every value, not one value expanded."""
     if not isinstance(value, Tensor) or value.layout != torch.strided:
         return False
     return value.untyped_storage().nbytes() >= value.numel() * value.element_size()
 
 
-def _contents(state: object) -> str:
-    """Say what was found in the place of a state dict."""
-    if not isinstance(state, dict):
-        return type(state).__name__
-    names = [str(name) for name in state]
-    more = ", ..." if len(names) > _FEW else ""
-    return f"a table of {', '.join(names[:_FEW]) or 'nothing'}{more}"
-
-
 def _images(root: Path, network: str) -> Any:
-    """Return torchvision's ImageFolder there, its images prepared for the network.
+    """Return torchvision's ImageFolder, its images prepared for the network and read one by one.
 
-    Images are read one by one as they are asked for. Raises InputError for a folder that is none or
-    has no images.
+    Raises InputError without a folder or without images.
     """
     from torchvision import datasets, models
 
-    # The same for every kind of weights: fresh ones take what the published ones do.
+    # The same for all weights.
     prepare: Callable[[Any], Tensor] = models.get_model_weights(network).DEFAULT.transforms()
     if not root.is_dir():
         raise InputError(
@@ -235,7 +217,7 @@ def _images(root: Path, network: str) -> Any:
 
 
 def _picture(path: str) -> Any:
-    """Return an image of PIL's in RGB; raises InputError for a file that is none, or a huge one."""
+    """Return PIL's image in RGB; raises InputError for any other file, or a huge image."""
     from PIL import Image, UnidentifiedImageError
 
     try:
@@ -268,15 +250,15 @@ def _check_classes(folder: Path, train: set[str], test: set[str]) -> None:
 
 
 def _examples(model: nn.Module, images: Any, half: str, device: torch.device) -> Examples:
-    """Return the features (N, D) of N images with their labels, on the CPU; shows how far it is."""
+    """Return the features (N, D) of images with their labels, on the CPU; shows progress."""
     console = Console(stderr=True)
     quiet = not console.is_terminal
-    # Given a generator, it leaves the global one alone.
+    # Without a generator it would draw from the global one.
     loader = DataLoader(images, batch_size=_BATCH, generator=stream(0, "loader"))
     rows, labels = [], []
     with torch.no_grad(), products("fp32"):
         for x, y in track(loader, half, console=console, transient=True, disable=quiet):
-            # Off the device at once: the features of all images need not fit there.
+            # The features of all images need not fit on the device.
             rows.append(penultimate(model, x.to(device)).cpu())
             labels.append(y)
     return Examples(torch.cat(rows), torch.cat(labels))

@@ -1,10 +1,10 @@
-"""Published image sets: MNIST, SVHN, CIFAR, from files as torchvision lays them out in a folder.
+"""Published image sets: MNIST, SVHN, CIFAR, from files in torchvision's layout.
 
-torchvision knows where each set is published and what its checksums are, and downloads what is
-missing, if asked to. What it would unpickle is read by `scenarios.data.image_files` instead. Images
-are divided by 255 and not normalized any further; labels are those published.
+torchvision knows addresses and checksums, and downloads missing files if asked to; what it would
+unpickle is read by `scenarios.data.image_files`. Images are divided by 255, labels are as
+published.
 
-torchvision is imported in functions: it takes seconds.
+torchvision is imported in functions, as it takes seconds.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from scenarios.data.image_files import read_cifar, read_idx
 from scenarios.data.npz import Array
 
 _HALVES = ("train", "test")
-# What is raised for downloads that fail, and for files that are cut off or of another format.
+# Errors of downloads that fail, and of files that are cut off or of another format.
 _BROKEN = (RuntimeError, OSError, ValueError, TypeError, EOFError, LookupError, AssertionError)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImageSet:
-    """An image set, and how its files are read.
+    """An image set and the reader of its files.
 
-    torchvisions: the name of torchvision's class of it; classes: K.
+    torchvisions: the name of torchvision's class; classes: K.
     """
 
     torchvisions: str
@@ -43,15 +43,12 @@ class ImageSet:
     def read(self, folder: Path, half: str) -> tuple[Array, Any]:
         """Return images of bytes, (N, H, W) or (N, 3, H, W), and N labels of a half.
 
-        half: `train` or `test`. Raises whatever it likes for a damaged file.
+        Raises an error of `_BROKEN` for a damaged file.
         """
         raise NotImplementedError
 
     def fetch(self, folder: Path) -> None:
-        """Have torchvision download what is missing or damaged of both halves.
-
-        Raises whatever torchvision does if that fails.
-        """
+        """Let torchvision download missing or damaged files of both halves."""
         self.their_class(str(folder), download=True)
 
     @property
@@ -76,10 +73,7 @@ class _Idx(ImageSet):
 
 
 class _Cifar(ImageSet):
-    """Images with their labels in one or more pickles, whose checksums torchvision knows.
-
-    A file of another checksum is refused unread.
-    """
+    """Images with their labels in one or more pickles; those of other checksums are not read."""
 
     def files(self, half: str) -> tuple[str, ...]:
         return tuple(self._checksums(half))
@@ -95,7 +89,7 @@ class _Cifar(ImageSet):
     def fetch(self, folder: Path) -> None:
         from torchvision.datasets.utils import download_and_extract_archive
 
-        # Not by torchvision's constructor, which unpickles what it has fetched.
+        # torchvision's constructor would unpickle the files.
         if any(self._damaged(folder, half) for half in _HALVES):
             cls = self.their_class
             download_and_extract_archive(
@@ -103,7 +97,7 @@ class _Cifar(ImageSet):
             )
 
     def _damaged(self, folder: Path, half: str) -> list[str]:
-        """Return the files that are missing or not the published ones."""
+        """Return the files that are missing or altered."""
         from torchvision.datasets.utils import check_integrity
 
         known = self._checksums(half).items()
@@ -116,7 +110,7 @@ class _Cifar(ImageSet):
 
 
 class _Svhn(ImageSet):
-    """A file of MATLAB's for each half, read by torchvision, which needs scipy for it."""
+    """A MATLAB file for each half, read by torchvision with scipy."""
 
     def files(self, half: str) -> tuple[str, ...]:
         return (f"{half}_32x32.mat",)
@@ -137,15 +131,14 @@ IMAGE_SETS: dict[str, ImageSet] = {
     "cifar10": _Cifar(torchvisions="CIFAR10"),
     "cifar100": _Cifar(torchvisions="CIFAR100", classes=100),
 }
-"""All published image sets that are known, by name."""
+"""All published image sets, by name."""
 
 
 def read_image_set(name: str, folder: Path | None, download: bool) -> dict[str, Examples]:
     """Return both halves of one of IMAGE_SETS, `train` and `test`: images (N, C, H, W) in [0, 1].
 
-    folder: the data folder; download: whether what is missing is fetched into it. Labels are those
-    published, (N,). Nothing in the files is executed. Raises InputError for files that are missing,
-    incomplete or corrupt, saying which were looked for and how to get them.
+    folder: the data folder; download: whether missing files are fetched into it. Raises InputError
+    for files that are missing, incomplete or corrupt, with their names and the way to get them.
     """
     found = IMAGE_SETS[name]
     if folder is None:
@@ -154,7 +147,12 @@ def read_image_set(name: str, folder: Path | None, download: bool) -> dict[str, 
             f"{found.files('train')[0]} and so on, as torchvision lays them out; --download "
             f"fetches them"
         )
-    failure = _fetched(found, folder) if download else ""
+    failure = ""
+    if download:
+        try:
+            found.fetch(folder)
+        except _BROKEN as error:
+            failure = _reason(error)
     files = [file for half in _HALVES for file in found.files(half)]
     missing = [file for file in files if not (folder / file).is_file()]
     if missing and download:
@@ -167,15 +165,6 @@ def read_image_set(name: str, folder: Path | None, download: bool) -> dict[str, 
             f"folder in torchvision's layout, or add --download"
         )
     return {half: _half(name, found, folder, half) for half in _HALVES}
-
-
-def _fetched(found: ImageSet, folder: Path) -> str:
-    """Download what is missing; return why that failed, or nothing."""
-    try:
-        found.fetch(folder)
-    except _BROKEN as error:
-        return _reason(error)
-    return ""
 
 
 def _half(name: str, found: ImageSet, folder: Path, half: str) -> Examples:

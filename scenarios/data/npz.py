@@ -1,8 +1,7 @@
-"""Arrays by name from a file of numpy's format .npz, read without trusting it.
+"""Arrays by name from an untrusted file of numpy's format .npz.
 
-The file is a zip archive of arrays. It comes from a user or from the internet, so everything that
-can be wrong with it is expected, and each is a sentence: no archive, cut off, another format,
-arrays missing, arrays of Python objects, which numpy would have to unpickle.
+It may be no archive, cut off, of another format, lack arrays, or hold arrays of Python objects,
+which numpy would unpickle: each is an InputError.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from probe.errors import InputError
 Array = np.ndarray[Any, Any]
 """An array of any type and shape."""
 
-# What is raised for a file, or an array in it, that is cut off, altered or of another format.
+# Errors of a file, or an array in it, that is cut off, altered or of another format.
 _BROKEN = (ValueError, LookupError, EOFError, SyntaxError, RuntimeError)
 _BROKEN_ZIP = (zipfile.BadZipFile, zlib.error)
 
@@ -30,9 +29,8 @@ def read_arrays(
 ) -> dict[str, Array]:
     """Return the arrays of those names that a .npz file holds; the optional ones if it has them.
 
-    path: what errors call the file; required, optional: names of arrays. Nothing in the file is
-    executed: arrays of Python objects are refused (`allow_pickle=False`). Arrays that are not named
-    are not even read. Raises InputError if the file cannot be read, or lacks an array.
+    Arrays of Python objects are refused (`allow_pickle=False`), arrays not named are not read.
+    Raises InputError if the file cannot be read, or lacks an array.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -41,7 +39,7 @@ def read_arrays(
     {'x': array([0, 1, 2])}
     """
     try:
-        # Opened here: of a .npy file numpy gives an array, which cannot be closed.
+        # Opened here, as numpy gives an array for a .npy file, which cannot be closed.
         with path.open("rb") as file:
             return _read(np.load(file, allow_pickle=False), path, required, optional)
     except InputError:
@@ -60,10 +58,7 @@ def read_arrays(
 def _read(
     found: Any, path: Path, required: Sequence[str], optional: Iterable[str]
 ) -> dict[str, Array]:
-    """Return the arrays wanted of an open archive; raises InputError if it lacks a required one.
-
-    found: what `numpy.load` gave, for a .npy file an array.
-    """
+    """Return the arrays of an open archive (for a .npy file, `found` is an array)."""
     if isinstance(found, np.ndarray):
         raise InputError(f"{path} holds a single array: write several with numpy.savez")
     names = list(found)
@@ -82,7 +77,7 @@ def _array(found: Any, name: str, path: Path) -> Array:
     try:
         array = found[name]
     except ValueError as error:
-        # numpy has no class of its own for this error, only its message.
+        # numpy has only a message for this error.
         if "pickle" not in str(error):
             raise
         raise InputError(

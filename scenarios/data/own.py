@@ -1,13 +1,11 @@
-"""A user's own data: what their function returns, as examples."""
+"""User-defined data: the result of a user's function as examples."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from probe.errors import InputError, described, located
 from probe.examples import Examples, alike
@@ -16,18 +14,17 @@ from probe.seeding import every_global_stream, stream
 
 
 def read_own(known: OwnData) -> tuple[Examples[Any], Examples[Any]]:
-    """Return the training and the test data that a user's function gives.
+    """Return the training and the test data of a user's function.
 
-    Random numbers that it draws are the same every time, and the global generators are as before
-    afterwards. Raises InputError if it fails, or for anything but two sets of examples that look
-    alike.
+    It draws the same random numbers every time, and leaves the global generators as they were.
+    Raises InputError if it fails, or gives anything but two sets of examples of one kind.
     """
     try:
         with every_global_stream(stream(0, "data")):
             given = known.load()
     except (InputError, KeyboardInterrupt):
         raise
-    # Whatever the user's code raises, SystemExit among it, is the user's to correct.
+    # Any error of the user's code, SystemExit among them.
     except BaseException as error:
         raise InputError(
             f"{known.name} raised {described(error)}: give a function without arguments that "
@@ -41,20 +38,16 @@ def read_own(known: OwnData) -> tuple[Examples[Any], Examples[Any]]:
     with located(known.name):
         halves = [_half(each, n) for each, n in zip(given, ("train", "test"), strict=True)]
         if known.class_order:
-            halves = [_reordered(each, known.class_order) for each in halves]
+            # A label becomes its position in the order.
+            positions = torch.zeros(1 + max(known.class_order), dtype=torch.int64)
+            positions[list(known.class_order)] = torch.arange(len(known.class_order))
+            kept = [each.of_classes(known.class_order) for each in halves]
+            halves = [Examples(each.x, positions[each.y]) for each in kept]
         return alike(*halves)
 
 
-def _reordered(examples: Examples[Any], order: Sequence[int]) -> Examples[Any]:
-    """Return the examples of the labels in `order`, each with its place there for a label."""
-    kept = examples.of_classes(order)
-    places = torch.zeros(1 + max(order), dtype=torch.int64)
-    places[list(order)] = torch.arange(len(order))
-    return Examples(kept.x, places[kept.y])
-
-
 def _half(given: object, name: str) -> Examples[Any]:
-    """Return examples, a data set or a pair (x, y) as examples, of which there are some."""
+    """Return examples, a data set or a pair (x, y) as one or more examples."""
     with located(name):
         found = _examples(given)
         if not len(found):
@@ -71,12 +64,10 @@ def _examples(given: object) -> Examples[Any]:
         x, y = given
         if isinstance(y, torch.Tensor | np.ndarray):
             x = torch.as_tensor(x) if isinstance(x, np.ndarray) else x
-            return Examples(x, _whole(torch.as_tensor(y)))
+            labels = torch.as_tensor(y)
+            if labels.is_floating_point() or labels.is_complex():
+                raise InputError(
+                    f"its labels are {labels.dtype}: labels are class numbers, give whole numbers"
+                )
+            return Examples(x, labels.long())
     return Examples.of(given)
-
-
-def _whole(y: Tensor) -> Tensor:
-    """Return labels as int64; raises InputError where that could change one."""
-    if y.is_floating_point() or y.is_complex():
-        raise InputError(f"its labels are {y.dtype}: labels are class numbers, give whole numbers")
-    return y.long()

@@ -1,9 +1,8 @@
 """Spoken digits as images: the power of mel bands over time, of a fixed size.
 
-Recordings of speech differ in length and loudness, networks for images take one shape. So each
-recording becomes an image of 24 bands of frequency x 24 parts of time, in [0, 1]: the second kind
-of data in multi-modal studies, beside images of digits. All steps are written out here on numpy
-and scipy, without random numbers, so that the images are the same everywhere.
+Each recording, of any length and loudness, becomes an image of 24 bands of frequency x 24 parts of
+time, in [0, 1]: the second modality of multi-modal studies, beside images of digits. All steps are
+on numpy and scipy, without random numbers, so that the images are the same everywhere.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from scenarios.data.npz import Array, read_arrays
 RATE = 8000  # samples per second
 WINDOW, HOP = 256, 80  # samples: 32 ms, and 10 ms from one frame to the next
 BANDS, PARTS = 24, 24
-RANGE = 60  # dB below the loudest
-"""The power that counts, in dB below the loudest: what is fainter is 0 in the image."""
+RANGE = 60
+"""The range of power in dB: what is fainter than this below the loudest is 0 in the image."""
 
 TEST_TAKES = 5
 """Of every speaker and digit, the takes 0 .. TEST_TAKES - 1 are the test data."""
 
-_AT_ONCE = 4096  # frames that are transformed at a time: what stays in the cache is fast
+_AT_ONCE = 4096  # frames transformed at a time, which stay in the cache
 
 
 def spoken_digits(path: Path) -> tuple[Examples, Examples]:
@@ -68,19 +67,18 @@ def log_mel(audio: Array, offsets: Array) -> Array:
 
     audio: samples of all recordings, 8,000 per second; offsets (N + 1,): where each starts, and the
     end of the last. The power spectra of frames of 256 samples under a Hann window, 80 samples
-    apart, are summed in the 24 bands of `mel_bank` (the lowest first), and expressed in dB below
-    the recording's loudest band and frame: 0 dB is 1; -60 dB, less and silence are 0; linear in
-    between. The frames are then averaged over 24 equally long parts of the recording, a frame that
-    two parts share by its share. So the loudness and the length of a recording do not show.
-    Deviation from common practice: the time is stretched, not padded; there is no pre-emphasis.
+    apart, are summed in the 24 bands of `mel_bank` (the lowest first), in dB below the recording's
+    loudest band and frame: 0 dB is 1; -60 dB, less and silence are 0; linear in between. The frames
+    are averaged over 24 equally long parts of the recording, a frame shared by two parts by its
+    share, so that loudness and length do not show. Deviation from common practice: the time is
+    stretched, not padded; there is no pre-emphasis.
     """
     counts = 1 + (np.diff(offsets) - WINDOW) // HOP
     firsts = np.cumsum(counts) - counts
     within = np.arange(counts.sum()) - np.repeat(firsts, counts)
     powers = _powers(audio, np.repeat(offsets[:-1], counts) + HOP * within)
     loudest = np.maximum.reduceat(powers.max(1), firsts)
-    # Of silence, the loudest is 0.
-    # Divided by the smallest number there is, it stays 0.
+    # Silence, whose loudest is 0, stays 0.
     reference = np.repeat(np.maximum(loudest, np.finfo(np.float32).tiny), counts)
     decibel = 10 * np.log10(np.maximum(powers / reference[:, None], 10 ** (-RANGE / 10)))
     parts = _averaged(1 + decibel / RANGE, firsts, counts)
@@ -106,10 +104,7 @@ def mel_bank() -> Array:
 
 
 def _powers(audio: Array, starts: Array) -> Array:
-    """Return the power of each band in the F frames that start there, (F, 24).
-
-    audio: samples; starts: (F,) int64.
-    """
+    """Return the power of each band in the frames at starts (F,), (F, 24)."""
     frames = np.lib.stride_tricks.sliding_window_view(audio, WINDOW)
     # float32 holds every int16 sample exactly, in half the memory of float64.
     window = signal.get_window("hann", WINDOW).astype(np.float32)
@@ -119,13 +114,13 @@ def _powers(audio: Array, starts: Array) -> Array:
 
 
 def _averaged(values: Array, firsts: Array, counts: Array) -> Array:
-    """Return the mean of each recording's frames (F, 24) over its parts, (N, 24 parts, 24).
+    """Return the means of each recording's frames (F, 24) over its parts, (N, 24 parts, 24).
 
-    firsts, counts: (N,) where the frames of each recording start, and how many they are.
+    firsts, counts: (N,) of each recording, its first frame and their number.
     """
-    # The integral over time up to any moment, between two frames too, is read off the running sum.
+    # The running sum gives the integral up to any moment, between two frames too.
     sums = np.concatenate([np.zeros((1, BANDS)), np.cumsum(values, 0, dtype=np.float64)])
-    # In frames, and not whole: a part begins and ends within a frame.
+    # In frames; a part may begin and end within one.
     moments = firsts[:, None] + np.linspace(0, counts, PARTS + 1, axis=1)
     before = np.minimum(moments.astype(np.int64), len(values) - 1)
     share = (moments - before)[:, :, None]
@@ -135,7 +130,7 @@ def _averaged(values: Array, firsts: Array, counts: Array) -> Array:
 
 
 def _wrong(arrays: dict[str, Array]) -> str:
-    """Return what of the arrays is not as documented, or nothing."""
+    """Describe what is not as documented, "" for nothing."""
     audio, offsets, label, index = (arrays[n] for n in ("audio", "offsets", "label", "index"))
     if audio.ndim != 1 or audio.dtype != np.int16:
         return f"audio is {audio.dtype} of shape {audio.shape}, expected int16 samples"
@@ -145,7 +140,7 @@ def _wrong(arrays: dict[str, Array]) -> str:
         return "label and index have one number per recording, offsets one more"
     if offsets[0] != 0 or offsets[-1] != len(audio):
         return "offsets go from 0 to the number of samples"
-    # Unsigned differences could not be negative, and so would hide offsets that go back.
+    # Unsigned differences would hide offsets that go back.
     if (np.diff(offsets.astype(np.int64)) < WINDOW).any():
         return f"a recording is shorter than {WINDOW} samples"
     if not (index < TEST_TAKES).any() or not (index >= TEST_TAKES).any():

@@ -1,4 +1,4 @@
-"""What every continual learner shares: how a task is learned, and the steps that can be changed."""
+"""The base of all learners: a task is learned in steps that can be overridden."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from scenarios.learners.exemplars import ExemplarSettings
 
 
 class Settings(BaseModel):
-    """The settings of a learner; each learner adds its own, and `kind` names it.
+    """A learner's settings; `kind` names the learner.
 
-    training: what differs from the study's recipe while it learns.
+    training: its changes to the study's recipe while it learns.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -46,20 +46,18 @@ class Settings(BaseModel):
 class Learner(Objective):
     """A model that learns one task after another.
 
-    A task is learned in these steps, each of which a learner may override:
-    `begin(task)`, then for every batch of `examples(task)` the four steps of `Objective` (`batch`,
-    `loss`, `after_backward`, `after_step`), then `end(task)`; one that learns in another way than
-    by batches overrides `train`. What a learner carries from task to task beside the model goes
-    through `state` and `restore`; chance comes from `stream`, which depends on the seed, the
-    purpose and the number of tasks learned, so that a run continued from a checkpoint equals one
-    that never stopped. The optimizer starts anew with each task.
+    Each task takes `begin(task)`, then for every batch of `examples(task)` the four steps of
+    `Objective` (`batch`, `loss`, `after_backward`, `after_step`), then `end(task)`; a learner may
+    override each of them, or `train` if it does not learn by batches. All that it carries from task
+    to task beside the model goes through `state` and `restore`; random numbers come from `stream`,
+    which depends on the seed, the purpose and the number of tasks learned, so that a run continued
+    from a checkpoint equals one never stopped. The optimizer starts anew with each task.
 
-    settings_class: of the learner's settings, which checks its table in a study. offline: it learns
-    all tasks at once. elementwise: the multiply-adds per trained parameter and step of the
-    learner's own elementwise work, such as a penalty's gradient; its matrix products are counted as
-    they run. own_features: the features of the learner's own network in order of depth, the last
-    `output`; none: it learns the study's network. task_aware: it must be told the task of what it
-    classifies, so that it can be measured multi-head alone.
+    settings_class: checks the learner's table in a study. offline: learns all tasks at once.
+    elementwise: multiply-adds per trained parameter and step of elementwise work, such as a
+    penalty's gradient (matrix products are counted as they run). own_features: the features of the
+    network that the learner brings, by depth, the last `output`; none: it learns the study's
+    network. task_aware: needs the task of what it classifies, so that it has the multi-head only.
     """
 
     settings_class: ClassVar[type[Settings]] = Settings
@@ -72,15 +70,15 @@ class Learner(Objective):
     def network(
         cls, settings: Settings, shape: Sequence[int], classes: int, tasks: int
     ) -> nn.Module:
-        """Build the learner's own network, uninitialized; asked for only where it has one.
+        """Build the network that the learner brings, uninitialized.
 
-        shape: of one input as `view` gives it, without the batch; classes: K; tasks: T.
+        shape: of one input of `view`, without the batch; classes: K; tasks: T.
         """
         raise NotImplementedError
 
     @classmethod
     def view(cls, scenario: Scenario) -> Scenario:
-        """Return what the learner sees of a scenario: in training, tests and retraining."""
+        """Return the scenario as the learner sees it in training, tests and retraining."""
         return scenario
 
     def __init__(self, model: nn.Module, recipe: Recipe, settings: Settings, seed: int) -> None:
@@ -94,9 +92,9 @@ class Learner(Objective):
 
     @products("fp32")
     def learn(self, task: Task) -> Cost:
-        """Learn one task, whose data must lie on the model's device; return what it cost."""
+        """Learn one task, with its data on the model's device; return the cost."""
         meter, self.losses = OpsMeter(), ()
-        # What is carried and stored into the task, before the task changes it.
+        # Before the task changes them.
         carried, stored = bytes_of(self.carried().values()), self.stored_bytes()
         with meter.once():
             self.begin(task)
@@ -109,7 +107,7 @@ class Learner(Objective):
             self.end(task)
         parameters = list(self.model.parameters())
         trained = sum(p.numel() for p in parameters if p.requires_grad)
-        # What no matrix product shows: the optimizer's work, and the learner's own.
+        # Elementwise work, which no matrix product shows.
         meter.add(meter.steps * trained * (optimizer_ops(self.recipe) + self.elementwise))
         return Cost(
             parameter_bytes=bytes_of(parameters),
@@ -123,22 +121,18 @@ class Learner(Objective):
         )
 
     def scores(self, x: Tensor) -> Tensor:
-        """Return the scores (B, K) of all classes for inputs (B, ...), the largest the likeliest.
-
-        No class is barred: see `logits`.
-        """
+        """Return the scores (B, K) of all classes for inputs (B, ...); none is barred."""
         scores: Tensor = self.model(x)
         return scores
 
     def logits(self, x: Tensor, task: Task | None = None) -> Tensor:
         """Return scores (B, K) for inputs (B, ...), -inf for the classes that do not compete.
 
-        Single-head by default: the classes seen so far compete (all of them before any task was
-        learned). With a task, multi-head: the task's classes alone (Chaudhry 2018, section 2.1).
+        Single-head by default: the classes seen so far compete, or all before any task. With a
+        task, multi-head: the task's classes alone (Chaudhry 2018, section 2.1).
         """
         scores = self.scores(x)
         competing = self.seen if task is None else task.classes
-        # Before the first task all compete.
         if not competing:
             return scores
         barred = torch.ones(scores.shape[1], dtype=torch.bool)
@@ -149,58 +143,51 @@ class Learner(Objective):
         """Prepare for a task before its first batch."""
 
     def examples(self, task: Task) -> Examples:
-        """Return the examples to train on, x (N, ...) and y (N,), each visited once per epoch."""
+        """Return the examples to train on, each visited once per epoch."""
         return task.train
 
     def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
-        """Train the model on a task.
-
-        data: what `examples` gave, x (N, ...) and y (N,); meter: counts what is spent.
-        """
+        """Train the model on the `data` of `examples`; `meter` counts the multiply-adds."""
         fit(self.model, data, self.recipe, self.stream("batches"), objective=self, meter=meter)
 
     def after_epoch(self, model: nn.Module, losses: Sequence[float]) -> None:
-        """Remember how the training on this task went; see `probe.training.history.History`."""
+        """Keep the losses of this task's epochs; see `probe.training.history.History`."""
         self.losses = tuple(losses)
 
     def end(self, task: Task) -> None:
-        """Keep what later tasks need; `seen` and `learned` count this task already."""
+        """Store what later tasks need; `seen` and `learned` include this task."""
 
     def carried(self) -> dict[str, Tensor]:
-        """Return what later tasks need beside the model and stored samples, by name.
+        """Return the tensors that later tasks need beside the model and stored samples, by name.
 
-        A tensor that belongs to one parameter has its shape and is called KIND.PARAMETER, such as
-        `importance.output.weight`: so a checkpoint can be checked against the model.
+        One of a parameter's shape is called KIND.PARAMETER, such as `importance.output.weight`, so
+        that a checkpoint can be checked against the model.
         """
         return {}
 
     def stored_bytes(self) -> int:
-        """Return the bytes of the earlier tasks' samples that are stored now."""
+        """Return the bytes of samples stored of earlier tasks."""
         return 0
 
     def state(self) -> dict[str, Tensor]:
-        """Return all that a checkpoint needs beside the model and the tasks learned, by name.
-
-        Tensors of any shapes (...).
-        """
+        """Return all tensors that a checkpoint needs beside the model, by name."""
         return self.carried()
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
-        """Take over what `state` returned after the tasks `past` were learned.
+        """Take over what `state` returned after the tasks `past`, on the model's device.
 
-        The tensors have the shapes (...) that `state` gave them, and lie on the model's device. The
-        model's own state is restored by the caller.
+        The caller restores the model itself.
         """
         self.learned = len(past)
         self.seen = tuple(dict.fromkeys(c for task in past for c in task.classes))
 
     def stream(self, purpose: str) -> torch.Generator:
-        """Return the learner's CPU generator for a purpose in the task at hand."""
+        """Return the CPU generator for a purpose in the present task."""
         return stream(self.seed, purpose, self.learned)
 
 
 def by_kind(**kinds: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return tensors that belong to parameters, of several kinds, by KIND.PARAMETER.
+    """Return tensors of parameters, of several kinds, by KIND.PARAMETER.
 
     >>> by_kind(anchor={"weight": torch.ones(1)}, score={"weight": torch.zeros(1)})
     {'anchor.weight': tensor([1.]), 'score.weight': tensor([0.])}
@@ -209,7 +196,7 @@ def by_kind(**kinds: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def of_kind(tensors: Mapping[str, Tensor], kind: str) -> dict[str, Tensor]:
-    """Return those of one kind that `by_kind` named, by the names of their parameters.
+    """Return one kind's tensors by parameter, from names of `by_kind`.
 
     >>> of_kind({"anchor.weight": torch.ones(1), "score.weight": torch.zeros(1)}, "anchor")
     {'weight': tensor([1.])}

@@ -1,4 +1,4 @@
-"""What continual learners have in common: which outputs compete, and stored exemplars."""
+"""The base of learners with exemplars, and with outputs that compete in training."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Competing = Literal["all", "seen", "task"]
 
 
 class ContinualSettings(base.Settings):
-    """What every continual learner can be given.
+    """The settings that all continual learners share.
 
-    competing: the outputs that compete in the training's cross-entropy: `all` of the network's;
-    those of the classes `seen` so far, the present task's included; or, for each example, those of
-    its own `task` alone, as for a multi-head network (Chaudhry 2018, section 2.1). exemplars: what
-    is stored of earlier tasks and replayed (the "-S" variants of Chaudhry 2018).
+    competing: the outputs in the training's cross-entropy: `all`; those of the classes `seen` so
+    far, the present task's included; or those of each example's own `task`, as for a multi-head
+    network (Chaudhry 2018, section 2.1). exemplars: stored of earlier tasks and replayed (the "-S"
+    variants of Chaudhry 2018).
     """
 
     competing: Competing = "all"
@@ -39,10 +39,9 @@ class ContinualSettings(base.Settings):
 
 
 class ClassMemorySettings(ContinualSettings):
-    """What a learner can be given that stores as many examples of each class.
+    """The settings of a learner that stores as many examples of each class.
 
-    memory_per_class: examples of each class (Murata 2020: 128 on MNIST and SVHN), in place of
-    `exemplars`, for which there is no choice.
+    memory_per_class: in place of `exemplars` (Murata 2020: 128 on MNIST and SVHN).
     """
 
     exemplars: None = None
@@ -54,19 +53,17 @@ class ClassMemorySettings(ContinualSettings):
 
 
 class ContinualLearner(base.Learner):
-    """A learner of one task after another that may store exemplars; alone, it fine-tunes.
+    """A learner that may store exemplars; alone, it fine-tunes.
 
-    Learners that do more override its steps, and `carried` and `take_over` for what they carry from
-    task to task beside the model. `classification` is the loss of the batch, replayed examples
-    included, for a learner to add to.
+    Others override its steps, and `carried` and `take_over` for what they carry from task to task
+    beside the model. `classification` is the loss of the batch, replayed examples included.
 
-    replays: the exemplars of the settings' budget are stored and replayed here; a learner that uses
-    the budget in another way says no.
+    replays: whether exemplars of the settings' budget are stored and replayed here.
     """
 
     replays: ClassVar[bool] = True
     settings: ContinualSettings
-    # The classes of each task begun; then, while one is learned, what it began with.
+    # The classes of each task begun; then the exemplars that the present one began with.
     _tasks: tuple[tuple[int, ...], ...] = ()
     _stored: Examples | None = None
     _barred: Tensor | None = None
@@ -79,7 +76,7 @@ class ContinualLearner(base.Learner):
 
     @property
     def stored(self) -> Examples | None:
-        """The samples of earlier tasks stored now, x (M, ...) and y (M,), None without any."""
+        """The M stored samples of earlier tasks, None without any."""
         return self.exemplars.examples if self.exemplars else None
 
     def begin(self, task: Task) -> None:
@@ -95,7 +92,7 @@ class ContinualLearner(base.Learner):
     def batch(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         if self._stored is None or self._joined:
             return x, y
-        # Without repeats; all of them where there are fewer than new examples.
+        # Without repeats; all, where there are fewer than new examples.
         old = self._stored.take(next(self._orders)[: len(y)])
         return torch.cat([x, old.x]), torch.cat([y, old.y])
 
@@ -110,7 +107,10 @@ class ContinualLearner(base.Learner):
         if self.settings.competing != "all":
             # The number of outputs is known only here; the table serves the whole task.
             if self._barred is None:
-                self._barred = self._outputs_barred(scores)
+                classes, seen = scores.shape[1], [c for task in self._tasks for c in task]
+                own = self.settings.competing == "task"
+                competing = own_task(self._tasks, classes) if own else [seen] * classes
+                self._barred = barred_but(competing, scores.device)
             scores = scores.masked_fill(self._barred[y], -torch.inf)
         return functional.cross_entropy(scores, y, weight=self._class_weights(scores, y))
 
@@ -123,10 +123,7 @@ class ContinualLearner(base.Learner):
         return bytes_of([kept.x, kept.y]) if kept else 0
 
     def take_over(self, carried: dict[str, Tensor]) -> None:
-        """Take back what `carried` returned, of the same shapes (...).
-
-        It is empty before any task was learned.
-        """
+        """Take back what `carried` returned, nothing before the first task."""
 
     def state(self) -> dict[str, Tensor]:
         return {**self.carried(), **(self.exemplars.state() if self.exemplars else {})}
@@ -138,22 +135,14 @@ class ContinualLearner(base.Learner):
             self.exemplars.restore(state)
         self.take_over({k: v for k, v in state.items() if not k.startswith("memory.")})
 
-    def _outputs_barred(self, scores: Tensor) -> Tensor:
-        classes = scores.shape[1]
-        # The present task is among them since `begin`.
-        seen = [c for task in self._tasks for c in task]
-        own = self.settings.competing == "task"
-        competing = own_task(self._tasks, classes) if own else [seen] * classes
-        return barred_but(competing, scores.device)
-
     def _class_weights(self, scores: Tensor, y: Tensor) -> Tensor | None:
-        """Return (K,) one over the number of examples of each class in the batch, None for ones."""
+        """Return (K,) one over each class's count in the batch, None for equal weights."""
         balanced = self.exemplars is not None and self.exemplars.settings.balanced
         # An example alone, as where a Fisher is taken, weighs 1.
         if not balanced or self._stored is None or len(y) == 1:
             return None
         # torch divides by the sum of the weights: so the loss is the mean of the classes' means.
-        # Not by `bincount`, for which a GPU is waited for.
+        # `bincount` would wait for a GPU.
         counts = y.new_zeros(scores.shape[1]).scatter_add_(0, y, torch.ones_like(y))
         return counts.clamp(min=1).reciprocal().to(scores.dtype)
 
@@ -167,10 +156,9 @@ _AHEAD, _MOST = 64, 2**20
 
 
 def _orders_of(stored: Examples, generator: torch.Generator) -> Iterator[Tensor]:
-    """Yield random orders (M,) of M stored examples, on their device, without an end."""
+    """Yield random orders (M,) of the stored examples, on their device, without end."""
     n, device = len(stored), stored.y.device
-    # The CPU draws, the same on every device. A GPU is given many at a time: to send it one at
-    # every step would keep both waiting.
+    # The CPU draws, the same for every device; a GPU gets many at a time, so that neither waits.
     ahead = 1 if device.type == "cpu" else max(1, min(_AHEAD, _MOST // n))
     while True:
         drawn = [torch.randperm(n, generator=generator) for _ in range(ahead)]

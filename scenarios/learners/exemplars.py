@@ -1,4 +1,4 @@
-"""Exemplars: the examples of earlier classes that a learner stores, within a budget."""
+"""Exemplars: examples of earlier classes, stored within a budget."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from probe.examples import Examples, join
 from probe.tasks import Task
 from scenarios.learners.sampling import Strategy, choose
 
-Replay = Literal["batch", "joined"]
+ReplayMode = Literal["batch", "joined"]
 
 
 class ExemplarSettings(BaseModel):
-    """How many exemplars are stored, which ones, and how they come back.
+    """The number of exemplars, their choice and their replay.
 
-    per_class: of each class; total: of all classes seen together, shared out equally and rounded
-    down, so that earlier classes give some up as new ones come (one of the two must be given).
-    sampling: see `scenarios.learners.sampling`. replay: `batch` draws as many exemplars as a batch
-    has new examples and appends them; `joined` makes them part of the task's training data, each
-    visited once per epoch (as iCaRL does). balanced: in the cross-entropy of a batch that exemplars
-    are in, every class weighs the same; else every example, so that a new class outweighs an old.
+    per_class: of each class; total: of all classes seen, shared out equally and rounded down, so
+    that earlier classes give some up as new ones come (give one of the two). sampling: see
+    `scenarios.learners.sampling`. replay: `batch` appends as many exemplars as a batch has new
+    examples; `joined` adds all to the task's training data, each visited once per epoch (as iCaRL
+    does). balanced: in the cross-entropy of a batch with exemplars every class weighs the same;
+    else every example, so that a new class outweighs an old one.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -32,7 +32,7 @@ class ExemplarSettings(BaseModel):
     per_class: int | None = Field(default=None, ge=1)
     total: int | None = Field(default=None, ge=1)
     sampling: Strategy = "uniform"
-    replay: Replay = "batch"
+    replay: ReplayMode = "batch"
     balanced: bool = False
 
     @model_validator(mode="after")
@@ -42,9 +42,7 @@ class ExemplarSettings(BaseModel):
         return self
 
     def quota(self, classes: int) -> int:
-        """Return how many exemplars each of that many classes may have.
-
-        Raises InputError if that is none.
+        """Return the number of exemplars of each class; raises InputError if it is 0.
 
         >>> ExemplarSettings(total=20).quota(6)
         3
@@ -59,10 +57,7 @@ class ExemplarSettings(BaseModel):
 
 
 class Exemplars:
-    """The exemplars of each class seen, in order of choice: the first are kept the longest.
-
-    Inputs have the shape of the tasks', labels are int64.
-    """
+    """The exemplars of each class seen, in order of choice: the first are kept the longest."""
 
     def __init__(self, settings: ExemplarSettings) -> None:
         self.settings = settings
@@ -70,35 +65,28 @@ class Exemplars:
 
     @property
     def examples(self) -> Examples | None:
-        """All exemplars, x (M, ...) and y (M,), None if there are none.
-
-        They are class after class in the order of their first meeting.
-        """
+        """All exemplars, class after class as first met, None if there are none."""
         return join(list(self._of_class.values())) if self._of_class else None
 
     def add(self, model: nn.Module, task: Task, generator: torch.Generator) -> None:
         """Choose exemplars of a task's classes; those of other classes shrink to their quota.
 
-        A class that is met again is chosen anew, from the new examples and its exemplars.
+        A class met again is chosen anew, from its exemplars and the new examples.
         """
         # A class met again counts once.
         quota = self.settings.quota(len({*self._of_class, *task.classes}))
         for label in task.classes:
-            pool = self._pool(task, label)
+            pool = task.train.of_classes([label])
+            if label in self._of_class:
+                # Chosen first means kept longest: reversed, so that a queue drops the oldest.
+                old = self._of_class[label]
+                reverse = torch.arange(len(old)).flip(0).to(old.y.device)
+                pool = join([old.take(reverse), pool])
             chosen = choose(self.settings.sampling, model, pool, quota, generator)
             self._of_class[label] = pool.take(chosen.to(pool.y.device))
         for label, examples in self._of_class.items():
             first = torch.arange(min(quota, len(examples)), device=examples.y.device)
             self._of_class[label] = examples.take(first)
-
-    def _pool(self, task: Task, label: int) -> Examples:
-        """Return a class's examples to choose from, the oldest first."""
-        new = task.train.of_classes([label])
-        if label not in self._of_class:
-            return new
-        # Chosen first means kept longest: reversed, the oldest are where a queue expects them.
-        old = self._of_class[label]
-        return join([old.take(torch.arange(len(old)).flip(0).to(old.y.device)), new])
 
     def state(self) -> dict[str, Tensor]:
         """Return the exemplars, `memory.x` (M, ...) and `memory.y` (M,), for `restore`."""
@@ -106,7 +94,7 @@ class Exemplars:
         return {"memory.x": kept.x, "memory.y": kept.y} if kept else {}
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Take over what `state` returned: `memory.x` (M, ...) and `memory.y` (M,), or nothing."""
+        """Take over what `state` returned."""
         self._of_class = {}
         if "memory.x" in state:
             kept = Examples(state["memory.x"], state["memory.y"])

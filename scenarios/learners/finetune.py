@@ -1,4 +1,4 @@
-"""Fine-tuning: plain training on each task, the lower bound of every comparison."""
+"""Fine-tuning, the lower bound of every comparison."""
 
 from typing import Literal
 
@@ -7,16 +7,16 @@ from scenarios.learners.continual import ContinualLearner, ContinualSettings
 
 
 class FinetuneSettings(ContinualSettings):
-    """Fine-tuning has no settings of its own."""
+    """Those of all continual learners."""
 
     kind: Literal["finetune"] = "finetune"
 
 
 @learner("finetune")
 class Finetune(ContinualLearner):
-    """Train on each task as it comes and do nothing about forgetting (FT, naive, vanilla).
+    """Fine-tuning (FT, naive): plain training on each task in turn; Chaudhry 2018's Vanilla.
 
-    With exemplars it is Chaudhry 2018's Vanilla-S.
+    With exemplars it is their Vanilla-S.
     """
 
     settings_class = FinetuneSettings

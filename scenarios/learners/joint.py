@@ -1,8 +1,4 @@
-"""The levels of every comparison: `untrained`, and those that train on all the data.
-
-`offline` learns all tasks at once, `cumulative` from scratch at every task. GeppNet, too, stores
-all it was ever given.
-"""
+"""The controls of every comparison: `untrained`, `offline` and `cumulative`."""
 
 from __future__ import annotations
 
@@ -30,7 +26,7 @@ class OfflineSettings(base.Settings):
 
 @learner("offline")
 class Offline(base.Learner):
-    """Train once on all tasks together (Murata 2020, section 3); knows no task order."""
+    """Offline training, once on all tasks together, the ceiling (Murata 2020, section 3)."""
 
     settings_class = OfflineSettings
     offline = True
@@ -44,16 +40,16 @@ class UntrainedSettings(base.Settings):
 
 @learner("untrained")
 class Untrained(base.Learner):
-    """Learn nothing: the floor, what the features of fresh weights already give."""
+    """Fresh weights without training, the floor."""
 
     settings_class = UntrainedSettings
     offline = True
 
 
 class FullRehearsalLearner(base.Learner):
-    """A learner that stores the training data of every task; `past` holds those learned so far.
+    """A learner that stores the training data of every task learned, as `past`.
 
-    A checkpoint does without them: the tasks bring them back.
+    A checkpoint lacks them: the tasks bring them back.
     """
 
     past: tuple[Examples, ...] = ()
@@ -70,18 +66,18 @@ class FullRehearsalLearner(base.Learner):
 
 
 class CumulativeSettings(base.Settings):
-    """Cumulative training has no settings."""
+    """No settings but the recipe's changes."""
 
     kind: Literal["cumulative"] = "cumulative"
 
 
 @learner("cumulative")
 class Cumulative(FullRehearsalLearner):
-    """At every task, train from scratch on all tasks so far (Diaz-Rodriguez 2018, appendix A).
+    """Training from scratch on all tasks so far (Diaz-Rodriguez 2018, appendix A).
 
-    Each start has the same fresh weights, those that it is made with. The diagonal of its R is
-    the reference of Chaudhry 2018's intransigence, under every head: all outputs compete in its
-    training, whichever compete in that of the learner it is compared with.
+    Each start has the same fresh weights, those that it is made with. The diagonal of its R is the
+    reference of Chaudhry 2018's intransigence, under every head: all outputs compete in its
+    training, whatever the learner it is compared with does.
     """
 
     settings_class = CumulativeSettings

@@ -1,7 +1,7 @@
-"""Which examples of a class to store: the sampling strategies of Chaudhry 2018, section 4.2.
+"""Sampling strategies for exemplars (Chaudhry 2018, section 4.2).
 
-Each gives the numbers of at most `count` of a class's n examples, without repeats, in the order in
-which they are chosen: when the budget shrinks, the first are kept.
+Each gives the numbers of at most `count` of a class's n examples, without repeats, in order of
+choice: when the budget shrinks, the first are kept.
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ _LAST = 1e-12  # of the largest weight: what draws an example only after all oth
 def choose(
     strategy: Strategy, model: nn.Module, own: Examples, count: int, generator: torch.Generator
 ) -> Tensor:
-    """Return the numbers (m,) that the strategy chooses, int64 on the CPU, m = min(n, count).
+    """Return the chosen numbers (m,), int64 on the CPU, m = min(n, count).
 
-    model: that has learned the task; it runs, in eval mode, only for the strategies that need its
-    features or logits. own: the n examples of one class, 1 or more. generator: a CPU generator,
-    used by the strategies that draw.
+    model: after the task; it runs, in eval mode, only for strategies that need its features or
+    logits. own: the n examples of one class, 1 or more. generator: a CPU generator.
     """
     if strategy == "uniform":
         return uniform(len(own), count, generator)
@@ -48,7 +47,7 @@ def uniform(n: int, count: int, generator: torch.Generator) -> Tensor:
 
 
 def latest(n: int, count: int) -> Tensor:
-    """Take the last ones, the latest first: what a queue (FIFO) of that length holds.
+    """Take the last ones, the latest first, as a queue (FIFO) of that length does.
 
     >>> latest(5, 2).tolist()
     [4, 3]
@@ -59,12 +58,11 @@ def latest(n: int, count: int) -> Tensor:
 def plane_distance(logits: Tensor, count: int, generator: torch.Generator) -> Tensor:
     """Draw with q ~ 1 / d, so that examples near their class's plane phi . w + b = 0 are likely.
 
-    logits: (n,), the true class's. The paper has d = phi(x) . w and no word on what q is where that
-    is not above 0. Deviations: d is the logit without its sign, so that an example behind the plane
-    is as far as its distance says, the layer's bias included, which is part of the plane; none
-    counts as nearer than 1 % of the mean distance: one on the plane is likely, not certain.
+    logits: (n,), the true class's. The paper has d = phi(x) . w and does not say what q is where d
+    is not positive. Deviations: d is the absolute logit, bias included, so that both sides of the
+    plane count alike; no example counts as nearer than 1 % of the mean distance, so that one on the
+    plane is likely, not certain.
     """
-    # On either side of the plane.
     distance = logits.double().abs()
     floor = _NEAREST * float(distance.mean())
     return _draw(1 / distance.clamp(min=floor), count, generator)
@@ -79,7 +77,7 @@ def entropy(logits: Tensor, count: int, generator: torch.Generator) -> Tensor:
 
 
 def mean_of_features(features: Tensor, count: int) -> Tensor:
-    """Take the example that brings the mean of those taken closest to that of all, one by one.
+    """Take, one by one, the example that brings the mean of those taken closest to that of all.
 
     features: (n, D), scaled to length 1 first. Source: Rebuffi et al. 2017, algorithm 4 (herding);
     an example is taken once, and the means are not scaled to length 1.
@@ -93,16 +91,15 @@ def mean_of_features(features: Tensor, count: int) -> Tensor:
         costs = squares - 2 * (phi @ (k * mean - total))
         best = costs.argmin()
         total += phi[best]
-        # It is not taken again.
         squares[best] = torch.inf
         chosen.append(best)
     return torch.stack(chosen).cpu()
 
 
 def _draw(weights: Tensor, count: int, generator: torch.Generator) -> Tensor:
-    """Draw numbers one after the other, each with the probability of its weight among the rest.
+    """Draw numbers one after the other, by their weight among the rest.
 
-    weights: (n,), 0 or more; where they say nothing, all are as likely.
+    weights: (n,), 0 or more; all 0 or infinite, all are equally likely.
     """
     largest = float(weights.max())
     drawable = 0 < largest < torch.inf

@@ -13,11 +13,9 @@ from scenarios.data.datasets import Dataset
 def multimodal(first: Dataset, second: Dataset) -> Scenario:
     """Return two tasks, one data set each, with vectors of the same width and disjoint classes.
 
-    Inputs are flattened, and the narrower ones padded with zeros at their end, to (N, D) with D the
-    larger width (Kemker 2018: AudioSet's 1,280 to CUB-200's 2,048). The classes of the second data
-    set come after those of the first: their numbers are raised by K of the first. Tasks are named
-    after their data sets; the other order is `reordered([1, 0])`. Raises InputError for two of the
-    same name.
+    Inputs are flattened and padded with zeros to the larger width D (Kemker 2018: AudioSet's 1,280
+    to CUB-200's 2,048). The labels of the second data set are raised by K of the first. Tasks have
+    the names of their data sets. Raises InputError for two of the same name.
     """
     if first.name == second.name:
         raise InputError(
@@ -40,8 +38,7 @@ def multimodal(first: Dataset, second: Dataset) -> Scenario:
 
 
 def _wide(examples: Examples, width: int, start: int) -> Examples:
-    """Return inputs (N, ...) as (N, width), zeros at their end, and labels raised by `start`."""
+    """Return inputs (N, ...) as (N, width), padded with zeros, and labels raised by `start`."""
     x = examples.x.flatten(1)
-    # The widest is not copied.
     lacking = width - x.shape[1]
     return Examples(functional.pad(x, (0, lacking)) if lacking else x, examples.y + start)

@@ -1,19 +1,18 @@
-"""Streams of disjoint classes: equal tasks, or a base session and then class by class."""
+"""Streams of disjoint classes: equal tasks, or a base session followed by single classes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from probe.errors import InputError
-from probe.tasks import Scenario, Task
+from probe.tasks import Scenario
 from scenarios.data.datasets import Dataset
 
 
 def split_by_class(data: Dataset, classes_per_task: int = 2) -> Scenario:
     """Cut a data set into tasks of consecutive, disjoint classes (Murata 2020, section 3).
 
-    classes_per_task: C, so that there are T = K / C tasks, named after their classes. Raises
-    InputError if the classes cannot be shared out equally.
+    classes_per_task: C, a divisor of K, or InputError is raised; there are T = K / C tasks.
     """
     if classes_per_task < 1 or data.classes % classes_per_task:
         raise InputError(
@@ -27,9 +26,9 @@ def split_by_class(data: Dataset, classes_per_task: int = 2) -> Scenario:
 def incremental(data: Dataset, base: int | None = None) -> Scenario:
     """Cut K classes into a base session of the first half and sessions of one class each.
 
-    The incremental-class stream of Kemker 2018. base: classes of the base session; None = K // 2
-    (there: "half of the classes" of 10, 100 and 200). There are 1 + K - base sessions. Raises
-    InputError where the base session would hold no class, or leave none.
+    The incremental-class stream of Kemker 2018. base: classes of the base session, None for K // 2
+    (there: "half of the classes" of 10, 100 and 200). Raises InputError for a base session without
+    classes, or with all.
     """
     base = data.classes // 2 if base is None else base
     if not 1 <= base < data.classes:
@@ -38,31 +37,10 @@ def incremental(data: Dataset, base: int | None = None) -> Scenario:
             f"to learn before or after it: choose from 1 to {data.classes - 1}, of 2 classes or "
             f"more"
         )
-    # The later sessions have one class each.
     groups = [range(base), *(range(label, label + 1) for label in range(base, data.classes))]
     return cut(data, "incremental", groups)
 
 
 def cut(data: Dataset, kind: str, groups: Iterable[Sequence[int]]) -> Scenario:
-    """Return a scenario of that kind with a task of each group of classes, in the data's order.
-
-    groups: the classes of each task, of which its name is made: `0-2` of neighbours, `0+5` else.
-    """
-    tasks = [
-        Task(
-            index=index,
-            name=_name(classes),
-            classes=tuple(classes),
-            train=data.train.of_classes(classes),
-            test=data.test.of_classes(classes),
-        )
-        for index, classes in enumerate(groups, 1)
-    ]
-    return Scenario(name=data.name, kind=kind, tasks=tuple(tasks))
-
-
-def _name(classes: Sequence[int]) -> str:
-    if len(classes) == 1:
-        return str(classes[0])
-    neighbours = list(classes) == list(range(classes[0], classes[-1] + 1))
-    return f"{classes[0]}-{classes[-1]}" if neighbours else "+".join(map(str, classes))
+    """Return a scenario of that kind with a task of each group of classes, in the data's order."""
+    return Scenario.of_classes(data.name, data.train, data.test, groups, kind)

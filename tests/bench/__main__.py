@@ -13,26 +13,10 @@ os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # read when torch is loaded
 
 import torch
 
-from tests.bench import agreement, cutting, executors, limit, linear, memory, scale, som, speed
+from tests.bench import agreement, cutting, executors, memory, scale, som, speed
 from tests.bench.section import Section
 from tests.bench.subjects import SUBJECTS
 from tests.bench.timing import machine
-
-PARTS = (
-    "speed",
-    "cutting",
-    "looks",
-    "filling",
-    "copies",
-    "losses",
-    "limit",
-    "linear",
-    "memory",
-    "som",
-    "tables",
-    "executors",
-    "scores",
-)
 
 
 def main() -> None:
@@ -42,20 +26,20 @@ def main() -> None:
     results: dict[str, object] = {"machine": machine()}
     asked.out.parent.mkdir(parents=True, exist_ok=True)
     print(results["machine"])
-    for name, section in _sections(asked).items():
-        if asked.only in (None, name):
-            _measure(section(), results.setdefault(name, {}), results, asked.out)
+    sections = _sections(asked)
+    if asked.only not in (None, *sections):
+        raise SystemExit(f"no section {asked.only!r}: choose from {', '.join(sections)}")
+    for name, made in sections.items():
+        if asked.only not in (None, name):
+            continue
+        section, own = made(), dict[str, object]()
+        results[name] = own
+        print(f"\n{section.title}\n{section.line(section.columns)}", flush=True)
+        for cells, raw in section.rows:
+            print(section.line(cells), flush=True)
+            own[cells[0]] = raw
+            asked.out.write_text(json.dumps(results, indent=1), encoding="utf-8")
     print(f"{machine()}\nnumbers: {asked.out}")
-
-
-def _measure(
-    section: Section, own: dict[str, object], results: dict[str, object], out: Path
-) -> None:
-    print(f"\n{section.title}\n{section.line(section.columns)}", flush=True)
-    for cells, raw in section.rows:
-        print(section.line(cells), flush=True)
-        own[cells[0]] = raw
-        out.write_text(json.dumps(results, indent=1), encoding="utf-8")
 
 
 def _sections(asked: argparse.Namespace) -> dict[str, Callable[[], Section]]:
@@ -66,9 +50,6 @@ def _sections(asked: argparse.Namespace) -> dict[str, Callable[[], Section]]:
         "looks": partial(cutting.looks, asked.repeats),
         "filling": partial(cutting.filling, subjects, asked.repeats),
         "copies": cutting.copies,
-        "losses": partial(agreement.losses, subjects),
-        "limit": partial(limit.section, subjects, asked.repeats),
-        "linear": partial(linear.section, asked.repeats),
         "memory": memory.section,
         "som": partial(som.section, asked.repeats),
         "tables": scale.section,
@@ -82,7 +63,7 @@ def _sections(asked: argparse.Namespace) -> dict[str, Callable[[], Section]]:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("--only", choices=PARTS, help="one part instead of all")
+    parser.add_argument("--only", help="one section instead of all, such as som")
     networks = [one.network for one in SUBJECTS]
     parser.add_argument("--network", choices=networks, help="one network instead of all")
     parser.add_argument("--repeats", type=int, default=3, help="timed runs, of which the median")

@@ -1,36 +1,22 @@
-"""Whether the product gives what the obvious implementation gives: losses, then PRA over seeds."""
+"""PRA of the product and of the obvious implementation on MNIST, over seeds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import torch
-from torch import Tensor, nn
+from torch import nn
 
-from probe.examples import Examples
 from probe.seeding import stream
+from probe.tasks import Scenario
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe, fit
 from scenarios.data.datasets import Location, limited, load
 from scenarios.networks import build_network
 from scenarios.streams.split import split_by_class
-from probe.tasks import Scenario
 from tests.bench import obvious, product
 from tests.bench.section import Row, Section
-from tests.bench.subjects import BATCH, Subject
-
-STEPS = 10
-
-
-def losses(subjects: Sequence[Subject]) -> Section:
-    """Compare the losses of the first ten steps, in fp32 and in float64."""
-    return Section(
-        title="Largest difference among the first ten losses, product - obvious",
-        columns=("feature", "fp32", "float64", "obvious fp32 - float64"),
-        rows=_gaps(subjects),
-    )
 
 
 def scores(data: Path, seeds: int, per_class: int, epochs: int) -> Section:
@@ -42,16 +28,6 @@ def scores(data: Path, seeds: int, per_class: int, epochs: int) -> Section:
             split_by_class(limited(load("mnist", Location(data)), per_class)), seeds, epochs
         ),
     )
-
-
-def _gaps(subjects: Sequence[Subject]) -> Iterator[Row]:
-    for subject in subjects:
-        for feature in obvious.stages(subject.model()):
-            single, theirs = _losses(subject, feature, torch.float32)
-            double, exact = _losses(subject, feature, torch.float64)
-            gaps = [single - theirs, double - exact, theirs - exact]
-            found = [float(gap.abs().max()) for gap in gaps]
-            yield (f"{subject.network} {feature}", *(f"{gap:.0e}" for gap in found)), found
 
 
 def _scores(scenario: Scenario, seeds: int, epochs: int) -> Iterator[Row]:
@@ -66,15 +42,6 @@ def _scores(scenario: Scenario, seeds: int, epochs: int) -> Iterator[Row]:
     for k, stage in enumerate(obvious.stages(build_network("cnn3", (1, 28, 28), 10))):
         base, differences = rows[:, 0, k].mean(), 100 * (rows[:, 1:, k].T - rows[:, 0, k])
         yield (stage, f"{100 * base:.2f}", *map(_paired, differences)), None
-
-
-def _losses(subject: Subject, feature: str, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    model, data = subject.model().to(dtype), subject.images(STEPS * BATCH)
-    data = Examples(data.x.to(dtype), data.y)
-    recipe = Recipe(epochs=1, batch_size=BATCH, init="murata")
-    ours = product.losses(model, feature, data, recipe, 0)
-    theirs = obvious.retrained(model, feature, data, recipe, 0)[1]
-    return torch.tensor(ours, dtype=torch.float64), torch.tensor(theirs, dtype=torch.float64)
 
 
 def _pra(scenario: Scenario, seed: int, epochs: int) -> list[list[float]]:

@@ -1,4 +1,4 @@
-"""What a cut costs: seconds, and forward passes of 64 examples that take as long."""
+"""The cost of a cut: seconds, and forward passes of 64 examples that take as long."""
 
 from __future__ import annotations
 

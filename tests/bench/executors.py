@@ -1,4 +1,4 @@
-"""What executors gain and cost: the same study in this process, in several, and by Ray.
+"""The gain and cost of executors: the same study in this process, in several, and by Ray.
 
 Every run is a `probe run` of its own, from the start of the interpreter to the last figure. What a
 job takes is the difference of a run of many jobs and one of few; the ways take turns.

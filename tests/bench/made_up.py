@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from probe.metrics.counts import Counts
-from probe.training.costs import Cost
 from probe.by_layer.fingerprint import Setup
 from probe.by_layer.jobs import jobs_of, parts_of
 from probe.by_layer.measurement import Measurement, Spent
+from probe.metrics.counts import Counts
 from probe.results.run_directory import describe, store_of
+from probe.training.costs import Cost
 from scenarios.study.source import check_study
 
 HEADS = ("single", "multi", "all")

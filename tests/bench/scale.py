@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from probe.tables.rows import MetricRow, Row, SummaryRow
-from probe.tables.table_file import write_table
+from probe.results.run_directory import read_setup
 from probe.results.scores import metric_rows
 from probe.results.tables import measured_rows, read_results, summary_rows
-from probe.results.run_directory import read_setup
+from probe.tables.rows import MetricRow, Row, SummaryRow
+from probe.tables.table_file import write_table
 from tests.bench.made_up import Shape, write_study
 from tests.bench.processes import in_a_process, peak_memory, scratch
 from tests.bench.section import Row as Line

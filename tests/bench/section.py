@@ -1,4 +1,4 @@
-"""What a part of the benchmark gives: a table whose rows are told one by one, as they are known."""
+"""A section of the benchmark: a table whose rows are printed as they are measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much faster a sweep is than the obvious one: what it costs once, and what an epoch costs."""
+"""The speed of a sweep against the obvious one: its cost once, and per epoch."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from torchvision.datasets import MNIST
 from torchvision.transforms import ToTensor
 
 from probe.seeding import global_stream, stream
-from probe.training.loop import Recipe
 from probe.tasks import Scenario
+from probe.training.loop import Recipe
 from tests.peers.ours import in_our_order
 
 USUAL, FASTEST, OUR_BATCHES = "avalanche", "avalanche, fastest", "avalanche, our batches"

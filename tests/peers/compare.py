@@ -17,11 +17,11 @@ from probe.metrics import chaudhry
 from probe.metrics.matrix import AccuracyMatrix
 from probe.modules import mode
 from probe.seeding import stream
+from probe.tasks import Scenario, Task
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.learners.base import Settings
 from scenarios.networks import build_network
-from probe.tasks import Scenario, Task
 from tests.laws.counting import evaluate
 from tests.peers.avalanche_side import FASTEST, OUR_BATCHES, Avalanche, Usage, same_batches
 from tests.peers.ours import Ours

@@ -1,4 +1,4 @@
-"""Whether the weights are the same, on the same batches in float64: `python -m tests.peers.exact`.
+"""Differences of weights on the same batches in float64: `python -m tests.peers.exact`.
 
 Rounding errors grow: Adam makes a step of full size out of a gradient that should be 0. In float64
 what is left shows whether two learners do the same.
@@ -19,11 +19,11 @@ from rich.table import Table
 from torch import nn
 
 from probe.examples import Examples
+from probe.tasks import Scenario
 from probe.training.loop import Recipe
 from scenarios.data.datasets import Location, limited, load
 from scenarios.learners.base import Settings
 from scenarios.streams.split import split_by_class
-from probe.tasks import Scenario
 from tests.peers.avalanche_side import Avalanche, same_batches
 from tests.peers.compare import fresh
 from tests.peers.ours import Ours

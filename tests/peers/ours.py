@@ -8,10 +8,10 @@ import torch
 from torch import nn
 
 from probe.seeding import stream
+from probe.tasks import Scenario, Task
 from probe.training.loop import Recipe
 from scenarios.learners.base import Settings
 from scenarios.learners.catalog import LEARNERS
-from probe.tasks import Scenario, Task
 
 
 class Ours:

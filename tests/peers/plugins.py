@@ -21,6 +21,7 @@ from avalanche.training.plugins import (
 from avalanche.training.storage_policy import ClassBalancedBuffer
 
 from probe.seeding import stream
+from probe.tasks import Scenario
 from probe.training.loop import Recipe
 from scenarios.learners.base import Settings
 from scenarios.learners.distillation.lwf import LwfSettings
@@ -29,7 +30,6 @@ from scenarios.learners.penalties.ewc import EwcSettings
 from scenarios.learners.penalties.si import SiSettings
 from scenarios.learners.replay.er import ErSettings
 from scenarios.learners.replay.gem import GemSettings
-from probe.tasks import Scenario
 
 
 def plugins(settings: Settings, recipe: Recipe, scenario: Scenario) -> list[Any]:

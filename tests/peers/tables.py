@@ -1,4 +1,4 @@
-"""What came out: means over seeds, whether they agree, and the ratio of times."""
+"""The results: means over seeds, marked where they differ, and the ratio of times."""
 
 from __future__ import annotations
 

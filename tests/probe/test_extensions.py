@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib.metadata import EntryPoint
 
 import pytest
+from probe.extensions import GROUP, extension
 
 from probe.errors import InputError
-from probe.extensions import GROUP, extension
 
 
 def test_what_is_installed_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from probe.errors import InputError
 from probe.modules import mode, tap
-from scenarios.networks import ARCHITECTURES, architecture, build_network, cnn4, cnn6
+from scenarios.networks import ARCHITECTURES, architecture, build_network
 
 CIFAR = (3, 32, 32)
 
@@ -30,39 +30,24 @@ def parameters(model: nn.Module) -> int:
     return sum(p.numel() for p in model.parameters())
 
 
-@pytest.mark.parametrize("classes", [10, 100])
-def test_cnn4_has_four_convolutions_and_one_dense_layer(classes: int) -> None:
-    assert parameters(build_network("cnn4", CIFAR, classes)) == CONVOLUTIONS + dense(FLAT, classes)
+def test_parameters_of_the_cifar_networks() -> None:
+    """In closed form, and for 100 classes in numbers."""
+    for classes in (10, 100):
+        sizes = {name: parameters(build_network(name, CIFAR, classes)) for name in SHAPES}
+        assert sizes["cnn4"] == CONVOLUTIONS + dense(FLAT, classes)
+        assert sizes["cnn6"] == CONVOLUTIONS + dense(FLAT, 512) + dense(512, classes)
+    assert sizes == {"cnn4": 475_268, "cnn6": 2_214_532}
 
 
-@pytest.mark.parametrize("classes", [10, 100])
-def test_cnn6_has_a_dense_layer_of_512_more(classes: int) -> None:
-    model = build_network("cnn6", CIFAR, classes)
-    assert parameters(model) == CONVOLUTIONS + dense(FLAT, 512) + dense(512, classes)
-
-
-def test_in_numbers() -> None:
-    """For 100 classes, as the papers have them."""
-    assert parameters(cnn4(CIFAR, 100)) == 475_268
-    assert parameters(cnn6(CIFAR, 100)) == 2_214_532
-
-
+CONVS = {
+    "conv1": (32, 32, 32),
+    "conv2": (32, 16, 16),
+    "conv3": (64, 16, 16),
+    "conv4": (64, 8, 8),
+}
 SHAPES = {
-    "cnn4": {
-        "conv1": (32, 32, 32),
-        "conv2": (32, 16, 16),
-        "conv3": (64, 16, 16),
-        "conv4": (64, 8, 8),
-        "output": (100,),
-    },
-    "cnn6": {
-        "conv1": (32, 32, 32),
-        "conv2": (32, 16, 16),
-        "conv3": (64, 16, 16),
-        "conv4": (64, 8, 8),
-        "dense": (512,),
-        "output": (100,),
-    },
+    "cnn4": {**CONVS, "output": (100,)},
+    "cnn6": {**CONVS, "dense": (512,), "output": (100,)},
 }
 
 

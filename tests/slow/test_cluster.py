@@ -15,9 +15,9 @@ import ray
 import torch
 from ray.cluster_utils import Cluster as Nodes
 
+from probe.by_layer.jobs import Job
 from probe.errors import InputError, NotWritten
 from scenarios.execution.cluster import Cluster
-from probe.by_layer.jobs import Job
 from tests.scenarios.execution.helpers import (
     FIRST,
     SICK,

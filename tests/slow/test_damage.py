@@ -15,9 +15,9 @@ import torch
 
 from probe.errors import InputError
 from probe.metrics.counts import Counts
+from probe.results.run_directory import read_setup, store_of
 from scenarios.commands.run import write_tables
 from scenarios.commands.status import show_status
-from probe.results.run_directory import read_setup, store_of
 from tests.scenarios.execution.helpers import jobs_in, results, run, tables, work_of
 from tests.slow.helpers import JOB, contents, copied
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from probe.by_layer.jobs import Job
 from scenarios.execution.executor import Executor, Inline, Take
 from scenarios.execution.pool import Pool
 from scenarios.execution.schedule import execute
 from scenarios.execution.work import Ended, Event, Work
-from probe.by_layer.jobs import Job
 from tests.scenarios.execution.helpers import (
     SICK,
     alive,

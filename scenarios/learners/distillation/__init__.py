@@ -1,1 +1,1 @@
-"""Learners that are taught by the model as it was before the task."""
+"""Learners with the model before the task as their teacher."""

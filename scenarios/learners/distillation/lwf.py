@@ -1,4 +1,4 @@
-"""Learning without forgetting: the old model's outputs on the new data are kept."""
+"""Learning without forgetting: the old model's outputs on the new data are targets."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from scenarios.learners.distillation.teacher import DistillingLearner
 
 
 class LwfSettings(ContinualSettings):
-    """strength: of the distillation beside the classification, 0 is fine-tuning (Murata 2020: 1.0);
-    temperature: T, by which scores are divided before they are compared (Li and Hoiem 2016: 2).
+    """strength: of the distillation, 0 is fine-tuning (Murata 2020: 1.0); temperature: T, by which
+    scores are divided before they are compared (Li and Hoiem 2016: 2).
     """
 
     kind: Literal["lwf"] = "lwf"
@@ -27,18 +27,17 @@ class LwfSettings(ContinualSettings):
 
 @learner("lwf")
 class LearningWithoutForgetting(DistillingLearner):
-    """Minimize L + strength x T^2 KL(p', p), p' and p the old and the new model's softened outputs.
+    """Learning without forgetting (Li and Hoiem 2016).
 
-    p = softmax(scores / T) over the outputs of all classes seen before the task; with
-    competing = "task", over those of each earlier task apart, one term each, as for heads of their
-    own. The mean is over the whole batch, replayed exemplars included. The first task is learned
-    as by fine-tuning.
+    It minimizes L + strength x T^2 KL(p', p), with p' and p the old and the new model's
+    softmax(scores / T) over the classes seen before the task; with competing = "task", one term for
+    the classes of each earlier task. The mean is over the whole batch, replayed exemplars included.
+    The first task is fine-tuning.
 
-    Source: Li and Hoiem 2016. Deviations: KL in place of the cross-entropy
-    between the two, which differs by a constant and is 0 where nothing has changed; the factor T^2
-    of Hinton et al. 2015, with which the gradient's size does not depend on T; exemplars, if asked
-    for; the old model runs beside the new one, where the paper records its outputs once, which
-    gives the same; no warm-up of the new outputs alone; weight decay only as the recipe says.
+    Deviations: KL in place of the cross-entropy, from which it differs by a constant; the factor
+    T^2 of Hinton et al. 2015, with which the gradient's size does not depend on T; exemplars, if
+    asked for; the old model runs beside the new one, where the paper records its outputs once,
+    which gives the same; no warm-up of the new outputs alone; weight decay only by the recipe.
     """
 
     settings_class = LwfSettings
@@ -49,7 +48,7 @@ class LearningWithoutForgetting(DistillingLearner):
         return self.settings.strength > 0
 
     def begin(self, task: Task) -> None:
-        # Before the task is among them: these classes are the old model's.
+        # The old model's classes, before the task is among them.
         apart = self.settings.competing == "task"
         groups = list(self._tasks) if apart else [self.seen]
         super().begin(task)
@@ -74,6 +73,6 @@ def softened_kl(old: Tensor, new: Tensor, temperature: float) -> Tensor:
     """
     targets = functional.log_softmax(old / temperature, 1)
     outputs = functional.log_softmax(new / temperature, 1)
-    # By logarithms: where a probability is 0 its share is 0, not NaN.
+    # By logarithms, so that a probability of 0 gives 0, not NaN.
     divergence = functional.kl_div(outputs, targets, reduction="batchmean", log_target=True)
     return temperature**2 * divergence

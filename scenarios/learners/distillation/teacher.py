@@ -1,4 +1,4 @@
-"""What LwF and iCaRL share: the model as it was before the task, to learn from."""
+"""The base of LwF and iCaRL: the model before the task as a teacher."""
 
 from __future__ import annotations
 
@@ -11,23 +11,18 @@ from scenarios.learners.continual import ContinualLearner
 
 
 class DistillingLearner(ContinualLearner):
-    """A learner whose old model, a copy made when a task begins, teaches the new one.
-
-    The copy is in eval mode: it draws nothing at random and its batch norm stays as it was. It is
-    the model that the last task left, so that nothing is carried from task to task.
-    """
+    """A learner with an old model, a copy in eval mode made when a task begins, as its teacher."""
 
     _old: nn.Module | None = None
 
     def begin(self, task: Task) -> None:
         super().begin(task)
-        # In the first task there is nothing that it could teach.
         if self.seen and self.distils:
             self._old = copied(self.model).requires_grad_(False).eval()
 
     @property
     def distils(self) -> bool:
-        """Whether the old model's outputs count at all."""
+        """Return whether the old model's outputs count."""
         return True
 
     @torch.no_grad()
@@ -38,5 +33,5 @@ class DistillingLearner(ContinualLearner):
 
     def end(self, task: Task) -> None:
         super().end(task)
-        # The next task makes a copy of its own: a checkpoint needs none.
+        # The next task copies the model anew, so that a checkpoint needs no copy.
         self._old = None

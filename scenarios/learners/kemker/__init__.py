@@ -1,1 +1,1 @@
-"""Learners of Kemker 2018 with networks of their own."""
+"""Learners of Kemker 2018 that bring their network."""

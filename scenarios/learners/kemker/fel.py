@@ -1,4 +1,4 @@
-"""FEL: sparse representations by a fixed expansion layer, of many units of which a few fire."""
+"""FEL: sparse representations by a fixed expansion layer, in which few units fire."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ from scenarios.learners.continual import ContinualLearner, ContinualSettings
 
 
 class FelSettings(ContinualSettings):
-    """The FEL network and how it is trained.
+    """The FEL network and its training.
 
-    hidden, units: of the dense layer and of the expansion layer (400 and 2,000 are Kemker 2018's on
+    hidden, units: of the dense and of the expansion layer (400 and 2,000 are Kemker 2018's on
     AudioSet and, by the size in table 2, on MNIST; 1,200 units on CUB-200 and on two modalities);
-    connected: the share of the hidden units that each unit of the expansion layer is joined to;
-    firing: the share of those units that fire in each example. Both are not in the papers; ours
-    were chosen among .01 to .5 and .005 to .4 on training data of MNIST that were held out, in
-    short runs of both experiments: how many are connected matters little; with fewer firing less
-    of the base set is forgotten, but at .005 sessions are learned less well. training: by default
-    with the supplement's batch size, optimizer and learning rate.
+    connected: the share of hidden units that each expansion unit is joined to; firing: the share of
+    expansion units that fire in each example. The papers give neither; ours were chosen among .01
+    to .5 and .005 to .4 on held-out training data of MNIST: `connected` matters little; with fewer
+    firing less of the base set is forgotten, but at .005 sessions are learned less well. training:
+    by default the supplement's batch size, optimizer and learning rate.
     """
 
     kind: Literal["fel"] = "fel"
@@ -42,12 +41,12 @@ class FelSettings(ContinualSettings):
 
     @property
     def joined(self) -> int:
-        """The hidden units that each unit of the expansion layer is joined to."""
+        """The hidden units that each expansion unit is joined to."""
         return round(self.connected * self.hidden)
 
     @property
     def fired(self) -> int:
-        """The units of the expansion layer that fire in each example."""
+        """The expansion units that fire in each example."""
         return round(self.firing * self.units)
 
     @model_validator(mode="after")
@@ -66,17 +65,17 @@ class FelSettings(ContinualSettings):
 
 @learner("fel")
 class FixedExpansion(ContinualLearner):
-    """Train its own network on each task as it comes: a dense, an expansion and an output layer.
+    """Fixed expansion layer (Coop, Mishtal and Arel 2013).
 
-    Few units of the expansion layer fire in an example, so that few of the weights around it learn
-    from it (see `Expansion`).
+    A dense, an expansion and an output layer, fine-tuned on each task. Few expansion units fire in
+    an example, so that few of the weights around them learn from it (see `Expansion`).
 
-    Features: `hidden`, the dense layer's units after ReLU; `fel`, the outputs of the expansion
-    layer, of which all but the firing ones are 0; `output`. Partial retraining behind `hidden`
-    draws the fixed weights anew too.
+    Features: `hidden`, the dense layer's units after ReLU; `fel`, the expansion layer's outputs, 0
+    but for the firing units; `output`. Partial retraining downstream of `hidden` draws the fixed
+    weights anew too.
 
-    Source: Coop, Mishtal & Arel 2013; Kemker 2018 and its supplement. Deviation: trained for the
-    recipe's epochs, where Kemker stops early.
+    Source: also Kemker 2018 and its supplement. Deviation: trained for the recipe's epochs, where
+    Kemker stops early.
     """
 
     settings_class = FelSettings
@@ -99,21 +98,20 @@ class Expansion(nn.Module):
 
     Each of the U units is joined to `connected` of the D inputs, drawn at random: half of these
     connections excite it (weight +w), half inhibit it (-w; one less if their number is odd),
-    w = connected^-1/2. A unit's excitation is the weighted sum of its inputs. In every example
-    `firing` units fire: the half that is most excited gives 1, the half that is most inhibited -1
-    (one less if their number is odd), all others 0. Units are ranked by excitation and, where that
-    is the same, by their number, lower first; those at either end of the ranking fire. So as many
-    fire where all inputs are 0: the first and the last by number.
+    w = connected^-1/2. Its excitation is the weighted sum of its inputs. In every example `firing`
+    units fire: the most excited half gives 1, the most inhibited half -1 (one less if their number
+    is odd), all others 0. Units of equal excitation are ranked by number, lower first, so that as
+    many fire where all inputs are 0.
 
-    A gradient passes through the units that fire as if their output were their excitation
-    (straight through), and does not pass through the others. The weights are a buffer: training
-    leaves them alone, `reset_parameters` draws them from torch's global generator.
+    A gradient passes through the firing units as if their output were their excitation (straight
+    through), and not through the others. The weights are a buffer, which training leaves alone and
+    `reset_parameters` draws from torch's global generator.
 
     weight: (U, D). Raises InputError unless 2 to D are connected and 2 to U fire.
 
-    Source: Coop, Mishtal & Arel 2013 (connections, firing) as Kemker 2018 describes it; constant
-    outputs: the "binary activations" in the abstract of Coop & Arel 2012. Not in the papers that we
-    have, ours: w, the straight-through gradient.
+    Source: Coop, Mishtal and Arel 2013 (connections, firing) as Kemker 2018 describes it; constant
+    outputs: the "binary activations" in the abstract of Coop and Arel 2012. Ours, as the papers at
+    hand do not give them: w, the straight-through gradient.
 
     >>> layer = Expansion(inputs=6, units=10, connected=4, firing=4)
     >>> layer.reset_parameters()
@@ -136,7 +134,7 @@ class Expansion(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draw the connections anew."""
-        # The first of a random order of the inputs: none is drawn twice.
+        # The first of a random order, so that none is drawn twice.
         drawn = torch.rand(self.weight.shape).argsort(1)[:, : self.connected]
         signs = torch.ones(self.connected)
         signs[-(self.connected // 2) :] = -1
@@ -148,14 +146,11 @@ class Expansion(nn.Module):
         """Map inputs (B, D) to the outputs (B, U) of the units: -1, 0 or 1."""
         excitation = functional.linear(x, self.weight)
         signs = self.signs(excitation.detach())
-        # The difference is 0, but the gradient of the excitation.
+        # The difference is 0, with the gradient of the excitation.
         return signs.detach() + signs.abs() * (excitation - excitation.detach())
 
     def signs(self, excitation: Tensor) -> Tensor:
-        """Return 1 for the most excited units, -1 for the most inhibited, 0 for others: (B, U).
-
-        excitation: (B, U).
-        """
+        """Return 1 for the most excited units (B, U), -1 for the most inhibited, 0 for others."""
         inhibited = self.firing // 2
         top = _first(excitation, self.firing - inhibited)
         # Flipped, so that of equally inhibited units the last fire.
@@ -164,9 +159,9 @@ class Expansion(nn.Module):
 
 
 def _first(values: Tensor, count: int) -> Tensor:
-    """Return which are the `count` largest of each row, of equal ones the first: (B, U) bool."""
+    """Mark the `count` largest of each row, of equal ones the first: (B, U) bool."""
     # A stable sort takes three times as long.
     least = values.topk(count, dim=1).values[:, -1:]
-    above, level = values > least, values == least
+    above, equal = values > least, values == least
     left = count - above.sum(1, keepdim=True)
-    return above | (level & (level.cumsum(1) <= left))
+    return above | (equal & (equal.cumsum(1) <= left))

@@ -1,4 +1,4 @@
-"""GeppNet: a self-organizing map with a linear read-out, which rehearses all it was ever given."""
+"""GeppNet: a self-organizing map with a linear readout, and rehearsal of all data."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from scenarios.learners.kemker.som import SelfOrganizingMap, longest_block
 class MapSettings(base.Settings):
     """The settings that GeppNet and GeppNet+STM share.
 
-    rows, columns: of the map; base_iterations, iterations: examples learned one after the other in
-    the base session and in each later one; som_rate: the map's learning rate at the start;
-    readout_rate: that of the read-out; threshold: an example is novel if its margin is below
-    (these are Kemker 2018's supplement). alone: the part of the base session in which the map
-    learns alone; final_som_rate, final_radius: what the map's rate and neighbourhood radius decay
-    to in that part, and keep; width: of the activity (see `som`). The papers do not give these
-    four; ours were chosen on MNIST, on training data held out.
+    rows, columns: of the map; base_iterations, iterations: examples learned one by one in the base
+    session and in each later one; som_rate: the map's first learning rate; readout_rate: the
+    readout's; threshold: an example with a smaller margin is novel (all from Kemker 2018's
+    supplement). alone: the part of the base session in which the map learns alone; final_som_rate,
+    final_radius: the map's rate and neighbourhood radius after decaying in that part; width: of the
+    activity (see `som`). The papers do not give these four; ours were chosen on held-out training
+    data of MNIST.
     """
 
     training: None = None
@@ -55,29 +55,25 @@ class GeppnetSettings(MapSettings):
 
 @learner("geppnet")
 class Geppnet(FullRehearsalLearner):
-    """Learn one example at a time, in later sessions those alone that are novel, and store all.
+    """GeppNet, a self-organizing map with a linear readout (Gepperth and Karaoguz 2016).
 
     The base session trains the map alone, while its learning rate and neighbourhood radius decay
-    from `som_rate` and half of the lattice's longer side to their final values, and then the map
-    and the read-out together. In later sessions an example changes both if it is novel: if the
-    output of its label is not above all others by at least `threshold`, so that the prediction is
-    wrong or the difference between its two largest outputs is small. All examples of all sessions
-    are stored; each iteration draws one, with replacement and with equal probability among all
-    stored and all new ones.
+    from `som_rate` and half of the lattice's longer side to their final values, then map and
+    readout together. In later sessions an example changes both if it is novel: if the output of its
+    label does not exceed all others by `threshold`. All examples of all sessions are stored; each
+    iteration draws one, with replacement, uniformly among all stored and new ones.
 
-    It learns by no recipe: the rates and numbers of its settings take the place of the study's
-    optimizer, learning rate, schedule, decay, clipping, epochs and batch size.
+    It has no recipe: its settings replace the study's optimizer, learning rate, schedule, decay,
+    clipping, epochs and batch size.
 
-    Features: `som`, the activity of the map's units; `output`, the read-out. Partial retraining
-    behind `som` trains the read-out by the study's recipe, with cross-entropy, on the activity of
-    a map that stays as it is.
+    Features: `som`, the activity of the map's units; `output`, the readout. Partial retraining
+    downstream of `som` trains the readout by the study's recipe, with cross-entropy.
 
-    Source: Kemker 2018 and its supplement, after Gepperth & Karaoguz 2016, of which we had the
-    abstract alone. Not in Kemker 2018, and ours: the activity, how rate and radius decay, that a
-    wrong prediction is novel whatever the outputs, that the base session learns every example, and
-    how stored and new ones are mixed. That all data are stored is also what its table 2 says:
-    190.08 MB on MNIST are 60,000 images and labels, the map and the read-out at 4 bytes a number;
-    our labels take 8 bytes.
+    Source: Kemker 2018 and its supplement, and the abstract of Gepperth and Karaoguz 2016. Ours, as
+    Kemker 2018 does not give them: the activity, the decay of rate and radius, the novelty of every
+    wrong prediction, a base session that learns every example, and the mixing of stored and new
+    ones. Storing all data agrees with table 2: 190.08 MB on MNIST are 60,000 images and labels, the
+    map and the readout at 4 bytes a number; our labels take 8 bytes.
     """
 
     settings_class: ClassVar[type[base.Settings]] = GeppnetSettings
@@ -100,14 +96,21 @@ class Geppnet(FullRehearsalLearner):
         network = OnlineMap(som, output, self.settings.readout_rate, meter)
         session = self.later_session if self.learned else self._base_session
         session(network, data)
-        # Once a session: NaN and Inf do not go away again.
-        self._check_finite(som, output)
+        # Once a session, as NaN and Inf stay; the map first, as the readout follows from it.
+        own = self.settings
+        widen = f"lower readout_rate ({own.readout_rate:g}), raise width ({own.width:g})"
+        for layer, what, remedy in (
+            (som, "map's prototypes", f"raise final_radius ({own.final_radius:g})"),
+            (output, "readout's weights", widen),
+        ):
+            if not all(torch.isfinite(p).all() for p in layer.parameters()):
+                raise InputError(
+                    f"training diverged: the {what} are not finite; {remedy} or scale the inputs "
+                    f"down, whichever is extreme"
+                )
 
     def later_session(self, network: OnlineMap, data: Examples) -> None:
-        """Learn the novel ones among draws from the stored and the new examples.
-
-        data: the session's own, x (N, ...) and y (N,).
-        """
+        """Learn the novel ones among draws from the stored and the session's examples."""
         own = self.settings
         # Rate and radius have decayed in the base session, and stay.
         shares = network.shares(own.final_som_rate, own.final_radius)
@@ -115,9 +118,9 @@ class Geppnet(FullRehearsalLearner):
             network.learn(x, y, shares, own.threshold)
 
     def draws(self, data: Examples, iterations: int, block: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield, in blocks, examples drawn from the stored and the new ones: (B, D), labels (B,).
+        """Yield inputs (B, D) and labels (B,) drawn from the stored and the new examples.
 
-        iterations: how many in all; block: the most B.
+        iterations: the examples in all; block: the largest B.
         """
         parts = [*self.past, data]
         total = sum(map(len, parts))
@@ -125,21 +128,6 @@ class Geppnet(FullRehearsalLearner):
         for some in drawn.to(data.y.device).split(block):
             taken = _take(parts, some)
             yield taken.x.flatten(1), taken.y
-
-    def _check_finite(self, som: SelfOrganizingMap, output: nn.Linear) -> None:
-        own = self.settings
-        # The map first: the read-out follows from it.
-        if not _is_finite(som):
-            what, remedy = "map's prototypes", f"raise final_radius ({own.final_radius:g})"
-        elif not _is_finite(output):
-            what = "read-out's weights"
-            remedy = f"lower readout_rate ({own.readout_rate:g}), raise width ({own.width:g})"
-        else:
-            return
-        raise InputError(
-            f"training diverged: the {what} are not finite; {remedy} or scale the inputs down, "
-            f"whichever is extreme"
-        )
 
     def _base_session(self, network: OnlineMap, data: Examples) -> None:
         own = self.settings
@@ -158,14 +146,8 @@ class Geppnet(FullRehearsalLearner):
             done += len(y)
 
 
-def _is_finite(module: nn.Module) -> bool:
-    return all(torch.isfinite(p).all() for p in module.parameters())
-
-
 def _take(parts: Sequence[Examples], numbers: Tensor) -> Examples:
-    """Return the examples with those numbers (n,) in the parts laid end to end.
-
-    Without joining the parts, which would double the memory.
+    """Return examples by their numbers (n,) in the joined parts, which are not joined in memory.
 
     >>> parts = [Examples(torch.tensor(x), torch.tensor(x)) for x in ([0, 1], [2, 3, 4])]
     >>> _take(parts, torch.tensor([4, 0, 2])).x.tolist()

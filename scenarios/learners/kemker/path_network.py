@@ -1,4 +1,4 @@
-"""PathNet's network: layers of modules, a path through them for each task, outputs of its own."""
+"""PathNet's network: layers of modules, and for each task a path and an output layer."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from torch.nn import functional
 class PathLayer(nn.Module):
     """M dense ReLU modules of W units on the same D inputs; those on an example's path are added.
 
-    `dense` holds the modules one below the other: rows m W to (m + 1) W are module m, from 0.
-    Buffers, which training and re-initialization leave alone: gates (T, M), 1 for the modules on
-    the path of each task; frozen (M,), whether a module belongs to a task that was learned.
+    Rows m W to (m + 1) W of `dense` are module m, from 0. Buffers, which training and
+    re-initialization leave alone: gates (T, M), 1 for the modules on each task's path; frozen (M,),
+    true for modules of a learned task.
     """
 
     gates: Tensor
@@ -31,13 +31,13 @@ class PathLayer(nn.Module):
 
     def forward(self, x: Tensor, task: Tensor) -> Tensor:
         """Map inputs (B, D) and numbers of tasks (B,), from 0, to sums over the paths (B, W)."""
-        # All modules at once: (B, M, W), of which the gates (B, M, 1) let those on the path count.
+        # All modules at once (B, M, W), times the gates (B, M, 1).
         each = functional.relu(self.dense(x)).unflatten(1, self.modules_width)
         summed: Tensor = (each * self.gates[task].unsqueeze(2)).sum(1)
         return summed
 
     def rows(self, modules: Sequence[int]) -> Tensor:
-        """Return the rows of `dense` that hold these n modules, in their order: (n W,) int64."""
+        """Return the rows of `dense` that hold these n modules: (n W,) int64."""
         _, width = self.modules_width
         device = self.dense.weight.device
         first = torch.tensor(modules, dtype=torch.int64, device=device) * width
@@ -45,7 +45,7 @@ class PathLayer(nn.Module):
 
 
 class TaskOutputs(nn.Module):
-    """An output layer per task, all K outputs each: rows t K to (t + 1) K of `dense`, t from 0."""
+    """An output layer of K outputs per task t, from 0: rows t K to (t + 1) K of `dense`."""
 
     def __init__(self, inputs: int, tasks: int, classes: int) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class TaskOutputs(nn.Module):
         self.dense = nn.Linear(inputs, tasks * classes)
 
     def forward(self, x: Tensor, task: Tensor) -> Tensor:
-        """Map inputs (B, W) and numbers of tasks (B,), from 0, to their own scores (B, K)."""
+        """Map inputs (B, W) and numbers of tasks (B,), from 0, to the tasks' scores (B, K)."""
         each: Tensor = self.dense(x).unflatten(1, self.tasks_classes)
         return each.take_along_dim(task[:, None, None], dim=1).squeeze(1)
 
@@ -61,18 +61,16 @@ class TaskOutputs(nn.Module):
 class PathNetwork(nn.Module):
     """Two layers of modules and the tasks' outputs, as a plain function of inputs and task.
 
-    It maps (B, D + 1), D inputs and the task's index (from 1 to T), to scores (B, K); examples of
-    several tasks may be mixed. Every module is computed, and counts where it is on the path of the
-    example's task. A task that was not learned yet is seen through the latest learned path, and
-    before any was through the first N modules of each layer, which is as good as a random path as
-    all modules are still random; and through its own output layer, which is untrained.
+    It maps (B, D + 1), D inputs and the task's index (1 to T), to scores (B, K); tasks may be
+    mixed. Every module is computed, and counts where it is on the path of the example's task. A
+    task not yet learned is seen through the latest learned path (before any, through the first N
+    modules of each layer, as random as any others) and through its untrained output layer.
 
     inputs: D; classes: K; tasks: T; modules: M per layer; active: N; width: W units per module.
     learned: (T,) bool, a buffer.
 
     Source: Fernando et al. 2017, section 2 (modules, their sum, outputs per task); the sizes give
-    Kemker 2018's 2.80 MB. A path may name a module twice: it then has less than N modules there,
-    N being the most in the paper too.
+    Kemker 2018's 2.80 MB. A path that names a module twice has fewer than N there, as in the paper.
     """
 
     learned: Tensor
@@ -93,18 +91,17 @@ class PathNetwork(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map inputs with the task's index (B, D + 1) to scores (B, K)."""
-        # The index is the last input: so a batch, a prefix and a tail can mix tasks.
+        # The index is an input, so that a batch, a prefix and a tail can mix tasks.
         task = x[:, -1].long() - 1
         scores: Tensor = self.output(self.layer2(self.layer1(x[:, :-1], task), task), task)
         return scores
 
     @torch.no_grad()
     def keep(self, task: int, path: Tensor) -> None:
-        """Give the task (from 0) its path (L, N), for good: freeze the modules on it.
+        """Give the task (from 0) its path (L, N) and freeze the modules on it.
 
-        The tasks that are not learned yet are seen through it from now on.
+        Tasks not yet learned are seen through it from now on.
         """
-        # Those not learned yet have no path of their own to lose.
         self.learned[task] = True
         shown = ~self.learned
         shown[task] = True
@@ -116,7 +113,7 @@ class PathNetwork(nn.Module):
 
     @torch.no_grad()
     def renew(self, fresh: PathNetwork) -> None:
-        """Give every module that is not frozen the weights that it has in `fresh`."""
+        """Give every module that is not frozen its weights in `fresh`."""
         for layer, other in zip(self.layers, fresh.layers, strict=True):
             rows = layer.rows((~layer.frozen).nonzero().flatten().tolist())
             layer.dense.weight[rows] = other.dense.weight[rows]
@@ -124,13 +121,12 @@ class PathNetwork(nn.Module):
 
 
 class LiftedPath(nn.Module):
-    """Copies of the modules on one path and of one task's outputs, without all the others.
+    """Copies of the modules on one path and of one task's outputs, for training.
 
-    A small dense network, which is trained in the place of the large one. It maps (B, D + 1),
-    inputs and a task's index that is ignored, to the scores (B, C) of the task's own C classes.
-    Frozen modules do not learn.
+    It maps (B, D + 1), inputs and an ignored task index, to the scores (B, C) of the task's C
+    classes. Frozen modules do not learn.
 
-    path: (L, N) modules; task: its number, from 0; classes: the task's own, in any order.
+    path: (L, N) modules; task: its number, from 0; classes: the task's, in any order.
     """
 
     def __init__(
@@ -148,7 +144,7 @@ class LiftedPath(nn.Module):
         return scores
 
     def put_back(self, network: PathNetwork) -> None:
-        """Write what was learned into the network that it was lifted out of."""
+        """Write the learned weights back into the network."""
         pairs = zip((self.layer1, self.layer2), network.layers, strict=True)
         for rows, dense in ((own.learning, layer.dense) for own, layer in pairs):
             if rows is not None:
@@ -157,12 +153,11 @@ class LiftedPath(nn.Module):
 
 
 class _LiftedLayer(nn.Module):
-    """The modules of one layer that are on the path, the frozen ones apart."""
+    """The modules of one layer on the path, the frozen ones apart."""
 
     def __init__(self, layer: PathLayer, path: Sequence[int]) -> None:
         super().__init__()
         _, self.width = layer.modules_width
-        # A module that is named twice is on the path once.
         frozen, modules = layer.frozen.tolist(), sorted(set(path))
         self.learning = _modules(layer, [m for m in modules if not frozen[m]], learns=True)
         self.frozen = _modules(layer, [m for m in modules if frozen[m]], learns=False)
@@ -176,12 +171,11 @@ class _LiftedLayer(nn.Module):
 
 
 class _Rows(nn.Module):
-    """A dense layer that is some rows of a larger one."""
+    """A dense layer of copied rows of a larger one."""
 
     def __init__(self, dense: nn.Linear, rows: Tensor, learns: bool) -> None:
         super().__init__()
         self.rows = rows
-        # Copies: the large layer moves only when they are put back.
         self.weight = nn.Parameter(dense.weight.detach()[rows], requires_grad=learns)
         self.bias = nn.Parameter(dense.bias.detach()[rows], requires_grad=learns)
 

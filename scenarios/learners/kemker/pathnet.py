@@ -1,4 +1,4 @@
-"""PathNet: for each task a path is searched through a network of modules, and then frozen."""
+"""PathNet: the search for a path of modules for each task, which is then frozen."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from scenarios.learners.base import Learner
 from scenarios.learners.catalog import learner
 from scenarios.learners.kemker.path_network import LiftedPath, PathNetwork
 
-_MOST_TASKS = 256  # bf16, in which features may be cached, has every whole number up to it
+_MOST_TASKS = 256  # the whole numbers of bf16, in which features may be cached
 _WIDEST = 100_000  # units of a layer: more is a slip of the pen
 _FARTHEST = 2  # a mutated gene moves by -2 to 2
 
 
 class PathNetSettings(base.Settings):
-    """PathNet's network, its search, and how it is trained.
+    """PathNet's network, its search and its training.
 
-    modules: M per layer; active: N, the most on a path in each layer; width: units per module
-    (all Kemker 2018's). population: paths; generations: tournaments per task; batches: on which a
-    path is trained each time that it is evaluated (64 and 50 are Fernando et al. 2017's). Kemker
-    gives no number of generations: ours was chosen among 0, 20 and 100 on training data of MNIST
-    that were held out, by the accuracy on the newest of ten permuted sessions.
-    training: by default with the supplement's batch size, optimizer and learning rate.
+    modules: M per layer; active: N, the most on a path in each layer; width: units per module (all
+    Kemker 2018's). population: paths; generations: tournaments per task; batches: that a path is
+    trained on in each evaluation (64 and 50 are Fernando et al. 2017's). Kemker gives no number of
+    generations: ours was chosen among 0, 20 and 100 by the accuracy on the newest of ten permuted
+    sessions, on held-out training data of MNIST. training: by default the supplement's batch size,
+    optimizer and learning rate.
     """
 
     kind: Literal["pathnet"] = "pathnet"
@@ -70,30 +70,30 @@ class PathNetSettings(base.Settings):
 
 @learner("pathnet")
 class PathNet(Learner):
-    """Search a path for each task, train it, freeze its modules and draw the others anew.
+    """PathNet, a path of modules for each task (Fernando et al. 2017).
 
     A path is evaluated by training it in place on some batches; its fitness is its accuracy on
-    them, before each step. Weights are shared by all paths. The best path is trained further for
-    the recipe's epochs. Modules of earlier tasks may be on it; they are not trained. Once all are
-    frozen only the task's output layer learns. What was learned never changes again.
+    them, before each step. All paths share weights. The best path is trained for the recipe's
+    epochs, then its modules are frozen and the others drawn anew. Frozen modules may be on later
+    paths; once all are frozen only the task's output layer learns.
 
-    It must be told the task: `view` appends the task's index to the inputs, and each task has
-    output layers of its own (for all K classes, as the network is built before the tasks are met;
-    those of the task's own classes alone compete in its training).
-    Cached features round indices above 256, so `network` raises InputError for more tasks.
+    It needs the task: `view` appends the task's index to the inputs, and each task has an output
+    layer (for all K classes, as the network is built before the tasks are met; the task's classes
+    alone compete in its training). Cached features round indices above 256, so that `network`
+    raises InputError for more tasks.
 
-    Features: `layer1` and `layer2`, for each example the sum of the outputs of the modules that
-    are on the path of its task; `output`, the scores of that task's output layer. Partial
-    retraining keeps the paths and draws all modules behind the feature anew.
+    Features: `layer1` and `layer2`, the summed outputs of the modules on the path of the example's
+    task; `output`, the scores of the task's output layer. Partial retraining retains the paths and
+    draws all modules downstream of the feature anew.
 
-    Source: Fernando et al. 2017, section 2; Kemker 2018's supplement. Deviations: the best path is
-    trained for the recipe's epochs after a fixed number of tournaments, where Kemker stops early;
-    every training of a path has an optimizer, schedule and warm-up of its own; a fresh draw in
-    place of the first weights.
+    Source: section 2; Kemker 2018's supplement. Deviations: the best path is trained for the
+    recipe's epochs after a fixed number of tournaments, where Kemker stops early; every training of
+    a path starts its optimizer, schedule and warm-up anew; a fresh draw in place of the first
+    weights.
 
-    Costs: one pass (`ops_one_pass`) is that of the whole network, all M modules of a layer and the
-    outputs of all T tasks, as it runs in tests and retraining. Training pays for the path alone,
-    with the outputs of the task's own classes: CE is too kind to PathNet by the ratio of the two.
+    Costs: one pass (`ops_one_pass`) is that of the whole network, all modules and the outputs of
+    all T tasks, as in tests and retraining. Training costs the path alone, with the outputs of the
+    task's classes, so that CE is too kind to PathNet by the ratio of the two.
     """
 
     settings_class = PathNetSettings
@@ -135,13 +135,16 @@ class PathNet(Learner):
     def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
         own = self.settings
         draw = self.stream("search")
-        data = Examples(data.x, _numbers_within(task.classes, self.model)[data.y])
+        # Labels numbered within the task's classes.
+        numbers = torch.zeros(self.model.output.tasks_classes[1], dtype=torch.int64)
+        numbers[list(task.classes)] = torch.arange(len(task.classes))
+        data = Examples(data.x, numbers.to(data.y.device)[data.y])
         paths = random_paths(own.population, len(self.model.layers), own.active, own.modules, draw)
 
         def fitness(path: Tensor) -> float:
             count = own.batches * self.recipe.batch_size
             drawn = torch.randint(len(data), (count,), generator=draw).to(data.y.device)
-            # Drawn with replacement: a task may have fewer examples than the batches take.
+            # With replacement, as a task may have fewer examples.
             once = replace(self.recipe, epochs=1)
             return self._train_path(path, task, data.take(drawn), once, draw, meter)
 
@@ -150,7 +153,6 @@ class PathNet(Learner):
         self.model.keep(task.index - 1, best)
 
     def end(self, task: Task) -> None:
-        # A whole network is drawn anew, and the frozen modules keep their weights.
         fresh = copy.deepcopy(self.model)
         initialize(fresh, self.recipe.init, self.stream("modules"))
         self.model.renew(fresh)
@@ -164,13 +166,9 @@ class PathNet(Learner):
         generator: torch.Generator,
         meter: OpsMeter,
     ) -> float:
-        """Train a path in place; return its accuracy on the batches, before each step, 0 to 1.
-
-        path: (L, N); data: labels numbered within the task's classes.
-        """
-        # Small and dense: the modules that are not on the path cost nothing.
+        """Train a path (L, N) in place; return its accuracy on the batches before each step."""
         lifted = LiftedPath(self.model, path, task.index - 1, task.classes)
-        # Steps on paths of one shape cost the same: to watch them at every path takes long.
+        # Steps on paths of one shape cost the same, and metering takes long.
         shape = tuple((p.shape, p.requires_grad) for p in lifted.parameters())
         own = self._meters.setdefault(shape, OpsMeter())
         total, steps, counting = own.total, own.steps, _Counting(data.y.device)
@@ -182,7 +180,7 @@ class PathNet(Learner):
 
 
 class _Counting(Objective):
-    """Cross-entropy, with a count of what was classified rightly on the way."""
+    """Cross-entropy, with a count of right predictions."""
 
     def __init__(self, device: torch.device) -> None:
         self.right = torch.zeros((), dtype=torch.int64, device=device)
@@ -201,14 +199,6 @@ def _with_index(task: Task) -> Task:
     return replace(task, train=halves[0], test=halves[1])
 
 
-def _numbers_within(classes: Sequence[int], model: PathNetwork) -> Tensor:
-    """Return each label's number among the classes (K,), from 0; 0 for those not among them."""
-    _, outputs = model.output.tasks_classes
-    numbers = torch.zeros(outputs, dtype=torch.int64)
-    numbers[list(classes)] = torch.arange(len(classes))
-    return numbers.to(model.learned.device)
-
-
 def search_path(
     fitness: Callable[[Tensor], float],
     population: Tensor,
@@ -218,13 +208,11 @@ def search_path(
 ) -> Tensor:
     """Return the fittest path (L, N) after that many tournaments.
 
-    In a tournament two paths, drawn at random, are evaluated one after the other; the loser is
-    overwritten by a mutated copy of the winner (the first, where they are equally fit). The fittest
-    is the one that did best when it was last evaluated, among those still there.
+    In a tournament two random paths are evaluated; a mutated copy of the winner (the first, of
+    equals) replaces the loser. The fittest is the survivor with the best last evaluation.
 
-    fitness: of a path, higher is better, called twice in a tournament; population: P paths
-    (P, L, N), P from 2, not changed; modules: M per layer. Source: Fernando et al. 2017, section 2
-    (binary tournaments).
+    fitness: of a path, higher is better; population: P paths (P, L, N), P from 2, not changed;
+    modules: M per layer. Source: Fernando et al. 2017, section 2 (binary tournaments).
 
     >>> draw = torch.Generator().manual_seed(0)
     >>> paths = random_paths(8, 2, 3, modules=10, generator=draw)
@@ -237,11 +225,11 @@ def search_path(
     for _ in range(generations):
         pair = torch.randperm(len(paths), generator=generator)[:2].tolist()
         for one in pair:
-            # Again for each tournament: the weights have moved since it was last evaluated.
+            # Again for each tournament, as the weights have moved.
             fit[one] = fitness(paths[one].clone())
         winner, loser = pair if fit[pair[0]] >= fit[pair[1]] else pair[::-1]
         paths[loser] = mutated(paths[winner], modules, generator)
-        # The copy was not evaluated: it cannot be the fittest before it was.
+        # The copy cannot be the fittest before it is evaluated.
         fit[loser] = -torch.inf
     return paths[int(fit.argmax())]
 
@@ -249,10 +237,7 @@ def search_path(
 def random_paths(
     population: int, layers: int, active: int, modules: int, generator: torch.Generator
 ) -> Tensor:
-    """Return P paths (P, L, N): for each layer the numbers of N of its M modules, from 0.
-
-    Each number is drawn on its own, so that a module may be named twice.
-    """
+    """Return P paths (P, L, N) of module numbers, each drawn on its own, from 0 to M - 1."""
     return torch.randint(modules, (population, layers, active), generator=generator)
 
 

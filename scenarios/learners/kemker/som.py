@@ -1,4 +1,4 @@
-"""A self-organizing map: units on a lattice, each with a prototype, moved by single examples."""
+"""A self-organizing map: units on a lattice, with prototypes moved by single examples."""
 
 from __future__ import annotations
 
@@ -12,18 +12,16 @@ class SelfOrganizingMap(nn.Module):
     """U = rows x columns units on a square lattice, each with a prototype in the input's space.
 
     From inputs (B, ...), which it flattens to (B, D), it gives the units' activity (B, U) in
-    (0, 1]. With d_i the distance of an input from the prototype of unit i, and b the unit that is
-    nearest (the winner),
+    (0, 1]. With d_i the distance of an input from the prototype of unit i, and b the nearest unit
+    (the winner),
 
         z_i = exp(-(d_i^2 - d_b^2) / (2 width^2 s)),    s = the mean over the units of d_i^2 - d_b^2
 
-    so that the winner's activity is 1 and the activity stays the same when all inputs and
-    prototypes are scaled by a number, or get further elements in which no prototypes differ.
+    so that the winner's activity is 1, and the activity does not change when all inputs and
+    prototypes are scaled by a number, or get further elements in which no prototypes differ. The
+    formula is ours, as the papers give none (Kemker 2018's supplement: "custom").
 
     prototypes: (U, D); width: of the activity, above 0.
-
-    The papers give no formula for the activity (Kemker 2018's supplement: "custom"); this one is
-    ours.
     """
 
     def __init__(self, inputs: int, rows: int, columns: int, width: float) -> None:
@@ -33,7 +31,7 @@ class SelfOrganizingMap(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw small prototypes, N(0, 0.01^2): the first examples pull all of them away."""
+        """Draw small prototypes, N(0, 0.01^2), which the first examples move away."""
         nn.init.normal_(self.prototypes, std=0.01)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -54,7 +52,7 @@ class SelfOrganizingMap(nn.Module):
         return (beyond / scale).mul(-0.5 / self.width**2).exp()
 
     def lattice(self) -> Tensor:
-        """Return (U, U) squared distances between units on the lattice, neighbours being 1 apart.
+        """Return (U, U) squared distances between units on the lattice, with neighbours 1 apart.
 
         >>> SelfOrganizingMap(3, rows=2, columns=2, width=0.2).lattice()[0].tolist()
         [0.0, 1.0, 1.0, 2.0]
@@ -66,70 +64,66 @@ class SelfOrganizingMap(nn.Module):
         return between.square().sum(2).to(like.dtype)
 
 
-class Steps:
-    """Steps of a map through a block of B examples, one after the other.
+class MapSteps:
+    """The steps of a map through a block of B examples.
 
-    In each step, every prototype w_i moves toward the example x by a share p_i of the way,
+    In each, every prototype w_i moves toward the example x by a share p_i of the way,
 
         w_i <- w_i + p_i (x - w_i),    p_i = rate exp(-g_i^2 / (2 radius^2))
 
     with g_i the distance between unit i and the winner on the lattice (Kohonen 1982).
 
     Within a block the prototypes stay in the span of those at its start and of its examples:
-    w_i = s_i (w_i^0 + sum_j c_ij x_j). What a step needs of them are their products with the
-    examples, which follow from w^0 x and x x, each one matrix product for the whole block; so a
-    step costs B and not D multiply-adds a unit. `write` puts the prototypes where the steps have
-    taken them. The same as step after step on the prototypes themselves, up to rounding.
+    w_i = s_i (w_i^0 + sum_j c_ij x_j). A step needs only their products with the examples, which
+    follow from w^0 x and x x, each one matrix product for the whole block; so it costs B and not D
+    multiply-adds a unit. `write` stores the prototypes. Up to rounding this equals steps on the
+    prototypes themselves.
     """
 
     def __init__(self, som: SelfOrganizingMap, x: Tensor) -> None:
         prototypes, gram = som.prototypes.detach(), x @ x.T
         self._prototypes, self._x = prototypes, x
-        # As rows: to cut a tensor takes as long as a step's arithmetic.
+        # As rows: indexing a tensor takes as long as a step's arithmetic.
         self._products, self._gram = (x @ prototypes.T).unbind(), gram.unbind()
         self._squares = gram.diagonal().tolist()
         self._norms = prototypes.square().sum(1)
-        # Of w_i = s_i (w_i^0 + sum_j c_ij x_j): c with a row for each example, and s.
+        # c, with a row for each example, and s.
         self._c = prototypes.new_zeros(len(x), len(prototypes))
         self._c_rows, self._ct = self._c.unbind(), self._c.T
         self._ones = torch.ones_like(self._norms)
         self._s = self._ones.clone()
-        # Memory for what a step computes: to allocate takes as long as to compute.
+        # Memory for the steps: allocation takes as long as their arithmetic.
         self._product, self._squared, self._keep = (torch.empty_like(self._s) for _ in range(3))
         self._moved = False
 
     def squared_distances(self, k: int) -> Tensor:
-        """Return (U,) squared distances of the block's example k, from 0, from the prototypes.
-
-        They are overwritten by the next call.
-        """
+        """Return (U,) squared distances of example k, from 0; the next call overwrites them."""
         # w x = s (w^0 x + sum_j c_j x_j x), and |w - x|^2 = |w|^2 - 2 w x + |x|^2.
         product = self._product
         torch.addmv(self._products[k], self._ct, self._gram[k], out=product).mul_(self._s)
         return torch.sub(self._norms, product, alpha=2, out=self._squared).add_(self._squares[k])
 
     def move(self, k: int, share: Tensor) -> None:
-        """Move the prototypes by shares (U,) toward example k, whose distances were taken last."""
+        """Move the prototypes by shares (U,) toward example k, right after its distances."""
         keep = torch.sub(self._ones, share, out=self._keep)
         # |w + p (x - w)|^2 = (1 - p) ((1 - p) |w|^2 + 2 p w x) + p^2 |x|^2
         self._norms.mul_(keep).addcmul_(self._product, share, value=2).mul_(keep)
         self._norms.addcmul_(share, share, value=self._squares[k])
-        # All of w shrinks by (1 - p), of which s takes account; x enters with p / s.
+        # s takes account of w shrinking by (1 - p); x enters with p / s.
         torch.div(share, self._s.mul_(keep), out=self._c_rows[k])
         self._moved = True
 
     def write(self) -> None:
-        """Put the prototypes where the steps have taken them."""
-        # Where nothing has moved, not even rounding may change a bit.
+        """Store the moved prototypes."""
+        # Without a move, rounding must not change a bit.
         if self._moved:
             self._prototypes.addmm_(self._ct, self._x).mul_(self._s[:, None])
 
 
 def longest_block(rate: float, most: int = 64) -> int:
-    """Return how many steps a block may have, 1 to `most`.
+    """Return the steps of a block, 1 to `most`, at a rate above 0 and below 1.
 
-    At that rate, above 0 and below 1, `most` or so few that what is left of a prototype is above a
-    millionth: its share is divided by.
+    More than a millionth of a prototype is left after them, which its share is divided by.
 
     >>> longest_block(0.01), longest_block(0.9)
     (64, 5)

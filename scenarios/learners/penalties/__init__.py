@@ -1,1 +1,1 @@
-"""Learners that hold parameters by a quadratic penalty."""
+"""Learners with a quadratic penalty on the parameters."""

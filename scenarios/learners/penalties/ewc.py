@@ -1,7 +1,4 @@
-"""Elastic weight consolidation: parameters stay near what earlier tasks left, by their Fisher.
-
-`diagonal_fisher` is the empirical Fisher information of a model on given examples.
-"""
+"""Elastic weight consolidation, and the diagonal Fisher information of a model."""
 
 from __future__ import annotations
 
@@ -23,17 +20,17 @@ from scenarios.learners.catalog import learner
 from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSettings, Quadratic
 
 Loss = Callable[[Tensor, Tensor], Tensor]
-"""From scores (B, K) and labels (B,) to the mean of -log p(y|x)."""
+"""A function of scores (B, K) and labels (B,): the mean of -log p(y|x)."""
 
 _LARGEST_CHUNK = 512  # examples
-# Gradients in memory at once: on a CPU as many as stay near its caches.
+# Numbers of gradients in memory at once; on a CPU they stay near its caches.
 _NUMBERS_ON_CPU, _NUMBERS = 2**24, 2**27
 
 
 class EwcSettings(PenalizedSettings):
-    """strength: lambda; no paper here gives one for this form of EWC, so the default is Chaudhry
-    2018's for EWC++ on MNIST. fisher_examples: of how many random examples of the task the Fisher
-    is the mean, None for all of them.
+    """strength: lambda, by default Chaudhry 2018's for EWC++ on MNIST, as no paper here gives one
+    for this form of EWC. fisher_examples: the task's random examples that the Fisher is the mean
+    of, None for all.
     """
 
     kind: Literal["ewc"] = "ewc"
@@ -43,39 +40,35 @@ class EwcSettings(PenalizedSettings):
 
 @learner("ewc")
 class Ewc(PenalizedLearner):
-    """Minimize L + (lambda / 2) sum_j sum_i F_ji (theta_i - theta_ji)^2, one term per past task j.
+    """Elastic weight consolidation (Kirkpatrick et al. 2017).
 
-    theta_j: the parameters when task j was learned; F_j: the diagonal empirical Fisher there, the
-    mean over the task's own training data (stored exemplars not included) of the squared gradient
-    of log p(y|x), p among the outputs that compete in training. Source: Kirkpatrick et al. 2017 as
-    told by Chaudhry 2018, section 4.1 and equation 1; nothing is normalized.
+    It minimizes L + (lambda / 2) sum_j sum_i F_ji (theta_i - theta_ji)^2 over past tasks j, with
+    theta_j the parameters after task j and F_j the diagonal empirical Fisher there: the mean, over
+    the task's training data without exemplars, of the squared gradient of log p(y|x), p among the
+    outputs that compete in training. Source: Chaudhry 2018, section 4.1 and equation 1; nothing is
+    normalized.
 
-    All terms together are one quadratic, exactly (see `Quadratic.plus`): the learner carries
-    two copies of the parameters however many tasks were learned, not two for each task. The
-    penalty and its gradient are the same up to rounding (of which Adam makes full steps where
-    there is nothing else).
+    All terms together are one quadratic, exactly (see `Quadratic.plus`), so that two copies of the
+    parameters serve for any number of tasks. Penalty and gradient are the same up to rounding (of
+    which Adam makes full steps where there is nothing else).
     """
 
     settings_class = EwcSettings
     settings: EwcSettings
     share: ClassVar[float] = 1 / 2
-    # The penalty's gradient: the difference times the importance times lambda.
+    # The penalty's gradient: a difference times the importance times lambda.
     elementwise: ClassVar[int] = 2
 
     def end(self, task: Task) -> None:
         super().end(task)
         generator = self.stream("fisher")
-        examples = self._of_the_fisher(task.train, generator)
+        examples, count = task.train, self.settings.fisher_examples
+        if count is not None:
+            chosen = torch.randperm(len(examples), generator=generator)[:count]
+            examples = examples.take(chosen.to(examples.y.device))
         fisher = diagonal_fisher(self.model, self.classification, examples, generator)
         new = Quadratic.around(self.model, fisher)
-        # All tasks' terms as one: see `Quadratic.plus`.
         self.penalty = self.penalty.plus(new) if self.penalty else new
-
-    def _of_the_fisher(self, examples: Examples, generator: torch.Generator) -> Examples:
-        if self.settings.fisher_examples is None:
-            return examples
-        chosen = torch.randperm(len(examples), generator=generator)[: self.settings.fisher_examples]
-        return examples.take(chosen.to(examples.y.device))
 
 
 def diagonal_fisher(
@@ -83,15 +76,15 @@ def diagonal_fisher(
 ) -> dict[str, Tensor]:
     """Return F_i = mean over N examples of (d log p(y|x) / d theta_i)^2, by parameter name.
 
-    examples: x (N, ...), y (N,) labels. Each F has its parameter's shape and is 0 or more.
-    Empirical: y is the true label (Chaudhry 2018, section 2.3 and footnote 4). Every example is
-    alone with the model in eval mode: batch norm neither moves nor couples examples, dropout is
-    off, buffers keep their values. Only parameters that require gradients have an F. What a model
-    draws at random all the same follows from the generator.
+    examples: x (N, ...), true labels y (N,): the empirical Fisher (Chaudhry 2018, section 2.3 and
+    footnote 4). Each F has its parameter's shape; only parameters that require gradients have one.
+    Every example is alone with the model in eval mode, so that batch norm neither moves nor couples
+    examples, dropout is off, and buffers keep their values. A model that draws at random in eval
+    mode follows the generator.
 
-    The squares of all examples are never in memory at once, and those of a dense layer not at all:
-    where it sees one vector a (D,) and the gradient of its output is g (H,), that of its weights is
-    g a^T, and the sum of its squares over examples the product of two matrices of squares. A model
+    The squares of all examples are never in memory at once, those of most dense layers never at
+    all: with one input vector a (D,) and the output's gradient g (H,) the weights' gradient is
+    g a^T, and the sum of its squares over examples a product of two matrices of squares. A model
     that cannot run under `torch.func.vmap` is run example by example.
 
     >>> model = nn.Linear(1, 2, bias=False)
@@ -104,7 +97,7 @@ def diagonal_fisher(
         try:
             sums = _by_chunks(model, loss, examples)
         except Exception:
-            # What is wrong with the model itself goes wrong here again, and is reported.
+            # An error of the model itself is raised here again.
             sums = _one_by_one(model, loss, examples)
     return {name: total / len(examples) for name, total in sums.items()}
 
@@ -117,7 +110,6 @@ def _by_chunks(model: nn.Module, loss: Loss, examples: Examples) -> dict[str, Te
     numbers = _NUMBERS_ON_CPU if examples.y.device.type == "cpu" else _NUMBERS
     chunk = max(1, min(_LARGEST_CHUNK, numbers // max(per_example, 1)))
     sums = {name: torch.zeros_like(p) for name, p in _trained(model).items()}
-    # As many at a time as there is memory for their gradients.
     for x, y in zip(examples.x.split(chunk), examples.y.split(chunk), strict=True):
         # A copy: a model may write into its input.
         for name, squares in _squares(model, loss, x.clone(), y, dense).items():
@@ -127,7 +119,7 @@ def _by_chunks(model: nn.Module, loss: Loss, examples: Examples) -> dict[str, Te
 
 @torch.enable_grad()
 def _one_by_one(model: nn.Module, loss: Loss, examples: Examples) -> dict[str, Tensor]:
-    """Return the sum over examples of the squared gradients, the plain way."""
+    """Return the sum over examples of the squared gradients, one by one."""
     trained = _trained(model)
     sums = {name: torch.zeros_like(p) for name, p in trained.items()}
     for x, y in zip(examples.x.split(1), examples.y.split(1), strict=True):
@@ -143,9 +135,9 @@ def _one_by_one(model: nn.Module, loss: Loss, examples: Examples) -> dict[str, T
 def _squares(
     model: nn.Module, loss: Loss, x: Tensor, y: Tensor, dense: dict[str, nn.Linear]
 ) -> dict[str, Tensor]:
-    """Return the same sum for B examples at once, that of the dense layers named in closed form.
+    """Return the sum for B examples at once, that of the given dense layers in closed form.
 
-    Their output is shifted by zeros: the gradient by the shift is that by the output.
+    Their outputs are shifted by zeros, whose gradients are those of the outputs.
     """
     shifts = {name: layer.weight.new_zeros(layer.out_features) for name, layer in dense.items()}
 
@@ -173,10 +165,9 @@ def _squares(
 def _watched(
     dense: dict[str, nn.Linear], shifts: dict[str, Tensor]
 ) -> Iterator[dict[str, list[Tensor]]]:
-    """Note every input of some dense layers within the block, and shift their outputs.
+    """Collect the inputs of dense layers within the block, by name, and shift their outputs.
 
-    shifts: (H,) by the layer's name, none for a layer that is only looked at. Gives the list of
-    inputs by name, which fills as the model runs.
+    shifts: (H,) by the layer's name, none for a layer that is only watched.
     """
     inputs: dict[str, list[Tensor]] = {name: [] for name in dense}
 
@@ -196,10 +187,10 @@ def _watched(
 
 
 def _trusted_layers(model: nn.Module, loss: Loss, examples: Examples) -> dict[str, nn.Linear]:
-    """Return the dense layers that see one vector of an example, and only one, by name.
+    """Return the dense layers that get exactly one vector per example, by name.
 
-    None if the closed form is not right on the first example: a layer's weights may be used
-    elsewhere too. Raises RuntimeError if `vmap` alone is not right either, as for an LSTM.
+    None if the closed form is wrong on the first example, as where a layer's weights are used
+    elsewhere too. Raises RuntimeError if `vmap` alone is wrong too, as for an LSTM.
     """
     first = examples.take(torch.zeros(1, dtype=torch.int64, device=examples.y.device))
     layers = {name: m for name, m in model.named_modules() if type(m) is nn.Linear}
@@ -211,22 +202,21 @@ def _trusted_layers(model: nn.Module, loss: Loss, examples: Examples) -> dict[st
         if [tuple(seen.shape) for seen in inputs[name]] == [(1, layer.in_features)]
     }
     plain = _one_by_one(model, _unlike, first)
-    # The closed form first; without it, vmap on all parameters.
+    # The closed form first, then vmap on all parameters.
     for tried in (dense, {}):
         squares = _squares(model, _unlike, first.x.clone(), first.y, tried)
-        if squares.keys() == plain.keys() and all(_near(squares[n], plain[n]) for n in plain):
+        if squares.keys() == plain.keys() and all(
+            torch.allclose(squares[n], each, rtol=1e-3, atol=1e-3 * float(each.abs().max()))
+            for n, each in plain.items()
+        ):
             return tried
     raise RuntimeError("gradients under vmap differ from those without")
 
 
 def _unlike(scores: Tensor, y: Tensor) -> Tensor:
-    """Return a sum of scores (B, K) in which each class counts differently, a scalar."""
-    # Where a model is sure of an example the loss has no gradient, and nothing could be compared.
+    """Return a scalar sum of scores (B, K) in which each class counts differently."""
+    # The loss of a model that is sure of an example has no gradient to compare.
     return (scores * torch.arange(1, scores.shape[1] + 1, device=scores.device).sqrt()).sum()
-
-
-def _near(one: Tensor, other: Tensor) -> bool:
-    return torch.allclose(one, other, rtol=1e-3, atol=1e-3 * float(other.abs().max()))
 
 
 def _trained(model: nn.Module) -> dict[str, Tensor]:
@@ -234,6 +224,6 @@ def _trained(model: nn.Module) -> dict[str, Tensor]:
 
 
 def _outside(model: nn.Module, dense: dict[str, nn.Linear]) -> dict[str, Tensor]:
-    """Return the parameters that are trained and not in one of the dense layers, detached."""
+    """Return the trained parameters outside the dense layers, detached."""
     closed = {id(p) for layer in dense.values() for p in layer.parameters()}
     return {name: p.detach() for name, p in _trained(model).items() if id(p) not in closed}

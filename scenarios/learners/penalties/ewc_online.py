@@ -1,4 +1,4 @@
-"""EWC++: elastic weight consolidation with one running Fisher, taken from training itself."""
+"""EWC++: elastic weight consolidation with one running Fisher, taken in training."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class EwcOnlineSettings(OnlineSettings):
 
 
 class RunningFisherLearner(PenalizedLearner):
-    """A learner with a running Fisher: at every step F <- alpha F_batch + (1 - alpha) F.
+    """A learner with a running Fisher, F <- alpha F_batch + (1 - alpha) F at every step.
 
-    Source: Chaudhry 2018, equation 6; F is 0 at first and goes on from task to task. Without a pass
-    of its own, only the mean gradient g of the batch's B examples (replayed ones included) is at
-    hand, before the penalty's is added. F_batch = B g^2 is taken: where the mean gradient over the
-    data vanishes, as it does where the loss is least, its expectation is the empirical Fisher for
-    every B. Elsewhere it is larger by (B - 1) times the square of that mean. The paper does not say
-    how a batch gives its Fisher; g^2 alone would be B times too small.
+    Source: Chaudhry 2018, equation 6; F starts at 0 and continues from task to task. Without extra
+    passes there is only the mean gradient g of the batch's B examples (replayed ones included, the
+    penalty's gradient not), so F_batch = B g^2: at a minimum of the loss, where the mean gradient
+    over the data vanishes, its expectation is the empirical Fisher for every B; elsewhere it is
+    larger by (B - 1) times the square of that mean. The paper does not say how a batch gives its
+    Fisher; g^2 alone would be B times too small.
 
-    fisher: F by parameter name, each of its parameter's shape.
+    fisher: F by parameter name, of the parameter's shape.
     """
 
     settings: OnlineSettings
@@ -48,38 +48,35 @@ class RunningFisherLearner(PenalizedLearner):
     def begin(self, task: Task) -> None:
         super().begin(task)
         trained = {n: p for n, p in self.model.named_parameters() if p.requires_grad}
-        # A copy: what was carried at the end of the last task must not run on.
+        # A copy: the Fisher of the penalty must not move.
         self.fisher = {
             n: self.fisher[n].clone() if self.fisher else torch.zeros_like(p)
             for n, p in trained.items()
         }
 
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
-        # Replayed examples are in it already.
+        # Replayed examples included.
         self._batch = len(y)
         return super().loss(model, x, y)
 
+    @torch.no_grad()
     def after_backward(self, model: nn.Module) -> None:
         # Before the penalty's gradient is added.
-        self._update(model)
-        super().after_backward(model)
-
-    @torch.no_grad()
-    def _update(self, model: nn.Module) -> None:
         alpha = self.settings.alpha
         for name, p in model.named_parameters():
             if p.grad is not None and name in self.fisher:
                 fisher = self.fisher[name].mul_(1 - alpha)
                 fisher.addcmul_(p.grad, p.grad, value=alpha * self._batch)
+        super().after_backward(model)
 
 
 @learner("ewc_online")
 class EwcOnline(RunningFisherLearner):
-    """Minimize L + (lambda / 2) sum_i F_i (theta_i - theta'_i)^2, theta' where the last task ended.
+    """EWC++, elastic weight consolidation with one running Fisher (Chaudhry 2018).
 
-    F is the running Fisher (see `RunningFisherLearner`) at the end of the last task; it is one for
-    all tasks, and nothing is normalized. Source: EWC++, Chaudhry 2018, section 4.1, equations 5, 6
-    and 2; what the paper calls EWC in its tables.
+    It minimizes L + (lambda / 2) sum_i F_i (theta_i - theta'_i)^2, with theta' the parameters and F
+    the running Fisher (see `RunningFisherLearner`) at the end of the last task; nothing is
+    normalized. Source: section 4.1, equations 5, 6 and 2; in the paper's tables it is called EWC.
     """
 
     settings_class = EwcOnlineSettings
@@ -93,6 +90,6 @@ class EwcOnline(RunningFisherLearner):
 
     def take_over(self, carried: dict[str, Tensor]) -> None:
         super().take_over(carried)
-        # What is held is the Fisher itself, which goes on from there.
+        # The penalty's importance is the Fisher itself, which continues from there.
         if self.penalty:
             self.fisher = self.penalty.importance

@@ -1,7 +1,4 @@
-"""How much each parameter lowered the loss on its way: a path integral over the training steps.
-
-SI and RWalk take their importance from it.
-"""
+"""The path integral over training steps, from which SI and RWalk take their importance."""
 
 from __future__ import annotations
 
@@ -12,18 +9,17 @@ from torch import Tensor, nn
 
 
 class PathIntegral:
-    """Sums up -g_i (theta_i after - theta_i before) over training steps, for every parameter i.
+    """The sum of -g_i (theta_i after - theta_i before) over training steps, for every parameter i.
 
-    g is the gradient at hand when `before_step` is called. Over small steps the sums of all
-    parameters add up to the drop of the loss whose gradient it is. Only parameters that require
-    gradients are followed; one without a gradient at a step has none.
+    g is the gradient when `before_step` is called. Over small steps the sums of all parameters add
+    up to the drop of the loss that it is the gradient of. Only parameters that require gradients
+    count.
 
     Source: Zenke, Poole and Ganguli 2017, equation 3.
     """
 
     def __init__(self, model: nn.Module) -> None:
         self._parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
-        # All by name, of their parameter's shape: where it was at the start and before the step.
         self._start, self._before = (
             {n: p.detach().clone() for n, p in self._parameters.items()} for _ in range(2)
         )
@@ -33,9 +29,8 @@ class PathIntegral:
 
     @torch.no_grad()
     def before_step(self) -> None:
-        """Take note of the gradients."""
+        """Copy the gradients, to which a penalty adds before the step."""
         for name, p in self._parameters.items():
-            # Copied: a penalty adds to the gradient before the step.
             if p.grad is None:
                 self._gradient[name].zero_()
             else:
@@ -43,17 +38,17 @@ class PathIntegral:
 
     @torch.no_grad()
     def after_step(self) -> None:
-        """Add what the step from the last noted parameters to the present ones brought."""
+        """Add the drop of the loss from the last parameters to the present ones."""
         for name, p in self._parameters.items():
-            # In place: before - after, so that no minus is needed and nothing allocated.
+            # In place, before - after: no minus, and nothing allocated.
             step = self._before[name].sub_(p)
             self._drop[name].addcmul_(self._gradient[name], step)
             self._before[name].copy_(p)
 
     def so_far(self) -> Iterator[tuple[str, Tensor, Tensor]]:
-        """Yield each parameter's name, the drop of the loss, and the way made since the start.
+        """Yield each parameter's name, the drop of the loss, and its distance from the start.
 
-        The two tensors have the parameter's shape; the first is overwritten by later steps.
+        Later steps overwrite the drop.
         """
         for name, p in self._parameters.items():
             yield name, self._drop[name], p.detach() - self._start[name]

@@ -1,4 +1,4 @@
-"""RWalk: the running Fisher, and what each parameter brought on its way, hold the parameters."""
+"""RWalk: a penalty by the running Fisher and by a path integral."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ from scenarios.learners.penalties.quadratic import Quadratic
 class RWalkSettings(OnlineSettings):
     """strength: lambda (Chaudhry 2018: 1000 on MNIST and CIFAR-100, 500 there single-head).
 
-    interval: steps between two looks at the distance, Delta t; epsilon: added to it; distance:
-    `fisher`, 1/2 F Delta theta^2, or `euclidean`, Delta theta^2. The paper gives no values of
-    interval and epsilon; they are ours.
+    interval: steps over which a distance is measured, Delta t; epsilon: added to it (both are ours,
+    the paper gives none); distance: `fisher`, 1/2 F Delta theta^2, or `euclidean`, Delta theta^2.
     """
 
     kind: Literal["rwalk"] = "rwalk"
@@ -35,28 +34,26 @@ class RWalkSettings(OnlineSettings):
 
 @learner("rwalk")
 class RWalk(RunningFisherLearner):
-    """Minimize L + lambda sum_i (F_i + s_i) (theta_i - theta'_i)^2.
+    """Riemannian walk: EWC++ with a path-integral score (Chaudhry 2018).
 
-    theta' is where the last task ended, F the running Fisher. The score of a task is s_i = sum over
-    intervals of the loss's drop due to parameter i (see `PathIntegral`) / (1/2 F_i Delta theta_i^2
-    + epsilon), F at the interval's end and Delta theta_i the way made in it; the task's last
-    interval may be shorter. Negative scores are set to 0, then s <- (s of earlier tasks + s of this
-    task) / 2, from the second task on. In the penalty F and s are normalized, each to [0, 1] by its
-    least and largest number in the whole network, heads included; what is carried and goes on is
-    not.
-    Source: Chaudhry 2018, section 4.1, equations 6 to 8.
+    It minimizes L + lambda sum_i (F_i + s_i) (theta_i - theta'_i)^2, with theta' the parameters
+    after the last task and F the running Fisher. A task's score is s_i = sum over intervals of the
+    loss's drop due to parameter i (see `PathIntegral`) / (1/2 F_i Delta theta_i^2 + epsilon), F at
+    the interval's end and Delta theta_i the distance moved in it; the last interval may be shorter.
+    Negative scores are set to 0, then, from the second task on, s <- (s of earlier tasks + s of
+    this one) / 2. In the penalty F and s are each normalized to [0, 1] by their extremes over the
+    whole network, heads included; they are carried without that. Source: section 4.1, equations 6
+    to 8.
 
-    Readings: the text speaks of the drop of the penalized loss, equation 7 of L; it is the batch's
-    own loss here, as in SI, or else being pulled back by the penalty would count as importance. The
-    score as a whole is cut at 0, as the text has it, not each interval's share: noise that goes up
-    and down would add up. With the Euclidean distance, one interval and epsilon = xi it is thus the
-    score of SI.
+    Readings: the text speaks of the drop of the penalized loss, equation 7 of L; here it is the
+    batch's own loss, as in SI, or else the penalty's pull would count as importance. The score as a
+    whole is cut at 0, as in the text, not each interval's share, in which noise would add up. With
+    the Euclidean distance, one interval and epsilon = xi it is thus SI's score.
     """
 
     settings_class = RWalkSettings
     settings: RWalkSettings
-    # The running Fisher and the penalty 5 (see EwcOnline), the path 1 (see SI); the end of an
-    # interval takes 4, which over the default's ten steps is less than 1.
+    # 5 of EwcOnline, 1 of SI's path, and 4 at the end of an interval of ten steps.
     elementwise: ClassVar[int] = 7
 
     score: Mapping[str, Tensor] = MappingProxyType({})
@@ -82,7 +79,6 @@ class RWalk(RunningFisherLearner):
         super().end(task)
         # The last interval may be shorter.
         self._close_interval()
-        # Cut at 0 as a whole, then averaged with the tasks before.
         old, new = self.score, {name: each.clamp(min=0) for name, each in self._new.items()}
         self.score = {n: (old[n] + each) / 2 for n, each in new.items()} if old else new
         self._hold({n: p.detach().clone() for n, p in self.model.named_parameters() if n in new})
@@ -106,7 +102,7 @@ class RWalk(RunningFisherLearner):
         for name, drop, moved in self._path.so_far():
             distance = moved.square()
             if self.settings.distance == "fisher":
-                # How far the outputs move, to second order: the KL divergence.
+                # The KL divergence of the outputs, to second order.
                 distance *= self.fisher[name] / 2
             self._new[name] += drop / (distance + self.settings.epsilon)
         self._path.restart()
@@ -114,8 +110,6 @@ class RWalk(RunningFisherLearner):
 
 def normalized(numbers: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return (v - least) / (largest - least), the two over all tensors; 0 where all are equal.
-
-    Names and shapes stay as they are.
 
     >>> normalized({"weight": torch.tensor([1.0, 3.0]), "bias": torch.tensor([5.0])})
     {'weight': tensor([0.0000, 0.5000]), 'bias': tensor([1.])}

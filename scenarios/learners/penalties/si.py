@@ -1,4 +1,4 @@
-"""Synaptic intelligence (PI): parameters that lowered the loss on their way are held."""
+"""Synaptic intelligence: a penalty by each parameter's part in the drop of the loss."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSe
 
 class SiSettings(PenalizedSettings):
     """strength: c (Murata 2020: 1.0; Chaudhry 2018: 0.1 on MNIST, 10 on CIFAR-100); damping: xi,
-    which keeps the importance of what did not move finite (neither paper gives it; ours).
+    which keeps the importance of parameters that did not move finite (ours: no paper gives it).
     """
 
     kind: Literal["si"] = "si"
@@ -26,16 +26,16 @@ class SiSettings(PenalizedSettings):
 
 @learner("si")
 class SynapticIntelligence(PenalizedLearner):
-    """Minimize L + c sum_i Omega_i (theta_i - theta*_i)^2, theta* where the last task ended.
+    """Synaptic intelligence, or PI (Zenke, Poole and Ganguli 2017).
 
-    While a task is learned, omega_i = - sum over steps of g_i times the step of theta_i, the part
-    of the loss's drop that is parameter i's; g is the gradient of the batch's own loss, replayed
-    exemplars included, the penalty not. At its end
-    Omega_i += max(omega_i, 0) / (Delta_i^2 + xi), Delta_i = how far theta_i moved during the task.
+    It minimizes L + c sum_i Omega_i (theta_i - theta*_i)^2, with theta* the parameters after the
+    last task. Over a task's steps omega_i = - sum of g_i times the step of theta_i; g is the
+    gradient of the batch's own loss, replayed exemplars included, the penalty not. At its end
+    Omega_i += max(omega_i, 0) / (Delta_i^2 + xi), with Delta_i the distance that theta_i moved.
 
-    Source: Zenke, Poole and Ganguli 2017, equations 3 to 5 (PI in Chaudhry 2018, SI in Murata
-    2020). A deviation: negative omega are not mentioned there; as an importance they would push
-    parameters away from where they are, without bound, so they are cut at 0 for each task.
+    Source: equations 3 to 5 (PI in Chaudhry 2018, SI in Murata 2020). A deviation: negative omega,
+    which the paper does not mention, would push parameters away without bound; they are cut at 0
+    for each task.
     """
 
     settings_class = SiSettings

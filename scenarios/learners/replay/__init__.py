@@ -1,1 +1,1 @@
-"""Learners with a memory of their own: replay and gradient projection."""
+"""Learners with a memory: replay and gradient projection."""

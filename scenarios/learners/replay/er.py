@@ -16,13 +16,12 @@ class ErSettings(ClassMemorySettings):
 
 @learner("er")
 class ExperienceReplay(ContinualLearner):
-    """Learn each batch together with one of equal size from the memory (naive rehearsal).
+    """Experience replay, or naive rehearsal (Murata 2020, after Hsu et al. 2018).
 
-    After a task, random examples of each of its classes enter the memory for good. The replayed
-    batch is drawn without repeats, is smaller while the memory is, and its examples weigh as much
-    in the loss as new ones. It is fine-tuning with uniform exemplars under its own name. Source:
-    Murata 2020, section 3, after Hsu et al. 2018; neither gives the replayed batch's size, ours
-    equals the new one's.
+    Each batch is learned together with one of equal size from the memory, which random examples of
+    each class enter for good after their task. The replayed batch has no repeats, is smaller while
+    the memory is, and its examples weigh as much as new ones. It is fine-tuning with uniform
+    exemplars. Neither paper gives the replayed batch's size.
     """
 
     settings_class = ErSettings

@@ -1,4 +1,4 @@
-"""Gradient episodic memory: no step may raise the loss on what is stored of an earlier task."""
+"""Gradient episodic memory: no step may raise the loss on an earlier task's memory."""
 
 from __future__ import annotations
 
@@ -26,10 +26,7 @@ Floats = NDArray[np.float64]
 
 
 class GemSettings(ClassMemorySettings):
-    """Those of `ClassMemorySettings`, the examples being kept for each task apart, and the margin.
-
-    margin: gamma, the memory strength (Lopez-Paz and Ranzato 2017: 0.5 in all experiments).
-    """
+    """margin: gamma, the memory strength (Lopez-Paz and Ranzato 2017: 0.5 in all experiments)."""
 
     kind: Literal["gem"] = "gem"
     margin: float = Field(default=0.5, ge=0, allow_inf_nan=False)
@@ -37,23 +34,20 @@ class GemSettings(ClassMemorySettings):
 
 @learner("gem")
 class GradientEpisodicMemory(ContinualLearner):
-    """Replace a gradient that would raise an earlier task's loss by one that would not.
+    """Gradient episodic memory (Lopez-Paz and Ranzato 2017).
 
-    Each past task k has a memory: of each of its classes the examples seen last (first in, first
-    out). An epoch shows the examples in random order, so that the last ones are random ones: they
-    are drawn, when the task ends. At every step, g_k is the gradient of the loss on all of memory
-    k; if <g, g_k> < 0 for one, the projection of g takes its place (see `project`). The memory's
-    examples are not learned beside the new ones.
+    Each past task k has a memory of each of its classes' last examples (first in, first out): as an
+    epoch's order is random, they are drawn when the task ends. At every step g_k is the gradient of
+    the loss on all of memory k; if <g, g_k> < 0 for one, the projection of g takes its place (see
+    `project`). The memory's examples are not trained on.
 
-    Source: Lopez-Paz and Ranzato 2017, section 3. Deviations: gamma is a lower bound of v, where
-    the paper adds it to the solution: as a bound, it leads to no violated constraint. The memory's
-    loss is that of the model as it is tested, in eval mode: its pass moves no batch norm, whose
-    running statistics it uses, and draws no dropout. With Adam (Murata 2020), the step is no longer
-    along the gradient, so that an earlier loss may rise after all.
+    Source: section 3. Deviations: gamma is a lower bound of v, where the paper adds it to the
+    solution, so that no constraint is violated. The memory's loss is that of the model in eval
+    mode, so that its pass moves no batch norm and draws no dropout. With Adam (Murata 2020) the
+    step is not along the gradient: an earlier loss may rise after all.
 
     A step costs t passes over whole memories, and the device waits for the projection, which is
-    solved on the CPU. Of the multiply-adds, those of the projection's sum, t per parameter, are not
-    counted: the passes take three per parameter and stored example.
+    solved on the CPU; its t multiply-adds per parameter are not counted.
     """
 
     settings_class = GemSettings
@@ -76,12 +70,20 @@ class GradientEpisodicMemory(ContinualLearner):
         projected = project(gradient, past, self.settings.margin)
         # A gradient that violates nothing is left as it is, bit for bit.
         if projected is not gradient:
-            self._replace_gradients(projected)
+            parts = projected.split([p.numel() for p in self._trained])
+            for p, part in zip(self._trained, parts, strict=True):
+                # A copy lies in memory as its parameter does, which fused optimizers rely on.
+                p.grad = torch.empty_like(p) if p.grad is None else p.grad
+                p.grad.copy_(part.view_as(p))
 
     def end(self, task: Task) -> None:
         super().end(task)
-        draw = self.stream("memory")
-        self._memories += (join([self._latest(task, label, draw) for label in task.classes]),)
+        draw, kept = self.stream("memory"), []
+        for label in task.classes:
+            own = task.train.of_classes([label])
+            chosen = uniform(len(own), self.settings.memory_per_class, draw)
+            kept.append(own.take(chosen.to(own.y.device)))
+        self._memories += (join(kept),)
 
     def stored_bytes(self) -> int:
         return sum(bytes_of([memory.x, memory.y]) for memory in self._memories)
@@ -89,7 +91,6 @@ class GradientEpisodicMemory(ContinualLearner):
     def state(self) -> dict[str, Tensor]:
         if not self._memories:
             return {}
-        # One tensor for all: a class met again is in several memories, which the sizes tell apart.
         every = join(self._memories)
         sizes = torch.tensor([len(memory) for memory in self._memories])
         return {"memory.x": every.x, "memory.y": every.y, "memory.sizes": sizes}
@@ -102,12 +103,8 @@ class GradientEpisodicMemory(ContinualLearner):
             halves = state["memory.x"].split(sizes), state["memory.y"].split(sizes)
             self._memories = tuple(map(Examples, *halves))
 
-    def _latest(self, task: Task, label: int, draw: torch.Generator) -> Examples:
-        own = task.train.of_classes([label])
-        return own.take(uniform(len(own), self.settings.memory_per_class, draw).to(own.y.device))
-
     def _gradient_of(self, memory: Examples) -> Tensor:
-        """Return the gradient (P,) of the mean loss on a memory, a part of it at a time."""
+        """Return the gradient (P,) of the mean loss on a memory."""
         size = batch_size_on(memory.y.device)
         total = torch.zeros((), device=memory.y.device)
         # As in training, whose gradient it is compared with.
@@ -120,27 +117,17 @@ class GradientEpisodicMemory(ContinualLearner):
             total = total + self._flat(parts)
         return total
 
-    def _replace_gradients(self, gradient: Tensor) -> None:
-        parts = gradient.split([p.numel() for p in self._trained])
-        for p, part in zip(self._trained, parts, strict=True):
-            # A copy lies in memory as its parameter does, which fused optimizers rely on.
-            p.grad = torch.empty_like(p) if p.grad is None else p.grad
-            p.grad.copy_(part.view_as(p))
-
     def _flat(self, gradients: Iterable[Tensor | None]) -> Tensor:
-        """Return the gradients of the trained parameters as one vector (P,), 0 for those without.
-
-        P: the numbers in all of them together.
-        """
+        """Return the gradients of the trained parameters as one vector (P,), None as zeros."""
         pairs = zip(self._trained, gradients, strict=True)
         return torch.cat([(torch.zeros_like(p) if g is None else g).flatten() for p, g in pairs])
 
 
 def project(gradient: Tensor, past: Tensor, margin: float = 0.0) -> Tensor:
-    """Return the g' nearest to g with <g', g_k> >= 0 for every k; g itself where it is such a one.
+    """Return the g' nearest to g with <g', g_k> >= 0 for every k, which may be g itself.
 
     gradient: g (P,); past: the g_k (t, P), any of them zero or collinear; margin: a lower bound of
-    the dual variables, 0 or more: above 0, a g' that is not nearest but leans towards the g_k.
+    the dual variables, 0 or more; above 0, g' is not the nearest but leans towards the g_k.
     g' = g + sum_k v_k g_k, computed in float64, where v minimizes 1/2 |g'|^2 over v >= margin (the
     dual problem of Lopez-Paz and Ranzato 2017, section 3). Raises InputError if a gradient is not
     finite.

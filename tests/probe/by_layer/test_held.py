@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from probe.by_layer.measured import DEAD
+from probe.by_layer.text import note_sentences
 
 import probe
 from probe import Analysis, load
-from probe.by_layer.measured import DEAD
-from probe.by_layer.text import note_sentences
 from probe.errors import InputError
 from probe.metrics.murata import pra, task_f1
 from probe.metrics.task_counts import TaskCounts

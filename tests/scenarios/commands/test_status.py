@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from probe.errors import InputError
+from probe.results.run_directory import describe
 from scenarios.commands.status import show_status
 from scenarios.execution.work import carried_out
-from probe.results.run_directory import describe
 from tests.scenarios.execution.helpers import FIRST, SICK, jobs_in, locked, work_of
 
 OFFLINE = "offline.seed-0"

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from probe.by_layer.jobs import jobs_of
+from probe.results.run_directory import describe
 from scenarios.commands.screen.progress import show_ends
 from scenarios.commands.screen.results import show_omegas, show_results
 from scenarios.commands.screen.terminal import printable
 from scenarios.execution.work import Ended
-from probe.by_layer.jobs import jobs_of
-from probe.results.run_directory import describe
 from tests.scenarios.commands.test_results import after, pra
 from tests.scenarios.study.toy_setup import made_setup
 

@@ -2,7 +2,6 @@
 
 import os
 import pickle
-import warnings
 import zipfile
 from pathlib import Path
 
@@ -57,16 +56,6 @@ def test_an_archive_in_the_place_of_weights_is_not_unpacked(hub, name):
     assert {path: path.stat().st_mtime_ns for path in hub.parents[1].rglob("*")} == before
     assert precious.read_text() == "precious"
     assert not Path(SPRUNG).exists()
-
-
-def test_torch_itself_unpacks_it(hub):
-    archive(hub, "resnet50-precious.pth")
-    precious = hub.with_name("resnet50-precious.pth")
-    precious.write_text("precious")
-    warnings.simplefilter("ignore", FutureWarning)
-    with pytest.raises(pickle.UnpicklingError):
-        torch.hub.load_state_dict_from_url(hub.name, weights_only=True)
-    assert precious.read_bytes() == TRAP
 
 
 def test_weights_that_torch_has_written_are_read(hub):

@@ -33,12 +33,6 @@ def test_a_batch_is_what_unpickling_it_gives(tmp_path, key):
     assert labels == run[key] == [3, 0, 255]
 
 
-def test_fine_labels_are_told_from_coarse_ones(tmp_path):
-    coarse = b"U\x0dcoarse_labels](K\x01K\x01K\x01e"
-    content = cifar_batch(IMAGES, [7, 8, 9], b"fine_labels").replace(b"u.", coarse + b"u.")
-    assert read(tmp_path, content)[1] == [7, 8, 9]
-
-
 def hostile():
     """Return pickles that create a file when they are run, each in a way of its own."""
     call = b"cos\nopen\n(U\x06sprungK\x40tR"
@@ -65,40 +59,27 @@ def test_no_hostile_batch_runs_its_code(tmp_path, monkeypatch, way):
     with pytest.raises(InputError, match=r"^the file names \w+\.\w+, .* and was not run$"):
         read(tmp_path, hostile()[way])
     assert not Path(SPRUNG).exists()
-
-
-@pytest.mark.parametrize("way", sorted(set(hostile()) - {"instead of the array"}))
-def test_they_are_hostile(tmp_path, monkeypatch, way):
-    """Python's own reader creates the file."""
-    monkeypatch.chdir(tmp_path)
-    with suppress(Exception):
-        pickle.loads(hostile()[way], encoding="bytes")
-    assert Path(SPRUNG).exists()
+    if way != "instead of the array":  # the negative control: Python's own reader runs it
+        with suppress(Exception):
+            pickle.loads(hostile()[way], encoding="bytes")
+        assert Path(SPRUNG).exists()
 
 
 @pytest.mark.parametrize(
     "content",
     [
-        *(BATCH[:size] for size in (0, 1, 2, 10, 90, 200, len(BATCH) - 1)),
+        *(BATCH[:size] for size in (0, 10, 200, len(BATCH) - 1)),
         b"\x80\x02}.",
-        b"\x80\x02N.",
         b"\x80\x02](K\x01e.",
-        b"data,labels\n",
-        BATCH.replace(b"u1", b"O8"),
         BATCH.replace(b"u1", b"f4"),
         BATCH.replace(b"\x00\x0c", b"\x01\x0c"),
         BATCH.replace(b"M\x03\x00", b"M\x04\x00"),
         BATCH.replace(b"tb\x89T", b"tb\x88T"),
         BATCH.replace(b"labels", b"labelz"),
-        BATCH.replace(b"data", b"dat\x00"),
         cifar_batch(IMAGES, [1, 2]),
         BATCH.replace(b"K\xffe", b"U\x011e"),
-        BATCH.replace(b"K\xffe", b"\x88e"),
-        b"\x80\x02cnumpy\nndarray\n}b.",
         b"\x80\x02cnumpy\ndtype\n)\x81.",
         b"\x80\x02\x8e\xff\xff\xff\xff\xff\xff\xff\x7f.",
-        b"\x80\x02K\x00r\xff\xff\xff\x7f.",
-        b"\x80\x63.",
     ],
 )
 def test_what_is_no_batch_is_refused(tmp_path, content):
@@ -133,20 +114,6 @@ def test_any_byte_changed_leaves_a_batch_or_a_sentence(tmp_path, monkeypatch, me
             assert len(images) == len(labels)
             assert images.shape[1:] == (3, 32, 32)
     assert set(os.listdir()) <= {"batch"}
-
-
-def test_the_hostile_batch_with_the_right_checksum_is_refused_too(tmp_path, monkeypatch):
-    from torchvision.datasets import CIFAR100
-
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / CIFAR100.base_folder
-    folder.mkdir()
-    for name in ("train", "test"):
-        (folder / name).write_bytes(TRAP)
-        monkeypatch.setattr(CIFAR100, f"{name}_list", [[name, None]])
-    with pytest.raises(InputError, match=r"cifar100 cannot be read .*was not run; remove"):
-        load("cifar100", Location(tmp_path))
-    assert [path.name for path in tmp_path.iterdir()] == [CIFAR100.base_folder]
 
 
 @pytest.mark.parametrize("name", ["cifar10", "cifar100"])

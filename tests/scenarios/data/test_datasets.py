@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 import torch
 from scipy.io import savemat
-from sklearn.datasets import load_breast_cancer, load_digits
-from sklearn.linear_model import LogisticRegression
+from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 from torchvision import datasets
 
+from probe.by_layer.fingerprint import tensor_hash
 from probe.errors import InputError
 from probe.examples import Examples
-from scenarios.data.datasets import BUNDLED, LOADERS, Dataset, Location, load
-from probe.by_layer.fingerprint import tensor_hash
+from scenarios.data.datasets import BUNDLED, Dataset, Location, load
 from tests.bad_input.making import cifar_batch, idx
 
 RANDOM = np.random.default_rng(0)
@@ -70,11 +69,11 @@ def write(path, content):
     return hashlib.md5(content).hexdigest()
 
 
-def test_bundled_data_need_no_folder_and_are_within_0_and_1():
-    """Each is split 80 to 20 within each class."""
-    shapes = {"digits": ((1, 8, 8), 1437, 360), "breast_cancer": ((30,), 455, 114)}
-    assert shapes.keys() == BUNDLED.keys()
-    for name, (shape, train, test) in shapes.items():
+def test_bundled_data_need_no_folder():
+    """Each is split 80 to 20 within each class, the same each time, and within 0 and 1."""
+    known = {"digits": ((1, 8, 8), 1437, 360), "breast_cancer": ((30,), 455, 114)}
+    assert known.keys() == BUNDLED.keys()
+    for name, (shape, train, test) in known.items():
         data = load(name)
         assert data.name == name
         for half, count in ((data.train, train), (data.test, test)):
@@ -84,34 +83,20 @@ def test_bundled_data_need_no_folder_and_are_within_0_and_1():
             assert half.y.unique().tolist() == list(range(data.classes))
         every = data.train.y.bincount() + data.test.y.bincount()
         assert (data.test.y.bincount() - every / 5).abs().max() < 1
-
-
-def test_digits_are_all_of_scikit_learns_each_once_and_their_split_is_fixed():
     digits = load("digits")
-    bundled, labels = load_digits(return_X_y=True)
-    x = torch.cat([digits.train.x, digits.test.x]).flatten(1) * 16
-    y = torch.cat([digits.train.y, digits.test.y])
-    rows = sorted((*image, label) for image, label in zip(x.tolist(), y.tolist(), strict=True))
-    assert rows == sorted((*i, n) for i, n in zip(bundled.tolist(), labels.tolist(), strict=True))
     parts = {"train": digits.train.x, "test": digits.test.x, "labels": digits.test.y}
     assert tensor_hash(parts)[:16] == "726d15e1c2668390"
 
 
 def test_tumours_are_scaled_by_the_range_of_the_training_data_alone():
-    """A linear classifier tells them apart."""
     tumours = load("breast_cancer")
-    assert (tumours.train.y.bincount() + tumours.test.y.bincount()).tolist() == [212, 357]
     table, labels = load_breast_cancer(return_X_y=True)
     rows = train_test_split(np.arange(569), test_size=0.2, stratify=labels, random_state=0)
     low, high = table[rows[0]].min(0), table[rows[0]].max(0)
-    scaled = (table - low) / (high - low)
+    scaled = ((table - low) / (high - low)).clip(0, 1)
     for half, chosen in zip((tumours.train, tumours.test), rows, strict=True):
-        np.testing.assert_allclose(half.x.numpy(), scaled[chosen].clip(0, 1), atol=1e-6)
+        np.testing.assert_allclose(half.x.numpy(), scaled[chosen], atol=1e-6)
         assert half.y.tolist() == labels[chosen].tolist()
-    assert (scaled[rows[1]] < 0).any(), "some test values are beyond the range, and cut off"
-    assert (scaled[rows[1]] > 1).any()
-    (x, y), (x_test, y_test) = ((h.x.numpy(), h.y.numpy()) for h in (tumours.train, tumours.test))
-    assert LogisticRegression().fit(x, y).score(x_test, y_test) > 0.93
 
 
 LAYOUTS = {
@@ -155,41 +140,33 @@ def test_a_file_that_is_not_the_published_one_is_refused(tmp_path, monkeypatch):
     ("name", "file"),
     [
         ("mnist", "MNIST/raw/train-images-idx3-ubyte"),
-        ("fashion_mnist", "FashionMNIST/raw/t10k-labels-idx1-ubyte"),
         ("svhn", "test_32x32.mat"),
         ("cifar10", "cifar-10-batches-py/data_batch_3"),
-        ("cifar100", "cifar-100-python/test"),
     ],
 )
-def test_an_empty_folder_says_which_files_were_looked_for_and_how_to_get_them(tmp_path, name, file):
+def test_missing_files_and_a_missing_folder_are_named(tmp_path, name, file, monkeypatch):
+    """And nothing is downloaded unless asked for."""
+    for cls in (datasets.MNIST, datasets.SVHN, datasets.CIFAR10):
+        monkeypatch.setattr(cls, "download", lambda self: pytest.fail("it was downloaded"))
     for folder in (tmp_path, tmp_path / "absent"):
-        with pytest.raises(InputError, match=f"lacks .*{file}.*--data .*--download") as error:
+        with pytest.raises(InputError, match=f"{folder}.*lacks .*{file}.*--data .*--download"):
             load(name, Location(folder))
-        assert str(folder) in str(error.value)
-    assert list(tmp_path.iterdir()) == []
+    for without in (name, "spoken_digits"):
+        with pytest.raises(InputError, match=f"{without} needs a data folder: pass --data DIR"):
+            load(without, Location(None, download=True))
 
 
-MNIST_FILES = [
-    f"{stem}-{kind}-ubyte" for stem in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")
-]
-
-
-@pytest.mark.parametrize("file", MNIST_FILES)
-def test_a_file_that_is_missing_cut_off_or_has_a_damaged_header_is_named(tmp_path, file):
+def test_a_file_that_is_cut_off_or_has_a_damaged_header_is_named(tmp_path):
     write_idx(tmp_path, datasets.MNIST)
-    path = tmp_path / "MNIST" / "raw" / file
+    path = tmp_path / "MNIST" / "raw" / "t10k-labels-idx1-ubyte"
     whole = path.read_bytes()
     damaged = [whole[:keep] for keep in (0, 3, 4, 7, -1)]
-    for at, value in [(2, 13), (2, 9), (2, 3), (3, 2), (3, 0), (3, 9), (7, 4)]:
+    for at, value in [(2, 13), (2, 9), (3, 2), (3, 0), (3, 9), (7, 4)]:
         damaged.append(whole[:at] + bytes([value]) + whole[at + 1 :])
-    said = rf"mnist .*{tmp_path}: {file} .*; remove what is damaged and add"
     for content in damaged:
         path.write_bytes(content)
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=rf"mnist .*{path.name} .*; remove what is damaged"):
             load("mnist", Location(tmp_path))
-    path.unlink()
-    with pytest.raises(InputError, match=rf"which lacks MNIST/raw/{file}: point --data"):
-        load("mnist", Location(tmp_path))
 
 
 def test_a_failed_download_says_what_to_put_where(tmp_path, monkeypatch):
@@ -200,21 +177,6 @@ def test_a_failed_download_says_what_to_put_where(tmp_path, monkeypatch):
     reason = r"mnist cannot be fetched into .*Error downloading train-images.*: put MNIST/raw/train"
     with pytest.raises(InputError, match=reason):
         load("mnist", Location(tmp_path, download=True))
-
-
-def test_nothing_is_downloaded_unless_asked_for(tmp_path, monkeypatch):
-    for cls in (datasets.MNIST, datasets.SVHN, datasets.CIFAR10):
-        monkeypatch.setattr(cls, "download", lambda self: pytest.fail("it was downloaded"))
-    for name in LAYOUTS:
-        with pytest.raises(InputError, match="add --download"):
-            load(name, Location(tmp_path))
-
-
-@pytest.mark.parametrize("name", [name for name in LOADERS if name not in BUNDLED])
-@pytest.mark.parametrize("download", [False, True])
-def test_without_a_folder_the_remedy_is_to_name_one(name, download):
-    with pytest.raises(InputError, match=f"{name} needs a data folder: pass --data DIR"):
-        load(name, Location(None, download))
 
 
 def test_the_folder_of_the_environment_is_used_and_the_one_given_wins(monkeypatch):

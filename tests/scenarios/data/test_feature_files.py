@@ -32,8 +32,7 @@ def same(read, given):
     return torch.equal(read.x, given.x) and torch.equal(read.y, given.y)
 
 
-@pytest.mark.parametrize("shape", [(5,), (2, 3, 4), (1,)])
-@pytest.mark.parametrize("names", [None, ["ape", "bär", "cat"]])
+@pytest.mark.parametrize(("shape", "names"), [((5,), None), ((2, 3, 4), ["ape", "bär", "cat"])])
 def test_a_round_trip_changes_nothing(tmp_path, shape, names):
     generator = torch.Generator().manual_seed(0)
     train, test = (
@@ -52,27 +51,15 @@ def test_a_round_trip_changes_nothing(tmp_path, shape, names):
     assert same(data.test, test)
 
 
-DTYPES = ["f2", "f4", "f8", ">f8", "g", "i1", "u1", "i8", "u8", ">i4", "?"]
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_inputs_of_any_real_dtype_become_float32(tmp_path, dtype):
+@pytest.mark.parametrize("dtype", ["f2", ">f8", "u1", "i8", "?"])
+def test_numbers_of_any_dtype_are_read(tmp_path, dtype):
+    """From a compressed file with further arrays, of objects too."""
     x = np.array([[0, 1], [1, 1], [1, 0]], dtype)
-    read = read_features(written(tmp_path / "a.npz", x_train=x, x_test=x[:2]))
-    assert read.train.x.dtype == torch.float32
-    assert read.train.x.tolist() == [[0, 1], [1, 1], [1, 0]]
-
-
-@pytest.mark.parametrize("dtype", ["u1", "i4", ">i8", "u8"])
-def test_labels_of_any_integer_dtype_become_int64(tmp_path, dtype):
-    read = read_features(written(tmp_path / "a.npz", y_train=GOOD["y_train"].astype(dtype)))
-    assert read.train.y.dtype == torch.int64
-    assert read.train.y.tolist() == [0, 1, 1]
-
-
-def test_a_compressed_file_and_one_with_further_arrays_are_read(tmp_path):
-    np.savez_compressed(tmp_path / "a.npz", **GOOD, note=np.array([object()], dtype=object))
-    assert read_features(tmp_path / "a.npz").class_names == ("0", "1")
+    arrays = {**GOOD, "x_train": x, "x_test": x[:2], "y_train": np.array([0, 1, 1], ">i2")}
+    np.savez_compressed(tmp_path / "a.npz", **arrays, note=np.array([object()], dtype=object))
+    read = read_features(tmp_path / "a.npz").train
+    assert (read.x.dtype, read.y.dtype) == (torch.float32, torch.int64)
+    assert (read.x.tolist(), read.y.tolist()) == ([[0, 1], [1, 1], [1, 0]], [0, 1, 1])
 
 
 def test_a_relative_name_is_of_the_current_folder_or_else_of_the_data_folder(tmp_path, monkeypatch):
@@ -98,48 +85,29 @@ def test_of_a_file_that_is_not_there_every_place_looked_at_is_named(tmp_path, mo
         load(str(tmp_path / "no.npz"), Location(tmp_path / "data"))
 
 
-def test_a_name_in_the_home_of_nobody_is_not_found(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    written(tmp_path / "a.npz")
-    assert load("~/a.npz").train.x.shape == (3, 3)
-    with pytest.raises(InputError, match=r"no feature file .*~nosuch/a\.npz: give its path"):
-        load("~nosuch/a.npz")
-
-
 NAMES = np.array(["ape", "bee"])
 DEFECTS = {
-    "lacks x_train": ({"x_train": None}, "lacks x_train .*it holds y_train, x_test, y_test"),
-    "lacks two": ({"x_test": None, "y_test": None}, "lacks x_test, y_test"),
+    "lacks two": ({"x_test": None, "y_test": None}, "lacks x_test, y_test .*it holds x_train"),
     "complex": ({"x_train": GOOD["x_train"] + 1j}, "x_train .*complex128, expected real numbers"),
-    "strings": ({"x_test": np.array([["a"], ["b"]])}, "x_test .*<U1, expected real numbers"),
     "flat": ({"x_train": np.ones(3)}, r"x_train .*shape \(3,\), expected \(N, \.\.\.\)"),
     "no features": ({"x_train": np.ones((3, 0))}, r"x_train .*shape \(3, 0\)"),
-    "no examples": ({"x_test": np.ones((0, 3))}, r"x_test .*shape \(0, 3\), expected .*1 or more"),
     "NaN": ({"x_train": np.array([[1], [1], [np.nan]])}, "x_train .*NaN.*in example 2: clean"),
     "too large": ({"x_test": np.array([[1e39], [0]])}, "x_test .*too large .*in example 0"),
     "float labels": ({"y_train": np.array([0.0, 1, 1])}, "y_train .*float64.*as int64"),
-    "bool labels": ({"y_train": np.array([False, True, True])}, "y_train .*bool"),
     "one-hot labels": ({"y_test": np.eye(2, dtype=int)}, r"y_test .*shape \(2, 2\)"),
     "lengths": ({"y_train": np.array([0, 1])}, "y_train .*2 labels for the 3 examples of x_train"),
     "negative": ({"y_test": np.array([0, -1])}, "y_test .*the label -1: number the classes from 0"),
     "shapes": ({"x_test": np.ones((2, 4))}, r"x_train has shape \(3,\) and one of x_test \(4,\)"),
-    "gap": ({"y_train": np.array([0, 2, 2])}, "y_train .*no example of class 1 of 0 to 2: number"),
-    "from 1": ({"y_train": np.array([1, 2, 2])}, "y_train .*no example of class 0"),
-    "wild": ({"y_train": np.array([0, 1, 2**62])}, "y_train .*no example of class 2 of"),
-    "largest": ({"y_train": np.array([0, 1, 2**63 - 1])}, "y_train .*no example of class 2 of"),
+    "gap": ({"y_train": np.array([0, 1, 2**63 - 1])}, "y_train .*no example of class 2 of"),
     "beyond int64": (
         {"y_test": np.array([0, 1 + 2**63], np.uint64)},
         "y_test .*label 9223372036854775809, too large for int64: number the classes from 0",
     ),
-    "test only": ({"y_test": np.array([0, 2])}, "y_train .*no example of class 2"),
     "not tested": ({"y_test": np.array([1, 1])}, "y_test .*no example of class 0"),
     "not named": ({"class_names": NAMES[:1]}, "y_train .*label 1, but there are 1 class_names"),
-    "none named": ({"class_names": NAMES[:0]}, "y_train .*label 1, but there are 0 class_names"),
-    "unused name": ({"class_names": np.array(["a", "b", "c"])}, "y_train .*no example of class 2"),
     "one class": ({"y_train": np.zeros(3, int), "y_test": np.zeros(2, int)}, "a single class"),
     "same names": ({"class_names": np.array(["a", "a"])}, "class_names .*different strings"),
     "numbers as names": ({"class_names": np.arange(2)}, r"class_names .*int64.*strings of shape"),
-    "object names": ({"class_names": NAMES.astype(object)}, "class_names .*Python objects"),
     "objects": ({"x_train": GOOD["x_train"].astype(object)}, "x_train .*objects, .*not loaded"),
 }
 
@@ -165,29 +133,17 @@ def test_no_python_object_is_made_from_a_file(tmp_path):
     assert not (tmp_path / "sprung").exists()
 
 
-def contents(kind):
-    """Return the bytes of a file that is no whole .npz."""
+def test_broken_npz_files_are_refused(tmp_path):
+    """Empty, of another format, cut off, and altered."""
     buffer = io.BytesIO()
     np.savez(buffer, **GOOD)
     whole = buffer.getvalue()
-    middle = whole.index(b"x_test") + 160
-    return {
-        "empty": b"",
-        "text": b"x_train,y_train\n1,2\n",
-        "cut off": whole[:-100],
-        "cut in two": whole[: len(whole) // 2],
-        "altered": whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :],
-    }[kind]
-
-
-@pytest.mark.parametrize("kind", ["empty", "text", "cut off", "cut in two", "altered"])
-def test_what_is_no_whole_npz_is_refused(tmp_path, kind):
-    path = tmp_path / "bad.npz"
-    path.write_bytes(contents(kind))
-    with pytest.raises(
-        InputError, match=r"bad.npz is no whole file of numpy's \.npz format: write"
-    ):
-        load(str(path))
+    at = whole.index(b"x_test") + 160
+    altered = whole[:at] + bytes([whole[at] ^ 255]) + whole[at + 1 :]
+    for content in (b"", b"x_train,y_train\n1,2\n", whole[:-100], whole[:500], altered):
+        (tmp_path / "bad.npz").write_bytes(content)
+        with pytest.raises(InputError, match=r"bad.npz is no whole file of .* format: write"):
+            load(str(tmp_path / "bad.npz"))
 
 
 def test_a_single_array_and_a_zip_of_something_else_are_refused(tmp_path):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probe.errors import InputError
-from scenarios.data.datasets import Location, first_of_each, held_out, limited, load
+from scenarios.data.datasets import Location, held_out, limited, load
 from scenarios.study.scenario_spec import SplitSpec
 from tests.scenarios.streams.numbered import dataset, numbered, pairs
 
@@ -31,7 +31,7 @@ def test_a_limit_keeps_the_first_of_each_class_in_their_order(labels: list[int],
         seen[label] += 1
         if seen[label] <= limit:
             kept.append((float(number), label))
-    assert pairs(first_of_each(numbered(labels), limit)) == kept
+    assert pairs(limited(dataset(4, labels), train=limit).train) == kept
 
 
 def test_a_limit_is_of_its_own_half_alone() -> None:
@@ -89,11 +89,3 @@ def test_a_study_with_validation_tests_on_training_data_that_it_does_not_train_o
     assert sum(map(len, [*train, *test])) == len(digits.train)
     with pytest.raises(InputError, match=r"digits has 14\d training examples of class 0: hold out"):
         tasks_of(validation=150)
-
-
-def test_a_test_limit_is_of_what_is_tested_on() -> None:
-    digits = load("digits")
-    for given_, data in (({}, digits.test), ({"validation": 15}, digits.train)):
-        _, test = tasks_of(test_limit=4, **given_)
-        assert {len(x) for x in test} == {8}
-        assert rows(test) <= rows(data.x)

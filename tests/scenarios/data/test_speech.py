@@ -63,39 +63,11 @@ def test_a_pure_tone_lights_its_band_up_in_closed_form(place):
     assert expected.max() == 1
 
 
-def test_bands_are_equally_far_apart_in_mel_and_share_every_frequency_between_them():
-    bank = mel_bank()
-    hertz = np.arange(129) * 31.25
-    mel = 2595 * np.log10(1 + hertz / 700)
-    centers = np.arange(1, 25) * 2595 * np.log10(1 + 4000 / 700) / 25
-    between = (mel >= centers[0]) & (mel <= centers[-1])
-    np.testing.assert_allclose(bank.sum(1)[between], 1)
-    assert (bank[0] == 0).all()
-    for band, center in enumerate(centers):
-        lit = mel[bank[:, band] > 0]
-        assert len(lit) >= 2
-        assert np.abs(lit - center).max() < centers[0]
-
-
 def test_silence_is_the_floor():
     got = images(np.zeros(3000), np.concatenate([np.zeros(4000), tone(1000, 4000)]))
     assert (got[0] == 0).all()
     assert (got[1][:, :11] == 0).all()
     assert (got[1][:, 13:].max(0) == 1).all()
-
-
-def test_neither_length_nor_loudness_shows():
-    short, long, soft = images(tone(750, 1200), tone(750, 9000), tone(750, 2000, 1000))
-    np.testing.assert_allclose(short, long, atol=1e-5)
-    np.testing.assert_allclose(short, soft, atol=5e-3)
-    assert np.abs(short - images(tone(1500, 1200))[0]).max() == 1
-
-
-def test_time_runs_to_the_right_and_frequency_upwards():
-    (rising,) = images(np.concatenate([tone(300, 3000), tone(900, 3000), tone(2700, 3000)]))
-    brightest = rising.argmax(0)
-    assert sorted(brightest.tolist()) == brightest.tolist()
-    assert brightest[0] < brightest[12] < brightest[23]
 
 
 def file_of(folder, **changes):
@@ -144,13 +116,6 @@ WRONG = {
 def test_a_file_of_something_else_is_refused(tmp_path, reason):
     location = file_of(tmp_path, **WRONG[reason])
     with pytest.raises(InputError, match=rf"fsdd.npz does not hold .*\({reason}.*: put the right"):
-        load("spoken_digits", location)
-
-
-def test_a_file_without_recordings_is_refused(tmp_path):
-    none = np.zeros(0, np.int16)
-    location = file_of(tmp_path, audio=none, offsets=np.zeros(1, int), label=none, index=none)
-    with pytest.raises(InputError, match="one number per recording"):
         load("spoken_digits", location)
 
 

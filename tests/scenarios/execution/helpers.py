@@ -18,7 +18,12 @@ from typing import Any
 import pytest
 import torch
 
+from probe.by_layer.fingerprint import Setup, setup_of
+from probe.by_layer.jobs import Job, jobs_of
+from probe.by_layer.measurement import Measurement
+from probe.by_layer.store import Store
 from probe.errors import InputError, NotWritten
+from probe.results.tables import write_tables
 from probe.tables.run_directory import TABLES
 from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
@@ -27,11 +32,6 @@ from scenarios.execution.locks import lock
 from scenarios.execution.schedule import execute
 from scenarios.execution.work import Ended, Work
 from scenarios.options import RunOptions
-from probe.by_layer.fingerprint import Setup, setup_of
-from probe.by_layer.jobs import Job, jobs_of
-from probe.by_layer.measurement import Measurement
-from probe.by_layer.store import Store
-from probe.results.tables import write_tables
 from scenarios.study.source import check_study
 
 TINY = Path(__file__).with_name("tiny.toml")

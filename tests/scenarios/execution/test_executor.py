@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from probe.by_layer.jobs import Job
 from scenarios.execution.executor import Finished
 from scenarios.execution.work import Part, Work
-from probe.by_layer.jobs import Job
 from tests.scenarios.execution.helpers import jobs_in, work_of
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from probe.by_layer.jobs import Job, parts_of
 from scenarios.execution.remaining import effort, pace_of, seconds_left
 from scenarios.execution.work import carried_out
-from probe.by_layer.jobs import Job, parts_of
 from tests.scenarios.execution.helpers import jobs_in, work_of
 
 JOB = Job(learner="er", kind="er", order="a", tasks=(0, 1, 2), seed=0)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import get_args
 
@@ -12,13 +10,12 @@ import pytest
 import torch
 from pydantic import BaseModel, ValidationError
 
+from probe.by_layer.fingerprint import setup_of
+from probe.results.run_directory import describe, read_setup
 from scenarios.data.datasets import Location
 from scenarios.learners.base import Learner, Settings
 from scenarios.learners.catalog import LEARNERS, AnySettings, settings_of
-from scenarios.options import RunOptions
-from probe.by_layer.fingerprint import setup_of
-from probe.results.run_directory import describe, read_setup
-from scenarios.study.source import check_study, overridden
+from scenarios.study.source import check_study
 from scenarios.study.spec import Study
 
 
@@ -40,30 +37,6 @@ def test_every_name_gives_a_learner_whose_settings_have_that_kind_and_no_other(k
     assert get_args(learner.settings_class.model_fields["kind"].annotation) == (kind,)
     assert type(settings_of({"kind": kind})) is learner.settings_class
     assert settings_of({"kind": kind}).kind == kind
-
-
-def test_no_two_names_are_of_one_learner() -> None:
-    assert len(set(LEARNERS.values())) == len(LEARNERS) >= 16
-    assert len({each.settings_class for each in LEARNERS.values()}) == len(LEARNERS)
-
-
-def test_a_study_imports_the_learners_it_names_and_no_other() -> None:
-    code = """
-import sys
-from scenarios.study.source import check_study
-raw = {"name": "one", "scenario": {"data": "digits"}, "network": {"name": "mlp"}}
-before = {name for name in sys.modules if name.startswith("scenarios.learners.")}
-check_study({**raw, "learners": {"si": {}}}, "one")
-new = {name for name in sys.modules if name.startswith("scenarios.learners.")} - before
-print(*sorted(name for name in before | new if name.count(".") > 2))
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    folder = "scenarios.learners.penalties"
-    assert (
-        {f"{folder}.si"}
-        <= set(done.stdout.split())
-        <= {f"{folder}.{name}" for name in ("si", "path_integral", "penalized", "quadratic")}
-    )
 
 
 class Holder(BaseModel):
@@ -98,10 +71,3 @@ def test_settings_read_back_from_a_run_directory(kind: str, tmp_path: Path) -> N
     describe(tmp_path, setup)
     assert read_setup(tmp_path) == setup
     assert json.loads((tmp_path / "study.json").read_text())["study"]["learners"][kind]
-
-
-@pytest.mark.parametrize("kind", LEARNERS)
-def test_flags_leave_settings_as_they_are(kind: str) -> None:
-    one = study(kind)
-    assert overridden(one, RunOptions(seeds=3)).learners == one.learners
-    assert overridden(one, RunOptions(learners=kind)).learners == one.learners

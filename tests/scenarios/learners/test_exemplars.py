@@ -19,14 +19,11 @@ from tests.scenarios.learners.tiny_learners import chain, digits, learn, learner
 
 STRATEGIES = get_args(Strategy)
 TASKS = digits(20).tasks
+MODEL = chain(nn.Flatten, lambda: nn.Linear(64, 12), nn.ReLU, lambda: nn.Linear(12, 10))
 
 
 def store(**settings: Any) -> Exemplars:
     return Exemplars(ExemplarSettings(**settings))
-
-
-def model() -> nn.Module:
-    return chain(nn.Flatten, lambda: nn.Linear(64, 12), nn.ReLU, lambda: nn.Linear(12, 10))
 
 
 def kept(exemplars: Exemplars) -> Examples:
@@ -39,67 +36,54 @@ def counts(exemplars: Exemplars) -> list[int]:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_so_many_of_each_class_once_each_and_of_their_own(strategy: Strategy) -> None:
-    exemplars = store(per_class=7, sampling=strategy)
-    for done, task in enumerate(TASKS):
-        exemplars.add(model(), task, stream(0, "memory", done))
-        assert counts(exemplars) == [7] * 2 * (done + 1)
-    for label in range(10):
-        own = TASKS[label // 2].train.of_classes([label])
-        chosen = rows(kept(exemplars).of_classes([label]).x)
-        assert len(set(chosen)) == 7
-        assert set(chosen) <= set(rows(own.x))
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("total", [10, 23, 57])
-def test_a_total_is_shared_out_and_never_exceeded_and_the_first_stay(
-    strategy: Strategy, total: int
+@pytest.mark.parametrize("budget", [{"per_class": 7}, {"per_class": 50}, {"total": 23}])
+def test_a_quota_of_each_class_of_which_the_first_stay(
+    strategy: Strategy, budget: dict[str, int]
 ) -> None:
-    exemplars = store(total=total, sampling=strategy)
+    """A total is shared out and never exceeded; a class smaller than its quota is kept whole."""
+    exemplars = store(**budget, sampling=strategy)
     first: dict[int, list[tuple[float, ...]]] = {}
     for done, task in enumerate(TASKS):
-        exemplars.add(model(), task, stream(0, "memory", done))
-        quota = min(total // (2 * done + 2), 20)
-        assert counts(exemplars) == [quota] * (2 * done + 2)
-        assert len(kept(exemplars)) <= total
+        exemplars.add(MODEL, task, stream(0, "memory", done))
+        classes = 2 * done + 2
+        quota = min(budget.get("per_class", budget.get("total", 0) // classes), 20)
+        assert counts(exemplars) == [quota] * classes
         for label in task.classes:
             first[label] = rows(kept(exemplars).of_classes([label]).x)
+            assert len(set(first[label])) == quota
+            assert set(first[label]) <= set(rows(task.train.of_classes([label]).x))
         for label, then in first.items():
             assert rows(kept(exemplars).of_classes([label]).x) == then[:quota]
-
-
-def test_a_class_smaller_than_its_quota_is_kept_whole() -> None:
-    exemplars = store(per_class=50, sampling="entropy")
-    exemplars.add(model(), digits(6).tasks[0], stream(0, "memory"))
-    assert counts(exemplars) == [6, 6]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_class_met_again_keeps_its_quota(strategy: Strategy) -> None:
     """Chosen anew, from the stored and the new examples together."""
-    early, late = digits(40).tasks[0], digits(40).tasks[0]
-    halves = [torch.arange(0, 40), torch.arange(40, 80)]
+    task = digits(40).tasks[0]
     early, late = (
-        replace(early, train=task.train.take(half))
-        for task, half in zip((early, late), halves, strict=True)
+        replace(task, train=task.train.take(torch.arange(at, at + 40))) for at in (0, 40)
     )
     exemplars = store(per_class=8, sampling=strategy)
-    exemplars.add(model(), early, stream(0, "memory", 1))
+    exemplars.add(MODEL, early, stream(0, "memory", 1))
     before = set(rows(kept(exemplars).x))
-    exemplars.add(model(), late, stream(0, "memory", 2))
+    exemplars.add(MODEL, late, stream(0, "memory", 2))
     after = set(rows(kept(exemplars).x))
     assert counts(exemplars) == [8, 8]
+    assert len(after) == 16
     assert after <= before | set(rows(late.train.x))
     assert after & set(rows(late.train.x))
-    assert len(after) == 16
 
 
 def test_a_class_met_again_counts_once_in_a_total() -> None:
-    exemplars = store(total=24)
-    for done, at in enumerate((0, 1, 0)):
-        exemplars.add(model(), TASKS[at], stream(0, "memory", done))
+    """And the state brings back all, in the order of their first meeting."""
+    exemplars, other = store(total=24), store(total=24)
+    for done, at in enumerate((1, 0, 1)):
+        exemplars.add(MODEL, TASKS[at], stream(0, "memory", done))
     assert counts(exemplars) == [6] * 4
+    other.restore(exemplars.state())
+    assert list(dict.fromkeys(kept(other).y.tolist())) == [2, 3, 0, 1]
+    other.restore({})
+    assert (other.examples, other.state()) == (None, {})
 
 
 def test_a_queue_holds_the_latest_also_across_tasks() -> None:
@@ -107,36 +91,21 @@ def test_a_queue_holds_the_latest_also_across_tasks() -> None:
     zeros = task.train.of_classes([0])
     for part in (zeros.take(torch.arange(10)), zeros.take(torch.arange(10, 14))):
         only = replace(task, classes=(0,), train=part, test=zeros)
-        exemplars.add(model(), only, stream(0, "memory"))
+        exemplars.add(MODEL, only, stream(0, "memory"))
     assert rows(kept(exemplars).x) == rows(zeros.x[8:14].flip(0))
 
 
-def test_the_state_brings_back_all_and_the_order() -> None:
-    exemplars, other = store(total=30, sampling="uniform"), store(total=30, sampling="uniform")
-    assert exemplars.state() == {}
-    for done, task in enumerate((TASKS[3], TASKS[0])):
-        exemplars.add(model(), task, stream(0, "memory", done))
-    other.restore(exemplars.state())
-    for one in (exemplars, other):
-        one.add(model(), TASKS[1], stream(0, "memory", 9))
-    assert torch.equal(kept(exemplars).x, kept(other).x)
-    assert torch.equal(kept(exemplars).y, kept(other).y)
-    assert list(dict.fromkeys(kept(other).y.tolist())) == [6, 7, 0, 1, 2, 3]
-    other.restore({})
-    assert other.examples is None
-
-
 @pytest.mark.parametrize("budget", [{}, {"per_class": 3, "total": 30}, {"per_class": 0}])
-def test_one_budget_above_zero_must_be_given(budget: dict[str, int]) -> None:
+def test_one_budget_above_zero_must_be_given(budget: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
-        ExemplarSettings(**budget)  # type: ignore[arg-type]
+        ExemplarSettings(**budget)
 
 
 def test_a_total_too_small_for_the_classes_is_refused() -> None:
     exemplars = store(total=3)
-    exemplars.add(model(), TASKS[0], stream(0, "memory"))
+    exemplars.add(MODEL, TASKS[0], stream(0, "memory"))
     with pytest.raises(InputError, match="leaves none for each of 4 classes: raise total"):
-        exemplars.add(model(), TASKS[1], stream(0, "memory"))
+        exemplars.add(MODEL, TASKS[1], stream(0, "memory"))
 
 
 def test_joined_exemplars_are_visited_once_an_epoch_and_replayed_ones_with_every_batch() -> None:

@@ -1,8 +1,7 @@
-"""What each learner must do, and that a learner continued from its state is the learner."""
+"""Laws of every learner, and a learner continued from its state is the learner."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import replace
 from typing import get_args
@@ -10,7 +9,6 @@ from typing import get_args
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from probe.examples import Examples, join
 from probe.metrics.counts import Counts
@@ -19,10 +17,8 @@ from probe.seeding import stream
 from probe.training.loop import Recipe, fit
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
-from scenarios.learners.replay.er import ErSettings, ExperienceReplay
 from scenarios.learners.sampling import Strategy
-from scenarios.networks import ARCHITECTURES, reduced_resnet18
-from probe.tasks import Task
+from scenarios.networks import ARCHITECTURES
 from tests.laws import reference
 from tests.laws.counting import evaluate
 from tests.scenarios.learners.tiny_learners import (
@@ -32,9 +28,7 @@ from tests.scenarios.learners.tiny_learners import (
     forgetful,
     learn,
     resumed,
-    rows,
     same,
-    seeded,
     with_norm,
 )
 from tests.scenarios.learners.tiny_learners import learner as tiny_learner
@@ -76,26 +70,23 @@ def test_agrees_with_the_plain_implementation(kind: str) -> None:
         assert np.abs(got.table - expected.table).sum() <= 2
 
 
-def kept_by(**exemplars: object) -> Callable[[], Learner]:
-    return lambda: tiny_learner("finetune", exemplars=exemplars)
+def finetune(**given: object) -> Callable[[], Learner]:
+    return lambda: tiny_learner("finetune", **given)
 
 
-# Each learner on a convolutional network and on one with batch norm (where it brings none of its
-# own); every strategy of storing; and outputs that compete, with both ways to replay.
+# Each learner on a network with batch norm (unless it brings its own); every strategy of storing;
+# and outputs that compete, with both ways to replay.
 MAKE: dict[str, Callable[[], Learner]] = {
-    **{kind: lambda kind=kind: learner(kind) for kind in LEARNERS},
+    **{kind: lambda kind=kind: with_batch_norm(kind) for kind in LEARNERS},
     **{
-        f"{kind} with norm": lambda kind=kind: with_batch_norm(kind)
-        for kind in LEARNERS
-        if kind not in NORM_FREE
+        f"by {each}": finetune(exemplars={"total": 30, "sampling": each})
+        for each in get_args(Strategy)
     },
-    **{f"by {each}": kept_by(total=30, sampling=each) for each in get_args(Strategy)},
     **{
-        f"{competing} {replay}": lambda competing=competing, replay=replay: tiny_learner(
-            "finetune", competing=competing, exemplars={"total": 13, "replay": replay}
+        f"{competing} {replay}": finetune(
+            competing=competing, exemplars={"total": 13, "replay": replay}
         )
-        for competing in ("all", "seen", "task")
-        for replay in ("batch", "joined")
+        for competing, replay in (("all", "batch"), ("seen", "joined"), ("task", "batch"))
     },
     **{
         f"{kind} with exemplars": lambda kind=kind: tiny_learner(kind, exemplars={"total": 12})
@@ -107,7 +98,7 @@ MAKE: dict[str, Callable[[], Learner]] = {
 @pytest.mark.parametrize("name", MAKE)
 def test_a_learner_continued_from_its_state_is_the_learner(name: str) -> None:
     """In its model, in what it carries and stores, and in how it classifies."""
-    make = MAKE[name]
+    make, before = MAKE[name], torch.get_rng_state()
     tasks = make().view(digits(12)).tasks[:4]
     whole, others = resumed(make, tasks)
     for other in others:
@@ -118,62 +109,17 @@ def test_a_learner_continued_from_its_state_is_the_learner(name: str) -> None:
         x = tasks[0].test.x
         with mode(whole.model, training=False), mode(other.model, training=False):
             assert torch.equal(whole.scores(x), other.scores(x))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert all(torch.isfinite(each).all() for each in whole.model.state_dict().values())
 
 
 @pytest.mark.parametrize("kind", ["er", "ewc", "ewc_online", "si", "rwalk", "gem", "icarl_hybrid1"])
 def test_a_state_left_out_changes_what_is_learned(kind: str) -> None:
     """The negative control of the test above: without its memory, ER goes another way."""
-    tasks = digits(20).tasks
+    tasks = digits(10).tasks
     whole = learn(learner(kind), tasks[:2])
     other = forgetful(whole, lambda: learner(kind), tasks[:2])
     assert not same(learn(whole, tasks[2:3]), learn(other, tasks[2:3]))
-
-
-@pytest.mark.parametrize("kind", sorted(LEARNERS))
-def test_learning_is_reproducible_and_leaves_the_global_generator_alone(kind: str) -> None:
-    """With batch norm, whose running statistics count, where the network is not its own."""
-    before = torch.get_rng_state()
-    runs = [with_batch_norm(kind), with_batch_norm(kind)]
-    tasks = runs[0].view(digits(5)).tasks
-    assert same(*(learn(run, tasks) for run in runs))
-    assert torch.equal(torch.get_rng_state(), before)
-    state = runs[0].model.state_dict().values()
-    assert all(torch.isfinite(tensor).all() for tensor in state)
-
-
-def colored(classes: int = 4, each: int = 6) -> list[Task]:
-    """Tasks of two classes of noisy 3 x 28 x 28 images, large enough for the reduced ResNet18."""
-    tasks = []
-    for index, first in enumerate(range(0, classes, 2)):
-        own = (first, first + 1)
-        y = torch.tensor(own).repeat(each)
-        x = torch.randn(2 * each, 3, 28, 28, generator=stream(index, "images"))
-        data = Examples(x + y[:, None, None, None], y)
-        tasks.append(Task(index=index + 1, name=str(own), classes=own, train=data, test=data))
-    return tasks
-
-
-@pytest.mark.parametrize("kind", ["gem", "icarl", "lwf"])
-def test_a_residual_network_is_learned_twice_alike(kind: str) -> None:
-    runs, recipe = [], Recipe(epochs=1, batch_size=6)
-    for _ in range(2):
-        model = seeded(lambda: reduced_resnet18((3, 28, 28), 10, base=4))
-        runs.append(learn(tiny_learner(kind, recipe=recipe, model=model), colored()))
-    assert same(*runs)
-    assert all(torch.isfinite(v).all() for v in runs[0].model.state_dict().values())
-    with mode(runs[0].model, training=False), torch.no_grad():
-        scores = runs[0].logits(colored()[0].test.x)
-    assert torch.isfinite(scores[:, :4]).all()
-    assert (scores[:, 4:] == -torch.inf).all()
-
-
-def test_finetune_is_plain_training_on_the_task_at_hand() -> None:
-    own = learner("finetune")
-    plain = copy.deepcopy(own.model)
-    for done, task in enumerate(digits(20).tasks[:2]):
-        own.learn(task)
-        fit(plain, task.train, RECIPE, stream(0, "batches", done))
-    assert all(map(torch.equal, own.model.parameters(), plain.parameters()))
 
 
 def test_finetune_forgets_and_er_forgets_less() -> None:
@@ -186,78 +132,24 @@ def test_finetune_forgets_and_er_forgets_less() -> None:
     assert first["er"] > 0.3
 
 
-def test_cumulative_starts_from_scratch_on_all_tasks_so_far() -> None:
-    tasks = digits(20).tasks[:3]
-    own = learn(learner("cumulative"), tasks)
-    scratch = learner("finetune").model
-    fit(scratch, join([t.train for t in tasks]), RECIPE, stream(0, "batches", 2))
-    assert all(map(torch.equal, own.model.parameters(), scratch.parameters()))
+def test_cumulative_and_offline_train_from_scratch_on_all_tasks_so_far() -> None:
+    """With the streams of the task at hand."""
+    scenario = digits(20)
+    for kind, tasks in (("cumulative", scenario.tasks[:3]), ("offline", (scenario.merged,))):
+        own, scratch = learn(learner(kind), tasks), learner("finetune").model
+        batches = stream(0, "batches", len(tasks) - 1)
+        fit(scratch, join([t.train for t in tasks]), RECIPE, batches)
+        assert all(map(torch.equal, own.model.parameters(), scratch.parameters()))
 
 
-def test_offline_is_cumulative_on_one_task_that_is_all() -> None:
-    whole = digits(20).merged
-    assert same(*(learn(learner(kind), [whole]) for kind in ("offline", "cumulative")))
-
-
-class Spy(ExperienceReplay):
-    """Notes what is replayed beside each batch."""
-
-    def batch(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        both = super().batch(x, y)
-        self.batches.append((both[0][len(x) :], both[1][len(x) :]))
-        return both
-
-
-def test_er_replays_old_examples_with_every_batch() -> None:
-    tasks = digits(20).tasks
-    model = ARCHITECTURES["mlp"].build((1, 8, 8), 10)
-    spy = Spy(model, Recipe(epochs=2, batch_size=8), ErSettings(memory_per_class=5), 0)
-    spy.batches = []
-    spy.learn(tasks[0])
-    assert all(len(y) == 0 for _, y in spy.batches)
-    spy.batches.clear()
-    spy.learn(tasks[1])
-    assert [len(y) for _, y in spy.batches] == [8] * 10
-    old = set(rows(spy.state()["memory.x"][:10]))
-    for x, y in spy.batches:
-        assert set(rows(x)) <= old
-        assert len(set(rows(x))) == 8
-        assert set(y.tolist()) <= set(tasks[0].classes)
-    first, second = spy.batches[0][0], spy.batches[1][0]
-    assert not torch.equal(first, second)
-
-
-def labelled(x: Tensor, y: Tensor) -> list[tuple[tuple[float, ...], int]]:
-    return list(zip(rows(x), y.tolist(), strict=True))
-
-
-def test_er_keeps_that_many_of_each_class_of_its_own_examples() -> None:
-    tasks = digits(20).tasks
-    state = learn(learner("er"), tasks).state()
-    assert torch.bincount(state["memory.y"]).tolist() == [5] * 10
-    seen = join([task.train for task in tasks])
-    kept = labelled(state["memory.x"], state["memory.y"])
-    assert set(kept) <= set(labelled(seen.x, seen.y))
-    assert len(set(kept)) == len(kept)
-    # All of a class that is smaller than the memory.
-    assert len(learn(learner("er"), digits(3).tasks[:1]).state()["memory.y"]) == 6
-
-
-def test_heads() -> None:
-    """Single head: classes seen so far compete, all before any; multi-head: the task's alone."""
-    tasks = digits(20).tasks
+def test_the_classes_seen_so_far_compete_or_the_tasks_alone() -> None:
+    """All before any task was learned; a task met again adds no class twice."""
+    tasks = digits(5).tasks
     own = learner("finetune")
     x = tasks[0].test.x
     assert torch.isfinite(own.logits(x)).all()
-    learn(own, [tasks[0], tasks[2]])
-    seen = torch.isfinite(own.logits(x)).any(0).nonzero().squeeze(1).tolist()
-    assert seen == [0, 1, 4, 5]
-    alone = torch.isfinite(own.logits(x, tasks[2])).any(0).nonzero().squeeze(1).tolist()
-    assert alone == [4, 5]
-    assert torch.equal(own.logits(x)[:, seen], own.model(x)[:, seen])
-
-
-def test_a_task_met_again_adds_no_class_twice() -> None:
-    tasks = digits(5).tasks
-    own = learn(learner("finetune"), (tasks[0], tasks[1], replace(tasks[0], index=3)))
-    assert own.seen == (0, 1, 2, 3)
+    learn(own, [tasks[0], tasks[2], replace(tasks[0], index=6)])
+    assert own.seen == (0, 1, 4, 5)
+    for logits, competing in ((own.logits(x), [0, 1, 4, 5]), (own.logits(x, tasks[2]), [4, 5])):
+        assert torch.isfinite(logits).any(0).nonzero().squeeze(1).tolist() == competing
+        assert torch.equal(logits[:, competing], own.model(x)[:, competing])

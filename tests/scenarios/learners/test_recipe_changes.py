@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from scenarios.study.job import run_job
 
+from probe.by_layer.jobs import jobs_of
+from probe.by_layer.store import Store
 from probe.errors import InputError
 from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.data.datasets import Location
-from scenarios.study.job import run_job
-from probe.by_layer.jobs import jobs_of
-from probe.by_layer.store import Store
 from scenarios.study.source import check_study
 from tests.scenarios.tiny_run import PLAIN
 
@@ -56,12 +55,6 @@ def test_one_change_changes_one_thing(name: str) -> None:
     assert changed != before
 
 
-def test_no_change_changes_nothing_and_all_change_all() -> None:
-    assert RecipeChanges().instead_of(RECIPE) == RECIPE
-    assert set(CHANGES) == {field.name for field in fields(RecipeChanges)}
-    assert RecipeChanges(**CHANGES).instead_of(RECIPE) == replace(RECIPE, **CHANGES)
-
-
 def test_it_is_the_recipe_of_that_learners_training_alone() -> None:
     study = check_study(with_own({"optimizer": "nadam", "batch_size": 9}), "own")
     assert study.recipe_of("finetune") == replace(RECIPE, optimizer="nadam", batch_size=9)
@@ -71,11 +64,7 @@ def test_it_is_the_recipe_of_that_learners_training_alone() -> None:
 @pytest.mark.parametrize(
     ("training", "problem"),
     [
-        ({"epochs": 0}, "training.epochs: expected 1 or more, got 0"),
-        ({"epochs": 1.5}, "training.epochs: expected a whole number, got 1.5"),
         ({"batch_size": 0}, "training.batch_size: .* got 0"),
-        ({"learning_rate": 0.0}, "training.learning_rate: expected more than 0, got 0"),
-        ({"learning_rate": float("inf")}, "training.learning_rate: .* finite number, got inf"),
         ({"optimizer": "nadm"}, "training.optimizer: .*'adam', .*'nadam' or 'sgd', got 'nadm'"),
         ({"momentum": 0.9}, "training: momentum 0.9 is for the optimizer 'sgd' alone, got 'adam'"),
         ({"init": "torch"}, "training.init: unknown key"),
@@ -97,39 +86,22 @@ def test_a_recipe_that_a_learner_does_not_fit_is_refused_by_its_path() -> None:
         check_study({**own, "learners": {"er": {}, "fel": {}}}, "own")
 
 
-def learned(raw: dict[str, Any], root: Path) -> tuple[dict[str, dict[str, Tensor]], list[int]]:
-    """Return finetune's weights after each task and what its tasks cost, in multiply-adds."""
-    root.mkdir(exist_ok=True)
-    study = check_study(raw, "own")
-    job = next(job for job in jobs_of(study, 2) if job.learner == "finetune")
-    store = Store(root, job.name, {})
-    scenario = study.scenario.scenario(Location())
-    parts = list(run_job(study, job, scenario, store, torch.device("cpu")))
-    assert parts == ["step-0", "step-1", "step-2", "feature-hidden1"]
-    models, ops = {}, []
-    for part in parts[1:3]:
-        saved, measured = store.load_checkpoint(part), store.read(part)
-        assert saved is not None
-        assert measured is not None
-        assert measured.spent is not None
-        models[part] = saved.model
-        ops.append(measured.spent.cost.ops)
-    retrained = store.read("feature-hidden1")
-    assert retrained is not None
-    table = torch.tensor(retrained.counts["single"][0].table.tolist())
-    models["feature-hidden1"] = {"counts": table}
-    return models, ops
-
-
 def test_a_learner_trains_by_it_as_in_a_study_of_that_recipe(tmp_path: Path) -> None:
-    """Weights, costs and the retrained model (by the study's); without, they are others."""
+    """Accuracy and costs, and the model retrained by the study's recipe; without, others."""
     training = {**RAW["training"], **CHANGES}
     whole = {**RAW, "training": training, "retraining": RAW["training"]}
-    (own, own_ops), (same, same_ops), (other, other_ops) = (
-        learned(raw, tmp_path / str(k)) for k, raw in enumerate((with_own(CHANGES), whole, RAW))
-    )
-    for part, state in own.items():
-        assert all(torch.equal(tensor, same[part][name]) for name, tensor in state.items())
-        assert not all(torch.equal(tensor, other[part][name]) for name, tensor in state.items())
-    assert own_ops == same_ops
-    assert all(mine < others for mine, others in zip(own_ops, other_ops, strict=True))
+    found = []
+    for name, raw in {"own": with_own(CHANGES), "whole": whole, "plain": RAW}.items():
+        study = check_study(raw, "own")
+        job = next(job for job in jobs_of(study, 2) if job.learner == "finetune")
+        (tmp_path / name).mkdir()
+        store, cpu = Store(tmp_path / name, job.name, {}), torch.device("cpu")
+        parts = list(run_job(study, job, study.scenario.scenario(Location()), store, cpu))
+        assert parts == ["step-0", "step-1", "step-2", "feature-hidden1"]
+        measured = [store.read(part) for part in parts]
+        tables = [each.counts["single"][0].table.tolist() for each in measured[1:]]
+        found.append((tables, [each.spent.cost.ops for each in measured[1:3]]))
+    own, same, other = found
+    assert own == same
+    assert own[0] != other[0]
+    assert all(mine < others for mine, others in zip(own[1], other[1], strict=True))

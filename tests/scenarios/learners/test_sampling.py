@@ -18,6 +18,7 @@ from scenarios.data.datasets import load
 from scenarios.learners import sampling
 from scenarios.learners.sampling import Strategy, choose
 from scenarios.networks import build_network
+from tests.scenarios.learners.tiny_learners import seeded
 
 Draw = Callable[[int, torch.Generator], Tensor]
 
@@ -69,23 +70,6 @@ def test_draws_follow_the_probabilities_in_their_order(name: str) -> None:
     assert fits(*DRAWN[name])
 
 
-def test_the_check_of_probabilities_sees_what_is_wrong() -> None:
-    """The m largest, other weights, and the right set in another order."""
-    draw, weights = DRAWN["entropy"]
-    largest = torch.from_numpy(weights).topk(2).indices
-    assert not fits(lambda count, g: largest, weights)
-    assert not fits(draw, DRAWN["uniform"][1])
-    assert not fits(lambda count, g: draw(count, g).flip(0), weights)
-
-
-@pytest.mark.parametrize("name", DRAWN)
-def test_none_is_drawn_twice_and_all_are_where_more_are_asked_for(name: str) -> None:
-    draw = DRAWN[name][0]
-    for seed in range(20):
-        assert sorted(draw(9, generator(seed)).tolist()) == [0, 1, 2, 3, 4]
-        assert draw(3, generator(seed)).tolist() == draw(3, generator(seed)).tolist()
-
-
 def test_a_sure_class_is_drawn_from_uniformly() -> None:
     """All entropies are 0: the weights say nothing."""
     sure = torch.tensor([[500.0, 0.0, 0.0]] * 5)
@@ -108,48 +92,17 @@ def test_a_plane_distance_of_zero_is_likely_but_not_certain() -> None:
     assert abs(first.count(0) / 400 - 101 / 200) < 0.1
 
 
-def features(label: int = 7) -> Tensor:
-    """What an untrained network's last layer sees of one of the digits."""
-    with torch.random.fork_rng():
-        torch.manual_seed(1)
-        model = build_network("mlp", (1, 8, 8), 10)
-    return penultimate_of(model, load("digits").train.of_classes([label]))
-
-
-def normed(x: Tensor) -> NDArray[np.float64]:
-    rows = x.double().numpy()
-    out: NDArray[np.float64] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    return out
-
-
-def gaps(phi: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return how far the mean of the first k = 1, 2, ... is from that of all."""
-    means = phi[order].cumsum(0) / np.arange(1, len(order) + 1)[:, None]
-    distances: NDArray[np.float64] = np.linalg.norm(means - phi.mean(0), axis=1)
-    return distances
-
-
 def test_herding_is_the_greedy_rule_tried_on_every_example() -> None:
-    phi = normed(features())
-    chosen: list[int] = []
+    """On what an untrained network's last layer sees of one of the digits."""
+    model = seeded(lambda: build_network("mlp", (1, 8, 8), 10), 1)
+    features = penultimate_of(model, load("digits").train.of_classes([7]))
+    rows = features.double().numpy()
+    phi, chosen = rows / np.linalg.norm(rows, axis=1, keepdims=True), list[int]()
     for _ in range(20):
         left = [k for k in range(len(phi)) if k not in chosen]
         costs = [np.linalg.norm(phi[[*chosen, k]].mean(0) - phi.mean(0)) for k in left]
         chosen.append(left[int(np.argmin(costs))])
-    assert sampling.mean_of_features(features(), 20).tolist() == chosen
-
-
-@pytest.mark.parametrize("label", [0, 1, 7])
-def test_herding_s_running_mean_is_closer_than_random_ones_for_every_prefix(label: int) -> None:
-    phi = normed(features(label))
-    herded = gaps(phi, sampling.mean_of_features(features(label), len(phi)).numpy())
-    draw = np.random.default_rng(0)
-    random = np.array([gaps(phi, draw.permutation(len(phi))) for _ in range(200)])
-    # At the very end only those far from the mean are left, which herding avoided.
-    most, half = 9 * len(phi) // 10, len(phi) // 2
-    assert (herded[:most] < random.mean(0)[:most]).all()
-    assert (herded[:half] <= np.quantile(random[:, :half], 0.05, axis=0)).all()
-    assert herded[-1] == pytest.approx(0, abs=1e-12)
+    assert sampling.mean_of_features(features, 20).tolist() == chosen
 
 
 def test_herding_takes_none_twice_also_of_equal_and_of_zero_features() -> None:
@@ -158,40 +111,15 @@ def test_herding_takes_none_twice_also_of_equal_and_of_zero_features() -> None:
     assert sampling.mean_of_features(alike, 2).tolist()[0] in range(6)
 
 
-def test_herding_does_not_depend_on_the_lengths_of_the_features() -> None:
-    scale = torch.linspace(0.1, 9, len(features()))[:, None]
-    same = sampling.mean_of_features(features() * scale, 15)
-    assert torch.equal(same, sampling.mean_of_features(features(), 15))
-
-
-class Counted(nn.Module):
-    """Counts its runs; its logits are its input, so that it has no features."""
-
-    runs = 0
-
-    def forward(self, x: Tensor) -> Tensor:
-        self.runs += 1
-        return x * 1
-
-
-OF_ONE_CLASS = Examples(LOGITS[:, [1, 0, 2]], torch.ones(5, dtype=torch.int64))
-
-
-@pytest.mark.parametrize(
-    ("strategy", "runs"), [("uniform", 0), ("fifo", 0), ("plane_distance", 1), ("entropy", 1)]
-)
-def test_the_model_runs_only_where_it_is_asked(strategy: Strategy, runs: int) -> None:
-    """Also, each name leads to its own function, on the logits of the class."""
-    model = Counted()
-    chosen = choose(strategy, model, OF_ONE_CLASS, 3, generator())
-    assert model.runs == runs
-    expected = [4, 3, 2] if strategy == "fifo" else DRAWN[strategy][0](3, generator()).tolist()
-    assert chosen.tolist() == expected
-
-
-def test_mean_of_features_sees_the_features() -> None:
-    model = nn.Linear(3, 2)
-    expected = sampling.mean_of_features(OF_ONE_CLASS.x, 3)
-    chosen = choose("mean_of_features", model, OF_ONE_CLASS, 3, generator())
-    assert torch.equal(chosen, expected)
-    assert len(get_args(Strategy)) == 5
+@pytest.mark.parametrize("strategy", get_args(Strategy))
+def test_each_name_leads_to_its_own_function(strategy: Strategy) -> None:
+    """On the features, or on the logits of the class; here both are the inputs."""
+    own = Examples(LOGITS[:, [1, 0, 2]], torch.ones(5, dtype=torch.int64))
+    layer = nn.Linear(3, 3, bias=False)
+    layer.weight.data = torch.eye(3)
+    expected = {
+        **{name: draw(3, generator()) for name, (draw, _) in DRAWN.items()},
+        "fifo": torch.tensor([4, 3, 2]),
+        "mean_of_features": sampling.mean_of_features(own.x, 3),
+    }
+    assert torch.equal(choose(strategy, layer, own, 3, generator()), expected[strategy])

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from probe.examples import Examples
 from probe.seeding import stream
+from probe.tasks import Scenario, Task
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.data.datasets import limited, load
@@ -18,7 +19,6 @@ from scenarios.learners.base import Learner, Settings
 from scenarios.learners.catalog import LEARNERS, settings_of
 from scenarios.networks import build_network
 from scenarios.streams.split import split_by_class
-from probe.tasks import Scenario, Task
 
 RECIPE = Recipe(epochs=2, batch_size=16, init="murata")
 _MAP: dict[str, object] = {"rows": 4, "columns": 4, "base_iterations": 40, "iterations": 20}
@@ -102,28 +102,15 @@ def seeded(build: Callable[[], nn.Module], seed: int = 0) -> nn.Module:
 
 
 def with_norm() -> nn.Module:
-    """A convolution with batch norm, for the digits."""
-    layers = (
-        lambda: nn.Conv2d(1, 4, 3),
-        lambda: nn.BatchNorm2d(4),
-        nn.ReLU,
-        nn.Flatten,
-        lambda: nn.Linear(144, CLASSES),
-    )
-    return chain(*layers)
+    """Return a convolution with batch norm, for the digits."""
+    first = (lambda: nn.Conv2d(1, 4, 3), lambda: nn.BatchNorm2d(4))
+    return chain(*first, nn.ReLU, nn.Flatten, lambda: nn.Linear(144, CLASSES))
 
 
 def noisy_network() -> nn.Module:
-    """A network with dropout and batch norm, for the digits."""
-    layers = (
-        nn.Flatten,
-        lambda: nn.Linear(64, 20),
-        lambda: nn.BatchNorm1d(20),
-        nn.ReLU,
-        lambda: nn.Dropout(0.3),
-        lambda: nn.Linear(20, CLASSES),
-    )
-    return chain(*layers)
+    """Return a network with dropout and batch norm, for the digits."""
+    first = (nn.Flatten, lambda: nn.Linear(64, 20), lambda: nn.BatchNorm1d(20), nn.ReLU)
+    return chain(*first, lambda: nn.Dropout(0.3), lambda: nn.Linear(20, CLASSES))
 
 
 def chain(*layers: Callable[[], nn.Module]) -> nn.Module:
@@ -187,10 +174,6 @@ def same(a: Learner, b: Learner) -> bool:
 def snapshot(own: Learner) -> dict[str, Tensor]:
     """Return a copy of the model's state."""
     return {name: tensor.clone() for name, tensor in own.model.state_dict().items()}
-
-
-def weights(of: Learner) -> list[Tensor]:
-    return list(snapshot(of).values())
 
 
 def rows(x: Tensor) -> list[tuple[float, ...]]:

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import torch
 
+from probe.by_layer.heads import count, predictions_by_head
 from probe.examples import Examples
 from probe.seeding import stream
+from probe.tasks import Scenario
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.data.datasets import Dataset, limited, load
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS, settings_of
-from probe.by_layer.heads import count, predictions_by_head
 from scenarios.networks import mlp
 from scenarios.streams.split import split_by_class
-from probe.tasks import Scenario
 from tests.scenarios.learners.tiny_learners import SMALL
 
 RECIPE = Recipe(epochs=4, batch_size=8, learning_rate=0.01, init="torch")

@@ -5,9 +5,8 @@ import torch
 
 from probe.errors import InputError
 from probe.examples import Examples
-from scenarios.data.datasets import Dataset, load
+from scenarios.data.datasets import Dataset
 from scenarios.streams.multimodal import multimodal
-from probe.orders import orders
 
 
 def dataset(name, shape, classes):
@@ -44,21 +43,6 @@ def test_classes_are_disjoint_and_those_of_the_second_come_after():
     assert NARROW.train.y.tolist() == [0, 1, 0, 1], "the data set itself is as it was"
 
 
-def test_both_orders_learn_the_same_tasks():
-    scenario = multimodal(WIDE, NARROW)
-    there, back = (scenario.reordered(order) for order in orders("rotate", 2).values())
-    assert [task.name for task in there.tasks] == ["image", "sound"]
-    assert [task.name for task in back.tasks] == ["sound", "image"]
-    assert all(a is b for a, b in zip(there.tasks, reversed(back.tasks), strict=True))
-
-
 def test_the_same_data_set_twice_is_refused():
     with pytest.raises(InputError, match="both data sets are called image: name two different"):
         multimodal(WIDE, dataset("image", (5,), 2))
-
-
-def test_the_bundled_pair_needs_no_folder():
-    scenario = multimodal(load("digits"), load("breast_cancer"))
-    assert [len(task.train) for task in scenario.tasks] == [1437, 455]
-    assert [task.train.x.shape[1] for task in scenario.tasks] == [64, 64]
-    assert scenario.classes == 12

@@ -1,15 +1,13 @@
 """Data cut into tasks of disjoint classes, the tasks themselves, and the orders of a study."""
 
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from probe.errors import InputError
-from scenarios.data.datasets import load
 from probe.orders import orders
+from probe.tasks import Task
 from scenarios.streams.split import incremental, split_by_class
-from probe.tasks import Scenario, Task
 from tests.scenarios.streams.numbered import dataset, numbered, pairs
 
 MIXED = [3, 1, 0, 2, 2, 5, 4, 1, 3, 0, 5, 4, 4, 1]
@@ -34,19 +32,13 @@ def test_shuffles_are_permutations_and_the_same_each_time(tasks, count):
     assert {name: more[name] for name in shuffled} == shuffled
 
 
-def test_shuffles_differ_from_each_other_and_do_not_touch_the_global_generator():
-    before = torch.get_rng_state()
-    assert len(set(orders("shuffle:5", 20).values())) == 5
-    assert torch.equal(torch.get_rng_state(), before)
-
-
 def test_no_orders_are_the_base_order_and_explicit_ones_count_from_1_and_keep_their_names():
     assert orders("none", 4) == {"0": (0, 1, 2, 3)}
     named = {"back": [3, 2, 1], "same": (1, 2, 3)}
     assert orders(named, 3) == {"back": (2, 1, 0), "same": (0, 1, 2)}
 
 
-@pytest.mark.parametrize("listed", [[], [1, 2], [1, 2, 2], [0, 1, 2], [1, 2, 4], [1, 2, 3, 4]])
+@pytest.mark.parametrize("listed", [[], [1, 2, 2], [0, 1, 2]])
 def test_an_explicit_order_that_is_no_permutation_is_refused(listed):
     with pytest.raises(InputError, match="order 'mine' must name each task from 1 to 3 once"):
         orders({"mine": listed}, 3)
@@ -54,7 +46,7 @@ def test_an_explicit_order_that_is_no_permutation_is_refused(listed):
         split_by_class(SIX).reordered([task - 1 for task in listed])
 
 
-@pytest.mark.parametrize("rule", ["", "rotat", "shuffle", "shuffle:", "shuffle:0", "shuffle:-1"])
+@pytest.mark.parametrize("rule", ["rotat", "shuffle:", "shuffle:0"])
 def test_an_unknown_rule_is_refused(rule):
     with pytest.raises(InputError, match="expected rotate, none or shuffle:N"):
         orders(rule, 3)
@@ -80,36 +72,22 @@ def test_tasks_are_disjoint_and_their_union_is_everything(name):
             assert part.x.flatten().tolist() == sorted(part.x.flatten().tolist())
 
 
-@pytest.mark.parametrize(
-    ("classes", "base", "expected"),
-    [
-        (10, None, [(0, 1, 2, 3, 4), (5,), (6,), (7,), (8,), (9,)]),
-        (5, None, [(0, 1), (2,), (3,), (4,)]),
-        (2, None, [(0,), (1,)]),
-        (5, 4, [(0, 1, 2, 3), (4,)]),
-        (3, 1, [(0,), (1,), (2,)]),
-    ],
-)
-def test_the_classes_of_the_sessions(classes, base, expected):
-    scenario = incremental(dataset(classes, range(classes)), base)
-    assert (scenario.name, scenario.kind, scenario.classes) == ("toy", "incremental", classes)
-    assert [task.classes for task in scenario.tasks] == expected
-
-
-def test_tasks_are_called_after_their_classes():
+def test_names_classes_and_sessions():
     names = {size: [t.name for t in split_by_class(SIX, size).tasks] for size in (1, 3)}
     assert names == {1: ["0", "1", "2", "3", "4", "5"], 3: ["0-2", "3-5"]}
-    sessions = [task.name for task in incremental(load("digits")).tasks]
-    assert sessions == ["0-4", "5", "6", "7", "8", "9"]
+    scenario = incremental(dataset(5, range(5)))
+    assert (scenario.name, scenario.kind, scenario.classes) == ("toy", "incremental", 5)
+    sessions = {task.name: task.classes for task in scenario.tasks}
+    assert sessions == {"0-1": (0, 1), "2": (2,), "3": (3,), "4": (4,)}
 
 
-@pytest.mark.parametrize("size", [0, -1, 4, 5, 7, 12])
+@pytest.mark.parametrize("size", [0, 4, 12])
 def test_classes_that_cannot_be_shared_out_are_refused(size):
     with pytest.raises(InputError, match=f"6 classes.* tasks of {size}: choose a divisor of 6"):
         split_by_class(SIX, size)
 
 
-@pytest.mark.parametrize(("classes", "base"), [(4, 4), (4, 5), (4, 0), (4, -1), (1, None), (1, 1)])
+@pytest.mark.parametrize(("classes", "base"), [(4, 4), (4, 0), (1, None)])
 def test_a_base_session_of_nothing_or_everything_is_refused(classes, base):
     with pytest.raises(InputError, match=f"of the {classes} classes of toy leaves nothing"):
         incremental(dataset(classes, range(classes)), base)
@@ -126,17 +104,8 @@ def test_reordering_moves_the_same_tasks_and_twice_gives_the_same(order):
     assert (first.name, first.kind, first.classes) == (base.name, base.kind, base.classes)
 
 
-def test_merged_is_one_task_of_everything_whatever_the_order():
-    base = split_by_class(SIX)
-    merged = base.merged
-    assert merged.classes == base.reordered([2, 0, 1]).merged.classes == (0, 1, 2, 3, 4, 5)
-    for half in ("train", "test"):
-        assert sorted(pairs(getattr(merged, half))) == sorted(pairs(getattr(SIX, half)))
-    assert merged.train.y.tolist() == [y for task in base.tasks for y in task.train.y.tolist()]
-
-
 @pytest.mark.parametrize("half", ["training", "test"])
-@pytest.mark.parametrize("label", [6, -1, 255])
+@pytest.mark.parametrize("label", [6, -1])
 def test_labels_outside_the_classes_are_refused_not_dropped(half, label):
     halves = ([*MIXED, label] if half == name else MIXED for name in ("training", "test"))
     with pytest.raises(InputError, match=rf"the {half} data of toy has labels \[{label}\]"):
@@ -157,7 +126,3 @@ def test_a_task_refuses_what_is_not_finite_and_labels_of_others(value):
         Task(index=1, name="0-1", classes=(0, 1), train=good, test=bad)
     with pytest.raises(InputError, match=r"training data of task '1' has labels \[0\]"):
         Task(index=1, name="1", classes=(1,), train=good, test=good)
-
-
-def test_the_classes_of_a_scenario_are_those_of_its_tasks():
-    assert Scenario(name="part", kind="split", tasks=split_by_class(SIX).tasks[:2]).classes == 4

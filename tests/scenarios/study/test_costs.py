@@ -6,13 +6,13 @@ import csv
 from pathlib import Path
 
 import torch
-
-from scenarios.data.datasets import Location
-from probe.by_layer.fingerprint import setup_of
 from scenarios.study.job import run_job
+
+from probe.by_layer.fingerprint import setup_of
 from probe.by_layer.jobs import jobs_of
-from probe.results.tables import write_tables
 from probe.results.run_directory import store_of
+from probe.results.tables import write_tables
+from scenarios.data.datasets import Location
 from scenarios.study.source import check_study
 
 # Table 1: MS and SSS of its five strategies, over ten tasks.

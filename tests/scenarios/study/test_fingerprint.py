@@ -7,16 +7,16 @@ import torch
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
+from probe.by_layer.fingerprint import RESULTS_VERSION, differences, fingerprint, tensor_hash
+from probe.by_layer.jobs import jobs_of
 from probe.errors import InputError
+from probe.tasks import Scenario
 from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners.catalog import LEARNERS, settings_of
 from scenarios.learners.exemplars import ExemplarSettings
 from scenarios.learners.finetune import FinetuneSettings
 from scenarios.learners.replay.er import ErSettings
-from probe.tasks import Scenario
 from scenarios.study import fingerprint as module
-from probe.by_layer.fingerprint import RESULTS_VERSION, differences, fingerprint, tensor_hash
-from probe.by_layer.jobs import jobs_of
 from scenarios.study.source import check_study
 from scenarios.study.spec import NetworkSpec, Study
 from tests.scenarios.study.toy_setup import (

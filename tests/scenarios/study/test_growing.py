@@ -10,11 +10,11 @@ from dataclasses import replace
 import pytest
 import torch
 
+from probe.by_layer.code import code_hash
+from probe.by_layer.fingerprint import RESULTS_VERSION
 from scenarios.commands import run as module
 from scenarios.commands.status import show_status
 from scenarios.study import run_directory
-from probe.by_layer.code import code_hash
-from probe.by_layer.fingerprint import RESULTS_VERSION
 from tests.scenarios.study.toy_store import flipped, made_a_folder
 from tests.scenarios.tiny_run import TINY
 

@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import pytest
 import torch
+from scenarios.study.job import run_job
 from torch import Tensor, nn
 
-from scenarios.data.datasets import Location
-from scenarios.study.job import run_job
 from probe.by_layer.jobs import jobs_of
 from probe.by_layer.store import Store
+from scenarios.data.datasets import Location
 from scenarios.study.source import check_study
 from tests.scenarios.tiny_run import PLAIN
 

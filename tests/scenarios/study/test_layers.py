@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from probe.by_layer.measurement import Measurement
 from probe.metrics.gem import bwt
 from probe.metrics.matrix import AccuracyMatrix
-from probe.by_layer.measurement import Measurement
 from tests.scenarios.probed import counts, rows, value
 from tests.scenarios.tiny_run import PROBED, Tiny, probed
 

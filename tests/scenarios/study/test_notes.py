@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 import torch
+from scenarios.study.job import run_job
 from torch import Tensor, nn
 
-from probe.tables.rows import NoteRow
-from probe.tables.table_file import read_table
-from scenarios.commands.screen.results import note_lines
-from scenarios.study.job import run_job
 from probe.by_layer.jobs import jobs_of
 from probe.by_layer.store import Store
 from probe.results.run_directory import read_setup, store_of
+from probe.tables.rows import NoteRow
+from probe.tables.table_file import read_table
+from scenarios.commands.screen.results import note_lines
 from scenarios.study.source import check_study
 from tests.scenarios.study.toy_setup import RAW, scenario
 from tests.scenarios.tiny_run import PLAIN, TINY, Tiny

@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from scenarios.execution.locks import lock
-from scenarios.study import run_directory
 from probe.by_layer.code import code_hash
 from probe.by_layer.fingerprint import RESULTS_VERSION
 from probe.results.run_directory import older_tables, read_setup, survey
+from scenarios.execution.locks import lock
+from scenarios.study import run_directory
 from tests.scenarios.execution.helpers import exit_code, fork, until
 from tests.scenarios.tiny_run import TINY
 

@@ -4,12 +4,12 @@ from contextlib import ExitStack
 from itertools import count
 
 import pytest
-
 from probe.by_layer.asked import readouts_of
+
+from probe.by_layer.jobs import jobs_of, parts_of
 from probe.errors import InputError
 from probe.readouts.readout import READOUTS
 from scenarios.own_code import loaded
-from probe.by_layer.jobs import jobs_of, parts_of
 from scenarios.study.own import OURS, described_own, known_as_described
 from scenarios.study.source import check_study
 from tests.scenarios.study.test_probing import RAW, T

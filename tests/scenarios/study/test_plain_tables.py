@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from probe.by_layer.fingerprint import Setup
+from probe.by_layer.jobs import jobs_of, parts_of
+from probe.by_layer.measurement import Measurement
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.mean_over_seeds import mean_over_seeds
 from probe.metrics.scorecard import scorecard
+from probe.results.run_directory import store_of
+from probe.results.tables import read_results, write_tables
 from probe.tables.rows import MetricRow, Row, SummaryRow
 from probe.tables.summary import summarize
 from probe.tables.table_file import read_table
-from probe.by_layer.fingerprint import Setup
-from probe.by_layer.jobs import jobs_of, parts_of
-from probe.by_layer.measurement import Measurement
-from probe.results.tables import read_results, write_tables
-from probe.results.run_directory import store_of
 from scenarios.study.source import check_study
 from tests.scenarios.tiny_run import PLAIN
 

@@ -4,12 +4,10 @@ import json
 
 import pytest
 
+from probe.by_layer.jobs import jobs_of, parts_of, peers_of, readings_of, steps_of
 from probe.by_layer.probing import ProbingSpec, Reading, named
 from probe.errors import InputError
 from probe.readouts.readout import Knn, Linear, Ncm
-from probe.by_layer.jobs import jobs_of, parts_of, peers_of, readings_of, steps_of
-from probe.by_layer.probing import DEFAULT, ProbingSpec, Reading, named
-from probe.by_layer.jobs import jobs_of, parts_of, peers_of, readings_of, steps_of
 from scenarios.study.source import check_study
 from scenarios.study.spec import Study
 

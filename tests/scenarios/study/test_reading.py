@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from itertools import product
 
-from probe import analyze
-from probe.by_layer.probing import DIAGNOSTICS
 from probe.by_layer.result import At
+
+from probe import analyze
+from probe.by_layer.jobs import jobs_of, readings_of
+from probe.by_layer.probing import DIAGNOSTICS
+from probe.by_layer.reader import Reader
 from probe.metrics.task_counts import TaskCounts
 from probe.seeding import stream
 from probe.training.fresh_weights import initialize
@@ -14,11 +17,6 @@ from probe.training.loop import fit
 from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.networks import build_network
-from probe.by_layer.jobs import jobs_of, readings_of
-from probe.by_layer.probing import DIAGNOSTICS
-from probe.by_layer.reader import Reader
-from probe.by_layer.jobs import jobs_of, readings_of
-from probe.by_layer.reader import Reader
 from scenarios.study.source import check_study
 
 RAW = {

@@ -6,11 +6,11 @@ import pytest
 
 from probe.errors import InputError
 from probe.metrics.mean_over_seeds import SeedMean
+from probe.results.scores import CRITERIA_NAMES, cl_scores
 from probe.tables.run_directory import TIMES
 from scenarios.commands import run
 from scenarios.commands.run import run_study
 from scenarios.options import RunOptions
-from probe.results.scores import CRITERIA_NAMES, cl_scores
 from scenarios.study.source import check_study
 from scenarios.study.spec import ReportSpec
 

@@ -19,11 +19,11 @@ from typing import Any
 import pytest
 import torch
 
+from probe.by_layer.fingerprint import RESULTS_VERSION
 from probe.metrics.counts import Counts
 from probe.retrain import retrain_each
 from probe.retraining import RetrainSettings
 from scenarios.learners.catalog import LEARNERS
-from probe.by_layer.fingerprint import RESULTS_VERSION
 from tests.scenarios.learners.tiny_study import (
     CLASSES,
     RECIPE,

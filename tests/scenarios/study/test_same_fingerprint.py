@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 import torch
+from scenarios.study.job import run_job
 
+from probe.by_layer.fingerprint import fingerprint, setup_of
+from probe.by_layer.jobs import is_retraining, jobs_of
+from probe.by_layer.store import Checkpoint, Store
 from probe.errors import InputError
+from probe.tasks import Scenario
 from probe.training.recipe import RecipeChanges
 from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.learners.catalog import LEARNERS
-from probe.tasks import Scenario
-from probe.by_layer.fingerprint import fingerprint, setup_of
-from scenarios.study.job import run_job
-from probe.by_layer.jobs import is_retraining, jobs_of
-from probe.by_layer.store import Checkpoint, Store
 from scenarios.study.source import check_study
 from scenarios.study.spec import LEVELS
 from tests.scenarios.learners.tiny_learners import SMALL

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from probe.metrics.counts import Counts
 from probe.by_layer.jobs import Job
 from probe.by_layer.measurement import Measurement
+from probe.metrics.counts import Counts
 from probe.results.result import result_of
 from probe.results.scores import metric_rows
 from scenarios.study.source import check_study

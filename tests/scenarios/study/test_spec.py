@@ -5,11 +5,11 @@ import tomllib
 import pytest
 from pydantic import ValidationError
 
+from probe.by_layer.jobs import jobs_of
 from probe.errors import InputError
 from probe.training.recipe import Recipe
 from scenarios.learners.finetune import FinetuneSettings
 from scenarios.learners.replay.er import ErSettings
-from probe.by_layer.jobs import jobs_of
 from scenarios.study.source import check_study, read_study
 
 LEAST = """

@@ -2,11 +2,11 @@
 
 import torch
 
+from probe.by_layer.fingerprint import Setup, fingerprint, setup_of
+from probe.by_layer.jobs import jobs_of
 from probe.examples import Examples
 from scenarios.data.datasets import Dataset
 from scenarios.streams.split import split_by_class
-from probe.by_layer.fingerprint import Setup, fingerprint, setup_of
-from probe.by_layer.jobs import jobs_of
 from scenarios.study.source import check_study
 
 CPU = torch.device("cpu")

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from probe.metrics.counts import Counts
-from probe.training.costs import Cost
 from probe.by_layer.measurement import Measurement, Spent
 from probe.by_layer.quarantine import quarantine_notes
 from probe.by_layer.store import Store
+from probe.metrics.counts import Counts
+from probe.training.costs import Cost
 
 JOB, OTHER_JOB = "er.order-0.seed-0", "er.order-1.seed-0"
 RECORD = {"version": 1, "training": {"epochs": 1}}

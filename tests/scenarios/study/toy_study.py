@@ -4,14 +4,14 @@ import csv
 
 import numpy as np
 
-from probe.metrics.counts import Counts
-from probe.tables.run_directory import TABLES
-from probe.training.costs import Cost
 from probe.by_layer.fingerprint import Setup
 from probe.by_layer.jobs import jobs_of, parts_of
 from probe.by_layer.measurement import Measurement, Spent
-from probe.results.tables import write_tables
+from probe.metrics.counts import Counts
 from probe.results.run_directory import store_of
+from probe.results.tables import write_tables
+from probe.tables.run_directory import TABLES
+from probe.training.costs import Cost
 from scenarios.study.source import check_study
 from tests.scenarios.tiny_run import PLAIN
 

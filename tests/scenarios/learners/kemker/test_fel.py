@@ -9,15 +9,14 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from torch import Tensor
 
-from probe.cut.cuts import cut_each
 from probe.errors import InputError
 from probe.examples import Examples, join
 from probe.retrain import partial_retrain
 from probe.seeding import global_stream, stream
+from probe.tasks import Task
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.learners.kemker.fel import Expansion, FelSettings, FixedExpansion
-from probe.tasks import Task
 from tests.scenarios.learners.tiny_learners import digits, learn, seeded, snapshot
 
 TASKS = digits(20).tasks
@@ -31,29 +30,20 @@ def learner(recipe: Recipe | None = None, settings: FelSettings = SMALL) -> Fixe
     return FixedExpansion(model, recipe, settings, 0)
 
 
-def test_the_defaults_give_the_size_in_the_papers_table() -> None:
+def test_defaults_are_the_papers() -> None:
+    """The size in its table, and the supplement's recipe."""
     model = FixedExpansion.network(FelSettings(), (1, 28, 28), 10, 10)
     numbers = sum(tensor.numel() for tensor in model.state_dict().values())
     assert round(4 * numbers / 1e6, 2) == 4.54
-
-
-def test_the_default_training_is_the_supplements() -> None:
-    training = FelSettings().training
-    assert training is not None
-    recipe = training.instead_of(Recipe(epochs=7))
-    wanted = Recipe(epochs=7, batch_size=256, optimizer="adam", learning_rate=2e-2)
-    assert recipe == wanted
+    recipe = FelSettings().training.instead_of(Recipe(epochs=7))
+    assert recipe == Recipe(epochs=7, batch_size=256, optimizer="adam", learning_rate=2e-2)
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         ({"connected": 0.003}, "connected x hidden is 0.003 x 400, which is 1 units, .*raise"),
-        ({"hidden": 10}, "connected x hidden is 0.1 x 10, which .*: raise connected or hidden"),
-        (
-            {"firing": 2e-4},
-            "firing x units is 0.0002 x 2000, which is 0 .*raise firing or units",
-        ),
+        ({"firing": 2e-4}, "firing x units is 0.0002 x 2000, which is 0 .*raise firing or units"),
     ],
 )
 def test_shares_of_less_than_two_units_are_refused(change: dict[str, float], said: str) -> None:
@@ -61,15 +51,6 @@ def test_shares_of_less_than_two_units_are_refused(change: dict[str, float], sai
         FelSettings.model_validate(change)
     two = FelSettings(connected=0.005, firing=0.001)
     assert (two.joined, two.fired) == (2, 2)
-
-
-def test_training_moves_all_but_the_fixed_weights() -> None:
-    own = learner()
-    before = snapshot(own)
-    learn(own, TASKS[:2])
-    moved = {name for name, now in snapshot(own).items() if not torch.equal(now, before[name])}
-    assert moved == before.keys() - {"fel.weight"}
-    assert "fel.weight" not in dict(own.model.named_parameters())
 
 
 def test_an_example_teaches_only_what_its_firing_units_are_joined_to() -> None:
@@ -86,69 +67,31 @@ def test_an_example_teaches_only_what_its_firing_units_are_joined_to() -> None:
         fired = (own.model.get_submodule("fel")(hidden) != 0).squeeze(0)
         own.learn(task)
         after = snapshot(own)
+        assert torch.equal(after["fel.weight"], before["fel.weight"])
         columns = (after["output.weight"] != before["output.weight"]).any(0)
         assert torch.equal(columns, fired)
         rows = (after["hidden.1.weight"] != before["hidden.1.weight"]).any(1)
         joined = (before["fel.weight"][fired] != 0).any(0) & (hidden > 0).squeeze(0)
         assert torch.equal(rows, joined)
         changed[share] = int(columns.sum()), int(rows.sum())
-    assert changed[0.04][0] == 12
-    assert changed[1.0][0] == 300
+    assert (changed[0.04][0], changed[1.0][0]) == (12, 300)
     assert changed[0.04][1] < changed[1.0][1]
 
 
-def test_it_learns() -> None:
-    """Four of five digits right when all are learned at once, one of ten before."""
-    data = join([task.train for task in digits(100).tasks])
-    own = learner(Recipe(epochs=20, batch_size=32, learning_rate=2e-2, init="torch"))
-
-    @torch.no_grad()
-    def right() -> float:
-        return float((own.model(data.x).argmax(1) == data.y).float().mean())
-
-    assert right() < 0.3
-    own.learn(Task(index=1, name="all", classes=tuple(range(10)), train=data, test=data))
-    assert right() > 0.8
-
-
-def test_it_can_be_cut_at_each_feature() -> None:
-    own = learn(learner(), TASKS[:1])
-    x = TASKS[1].train.x
-    cuts = [cut.split() for cut in cut_each(own.model, FixedExpansion.own_features, x).each]
-    assert [cut.cached for cut in cuts] == [True] * 3
-    assert [cut.trainable for cut in cuts] == [True, True, False]
-    assert "fel.weight" in cuts[1].frozen
-    assert "fel.weight" not in cuts[0].frozen
-    for cut in cuts:
-        with torch.no_grad():
-            assert torch.equal(cut.tail.eval()(cut.prefix(x)), own.model(x))
-
-
-def test_retraining_behind_it_mends_the_output() -> None:
+def test_retraining_downstream_of_its_features_mends_the_output() -> None:
     own = learn(learner(), TASKS)
     data, classes = join([task.train for task in TASKS]), [task.classes for task in TASKS]
     recipe = Recipe(epochs=20, batch_size=16, learning_rate=1e-2, init="torch")
     found = partial_retrain(own.model, FixedExpansion.own_features, data, data, classes, recipe)
-    assert found.pra["hidden"] > 0.9
-    assert found.pra["fel"] > 0.9
+    assert min(found.pra["hidden"], found.pra["fel"]) > 0.9
     assert found.pra["output"] < 0.6
 
 
-def layer(
-    inputs: int = 12, units: int = 30, connected: int = 6, firing: int = 8, seed: int = 0
-) -> Expansion:
+def layer(inputs: int = 12, units: int = 30, connected: int = 6, firing: int = 8) -> Expansion:
     made = Expansion(inputs, units, connected, firing)
-    with global_stream(stream(seed, "fixed")):
+    with global_stream(stream(0, "fixed")):
         made.reset_parameters()
     return made
-
-
-def ranked(excitation: list[float], firing: int) -> list[int]:
-    """The outputs that the units' excitations should give, one unit after another."""
-    units = range(len(excitation))
-    order = sorted(units, key=lambda unit: (-excitation[unit], unit))
-    most, least = order[: firing - firing // 2], order[len(order) - firing // 2 :]
-    return [1 if unit in most else -1 if unit in least else 0 for unit in units]
 
 
 @given(
@@ -160,26 +103,12 @@ def ranked(excitation: list[float], firing: int) -> list[int]:
 )
 def test_the_extreme_units_fire_ties_by_number(case: tuple[list[int], int]) -> None:
     excitation, firing = [float(value) for value in case[0]], case[1]
+    units = range(len(excitation))
+    order = sorted(units, key=lambda unit: (-excitation[unit], unit))
+    most, least = order[: firing - firing // 2], order[len(order) - firing // 2 :]
+    expected = [1 if unit in most else -1 if unit in least else 0 for unit in units]
     own = Expansion(2, len(excitation), 2, firing)
-    got = own.signs(torch.tensor([excitation]))[0].tolist()
-    assert got == ranked(excitation, firing)
-    assert sum(map(abs, got)) == firing
-
-
-@pytest.mark.parametrize("firing", [2, 7, 8, 30])
-def test_exactly_the_stated_number_fires_in_every_example(firing: int) -> None:
-    own = layer(firing=firing)
-    x = torch.randn(50, 12, generator=stream(0, "x")).relu()
-    x[3] = 0
-    fired = own(x)
-    assert fired.unique().tolist() in ([-1, 0, 1], [-1, 1])
-    assert (fired != 0).sum(1).tolist() == [firing] * 50
-    assert (fired == -1).sum(1).tolist() == [firing // 2] * 50
-    for one, got in zip(x @ own.weight.T, fired, strict=True):
-        assert got.tolist() == ranked(one.tolist(), firing)
-
-
-def test_where_nothing_is_excited_the_first_and_the_last_units_fire() -> None:
+    assert own.signs(torch.tensor([excitation]))[0].tolist() == expected
     assert layer(units=6, firing=3)(torch.zeros(1, 12)).tolist() == [[1, 1, 0, 0, 0, -1]]
 
 
@@ -192,14 +121,18 @@ def test_half_of_a_units_connections_excite_it_and_half_inhibit_it(connected: in
     assert weight.abs().unique().numel() <= 2  # w, and 0 where something is left unconnected
 
 
-def test_connections_are_drawn_evenly_and_by_the_generator_alone() -> None:
+def test_connections_are_drawn_evenly_and_with_the_networks_weights() -> None:
     """Each input excites and inhibits as many units as the binomial law says."""
     large = layer(inputs=10, units=20_000, connected=4, firing=2).weight
     for kind in (large > 0, large < 0):
         # Of 20,000 units, each joined with probability .2: a standard deviation of 57.
         assert ((kind.sum(0) - 4000).abs() < 5 * 57).all()
-    assert torch.equal(layer().weight, layer().weight)
-    assert not torch.equal(layer().weight, layer(seed=1).weight)
+    nets = [FixedExpansion.network(SMALL, (1, 4, 4), classes=3, tasks=1) for _ in range(3)]
+    for net, seed in zip(nets, (0, 0, 1), strict=True):
+        initialize(net, "murata", stream(seed, "init"))
+    one, same, other = (net.state_dict()["fel.weight"] for net in nets)
+    assert torch.equal(one, same)
+    assert not torch.equal(one, other)
 
 
 def gradient(own: Expansion, x: Tensor, error: Tensor) -> Tensor:
@@ -217,29 +150,6 @@ def test_gradients_reach_only_what_is_joined_to_units_that_fire() -> None:
         firing = fired[one].nonzero().squeeze(1)
         expected = sum(error[one, unit] * own.weight[unit] for unit in firing)
         torch.testing.assert_close(got[one], expected)
-        alone = ~(own.weight[firing] != 0).any(0)
-        assert alone.any()
-        assert (got[one, alone] == 0).all()
-
-
-def test_an_error_at_a_unit_that_does_not_fire_changes_no_gradient() -> None:
-    own = layer()
-    x, error = (torch.randn(20, n, generator=stream(n, "x")) for n in (12, 30))
-    silent, before = own(x) == 0, gradient(own, x, error)
-    assert torch.equal(gradient(own, x, torch.where(silent, 99.0, error)), before)
-    assert not torch.equal(gradient(own, x, torch.where(silent, error, 99.0)), before)
-
-
-def test_initializing_a_network_draws_the_fixed_weights_too() -> None:
-    def fixed(seed: int) -> Tensor:
-        settings = FelSettings(hidden=12, units=30, connected=0.5, firing=8 / 30)
-        net = FixedExpansion.network(settings, (1, 4, 4), classes=3, tasks=1)
-        initialize(net, "murata", stream(seed, "init"))
-        return net.state_dict()["fel.weight"]
-
-    assert torch.equal(fixed(0), fixed(0))
-    assert not torch.equal(fixed(0), fixed(1))
-    assert (fixed(0) != 0).sum(1).tolist() == [6] * 30
 
 
 @pytest.mark.parametrize(

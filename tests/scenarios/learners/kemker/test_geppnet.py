@@ -1,33 +1,34 @@
-"""GeppNet: sessions against a plain loop, novelty, rehearsal of all data, and what is published."""
+"""GeppNet and GeppNet+STM: sessions against a plain loop, the memory's law, published sizes."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 from torch import Tensor
 
 from probe.errors import InputError
 from probe.examples import Examples, join
 from probe.modules import mode
-from probe.retrain import retrain_each
-from probe.retraining import RetrainSettings
 from probe.seeding import stream
+from probe.tasks import Task
 from probe.training.costs import OpsMeter
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.data.datasets import load
 from scenarios.learners.kemker.geppnet import Geppnet, GeppnetSettings, MapSettings
-from scenarios.learners.kemker.geppnet_stm import GeppnetStm, GeppnetStmSettings
+from scenarios.learners.kemker.geppnet_stm import GeppnetStm, GeppnetStmSettings, ShortTermMemory
 from scenarios.learners.kemker.online_map import OnlineMap
-from probe.tasks import Task
 from tests.laws.counting import evaluate
 from tests.laws.plain_map import sessions
-from tests.scenarios.learners.tiny_learners import equal, learn, learner, rows, same, snapshot
+from tests.scenarios.learners.tiny_learners import learn, learner, rows
 
 TINY: dict[str, Any] = {
     "rows": 4,
@@ -43,18 +44,17 @@ KINDS: dict[str, tuple[type[Geppnet], MapSettings]] = {
 }
 
 
-def make(
-    kind: str, settings: MapSettings | None = None, dtype: torch.dtype = torch.float32
-) -> Geppnet:
-    """A learner of 8 x 8 images with a fresh network, always the same."""
+def make(kind: str, dtype: torch.dtype = torch.float32, **changes: Any) -> Any:
+    """Return a learner of 8 x 8 images with a fresh network, always the same."""
     of, tiny = KINDS[kind]
-    model = of.network(settings or tiny, (1, 8, 8), 10, 6)
+    settings = type(tiny).model_validate({**tiny.model_dump(), **changes})
+    model = of.network(settings, (1, 8, 8), 10, 6)
     initialize(model, "murata", stream(0, "init"))
-    return of(model.to(dtype), Recipe(epochs=2, batch_size=16), settings or tiny, 0)
+    return of(model.to(dtype), Recipe(epochs=2, batch_size=16), settings, 0)
 
 
 def incremental(limit: int | None = None, dtype: torch.dtype = torch.float32) -> Sequence[Task]:
-    """The digits: five classes first, then one by one."""
+    """Return the digits: five classes first, then one by one."""
     data, tasks = load("digits"), []
     for k, classes in enumerate([(0, 1, 2, 3, 4), *((c,) for c in range(5, 10))]):
         own, test = data.train.of_classes(classes), data.test.of_classes(classes)
@@ -68,18 +68,9 @@ def accuracy(own: Any, tasks: Sequence[Task]) -> float:
         return evaluate(own.logits, join([t.test for t in tasks]), 10).accuracy(range(10))
 
 
-def margins(own: Geppnet, x: Tensor, y: Tensor) -> Tensor:
-    return trainer(own).margins(x.flatten(1), y)
-
-
-def trainer(own: Geppnet) -> OnlineMap:
-    som, output = own.model.children()
-    return OnlineMap(som, output, 0.03, OpsMeter())
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_sessions_equal_a_plain_loop(kind: str) -> None:
-    tasks, own = incremental(60, torch.float64)[:3], make(kind, dtype=torch.float64)
+    tasks, own = incremental(60, torch.float64)[:3], make(kind, torch.float64)
     plain = sessions(own.model, own.settings, tasks)
     state = learn(own, tasks).model.state_dict()
     assert state["som.prototypes"].numpy() == pytest.approx(plain.prototypes, abs=1e-9)
@@ -94,68 +85,10 @@ def test_sessions_at_large_rates_equal_a_plain_loop(kind: str, first_rate: float
     changes = {"som_rate": first_rate, "final_som_rate": 0.95, "final_radius": 1e3}
     if kind == "geppnet_stm":
         changes |= {"sleep_interval": 150, "memory": 60}
-    settings = KINDS[kind][1].model_copy(update=changes)
-    tasks, own = incremental(60)[:2], make(kind, settings)
-    plain = sessions(own.model, settings, tasks)
+    tasks, own = incremental(60)[:2], make(kind, **changes)
+    plain = sessions(own.model, own.settings, tasks)
     prototypes = learn(own, tasks).model.state_dict()["som.prototypes"]
     assert prototypes.numpy() == pytest.approx(plain.prototypes, abs=1e-3)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"threshold": 0.4},
-        {"alone": 0.3},
-        {"final_radius": 0.6},
-        {"som_rate": 0.2},
-        {"width": 0.4},
-        {"iterations": 149},
-    ],
-)
-def test_every_setting_counts(change: dict[str, float]) -> None:
-    tasks = incremental(60)[:2]
-    own = learn(make("geppnet"), tasks)
-    other = learn(make("geppnet", GeppnetSettings(**{**TINY, **change})), tasks)
-    assert not same(own, other)
-
-
-def test_what_is_not_novel_changes_nothing_and_what_is_novel_does() -> None:
-    tasks = incremental(60)[:2]
-    own = learn(make("geppnet"), tasks)
-    x, y = tasks[0].train.x, tasks[0].train.y
-    threshold = float(margins(own, x, y).median())
-    sure = margins(own, x, y) >= threshold
-    before = snapshot(own)
-    known, other = x[sure].flatten(1), x[~sure].flatten(1)
-    network = trainer(own)
-    shares = network.shares(0.02, 0.5)
-    assert network.learn(known, y[sure], shares, threshold) == []
-    assert equal(snapshot(own), before)
-    assert network.learn(other[:1], y[~sure][:1], shares, threshold) == [0]
-    assert not any(torch.equal(t, before[name]) for name, t in own.model.state_dict().items())
-
-
-def test_a_wrong_prediction_is_novel_however_sure() -> None:
-    tasks = incremental(60)[:1]
-    own = learn(make("geppnet"), tasks)
-    x, y = tasks[0].train.x, tasks[0].train.y
-    best = int(margins(own, x, y).argmax())
-    one, label = x[best : best + 1].flatten(1), y[best : best + 1]
-    network = trainer(own)
-    assert network.learn(one, label, network.shares(0.02, 0.5), 0.1) == []
-    assert network.learn(one, (label + 1) % 5, network.shares(0.02, 0.5), 0.1) == [0]
-
-
-def test_with_no_novel_example_a_session_changes_nothing() -> None:
-    first = incremental(60)[0]
-    sure = GeppnetSettings(**{**TINY, "threshold": 0.0, "base_iterations": 8000})
-    own = learn(make("geppnet", sure), [first])
-    right = margins(own, first.train.x, first.train.y) >= 0
-    again = replace(first, train=first.train.take(right.nonzero().squeeze(1)))
-    own.restore({}, [again])
-    before = snapshot(own)
-    own.learn(again)
-    assert equal(snapshot(own), before)
 
 
 def test_old_and_new_examples_are_drawn_alike() -> None:
@@ -191,14 +124,16 @@ def test_it_stores_everything(kind: str) -> None:
 
 
 def test_the_sizes_are_table_2_s() -> None:
-    """Of 60,000, 5,994 and 28,779 training examples; labels of 4 bytes give the printed sizes."""
-    for dims, classes, examples, printed in (
-        (784, 10, 60_000, 190.08),
-        (1280, 100, 28_779, 150.38),
+    """Of 60,000 and 28,779 training examples; labels of 4 bytes give the printed sizes."""
+    for dims, classes, examples, printed, more in (
+        (784, 10, 60_000, 190.08, 0.94),
+        (1280, 100, 28_779, 150.38, 1.54),
     ):
         model = Geppnet.network(GeppnetSettings(), (dims,), classes, 2)
         weights = sum(p.numel() for p in model.parameters()) - classes  # no biases
         assert 4 * (weights + examples * (dims + 1)) / 1e6 == pytest.approx(printed, abs=0.011)
+        held = ShortTermMemory(GeppnetStmSettings().memory, torch.zeros(1, dims)).bytes
+        assert (held - 300 * 8) / 1e6 == pytest.approx(more, abs=0.005)
 
 
 def test_what_is_spent_is_the_formula_s() -> None:
@@ -214,52 +149,34 @@ def test_what_is_spent_is_the_formula_s() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_keeps_the_base_and_learns_where_fine_tuning_forgets(kind: str) -> None:
     tasks = incremental()
-    changes = {"rows": 12, "columns": 12, "readout_rate": 0.01}
+    changes = {"rows": 12, "columns": 12, "readout_rate": 0.01, "final_som_rate": 0.01}
     changes |= {"base_iterations": 5000, "iterations": 1200}
     if kind == "geppnet_stm":
-        changes["sleep_interval"] = 200
-    own = make(kind, KINDS[kind][1].model_validate({"kind": kind, **changes}))
-    own.learn(tasks[0])
-    assert accuracy(own, tasks[:1]) > 0.95
-    learn(own, tasks[1:])
+        changes |= {"sleep_interval": 200, "memory": 300}
+    own = make(kind, **changes)
+    learn(own, tasks)
     plain = learn(learner("finetune", recipe=Recipe(epochs=5, batch_size=16)), tasks)
     assert accuracy(plain, tasks[:1]) < 0.3
     assert accuracy(own, tasks[:1]) > 0.85
     assert accuracy(own, tasks) > 0.8
 
 
-def test_partial_retraining_trains_the_read_out_on_the_map_s_activity() -> None:
-    tasks = incremental(60)[:1]
-    own = learn(make("geppnet"), tasks)
-    train = tasks[0].train
-    recipe = Recipe(epochs=30, batch_size=16, learning_rate=0.01)
-    each = retrain_each(
-        own.model, ["som", "output"], train, train, 10, RetrainSettings(recipe=recipe)
-    )
-    predicted = {one.feature: one.predicted for one in each}
-    with torch.no_grad():
-        assert torch.equal(predicted["output"], own.model(train.x).argmax(1))
-    assert not torch.equal(predicted["som"], predicted["output"])
-    assert (predicted["som"] == train.y).float().mean() > 0.9
-
-
 @pytest.mark.parametrize(
     ("change", "scale", "said"),
     [
-        ({"readout_rate": 50.0, "base_iterations": 3000}, 1, r"read-out's .* readout_rate \(50\)"),
-        ({"width": 1e-30}, 1, r"read-out's weights are not finite; .*raise width \(1e-30\)"),
+        ({"readout_rate": 50.0, "base_iterations": 3000}, 1, r"read-?out's .* readout_rate \(50\)"),
+        ({"width": 1e-30}, 1, r"weights are not finite; .*raise width \(1e-30\)"),
         ({"final_radius": 1e-30}, 1, r"prototypes are not finite; raise final_radius \(1e-30\) or"),
         ({}, 1e30, "not finite; .* or scale the inputs down"),
     ],
 )
-def test_what_is_not_finite_is_said_and_what_can_be_changed(
+def test_diverged_training_is_refused_with_what_can_be_changed(
     change: dict[str, float], scale: float, said: str
 ) -> None:
     first = incremental(60)[0]
     task = replace(first, train=Examples(first.train.x * scale, first.train.y))
     with pytest.raises(InputError, match=said):
-        make("geppnet", GeppnetSettings(**{**TINY, **change})).learn(task)
-    make("geppnet").learn(first)
+        make("geppnet", **change).learn(task)
 
 
 def test_settings_not_given_are_the_supplement_s() -> None:
@@ -269,3 +186,94 @@ def test_settings_not_given_are_the_supplement_s() -> None:
     for wrong in ({"training": {"epochs": 2}}, {"som_rate": 1.0}, {"alone": 0.0}, {"rows": 0}):
         with pytest.raises(ValidationError):
             GeppnetSettings.model_validate(wrong)
+
+
+# The short-term memory
+
+
+@given(
+    size=st.integers(1, 5),
+    values=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), max_size=20),
+)
+def test_the_memory_is_a_queue_of_fixed_size(size: int, values: list[tuple[int, int]]) -> None:
+    """It recalls the latest label of exactly that input, not of the nearest float's."""
+    memory, plain = ShortTermMemory(size, torch.zeros(1, 2)), deque[tuple[int, int]](maxlen=size)
+    for value, label in values:
+        memory.put(torch.tensor([value, 1.5]), label)
+        plain.append((value, label))
+        assert len(memory) == len(plain) <= size
+        held = memory.examples
+        assert list(zip(held.x[:, 0].tolist(), held.y.tolist(), strict=True)) == list(plain)
+        for other in range(4):
+            latest = [c for x, c in plain if x == other]
+            assert memory.recall(torch.tensor([other, 1.5])) == (latest[-1] if latest else None)
+            assert memory.recall(torch.tensor([1.5, other])) is None
+            assert memory.recall(torch.tensor([other, 1.5000001])) is None
+    memory.empty()
+    assert (len(memory), len(memory.examples)) == (0, 0)
+    assert memory.recall(torch.tensor([0.0, 1.5])) is None
+
+
+class Recording(OnlineMap):
+    """Writes down what it is given to learn, what it was asked about, and its weights then."""
+
+    def __init__(self, own: GeppnetStm) -> None:
+        som, output = own.model.children()
+        super().__init__(som, output, 0.03, OpsMeter())
+        self.own = own
+        self.replayed: list[tuple[list[float], int]] = []
+        self.awake: list[Tensor] = []
+
+    def learn(
+        self, x: Tensor, y: Tensor, shares: Tensor, threshold: float | None = None
+    ) -> list[int]:
+        assert threshold is None
+        self.replayed += list(zip(x.tolist(), y.tolist(), strict=True))
+        return super().learn(x, y, shares)
+
+    def margins(self, x: Tensor, y: Tensor) -> Tensor:
+        self.awake.append(self.own.model.state_dict()["som.prototypes"].clone())
+        return super().margins(x, y)
+
+
+def test_a_sleep_replays_what_is_held_once_and_nothing_else_changes_the_map() -> None:
+    tasks, own = incremental(60)[:2], make("geppnet_stm")
+    own.learn(tasks[0])
+    network = Recording(own)
+    own.later_session(network, tasks[1].train)
+    # 150 iterations: sleeps after 40, 80, 120 and 150.
+    assert len(network.awake) == 4
+    assert 0 < len(network.replayed) <= 4 * 30
+    held = own.memory.examples
+    last = network.replayed[-len(held) :]
+    assert last == list(zip(held.x.tolist(), held.y.tolist(), strict=True))
+    assert not torch.equal(network.awake[0], network.awake[1])
+
+
+def test_an_example_that_is_held_is_stored_again_with_another_label_alone() -> None:
+    for labels in ([5, 5], [5, 6]):
+        task, own = incremental(60)[0], make("geppnet_stm", memory=500, threshold=1.0)
+        own.learn(task)
+        own.restore({}, [])
+        copies = task.train.x[:1].repeat(2, 1, 1, 1)
+        own.later_session(Recording(own), Examples(copies, torch.tensor(labels)))
+        assert set(own.memory.examples.y.tolist()) == set(labels)
+        assert (len(own.memory) == 1) == (labels == [5, 5])
+
+
+def test_the_memory_answers_for_what_it_holds_until_the_session_ends() -> None:
+    tasks, own = incremental(60)[:2], make("geppnet_stm")
+    own.learn(tasks[0])
+    x = tasks[0].test.x[:6]
+    with torch.no_grad():
+        plain = own.model(x)
+        assert torch.equal(own.scores(x), plain)
+        own.memory.put(x[2].flatten(), 7)
+        scores = own.scores(x)
+    assert scores[2].tolist() == [0, 0, 0, 0, 0, 0, 0, 1, 0, 0]
+    others = [0, 1, 3, 4, 5]
+    assert torch.equal(scores[others], plain[others])
+    learn(own, tasks[1:])
+    assert len(own.memory) == 0
+    with torch.no_grad():
+        assert torch.equal(own.scores(x), own.model(x))

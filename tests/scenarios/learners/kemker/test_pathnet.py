@@ -1,24 +1,32 @@
-"""PathNet: it forgets nothing, searches legal paths, and works when all is frozen."""
+"""PathNet: it forgets nothing, and its search by tournaments follows the law of mutation."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 import torch
 from pydantic import ValidationError
+from scipy import stats
 from torch import Tensor
 
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.seeding import stream
+from probe.tasks import Scenario, Task
 from probe.training.costs import OpsMeter
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.learners.kemker.path_network import LiftedPath
-from scenarios.learners.kemker.pathnet import PathNet, PathNetSettings
-from probe.tasks import Scenario, Task
-from tests.scenarios.learners.tiny_learners import digits, learn, same
+from scenarios.learners.kemker.pathnet import (
+    PathNet,
+    PathNetSettings,
+    mutated,
+    random_paths,
+    search_path,
+)
+from tests.scenarios.learners.tiny_learners import digits
 
 SMALL = PathNetSettings(
     modules=6, active=3, width=8, population=6, generations=3, batches=4, training=None
@@ -26,43 +34,6 @@ SMALL = PathNetSettings(
 RECIPE = Recipe(epochs=3, batch_size=16, learning_rate=5e-3, init="torch")
 SCENARIO = PathNet.view(digits(30))
 TASKS = SCENARIO.tasks
-
-
-def learner(
-    settings: PathNetSettings = SMALL, of: type[PathNet] = PathNet, recipe: Recipe = RECIPE
-) -> PathNet:
-    model = PathNet.network(settings, (65,), 10, 5)
-    initialize(model, recipe.init, stream(0, "init"))
-    return of(model, recipe, settings, 0)
-
-
-def accuracy(own: PathNet, task: Task) -> float:
-    with torch.no_grad():
-        return float((own.logits(task.test.x, task).argmax(1) == task.test.y).float().mean())
-
-
-def kept(own: PathNet) -> dict[str, Tensor]:
-    """What is frozen: modules of learned paths, and the outputs of learned tasks."""
-    found = {}
-    for at, layer in enumerate(own.model.layers):
-        for module in layer.frozen.nonzero().flatten().tolist():
-            rows = layer.rows([module])
-            for name, part in layer.dense.named_parameters():
-                found[f"layer{at + 1}.{module}.{name}"] = part.detach()[rows]
-    _, outputs = own.model.output.tasks_classes
-    for task in own.model.learned.nonzero().flatten().tolist():
-        for name, part in own.model.output.dense.named_parameters():
-            found[f"output.{task}.{name}"] = part.detach()[task * outputs : (task + 1) * outputs]
-    return {name: part.clone() for name, part in found.items()}
-
-
-class Thawing(PathNet):
-    """The negative control: nothing stays frozen."""
-
-    def end(self, task: Task) -> None:
-        for layer in self.model.layers:
-            layer.frozen.zero_()
-        super().end(task)
 
 
 class Noting(PathNet):
@@ -79,6 +50,17 @@ class Noting(PathNet):
         return super()._train_path(path, task, data, recipe, *rest)
 
 
+def learner(settings: PathNetSettings = SMALL, recipe: Recipe = RECIPE) -> Noting:
+    model = PathNet.network(settings, (65,), 10, 5)
+    initialize(model, recipe.init, stream(0, "init"))
+    return Noting(model, recipe, settings, 0)
+
+
+def accuracy(own: PathNet, task: Task) -> float:
+    with torch.no_grad():
+        return float((own.logits(task.test.x, task).argmax(1) == task.test.y).float().mean())
+
+
 def test_the_view_appends_each_tasks_index() -> None:
     plain = digits(30).reordered([3, 0, 1, 2, 4])
     seen = PathNet.view(plain)
@@ -87,138 +69,56 @@ def test_the_view_appends_each_tasks_index() -> None:
             x = getattr(task, half).x
             assert torch.equal(x[:, :-1], getattr(old, half).x.flatten(1))
             assert x[:, -1].unique().tolist() == [old.index]
-    assert [task.index for task in seen.tasks] == [4, 1, 2, 3, 5]
     assert seen.merged.train.x[:, -1].unique().tolist() == [1, 2, 3, 4, 5]
 
 
-def scores_of_first_two(own: PathNet) -> list[Tensor]:
-    with torch.no_grad():
-        return [own.scores(task.test.x) for task in TASKS[:2]]
+def test_it_learns_each_task_and_forgets_nothing_at_all_in_any_order() -> None:
+    """Gates, the learned flag and scores go by the task's index, not by when it was learned.
 
-
-def test_it_forgets_nothing_at_all() -> None:
-    """Scores of learned tasks and all that is frozen stay the same, bit for bit."""
-    own = learner()
-    learn(own, TASKS[:2])
-    before, scores = kept(own), scores_of_first_two(own)
-    for task in TASKS[2:4]:
-        own.learn(task)
-        assert all(map(torch.equal, scores_of_first_two(own), scores))
-        now = kept(own)
-        assert all(torch.equal(now[name], part) for name, part in before.items())
-
-
-def test_in_another_order_each_task_keeps_its_own_place() -> None:
-    """Gates, the learned flag and scores go by the task's index, not by when it was learned."""
-    own, best = learner(of=Noting), {}
+    Each task's path is legal, its modules and its outputs alone give its scores, bit for bit.
+    """
+    own, best = learner(recipe=replace(RECIPE, epochs=20)), {}
+    untrained = sum(accuracy(own, task) for task in TASKS) / 5
     scores: dict[int, Tensor] = {}
     for task in SCENARIO.reordered([2, 3, 4, 0, 1]).tasks:
+        outputs = own.model.output.dense.weight.detach().clone()
         own.learn(task)
-        best[task.index] = own.paths[-1][0]
+        *tried, (best[task.index], visits) = own.paths
+        assert [count for _, count in tried] == [4 * 16] * 6
+        assert visits == 20 * len(task.train)
+        for path, _ in own.paths:
+            assert path.shape == (2, 3)
+            assert 0 <= int(path.min()) <= int(path.max()) < 6
+        moved = (own.model.output.dense.weight != outputs).any(1).nonzero().flatten().tolist()
+        assert moved == [(task.index - 1) * 10 + c for c in task.classes]
         with torch.no_grad():
             scores[task.index] = own.scores(task.test.x)
-        learned = own.model.learned.nonzero().flatten() + 1
-        assert set(learned.tolist()) == best.keys()
+        assert set((own.model.learned.nonzero().flatten() + 1).tolist()) == best.keys()
         for index, path in best.items():
             for layer, modules in zip(own.model.layers, path.tolist(), strict=True):
                 on_it = layer.gates[index - 1].nonzero().flatten().tolist()
                 assert on_it == sorted(set(modules))
-    assert list(best) == [3, 4, 5, 1, 2]
-    assert len({tuple(path.flatten().tolist()) for path in best.values()}) == 5
+                assert layer.frozen[modules].all()
     for task in TASKS:
         lifted = LiftedPath(own.model, best[task.index], task.index - 1, task.classes)
         with torch.no_grad():
             assert torch.equal(own.scores(task.test.x), scores[task.index])
             torch.testing.assert_close(lifted(task.test.x), scores[task.index][:, task.classes])
-
-
-def test_where_nothing_is_frozen_it_forgets() -> None:
-    own = learner(of=Thawing)
-    learn(own, TASKS[:2])
-    scores = scores_of_first_two(own)
-    own.learn(TASKS[2])
-    assert not any(map(torch.equal, scores_of_first_two(own), scores))
-
-
-def test_it_learns_each_task() -> None:
-    own = learner(recipe=replace(RECIPE, epochs=20))
-    before = [accuracy(own, task) for task in TASKS]
-    learn(own, TASKS)
-    after = [accuracy(own, task) for task in TASKS]
-    assert sum(before) / 5 < 0.7
-    assert sum(after) / 5 > 0.9
-    assert min(after) > 0.8
-
-
-def test_only_legal_paths_are_trained_on_the_stated_batches() -> None:
-    own = learner(of=Noting)
-    for task in TASKS[:2]:
-        own.learn(task)
-        *tried, (best, visits) = own.paths
-        assert [count for _, count in tried] == [4 * 16] * 6
-        assert visits == 3 * len(task.train)
-        for path, _ in own.paths:
-            assert path.shape == (2, 3)
-            assert 0 <= int(path.min()) <= int(path.max()) < 6
-        for layer, modules in zip(own.model.layers, best.tolist(), strict=True):
-            assert layer.gates[task.index - 1].nonzero().flatten().tolist() == sorted(set(modules))
-            assert layer.frozen[modules].all()
-
-
-def test_a_path_is_trained_in_place_on_its_free_modules() -> None:
-    """After the search alone, modules that no path held are still as they were drawn."""
-    own = learner(SMALL.model_copy(update={"generations": 1}), Noting)
-    before = [layer.dense.weight.detach().clone() for layer in own.model.layers]
-    own.begin(TASKS[0])
-    own.train(TASKS[0], TASKS[0].train, OpsMeter())
-    for at, layer in enumerate(own.model.layers):
-        held = {int(module) for path, _ in own.paths for module in path[at]}
-        moved = (layer.dense.weight != before[at]).any(1).unflatten(0, (6, 8)).any(1)
-        assert set(moved.nonzero().flatten().tolist()) == held
+    assert untrained < 0.7
+    assert sum(accuracy(own, task) for task in TASKS) / 5 > 0.8
 
 
 def test_fitness_is_the_accuracy_on_the_batches_before_each_step() -> None:
     """With steps too small to matter it is that of the network as it stands."""
     own = learner(recipe=replace(RECIPE, learning_rate=1e-12, epochs=2))
     path, task = torch.tensor([[0, 1, 2], [3, 4, 5]]), TASKS[0]
+    own.begin(task)
     data = Examples(task.train.x, (task.train.y == task.classes[1]).long())
-    draw, meter = stream(0, "fit"), OpsMeter()
-    got = own._train_path(path, task, data, own.recipe, draw, meter)
+    got = own._train_path(path, task, data, own.recipe, stream(0, "fit"), OpsMeter())
     own.model.keep(0, path)
     with torch.no_grad():
         right = own.logits(task.train.x, task).argmax(1) == task.train.y
     assert got == pytest.approx(float(right.float().mean()))
-    better = learner()._train_path(path, task, data, replace(RECIPE, epochs=20), draw, meter)
-    assert better > got + 0.1
-
-
-def test_only_the_outputs_of_a_tasks_own_classes_learn() -> None:
-    own = learner()
-    before = own.model.output.dense.weight.detach().clone()
-    own.learn(TASKS[3])
-    moved = (own.model.output.dense.weight != before).any(1).nonzero().flatten().tolist()
-    assert moved == [3 * 10 + 6, 3 * 10 + 7]
-
-
-def test_when_all_is_frozen_the_outputs_alone_learn() -> None:
-    settings = SMALL.model_copy(update={"modules": 1, "active": 1, "width": 80})
-    own = learner(settings, recipe=replace(RECIPE, epochs=20))
-    learn(own, TASKS[:1])
-    assert [bool(layer.frozen.all()) for layer in own.model.layers] == [True, True]
-    before = [part.detach().clone() for layer in own.model.layers for part in layer.parameters()]
-    untrained = accuracy(own, TASKS[1])
-    own.learn(TASKS[1])
-    after = [part for layer in own.model.layers for part in layer.parameters()]
-    assert all(map(torch.equal, after, before))
-    assert accuracy(own, TASKS[1]) > untrained + 0.1
-
-
-def test_without_its_frozen_flags_it_would_go_another_way() -> None:
-    whole, other = (learn(learner(), TASKS[:2]) for _ in range(2))
-    other.model.load_state_dict(
-        {n: t.zero_() if n.endswith("frozen") else t for n, t in other.model.state_dict().items()}
-    )
-    assert not same(learn(whole, TASKS[2:3]), learn(other, TASKS[2:3]))
 
 
 @pytest.mark.parametrize("generations", [0, 6])
@@ -228,10 +128,10 @@ def test_what_it_spends_is_counted_exactly(generations: int) -> None:
     Paths of the same numbers of modules come again, and then cost what they cost at first.
     """
     settings = SMALL.model_copy(update={"generations": generations})
-    own = learner(settings, Noting, replace(RECIPE, epochs=2, batch_size=20))
+    own = learner(settings, replace(RECIPE, epochs=2, batch_size=20))
     spent, expected = own.learn(TASKS[0]).ops, 0
     shapes = [tuple(len(set(modules)) for modules in path.tolist()) for path, _ in own.paths]
-    assert len(shapes) == 2 * generations + 1 >= len(set(shapes))
+    assert len(shapes) == 2 * generations + 1
     for (one, two), (_, visits) in zip(shapes, own.paths, strict=True):
         first, second, last = 64 * 8 * one, 8 * 8 * two, 8 * 2
         weights = first + second + last + 8 * one + 8 * two + 2
@@ -251,8 +151,7 @@ def test_a_path_longer_than_a_layer_has_modules_is_refused() -> None:
 def test_more_tasks_than_bf16_tells_apart_are_refused() -> None:
     """Of 256 tasks all indices survive bf16, of 257 not."""
     indices = torch.arange(1, 258).float()
-    kept = indices.bfloat16().float() == indices
-    assert kept.tolist() == [True] * 256 + [False]
+    assert (indices.bfloat16().float() == indices).tolist() == [True] * 256 + [False]
     assert len(PathNet.network(SMALL, (65,), 10, 256).state_dict()["learned"]) == 256
     with pytest.raises(InputError, match="PathNet can learn at most 256 tasks, got 257: give"):
         PathNet.network(SMALL, (65,), 10, 257)
@@ -267,3 +166,71 @@ def test_a_task_without_outputs_is_refused() -> None:
 def test_the_default_training_is_the_supplements() -> None:
     wanted = Recipe(epochs=7, batch_size=16, optimizer="adam", learning_rate=2e-3)
     assert PathNetSettings().training.instead_of(Recipe(epochs=7)) == wanted
+
+
+# The search
+
+L, N, M = 2, 5, 10
+
+
+class Judge(list[Tensor]):
+    """Notes every path that is evaluated; its fitness is the sum of its genes."""
+
+    def __call__(self, path: Tensor) -> float:
+        self.append(path)
+        return float(path.sum())
+
+
+def test_the_fittest_of_all_legal_paths_that_were_evaluated_is_the_result() -> None:
+    """Two in each tournament; where fitness does not change, the best never loses one."""
+    for seed in range(5):
+        draw, seen = stream(seed, "search"), Judge()
+        paths = random_paths(16, L, N, M, draw)
+        best = search_path(seen, paths, M, 100, draw)
+        assert len(seen) == 200
+        assert int(best.sum()) == max(int(path.sum()) for path in seen)
+        for path in [*seen, best]:
+            assert path.shape == (L, N)
+            assert 0 <= int(path.min()) <= int(path.max()) < M
+        assert torch.equal(search_path(lambda p: 0.0, paths, M, 0, draw), paths[0])
+
+
+def test_a_tournament_by_hand() -> None:
+    """The loser of two becomes a copy of the winner, mutated; of equals the first one wins."""
+    paths, draw = torch.tensor([[[0]], [[7]]]), stream(0, "search")
+    for generations in (1, 2):
+        seen = Judge()
+        best = search_path(seen, paths, M, generations, draw)
+        genes = [int(path) for path in seen]
+        assert sorted(genes[:2]) == [0, 7]
+        assert paths.tolist() == [[[0]], [[7]]]
+        # A path of one gene always mutates: what is met next is the winner and its copy.
+        assert generations == 2 or best.item() == 7
+    assert 7 in genes[2:]
+    assert max(abs(gene - 7) for gene in genes[2:]) <= 2
+    equal: list[int] = []
+    best = search_path(lambda p: equal.append(int(p)) or 1.0, paths, M, 1, draw)
+    assert int(best) == equal[0]
+
+
+def test_the_law_of_mutation() -> None:
+    """Each gene with probability 1 / (L N), by -2 to 2 alike, of which one in five moves by 0."""
+    draw = stream(0, "mutation")
+    path = random_paths(1, L, N, M, draw)[0]
+    after = torch.stack([mutated(path, M, draw) for _ in range(4000)])
+    assert 0 <= int(after.min()) <= int(after.max()) < M
+    moved = (after - path + M // 2) % M - M // 2
+    counts = (moved != 0).sum((1, 2)).bincount(minlength=5)
+    got = [*counts[:4].tolist(), int(counts[4:].sum())]
+    # The negative control: 0 not among the moves.
+    for law, right in ((stats.binom(L * N, 0.8 / (L * N)), True), (stats.binom(L * N, 0.1), False)):
+        expected = [law.pmf(k) for k in range(4)]
+        expected.append(1 - math.fsum(expected))
+        chance = stats.chisquare(got, [sum(got) * p for p in expected]).pvalue
+        assert chance > 0.01 if right else chance < 1e-6
+    steps = [int((moved == step).sum()) for step in (-2, -1, 1, 2)]
+    assert sum(steps) == int((moved != 0).sum())
+    assert stats.chisquare(steps).pvalue > 0.01
+    for gene in (0, 9):
+        met = {int(mutated(torch.tensor([[gene]]), M, draw)) for _ in range(200)}
+        assert met == {(gene + step) % M for step in range(-2, 3)}

@@ -5,21 +5,20 @@ import math
 import numpy as np
 import pytest
 import torch
-from scipy.spatial.distance import cdist
 from torch import Tensor, nn
 
-from probe.seeding import global_stream, stream
+from probe.seeding import stream
 from probe.training.costs import OpsMeter
 from scenarios.learners.kemker.geppnet import Geppnet, GeppnetSettings
 from scenarios.learners.kemker.online_map import OnlineMap
-from scenarios.learners.kemker.som import SelfOrganizingMap, Steps, longest_block
+from scenarios.learners.kemker.som import SelfOrganizingMap, longest_block
 from tests.laws.plain_map import ByUnit, Whole
 
 ROWS, COLUMNS, INPUTS = 3, 5, 7
 
 
 def network(inputs: int = INPUTS, classes: int = 4, **given: object) -> nn.Sequential:
-    """A map and its read-out in float64, with weights far from small."""
+    """Return a map and its readout in float64, with weights far from small."""
     settings = GeppnetSettings.model_validate({"rows": ROWS, "columns": COLUMNS, **given})
     model = Geppnet.network(settings, (inputs,), classes, 2).double()
     for k, parameter in enumerate(model.parameters()):
@@ -46,20 +45,6 @@ def trainer(model: nn.Sequential, rate: float = 0.05) -> OnlineMap:
     return OnlineMap(model[0], model[1], rate, OpsMeter())  # type: ignore[arg-type]
 
 
-def test_one_step_moves_the_winner_and_its_neighbours_by_the_stated_amounts() -> None:
-    model, x = network(), inputs(1)
-    before = model[0].prototypes.detach().clone()
-    rate, radius = 0.3, 1.5
-    trainer(model).organize(x, [rate], [radius])
-    moved = (model[0].prototypes.detach() - before) / (x - before)
-    winner = int(np.argmin(cdist(x.numpy(), before.numpy())))
-    assert moved[winner] == pytest.approx(np.full(INPUTS, rate))
-    for unit in range(ROWS * COLUMNS):
-        lattice = math.dist(divmod(unit, COLUMNS), divmod(winner, COLUMNS))
-        amount = rate * math.exp(-(lattice**2) / (2 * radius**2))
-        assert moved[unit] == pytest.approx(np.full(INPUTS, amount), rel=1e-9)
-
-
 def test_neighbours_are_beside_above_and_below_but_not_across_the_edge() -> None:
     squared = som().lattice()
     for unit in range(ROWS * COLUMNS):
@@ -67,18 +52,6 @@ def test_neighbours_are_beside_above_and_below_but_not_across_the_edge() -> None
             between = math.dist(divmod(unit, COLUMNS), divmod(other, COLUMNS))
             assert squared[unit, other] == pytest.approx(between**2)
     assert squared[4, 5] == 17  # the end of one row and the start of the next
-
-
-def test_the_winner_is_the_nearest_prototype() -> None:
-    own, x = som(), inputs(200)
-    away = cdist(x.numpy(), own.prototypes.detach().numpy(), "sqeuclidean")
-    with torch.no_grad():
-        squared, activity = own.squared_distances(x), own(x)
-    assert squared.numpy() == pytest.approx(away, rel=1e-9)
-    assert (activity.argmax(1).numpy() == away.argmin(1)).all()
-    assert len(set(away.argmin(1))) > 5
-    steps = Steps(own, x)
-    assert [int(steps.squared_distances(k).argmin()) for k in range(200)] == away.argmin(1).tolist()
 
 
 @pytest.mark.parametrize("block", [1, 2, 37, 100])
@@ -112,17 +85,6 @@ def test_learning_equals_a_loop_over_units_and_so_does_what_is_novel(
     for name, tensor in model.state_dict().items():
         ours = {"som.prototypes": plain.prototypes, "output.weight": plain.weight}
         assert tensor.numpy() == pytest.approx(ours.get(name, plain.bias), abs=1e-9)
-
-
-def test_the_plain_maps_agree_and_a_wrong_one_does_not() -> None:
-    x, y = inputs(50).numpy(), labels(50).tolist()
-    maps = [ByUnit(network()), Whole(network()), Whole(network(width=0.4))]
-    for own in maps:
-        for one, label in zip(x, y, strict=True):
-            own.learn(one, label, 0.2, 0.8)
-    assert maps[1].weight == pytest.approx(maps[0].weight, abs=1e-12)
-    assert maps[1].prototypes == pytest.approx(maps[0].prototypes, abs=1e-12)
-    assert maps[2].weight != pytest.approx(maps[0].weight, abs=1e-4)
 
 
 def test_single_precision_stays_close_in_blocks_as_long_as_allowed() -> None:
@@ -169,24 +131,3 @@ def test_the_activity_knows_no_scale_and_no_elements_that_are_the_same_everywher
     assert scaled.numpy() == pytest.approx(activity.numpy(), rel=1e-8)
     assert padded.numpy() == pytest.approx(activity.numpy(), rel=1e-8)
     assert elsewhere.numpy() != pytest.approx(activity.numpy(), rel=0.1)
-
-
-def test_units_that_are_equally_near_are_all_active() -> None:
-    own = som().float()
-    own.prototypes.data.fill_(0.5)
-    with torch.no_grad():
-        assert (own(torch.zeros(2, INPUTS)) == 1).all()
-
-
-def test_fresh_prototypes_are_small_and_differ() -> None:
-    own = som(inputs=400)
-    with global_stream(stream(0)):
-        own.reset_parameters()
-    assert float(own.prototypes.detach().std()) == pytest.approx(0.01, rel=0.05)
-    assert len(own.prototypes.unique(dim=0)) == ROWS * COLUMNS
-
-
-def test_an_image_is_flattened() -> None:
-    model, x = network(inputs=16), inputs(5, 16)
-    with torch.no_grad():
-        assert torch.equal(model(x.view(5, 1, 4, 4)), model(x))

@@ -1,7 +1,8 @@
-"""GEM: no step raises what is stored; its projection by laws and independent solvers."""
+"""GEM: no step raises what is stored; its projection by laws and by brute force."""
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from itertools import combinations
 
@@ -9,18 +10,17 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import LinearConstraint, minimize
 from torch import Tensor, nn
 from torch.nn import functional
 
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.modules import mode
+from probe.tasks import Task
 from probe.training.costs import bytes_of
 from probe.training.loop import Recipe
 from scenarios.learners.continual import ContinualLearner
 from scenarios.learners.replay.gem import GradientEpisodicMemory, dual, project
-from probe.tasks import Task
 from tests.scenarios.learners.tiny_learners import (
     Writing,
     digits,
@@ -33,6 +33,7 @@ from tests.scenarios.learners.tiny_learners import (
 from tests.scenarios.learners.tiny_learners import learner as tiny_learner
 
 TASKS = digits(20).tasks
+Floats = NDArray[np.float64]
 
 
 def gem(name: str = "cnn3", **given: object) -> GradientEpisodicMemory:
@@ -46,31 +47,30 @@ def memories(own: ContinualLearner) -> list[Examples]:
     return [Examples(x, y) for x, y in parts]
 
 
-def slopes(own: ContinualLearner, memory: Examples) -> tuple[Tensor, ...]:
-    """Return the gradients of a memory's loss in eval mode, the plain way."""
+def slopes(own: ContinualLearner, memory: Examples) -> Tensor:
+    """Return the gradient of a memory's loss in eval mode, the plain way."""
     with mode(own.model, training=False):
         loss = own.classification(own.model(memory.x), memory.y)
-        return torch.autograd.grad(loss, list(own.model.parameters()))
+        return flat(torch.autograd.grad(loss, list(own.model.parameters())))
+
+
+def flat(tensors: object) -> Tensor:
+    return torch.cat([each.flatten().clone() for each in tensors])
 
 
 class Spy(GradientEpisodicMemory):
     """Notes at every step the gradient before and after, and those of the memories."""
 
-    def after_backward(self, model: nn.Module) -> None:
-        before = self._now()
-        super().after_backward(model)
-        after = self._now()
-        if self.learned:
-            past = [slopes(self, memory) for memory in memories(self)]
-            flat = [torch.cat([g.flatten() for g in gradients]) for gradients in past]
-            self.steps.append((before, after, torch.stack(flat)))
-
     def begin(self, task: Task) -> None:
         super().begin(task)
         self.steps: list[tuple[Tensor, Tensor, Tensor]] = []
 
-    def _now(self) -> Tensor:
-        return torch.cat([p.grad.flatten().clone() for p in self.model.parameters()])
+    def after_backward(self, model: nn.Module) -> None:
+        before = flat(p.grad for p in model.parameters())
+        super().after_backward(model)
+        if self.learned:
+            past = torch.stack([slopes(self, memory) for memory in memories(self)])
+            self.steps.append((before, flat(p.grad for p in model.parameters()), past))
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.5])
@@ -90,8 +90,7 @@ def test_no_step_s_gradient_opposes_a_memory_s_and_free_ones_are_untouched(margi
             elif (past @ before > 1e-5 * scale).all():
                 assert torch.equal(after, before)
                 kept += 1
-    assert changed > 5
-    assert kept > 5
+    assert min(changed, kept) > 5
 
 
 def test_where_no_constraint_is_violated_it_is_finetuning_bit_for_bit() -> None:
@@ -101,29 +100,6 @@ def test_where_no_constraint_is_violated_it_is_finetuning_bit_for_bit() -> None:
     for one in (TASKS[0], replace(TASKS[0], index=2)):
         assert same(learn(own, [one]), learn(plain, [one]))
     assert not same(learn(own, TASKS[1:2]), learn(plain, TASKS[1:2]))
-
-
-def rise_on_the_first_task(own: ContinualLearner, rate: float) -> float:
-    """Learn a task, then take small steps on the next; return the rise of the first one's loss."""
-    first, second = TASKS[:2]
-    own.learn(first)
-    own.recipe = Recipe(epochs=5, batch_size=40, optimizer="sgd", learning_rate=rate)
-    losses = []
-    for task in (None, second):
-        if task:
-            own.learn(task)
-        with torch.no_grad():
-            scores = own.model(first.train.x).double()
-            losses.append(float(functional.cross_entropy(scores, first.train.y)))
-    return losses[1] - losses[0]
-
-
-def test_small_steps_do_not_raise_the_loss_on_the_memory_but_finetuning_s_do() -> None:
-    recipe = Recipe(epochs=10, batch_size=20)
-    own = gem(recipe=recipe, memory_per_class=20, margin=0.0)
-    raised = rise_on_the_first_task(tiny_learner("finetune", "cnn3", recipe), 1e-5)
-    assert raised > 0
-    assert rise_on_the_first_task(own, 1e-5) < 0.02 * raised
 
 
 def test_the_memory_is_of_each_class_for_every_task_apart_and_random() -> None:
@@ -136,27 +112,24 @@ def test_the_memory_is_of_each_class_for_every_task_apart_and_random() -> None:
             assert len(kept) == 5
             assert set(kept) <= set(rows(of_class.x))
             # Neither end of the data's order, which may be anything but random.
-            assert kept != rows(of_class.x[-5:].flip(0))
-            assert kept != rows(of_class.x[:5])
+            assert kept not in (rows(of_class.x[-5:].flip(0)), rows(of_class.x[:5]))
     assert own.stored_bytes() == bytes_of([own.state()["memory.x"], own.state()["memory.y"]])
-    assert all(name.startswith("memory.") for name in own.state())
-    assert own.carried() == {}
 
 
 def test_the_memory_s_pass_moves_no_batch_norm_and_draws_nothing() -> None:
     own = learn(gem(model=noisy_network()), TASKS[:2])
     own.begin(TASKS[2])
     own.model.train()
-    buffers = [b.clone() for b in own.model.buffers()]
-    drawn = torch.get_rng_state()
-    for p, against in zip(own.model.parameters(), slopes(own, memories(own)[0]), strict=True):
-        p.grad = -against
-    gradients = [p.grad.clone() for p in own.model.parameters()]
+    buffers, drawn = [b.clone() for b in own.model.buffers()], torch.get_rng_state()
+    against = -slopes(own, memories(own)[0])
+    nn.utils.vector_to_parameters(against, copies := list(copy.deepcopy(own.model).parameters()))
+    for p, part in zip(own.model.parameters(), copies, strict=True):
+        p.grad = part.detach().clone()
     own.after_backward(own.model)
     assert all(map(torch.equal, buffers, own.model.buffers()))
     assert torch.equal(torch.get_rng_state(), drawn)
     assert all(module.training for module in own.model.modules())
-    assert not all(map(torch.equal, gradients, [p.grad for p in own.model.parameters()]))
+    assert not torch.equal(flat(p.grad for p in own.model.parameters()), against)
 
 
 @pytest.mark.parametrize(("competing", "among"), [("seen", 4), ("task", 2)])
@@ -165,12 +138,11 @@ def test_the_same_outputs_compete_in_the_memory_s_loss(competing: str, among: in
     own.begin(TASKS[1])
     memory = memories(own)[0]
     loss = functional.cross_entropy(own.model(memory.x)[:, :among], memory.y)
-    by_hand = torch.autograd.grad(loss, list(own.model.parameters()))
-    flat = torch.cat([g.flatten() for g in by_hand])
-    torch.testing.assert_close(own._gradient_of(memory), flat, rtol=1e-4, atol=1e-6)
+    by_hand = flat(torch.autograd.grad(loss, list(own.model.parameters())))
+    torch.testing.assert_close(own._gradient_of(memory), by_hand, rtol=1e-4, atol=1e-6)
 
 
-class TwoHeads(nn.Module):
+class TwoLayers(nn.Module):
     """The second layer is used for large inputs alone: at times it has no gradient."""
 
     def __init__(self) -> None:
@@ -183,11 +155,10 @@ class TwoHeads(nn.Module):
 
 
 def test_a_parameter_without_a_gradient_counts_as_zero() -> None:
-    own = gem(model=seeded(TwoHeads))
-    first, second = TASKS[:2]
-    own.learn(replace(first, train=Examples(first.train.x * 10, first.train.y)))
+    own = gem(model=seeded(TwoLayers))
+    own.learn(replace(TASKS[0], train=Examples(TASKS[0].train.x * 10, TASKS[0].train.y)))
     before = own.model.get_parameter("second.weight").clone()
-    own.learn(second)
+    own.learn(TASKS[1])
     assert not torch.equal(own.model.get_parameter("second.weight"), before)
 
 
@@ -198,44 +169,29 @@ def test_a_model_that_writes_into_its_input_leaves_the_memory_alone() -> None:
     assert torch.equal(own.state()["memory.x"][:10], before)
 
 
-def test_weights_in_another_memory_layout_are_learned_alike() -> None:
-    """Gradients that lie otherwise than their parameters mislead a fused optimizer."""
-    own, other = gem(), gem()
-    other.model.to(memory_format=torch.channels_last)
-    for each in (own, other):
-        learn(each, TASKS[:3])
-    for key, value in own.model.state_dict().items():
-        torch.testing.assert_close(other.model.state_dict()[key], value, rtol=1e-2, atol=1e-3)
-
-
-Floats = NDArray[np.float64]
-
-
 def vectors(seed: int, *shape: int) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def degenerate() -> dict[str, tuple[Tensor, Tensor]]:
-    """Problems whose Gram matrix is singular, or nearly so; every one has a violated constraint."""
+def problems() -> dict[str, tuple[Tensor, Tensor]]:
+    """Problems drawn at random, and some whose Gram matrix is singular, or nearly so."""
     g, a, b = vectors(1, 3, 8)
-    g = g - 3 * (a + b)
+    g, zeros = g - 3 * (a + b), torch.zeros(3, 8, dtype=torch.float64)
     return {
+        **{
+            f"{t} at random, {s}": (vectors(s, 12), vectors(500 + s, t, 12))
+            for t in (1, 3, 5)
+            for s in range(8)
+        },
         "duplicates": (g, torch.stack([a, b, a, a])),
         "collinear": (g, torch.stack([a, 2 * a, 1e-3 * a])),
         "nearly collinear": (g, torch.stack([a, a + 1e-9 * b])),
-        "opposite": (g, torch.stack([a, -a])),
         "opposite and one more": (g, torch.stack([a, b, -a])),
-        "a zero": (g, torch.stack([torch.zeros(8, dtype=torch.float64), a])),
-        "zeros beside": (g, torch.stack([a, *torch.zeros(3, 8, dtype=torch.float64)])),
+        "zeros beside": (g, torch.stack([a, *zeros])),
         "more memories than parameters": (vectors(2, 3), vectors(3, 7, 3)),
         "no way out": (vectors(4, 2), torch.cat([torch.eye(2), -torch.eye(2)]).double()),
-        "straight against": (-a, a[None]),
         "very different lengths": (g, torch.stack([1e-7 * a, 1e6 * b])),
     }
-
-
-def lengths(past: Tensor) -> Tensor:
-    return past.norm(dim=1)
 
 
 def by_active_sets(g: Floats, past: Floats) -> Floats:
@@ -256,57 +212,16 @@ def by_active_sets(g: Floats, past: Floats) -> Floats:
     return best
 
 
-def by_slsqp(g: Floats, past: Floats) -> Floats:
-    found = minimize(
-        lambda z: 0.5 * np.sum((z - g) ** 2),
-        np.zeros_like(g),
-        jac=lambda z: z - g,
-        method="SLSQP",
-        constraints=[LinearConstraint(past, lb=0)],
-        options={"ftol": 1e-14, "maxiter": 500},
-    )
-    assert found.success
-    return np.asarray(found.x)
-
-
-@pytest.mark.parametrize("margin", [0.0, 0.5])
-@pytest.mark.parametrize("precision", [torch.float32, torch.float64])
-def test_it_violates_no_constraint(margin: float, precision: torch.dtype) -> None:
-    problems = [(vectors(s, 40), vectors(1000 + s, 1 + s % 6, 40)) for s in range(60)]
-    violated = 0
-    for g, past in [*problems, *degenerate().values()]:
-        own, old = g.to(precision), past.to(precision)
-        found = project(own, old, margin)
-        scale = lengths(old) * max(float(own.norm()), float(found.norm()))
-        assert (old @ found >= -1e-6 * scale).all()
-        violated += bool((old @ own < -1e-6 * scale).any())
-    assert violated > 30  # the gradient itself would not do
-
-
-@pytest.mark.parametrize("margin", [0.0, 0.5])
-def test_a_gradient_that_violates_none_is_kept_bit_for_bit(margin: float) -> None:
-    for seed in range(20):
-        past = vectors(seed, 3, 30).float()
-        gradient = past.T @ torch.linalg.solve(past @ past.T, torch.tensor([0.1, 2.0, 3.0]))
-        assert project(gradient, past, margin) is gradient
-        assert not torch.allclose(project(-gradient, past, margin), -gradient)
-
-
-@pytest.mark.parametrize("t", [1, 2, 3, 5])
-def test_it_is_the_nearest_such_gradient(t: int) -> None:
-    for seed in range(15):
-        g, past = vectors(seed, 12), vectors(500 + seed, t, 12)
-        found = project(g, past).numpy()
-        np.testing.assert_allclose(found, by_active_sets(g.numpy(), past.numpy()), atol=1e-9)
-        np.testing.assert_allclose(found, by_slsqp(g.numpy(), past.numpy()), atol=1e-5)
-
-
-@pytest.mark.parametrize("name", degenerate())
-def test_it_is_the_nearest_for_degenerate_memories_too(name: str) -> None:
-    g, past = degenerate()[name]
-    found = project(g, past).numpy()
-    expected = by_active_sets(g.numpy(), past.numpy())
-    np.testing.assert_allclose(found, expected, atol=1e-6 * float(g.norm()))
+@pytest.mark.parametrize("name", problems())
+def test_it_is_the_nearest_gradient_that_opposes_none(name: str) -> None:
+    """And with a margin it opposes none either, in both precisions."""
+    g, past = problems()[name]
+    found, scale = project(g, past).numpy(), float(g.norm())
+    np.testing.assert_allclose(found, by_active_sets(g.numpy(), past.numpy()), atol=1e-6 * scale)
+    for own, old in ((g, past), (g.float(), past.float())):
+        leaning = project(own, old, 0.5)
+        most = old.norm(dim=1) * max(scale, float(leaning.norm()))
+        assert (old @ leaning >= -1e-6 * most).all()
 
 
 def test_the_dual_variables_are_those_of_the_bounded_problem() -> None:
@@ -321,18 +236,7 @@ def test_the_dual_variables_are_those_of_the_bounded_problem() -> None:
             np.testing.assert_allclose((v - margin) * slope, 0, atol=1e-8)
 
 
-def test_a_margin_added_to_the_solution_may_violate_where_a_bound_does_not() -> None:
-    """Why gamma is a bound here: two memories at odds, of which the first one is long."""
-    past = torch.tensor([[3.0, 1.0], [-1.0, 0.5]], dtype=torch.float64)
-    g = torch.tensor([0.3, -1.0], dtype=torch.float64)
-    v = dual((past @ past.T).numpy(), (past @ g).numpy(), 0.0)
-    added = g + past.T @ torch.from_numpy(v + 0.5)
-    assert (past @ added).min() < -0.1
-    assert (past @ project(g, past, 0.5)).min() > -1e-9
-
-
 def test_a_gradient_that_is_not_finite_is_refused() -> None:
-    with pytest.raises(InputError, match="diverged"):
-        project(torch.tensor([1.0, torch.nan]), torch.ones(1, 2))
-    with pytest.raises(InputError, match="diverged"):
-        project(torch.ones(2), torch.tensor([[torch.inf, 0.0]]))
+    for g, past in (([1.0, torch.nan], [1.0, 1.0]), ([1.0, 1.0], [torch.inf, 0.0])):
+        with pytest.raises(InputError, match="diverged"):
+            project(torch.tensor(g), torch.tensor([past]))

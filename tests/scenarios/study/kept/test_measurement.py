@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from probe.files import hashed, unhashed
-from probe.metrics.counts import Counts
 from probe.by_layer.measurement import Measurement, Spent
 from probe.by_layer.store import Store
+from probe.files import hashed, unhashed
+from probe.metrics.counts import Counts
 from tests.scenarios.study.toy_store import COST, COUNTS, MEASURED, assert_set_aside
 
 HEADS = ("single", "multi", "all")

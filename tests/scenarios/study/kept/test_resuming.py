@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 import torch
+from scenarios.study.job import run_job
 from torch import Tensor
 
+from probe.by_layer.jobs import jobs_of, parts_of
+from probe.by_layer.quarantine import quarantine_notes
+from probe.by_layer.store import Store
+from probe.tasks import Scenario
 from probe.training.costs import Cost
 from scenarios.data.datasets import Location
 from scenarios.learners.catalog import LEARNERS
-from probe.tasks import Scenario
-from scenarios.study.job import run_job
-from probe.by_layer.jobs import jobs_of, parts_of
-from probe.by_layer.quarantine import quarantine_notes
 from scenarios.study.resuming import _DEVICE_FAILED
-from probe.by_layer.store import Store
 from scenarios.study.scenario_spec import ScenarioSpec
 from scenarios.study.source import check_study
 from tests.scenarios.learners.tiny_learners import SMALL

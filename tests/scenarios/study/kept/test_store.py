@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from probe.errors import NotWritten
-from probe.files import hashed, unhashed
 from probe.by_layer.fingerprint import fingerprint
 from probe.by_layer.quarantine import quarantine_notes, set_aside
 from probe.by_layer.store import Store
+from probe.errors import NotWritten
+from probe.files import hashed, unhashed
 from tests.scenarios.study.toy_store import (
     JOB,
     LEARNER,

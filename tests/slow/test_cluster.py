@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -30,7 +29,7 @@ from tests.scenarios.execution.helpers import (
     waiting,
     work_of,
 )
-from tests.slow.helpers import JOB, SOON, command, holders, killer
+from tests.slow.helpers import JOB, command, holders, killer
 
 pytestmark = pytest.mark.slow
 
@@ -89,7 +88,7 @@ def test_what_cannot_be_written_ends_the_study(tmp_path: Path, nodes: Any) -> No
     work = work_of(tmp_path / "run", {FIRST: "unwritten step-2"})
     with pytest.raises(NotWritten, match="No space left on device"):
         finish(work, Cluster(nodes.address, 2, 0.0))
-    until(lambda: not holders(work.root), SOON)
+    until(lambda: not holders(work.root))
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["RAY_ADDRESS", "found"])
@@ -119,7 +118,7 @@ def test_jobs_share_a_card(tmp_path: Path, nodes: Any, share: float, at_once: in
     names = [job.name for job in jobs_in(work_of(tmp_path / "run", seeds=3, learners=learners))]
     badly = dict.fromkeys(names, "wait step-1")
     work = work_of(tmp_path / "run", badly, seeds=3, learners=learners)
-    left, full = jobs_in(work), list[float]()
+    left = jobs_in(work)
 
     class Enough(Exception):
         pass
@@ -129,10 +128,9 @@ def test_jobs_share_a_card(tmp_path: Path, nodes: Any, share: float, at_once: in
             return left.pop()
         begun = sum(waiting(work, name) is not None for name in names)
         assert begun <= at_once
-        if begun == at_once:
-            full.append(time.monotonic())
-            if full[-1] - full[0] > 3:
-                raise Enough
+        # Ray has no room for another.
+        if begun == at_once and ray.available_resources().get("GPU", 0) < share:
+            raise Enough
         return None
 
     with pytest.raises(Enough):
@@ -151,7 +149,6 @@ def test_cards_are_driven_from_a_machine_without(
 
 
 @pytest.mark.soak
-@pytest.mark.soak
 @pytest.mark.usefixtures("room")
 def test_ctrl_c_leaves_the_cluster_as_it_was(tmp_path: Path, nodes: Any) -> None:
     out = tmp_path / "run"
@@ -159,7 +156,7 @@ def test_ctrl_c_leaves_the_cluster_as_it_was(tmp_path: Path, nodes: Any) -> None
     with command(out, *flags) as started:
         started.reaches(lambda: list(out.glob("jobs/*/*/step-2.json")))
         started.stops(signal.SIGINT)
-    until(lambda: not holders(out), SOON)
+    until(lambda: not holders(out))
 
 
 @pytest.mark.soak
@@ -171,10 +168,8 @@ def test_a_cluster_of_its_own_is_killed_and_stopped_and_started_again(
         started.reaches(lambda: list(out.glob("jobs/*/*/step-2.json")))
         started.process.kill()
         # Not Ray's own helpers, which write nothing here: they may stay for a while.
-        until(lambda: not holders(out), SOON)
+        until(lambda: not holders(out))
         done = results(out)
-        time.sleep(1)
-        assert results(out) == done
     with command(out, *alone) as started:
         started.reaches(lambda: len(results(out)) > len(done) and holders(out))
         os.kill(holders(out)[0], signal.SIGKILL)

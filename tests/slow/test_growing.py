@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.scenarios.execution.helpers import alive, exit_code, fork, results, run, tables, until
+from tests.scenarios.execution.helpers import results, run, tables
+from tests.slow.helpers import killed_after
 
 pytestmark = pytest.mark.slow
 
-# What is asked for, one after the other, and how many jobs are new then.
+# The studies, one after the other, and the number of jobs that are new in each.
 STAGES: list[tuple[dict[str, Any], int]] = [
     ({"seeds": 2, "learners": "finetune,er"}, 8),
     ({"seeds": 3, "learners": "finetune,er"}, 4),
@@ -30,16 +28,6 @@ def jobs(found: Iterable[str]) -> set[str]:
     return {Path(path).parts[1] for path in found}
 
 
-def killed(out: Path, flags: dict[str, Any], chance: random.Random) -> bool:
-    """Start the study and kill it -9 after some files; return whether it had not ended before."""
-    enough = len(results(out)) + chance.randint(0, 12)
-    process = fork(lambda: run(out, **flags))
-    until(lambda: len(results(out)) >= enough or not alive(process))
-    time.sleep(chance.uniform(0, 0.1))
-    os.kill(process, signal.SIGKILL)
-    return exit_code(process) == -signal.SIGKILL
-
-
 @pytest.mark.parametrize("each", [2, pytest.param(5, marks=pytest.mark.soak)])
 def test_a_study_that_grows(tmp_path: Path, each: int) -> None:
     """each: kills of each stage that has something new to do."""
@@ -49,7 +37,7 @@ def test_a_study_that_grows(tmp_path: Path, each: int) -> None:
         assert run(fresh, **flags)
         for _ in range(each if new else 0):
             seen = results(out)
-            kills += killed(out, flags, chance)
+            kills += killed_after(chance.randint(0, 60), out, lambda flags=flags: run(out, **flags))  # type: ignore[misc]
             assert results(out).items() >= seen.items()
         seen = results(out)
         assert run(out, **flags)

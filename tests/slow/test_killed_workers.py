@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ from tests.scenarios.execution.helpers import (
     alive,
     child,
     finish,
+    ignores_ctrl_c,
     jobs_in,
     results,
     tables,
@@ -95,20 +97,24 @@ def test_the_server_that_forks_them_is_killed(tmp_path: Path, finished: Path) ->
     assert not alive(waiting(work, SICK) or 0)
 
 
-def test_killed_with_nothing_to_do(tmp_path: Path) -> None:
+def test_killed_with_nothing_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker killed between two jobs is replaced; its next job has lost no attempt."""
-    work, killed = work_of(tmp_path / "run"), list[int]()
+    work, killed, pools = work_of(tmp_path / "run"), list[int](), list[Any]()
     left = jobs_in(work)
+
+    def made(*arguments: Any, **flags: Any) -> ProcessPoolExecutor:
+        pools.append(ProcessPoolExecutor(*arguments, **flags))
+        return pools[-1]
 
     def take() -> Job | None:
         if len(left) == 2:
             killed.extend(workers_of(os.getpid()))
             os.kill(killed[0], signal.SIGKILL)
-            # Its pool has seen that it is gone before it is given the next job.
-            until(lambda: not alive(killed[0]))
-            time.sleep(0.3)
+            # Its pool knows that it is gone before it is given the next job.
+            until(lambda: pools[-1]._broken)
         return left.pop(0) if left else None
 
+    monkeypatch.setattr("scenarios.execution.pool.ProcessPoolExecutor", made)
     ends = [event for event in Pool(["cpu"]).events(work, take) if isinstance(event, Ended)]
     assert [end.how for end in ends] == ["finished"] * 5
     assert len(killed) == 1
@@ -146,7 +152,7 @@ def test_killed_every_time(
 
 @pytest.mark.parametrize("start", ["forkserver", pytest.param("spawn", marks=pytest.mark.soak)])
 def test_workers_go_with_their_parent(tmp_path: Path, start: str) -> None:
-    """In the middle of a job; they are deaf to Ctrl-C, which only the parent decides about."""
+    """In the middle of a job; they ignore Ctrl-C, as the parent decides for them."""
     badly = {job.name: "wait step-1" for job in jobs_in(work_of(tmp_path / "run"))}
     work = work_of(tmp_path / "run", badly)
 
@@ -163,10 +169,7 @@ def test_workers_go_with_their_parent(tmp_path: Path, start: str) -> None:
     with child(execute_all) as parent:
         until(lambda: len(at_work()) == 2)
         workers = at_work()
-        for worker in workers:
-            os.kill(worker, signal.SIGINT)
-        time.sleep(0.3)
-        assert all(map(alive, workers))
+        assert all(map(ignores_ctrl_c, workers))
         os.kill(parent, signal.SIGKILL)
-        until(lambda: not any(map(alive, workers)), seconds=15)
+        until(lambda: not any(map(alive, workers)))
     assert not any(map(work.is_locked, jobs_in(work)))

@@ -2,53 +2,47 @@
 
 from __future__ import annotations
 
+import itertools
 import random
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from probe.errors import InputError
+from probe.record.recorder import Recorder
 from probe.record.recording import load_data, read_recording
 from probe.record.state_files import fit_state, load_state
-from tests.probe.record.tiny import TASKS, accuracies, examples, network
+from tests.probe.record.tiny import TASKS, accuracies, examples, network, train
+from tests.slow.helpers import killed_after
 
 pytestmark = pytest.mark.slow
 
-# Another network each time: what is left of an earlier one would be seen.
-ENDLESS = """
-import sys, itertools, torch
-from tests.probe.record.tiny import TASKS, examples, network, train
-from probe.record.recorder import Recorder
-torch.set_num_threads(1)
-data, test = examples(), examples(60, 1)
-print("ready", flush=True)
-for seed in itertools.count(int(sys.argv[2])):
-    model = network(seed)
-    torch.manual_seed(seed)
-    rec = Recorder(sys.argv[1], model, test, TASKS, train=data)
-    rec.after_task(0)
-    for learned, task in enumerate(TASKS, 1):
-        train(model, data, task, steps=3)
-        rec.after_task(learned)
-"""
+
+def record(folder: Path, first: int) -> None:
+    """Record without end, another network each time: files of an earlier one would be seen."""
+    torch.set_num_threads(1)
+    data, test = examples(), examples(60, 1)
+    for seed in itertools.count(first):
+        model = network(seed)
+        torch.manual_seed(seed)
+        recorder = Recorder(folder, model, test, TASKS, train=data)
+        recorder.after_task(0)
+        for learned, task in enumerate(TASKS, 1):
+            train(model, data, task, steps=3)
+            recorder.after_task(learned)
 
 
 def test_every_row_is_of_the_network_beside_it(tmp_path):
-    chance, test, read = random.Random(0), examples(60, 1), 0
-    for kill in range(5):
-        call = (sys.executable, "-c", ENDLESS, str(tmp_path / "rec"), str(1000 * kill))
-        root = Path(__file__).parents[2]
-        with subprocess.Popen(call, cwd=root, stdout=subprocess.PIPE) as worker:
-            worker.stdout.readline()
-            time.sleep(chance.uniform(0, 0.5))
-            worker.send_signal(signal.SIGKILL)
+    chance, test, read, folder = random.Random(0), examples(60, 1), 0, tmp_path / "rec"
+    for kill in range(10):
+        begin = 1000 * kill
+        assert killed_after(
+            chance.randint(0, 99), folder, lambda begin=begin: record(folder, begin)
+        )
         try:
-            found = read_recording(tmp_path / "rec")
+            found = read_recording(folder)
         except InputError as error:
             assert "has no network in it yet" in str(error) or "is no folder" in str(error)  # noqa: PT017
             continue

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.scenarios.execution.helpers import alive, exit_code, fork
 from tests.scenarios.own_run import Own, metrics, results, tables
+from tests.slow.helpers import killed_after
 
 pytestmark = pytest.mark.slow
 
 KILLS = 20
-
-
-@pytest.fixture(scope="module")
-def studied(tmp_path_factory: pytest.TempPathFactory) -> tuple[Own, Path, float]:
-    """Checkpoints, the run directory of an undisturbed analysis, and how many seconds it took."""
-    own = Own(tmp_path_factory.mktemp("studied")).written()
-    own.keep(own.run())
-    own.model("once")
-    start = time.monotonic()
-    root = own.model("whole")
-    return own, root, time.monotonic() - start
 
 
 def finished(root: Path) -> dict[str, tuple[int, int]]:
@@ -37,29 +23,22 @@ def finished(root: Path) -> dict[str, tuple[int, int]]:
     return {name: (inode, changed) for name, (inode, changed, _) in each.items()}
 
 
-def test_killed_at_random_moments_it_ends_in_the_same_tables(
-    studied: tuple[Own, Path, float],
-) -> None:
-    own, whole, seconds = studied
-    draw, kills, root = random.Random(0), 0, own.folder / "killed"
-    before: dict[str, tuple[int, int]] = {}
+def test_killed_at_random_moments_it_ends_in_the_same_tables(tmp_path: Path) -> None:
+    own = Own(tmp_path / "studied").written()
+    own.keep(own.run())
+    whole, killed = own.model("whole"), own.folder / "killed"
+    draw, kills, before = random.Random(0), 0, dict[str, tuple[int, int]]()
     while kills < KILLS:
-        process = fork(lambda: own.model("killed") is not None)
-        # Often soon after its beginning: only then is there work left for twenty kills.
-        time.sleep(seconds * draw.choice([draw.uniform(0, 0.2), draw.uniform(0, 1)]))
-        if alive(process):
-            os.kill(process, signal.SIGKILL)
-        kills += exit_code(process) == -signal.SIGKILL
-        now = finished(root)
+        kills += killed_after(draw.randint(0, 150), killed, lambda: own.model("killed") is not None)
+        now = finished(killed)
         assert {name: now.get(name) for name in before} == before
         if len(now) == len(finished(whole)):
-            # All of it is there: begin anew, as what is finished cannot be interrupted.
-            root.rename(root.with_name(f"killed-{len(list(own.folder.glob('killed-*')))}"))
+            # Begin again, as finished parts cannot be interrupted.
+            killed.rename(killed.with_name(f"killed-{len(list(own.folder.glob('killed-*')))}"))
             now = {}
         before = now
     own.model("killed")
-    ends = [root, *own.folder.glob("killed-*")]
-    for root in ends:
+    for root in own.folder.glob("killed*"):
         own.model(root.name)
         assert tables(root) == tables(whole)
         assert metrics(root) == metrics(whole)

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,8 @@ FIRST, SICK = "finetune.order-there.seed-0", "finetune.order-back.seed-0"
 
 
 def run(out: Path, study: Path | str = TINY, **flags: Any) -> bool:
-    """Run or continue a study in this process; figures take longer than it, and are left out."""
-    # Workers import this module: only whoever runs a study pays for all that draws.
+    """Run or resume a study in this process, without figures, which take longer."""
+    # Workers import this module, and need not load the figures.
     from scenarios.commands.run import run_study
 
     with pytest.MonkeyPatch.context() as patch:
@@ -53,17 +53,14 @@ def tables(root: Path) -> dict[str, bytes]:
 
 
 def results(root: Path) -> dict[str, tuple[int, int]]:
-    """Return what is finished of jobs, each file with what changes when it is written again."""
+    """Return the results of jobs, each file with what changes when it is written again."""
     stats = {str(path.relative_to(root)): path.stat() for path in root.glob("jobs/*/*/*.json")}
     return {name: (stat.st_ino, stat.st_mtime_ns) for name, stat in stats.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Disturbed(Work):
-    """Work of which some jobs end badly: by name, how they do and the part that they do not write.
-
-    So `kill step-2`. See `end_badly`.
-    """
+    """Work of which some jobs end badly at a part, by name: `kill step-2`. See `end_badly`."""
 
     badly: dict[str, str] = field(default_factory=dict)
 
@@ -72,14 +69,14 @@ class Disturbed(Work):
         if job.name in self.badly:
             how, part = self.badly[job.name].split()
             mark = self.root.with_name(f"{job.name}.pid")
-            store.write = partial(_write, store, how, part, mark)  # type: ignore[method-assign]
+
+            def write(written: str, measured: Measurement) -> None:
+                if written == part:
+                    end_badly(how, mark)
+                Store.write(store, written, measured)
+
+            store.write = write  # type: ignore[method-assign]
         return store
-
-
-def _write(store: Store, how: str, bad: str, mark: Path, part: str, measured: Measurement) -> None:
-    if part == bad:
-        end_badly(how, mark)
-    Store.write(store, part, measured)
 
 
 def end_badly(how: str, mark: Path) -> None:
@@ -192,7 +189,8 @@ def child(action: Callable[[], object]) -> Iterator[int]:
             os.waitpid(process, 0)
 
 
-def until(condition: Callable[[], object], seconds: float = 60) -> None:
+def until(condition: Callable[[], object], seconds: float = 600) -> None:
+    """Wait for a condition; the limit only keeps a broken test from hanging."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
@@ -205,17 +203,27 @@ def alive(process: int) -> bool:
     return False
 
 
-def handles_signals(process: int) -> bool:
-    """Whether Python code of the process handles SIGTERM."""
-    lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    [caught] = [line.split()[1] for line in lines if line.startswith("SigCgt")]
-    return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
+def handles_signals(process: int, mask: str = "SigCgt", number: int = signal.SIGTERM) -> bool:
+    """Whether Python code of the process handles SIGTERM; SigIgn: whether it ignores a signal."""
+    with suppress(OSError):
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+        [caught] = [line.split()[1] for line in lines if line.startswith(mask)]
+        return bool(int(caught, 16) >> (number - 1) & 1)
+    return False
+
+
+def ignores_ctrl_c(process: int) -> bool:
+    return handles_signals(process, "SigIgn", signal.SIGINT)
 
 
 def workers_of(process: int) -> list[int]:
     """Return the workers of a pool that run: what the server of the process has forked."""
-    servers = [each for each in _children(process) if b"forkserver" in _command(each)]
-    return [worker for server in servers for worker in _children(server) if alive(worker)]
+    found = []
+    for server in _children(process):
+        with suppress(OSError):
+            if b"forkserver" in Path(f"/proc/{server}/cmdline").read_bytes():
+                found += filter(alive, _children(server))
+    return found
 
 
 def _children(process: int) -> list[int]:
@@ -224,9 +232,3 @@ def _children(process: int) -> list[int]:
         with suppress(OSError):
             found += path.read_text().split()
     return [int(each) for each in found]
-
-
-def _command(process: int) -> bytes:
-    with suppress(OSError):
-        return Path(f"/proc/{process}/cmdline").read_bytes()
-    return b""

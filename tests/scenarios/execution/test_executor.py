@@ -1,4 +1,4 @@
-"""What other processes finish is told once, as soon as it is seen, and not of jobs that ended."""
+"""Parts that other processes finish are reported once, as soon as they are seen."""
 
 from __future__ import annotations
 
@@ -14,21 +14,18 @@ from scenarios.execution.work import Part, Work
 from tests.scenarios.execution.helpers import jobs_in, work_of
 
 
-@pytest.fixture
-def work(tmp_path: Path) -> Work:
-    return work_of(tmp_path / "run")
-
-
 def write(work: Work, job: Job, part: str) -> Part:
     folder = work.store(job).folder
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{part}.json").touch()
+    for name in (part, "step-1.checkpoint", "fingerprint", "feature-unasked"):
+        (folder / f"{name}.json").touch()
     return Part(job, part)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_every_part_is_told_once_and_at_the_next_look(work: Work, seed: int) -> None:
-    """Jobs begin and end in any order, some with parts already; what is news is a plain set."""
+def test_every_part_is_told_once_and_at_the_next_look(tmp_path: Path, seed: int) -> None:
+    """Jobs begin and end in any order, some with parts already; the oracle is a plain set."""
+    work = work_of(tmp_path / "run")
     chance, seen, news, told = random.Random(seed), Finished(work), set[Part](), 0
     waiting, running = jobs_in(work), list[Job]()
     while waiting or running:
@@ -53,22 +50,3 @@ def test_every_part_is_told_once_and_at_the_next_look(work: Work, seed: int) -> 
                 assert Counter(seen.last_parts(job)) == Counter(last)
                 news -= last
     assert told > 3
-
-
-def test_only_jobs_that_run_are_looked_at_and_only_parts_told(
-    work: Work, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of ten thousand jobs those that are being done are looked at, a few times a second."""
-    seen, looked, finished = Finished(work), list[Job](), Work.finished
-    monkeypatch.setattr(Work, "finished", lambda *of: looked.append(of[1]) or finished(*of))
-    first, second, *_ = jobs_in(work)
-    for job in (first, second):
-        seen.follow(job)
-    for name in ("notes", "step-1.checkpoint", "fingerprint", "feature-unasked"):
-        write(work, first, name)
-    assert list(seen.new_parts()) == []
-    assert looked == [first, second] * 2
-    assert list(seen.last_parts(first)) == []
-    looked.clear()
-    assert list(seen.new_parts()) == []
-    assert looked == [second]

@@ -1,12 +1,10 @@
-"""The processes of a pool: the tables of one process, prepared in advance, gone when not needed."""
+"""The processes of a pool: the tables of one process, preloaded, gone when not needed."""
 
 from __future__ import annotations
 
 import errno
 import multiprocessing
 import os
-import signal
-import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -24,6 +22,7 @@ from tests.scenarios.execution.helpers import (
     SICK,
     alive,
     finish,
+    ignores_ctrl_c,
     jobs_in,
     tables,
     work_of,
@@ -34,34 +33,25 @@ LEARNERS: dict[str, dict[str, object]] = {"finetune": {}, "offline": {}}
 LOADED = "{'torch._dynamo', 'scenarios.study.job'} <= __import__('sys').modules.keys()"
 
 
-@pytest.fixture(scope="module")
-def inline(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The tables of the study when it is done in this process."""
-    work = work_of(tmp_path_factory.mktemp("whole") / "run", learners=LEARNERS)
-    finish(work, Inline())
-    return tables(work.root)
-
-
-@pytest.mark.parametrize("workers", [1, 2, 3])
-def test_any_number_of_workers_gives_the_same_tables(
-    tmp_path: Path, inline: dict[str, bytes], workers: int
-) -> None:
+@pytest.mark.parametrize("workers", [1, 3])
+def test_any_number_of_workers_gives_the_same_tables(tmp_path: Path, workers: int) -> None:
     """And every part is told once."""
+    inline = work_of(tmp_path / "inline", learners=LEARNERS)
+    finish(inline, Inline())
     work = work_of(tmp_path / "run", learners=LEARNERS)
     events = list(execute(work, jobs_in(work), Pool(["cpu"] * workers)))
     assert len(events) == len(set(events))
     parts = {Part(job, part) for job in jobs_in(work) for part in work.parts(job)}
     assert set(events) == parts | {Ended(job=job, how="finished") for job in jobs_in(work)}
     assert finish(work, Inline()) == {}
-    assert tables(work.root) == inline
+    assert tables(work.root) == tables(inline.root)
     assert workers_of(os.getpid()) == []
 
 
 @pytest.mark.parametrize("server", [True, False])
-def test_workers_have_loaded_what_jobs_need_before_the_first(
+def test_workers_are_preloaded_where_a_server_forks_them(
     monkeypatch: pytest.MonkeyPatch, server: bool
 ) -> None:
-    """Spawned where nothing forks them, they load it with their first job."""
     if not server:
         monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ["spawn"])
     context = pool._context()
@@ -70,26 +60,15 @@ def test_workers_have_loaded_what_jobs_need_before_the_first(
         assert worker.submit(eval, LOADED).result() is server
 
 
-@pytest.mark.slow
-def test_a_spawned_worker_does_its_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ["spawn"])
-    work = work_of(tmp_path / "run")
-    [*_, ended] = execute(work, jobs_in(work)[:1], Pool(["cpu"]))
-    assert ended == Ended(job=jobs_in(work)[0], how="finished")
-
-
 def test_what_they_finish_is_told_at_once_and_they_end_when_nobody_listens(tmp_path: Path) -> None:
-    """Each has finished a part, and waits for ever; they are deaf to Ctrl-C."""
+    """Each has finished a part, and waits for ever; they ignore Ctrl-C."""
     work = work_of(tmp_path / "run", dict.fromkeys((FIRST, SICK), "wait step-1"))
     first, second = jobs_in(work)[:2]
     events = execute(work, jobs_in(work), Pool(["cpu"] * 2))
     assert {next(events), next(events)} == {Part(first, "step-0"), Part(second, "step-0")}
     workers = workers_of(os.getpid())
     assert len(workers) == 2
-    for worker in workers:
-        os.kill(worker, signal.SIGINT)
-    time.sleep(0.2)
-    assert all(map(alive, workers))
+    assert all(map(ignores_ctrl_c, workers))
     events.close()
     assert not any(map(alive, workers))
     assert not work.is_locked(first)

@@ -1,4 +1,4 @@
-"""Which jobs are tried, how often and in which order, told by an executor that does nothing."""
+"""Attempts of jobs, their number and order, seen by an executor that does nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from probe.errors import NotWritten
 from scenarios.execution.executor import Inline, Take
 from scenarios.execution.schedule import RETRIES, Waiting, execute
-from scenarios.execution.work import Ended, Event, Part, Work, carried_out, carry_out
+from scenarios.execution.work import Ended, Event, Part, Work, carry_out
 from tests.scenarios.execution.helpers import jobs_in, locked, work_of
 
 
@@ -59,17 +59,16 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
         (["locked"], "finished", 2, 2),
     ],
 )
-@pytest.mark.parametrize("jobs", [1, 5])
 def test_attempts_of_a_job(
-    work: Work, hows: list[str], ended: str, tries: int, rounds: int, jobs: int
+    work: Work, hows: list[str], ended: str, tries: int, rounds: int
 ) -> None:
-    """Each has its own; it is tried again after the others, and ends once."""
+    """Each of two has its own; it is tried again after the others, and ends once."""
     names = [job.name for job in jobs_in(work)]
-    executor = Scripted({name: list(hows) for name in names[:jobs]})
+    executor = Scripted({name: list(hows) for name in names[:2]})
     ends = [e for e in execute(work, jobs_in(work), executor) if isinstance(e, Ended)]
     assert Counter(end.job.name for end in ends) == Counter(names)
-    assert [end.how for end in ends].count(ended) == (jobs if ended == "failed" else 5)
-    assert Counter(executor.tried) == {n: tries if n in names[:jobs] else 1 for n in names}
+    assert [end.how for end in ends].count(ended) == (2 if ended == "failed" else 5)
+    assert Counter(executor.tried) == {n: tries if n in names[:2] else 1 for n in names}
     assert executor.tried[:5] == names
     assert (executor.rounds, executor.closed) == (rounds, rounds)
 
@@ -130,10 +129,6 @@ def test_what_another_has_finished_is_told_part_by_part(work: Work, tmp_path: Pa
                 events.append(event)
     assert len(parts) > 1
     assert events == [*parts, Ended(job=job, how="finished")]
-
-
-def test_what_is_finished_is_not_begun(work: Work) -> None:
-    job, executor = jobs_in(work)[-1], Scripted()
-    carried_out(work, job)
-    assert list(execute(work, [job], executor)) == []
+    # Finished jobs are not begun.
+    assert list(execute(work, [job], executor := Scripted())) == []
     assert executor.rounds == 0

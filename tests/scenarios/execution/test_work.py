@@ -1,8 +1,8 @@
-"""How a job is carried out: under its lock, on one thread, and how it is said to have ended."""
+"""A job carried out under its lock, on one thread, and its reported end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from probe.errors import NotWritten
-from scenarios.execution.executor import Inline
 from scenarios.execution.locks import is_locked
 from scenarios.execution.work import Ended, Part, Work, carried_out, carry_out
 from tests.scenarios.execution.helpers import FIRST, jobs_in, locked, run, tables, work_of
@@ -26,6 +25,9 @@ def work(tmp_path: Path) -> Work:
 
 def test_it_tells_its_parts_and_then_that_it_has_finished(work: Work) -> None:
     job, events = jobs_in(work)[0], []
+    with locked(work.folder(job)):
+        [ended] = carry_out(work, job)
+    assert (ended.job, ended.how, work.finished(job)) == (job, "locked", set())
     for event in carry_out(work, job):
         events.append(event)
         assert work.is_locked(job) == isinstance(event, Part)
@@ -61,14 +63,6 @@ def test_it_ends_badly(tmp_path: Path, badly: str, how: str, reason: str) -> Non
     assert carried_out(replace(work, badly={}), job).how == "finished"
 
 
-def test_a_locked_job_is_left_alone(work: Work) -> None:
-    job = jobs_in(work)[0]
-    with locked(work.folder(job)):
-        [ended] = carry_out(work, job)
-    assert (ended.job, ended.how) == (job, "locked")
-    assert work.finished(job) == set()
-
-
 @pytest.mark.parametrize("begun", [False, True])
 def test_a_directory_that_was_moved_away_is_not_made_anew(work: Work, begun: bool) -> None:
     events, moved = carry_out(work, jobs_in(work)[0]), work.root.with_name("moved")
@@ -97,22 +91,8 @@ def test_what_another_has_finished_meanwhile_is_not_begun(
     assert begun == ["data", "job"]
 
 
-def by_a_worker(work: Work) -> Ended:
-    return carried_out(work, jobs_in(work)[0])
-
-
-def in_this_process(work: Work) -> Ended:
-    left = jobs_in(work)[:1]
-    *_, ended = Inline().events(work, lambda: left.pop() if left else None)
-    assert isinstance(ended, Ended)
-    return ended
-
-
-@pytest.mark.parametrize("carry", [by_a_worker, in_this_process])
 @pytest.mark.parametrize("how", ["finished", "failed"])
-def test_a_job_has_one_thread(
-    work: Work, monkeypatch: pytest.MonkeyPatch, carry: Callable[[Work], Ended], how: str
-) -> None:
+def test_a_job_has_one_thread(work: Work, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     before, seen = torch.get_num_threads(), []
 
     def train(*_: object) -> Iterator[str]:
@@ -125,7 +105,7 @@ def test_a_job_has_one_thread(
     monkeypatch.setattr("scenarios.study.job._Walk.parts", train)
     torch.set_num_threads(2)
     try:
-        assert carry(work).how == how
+        assert carried_out(work, jobs_in(work)[0]).how == how
         assert seen == [1, 1]
         assert torch.get_num_threads() == 2
     finally:

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -50,6 +51,18 @@ def test_a_mistake_is_one_sentence_and_changes_nothing(probe, cwd, line):
 def test_no_case_hides_another():
     assert sum(len(module.MISTAKES) for module in MODULES) == len(MISTAKES)
     assert sum(len(module.FILES) for module in MODULES) == len(FILES)
+
+
+@pytest.mark.slow
+def test_every_refusal_of_the_command_line_has_a_case():
+    """For the refusals of other rooms see `python -m tests.bad_input.places`."""
+    commands = "tests/scenarios/commands"
+    tests = [__file__, *(f"{commands}/test_{name}.py" for name in ("init", "model_command"))]
+    script = [sys.executable, "-m", "tests.bad_input.places", *tests, "-m", "not slow"]
+    done = subprocess.run(script, cwd=Path(__file__).parents[1], capture_output=True, text=True)
+    rooms = ("scenarios/commands/", "scenarios/options.py", "scenarios/model_options.py")
+    assert "places reached" in done.stdout
+    assert [line for line in done.stdout.splitlines() if line.startswith(rooms)] == []
 
 
 def test_the_trap_is_sprung_where_pickles_are_run(cwd, tmp_path, monkeypatch):

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import probe
+from probe.errors import InputError
 from scenarios.commands.figures import draw_asked
 from scenarios.commands.status import show_status
 from scenarios.options import FigureOptions
@@ -176,6 +177,23 @@ def test_a_recorders_folder_gives_the_same_as_its_files(own: Own, modeled: Path)
     assert results(root) == before
 
 
+def test_a_recorders_folder_names_its_networks_and_is_given_alone(own: Own) -> None:
+    with apart():
+        recorded(own, call=lambda model, x: model(x))
+    build = f"{own.code}:build"
+    for flags, said in (
+        ({}, "as --network"),
+        ({"network": build}, "leave out --checkpoints"),
+        (
+            {"network": build, "checkpoints": None, "call": f"{own.code}:build"},
+            "--offline is for files",
+        ),
+        ({"network": build, "checkpoints": None, "offline": None}, "as --call"),
+    ):
+        with pytest.raises(InputError, match=said):
+            own.model("run", str(own.folder / "rec"), **{"orders": None, **flags})
+
+
 def _is_another(before: dict[str, set[str]], after: dict[str, set[str]]) -> bool:
     """Return whether all jobs have results of another fingerprint, too; or none has."""
     assert after.keys() == before.keys()
@@ -183,7 +201,7 @@ def _is_another(before: dict[str, set[str]], after: dict[str, set[str]]) -> bool
     return more == 1
 
 
-def recorded(own: Own) -> None:
+def recorded(own: Own, **given: Any) -> None:
     """Record the same networks in a loop that trains nothing."""
     sys.path.insert(0, str(own.folder))
     code = importlib.import_module(own.code.stem)
@@ -201,6 +219,7 @@ def recorded(own: Own) -> None:
                 order=order,
                 learner="finetune",
                 train=train,
+                **given,
             )
             for task in (1, 2):
                 _fill(model, own.checkpoints / f"finetune-order{order}-seed{seed}-task{task}.pt")

@@ -55,13 +55,10 @@ MISTAKES = {
         for target, said in (
             ("ownnets:few", "ck/seed0-task1.pt does not fit the model...(4, 5)...(3, 5)"),
             ("ownnets:leaving", "ownnets:leaving() raised SystemExit: 0"),
-            ("ownnets:nothing", "ownnets:nothing() returned NoneType"),
             ("torch:nn", "is of type module, expected a function"),
-            ("ownnets:biuld", "'biuld': did you mean 'build'?"),
             ("ownnets:absent", "there is no 'absent' in ownnets"),
             ("ownnets:Raising", "raised ValueError: line one line two on a batch x"),
             ("ownnets:Pair", "the model returns tuple...output= one of 0, 1"),
-            ("ownnets", "expected MODULE:FACTORY, got 'ownnets'"),
             ("ck", "ck is a folder without a recording"),
         )
     },

@@ -1,7 +1,7 @@
-"""Bad inputs by what they are given as.
+"""Bad inputs, one for each place that refuses, by the kind of what is given.
 
-Each module has FILES, contents by path, and MISTAKES: what is typed, and the sentence that it must
-end in, in which `...` stands for any words.
+Each module has FILES, contents by path, and MISTAKES: command lines, and fragments of the sentence
+that each must end in, with `...` between two of them.
 """
 
 from tests.bad_input import (
@@ -9,31 +9,21 @@ from tests.bad_input import (
     command_line,
     data,
     features,
-    flags_of_run,
     matrices,
-    misspelled,
     models,
     own_networks,
-    own_runs,
-    probing,
     runs,
     toml_keys,
-    toml_syntax,
 )
 
 MODULES = (
     command_line,
-    flags_of_run,
-    toml_syntax,
     toml_keys,
-    probing,
     data,
     matrices,
-    misspelled,
     features,
     models,
     own_networks,
-    own_runs,
     checkpoints,
     runs,
 )

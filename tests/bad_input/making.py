@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 import pickle
@@ -130,7 +129,3 @@ def saved(value: object) -> bytes:
     buffer = io.BytesIO()
     torch.save(value, buffer)
     return buffer.getvalue()
-
-
-def gzipped(content: bytes) -> bytes:
-    return gzip.compress(content, mtime=0)

@@ -22,8 +22,6 @@ Case = tuple[Callable[[], object], str]
 X, Y = torch.randn(24, 4, generator=stream(0)), torch.arange(24) % 2
 DATA = Examples(X, Y)
 TASKS = [[0], [1]]
-NAN = X.clone()
-NAN[5, 1] = torch.nan
 
 
 def net(width: int = 8, outputs: int = 2) -> nn.Sequential:
@@ -52,24 +50,8 @@ class Named(nn.Module):
         return {"scores": self.net(x), "x": x}
 
 
-class WholeNumber(nn.Module):
-    """A model with a parameter of whole numbers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.net = net()
-        self.steps = nn.Parameter(torch.tensor([1]), requires_grad=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.net(x)
-
-
 def normed() -> nn.Sequential:
     return nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
-
-
-def words() -> nn.Sequential:
-    return nn.Sequential(nn.Embedding(5, 4), nn.Flatten(), nn.Linear(8, 2))
 
 
 def retrained(
@@ -86,31 +68,20 @@ def retrained(
     return partial_retrain(model, features, train, test, tasks, recipe, **given)
 
 
-def two(train: Any, test: Any = None, **given: Any) -> PartialRetraining:
-    return retrained(Two(), ["a"], train, test, **given)
+def of_cuts(model: nn.Module, train: Any = DATA, **given: Any) -> PartialRetraining:
+    return retrained(model, cut_each(net(), ["1"], X), train, **given)
 
 
 def unreadable() -> nn.Module:
     raise OSError("no weights\nhere")
 
 
-def in_inference_mode() -> None:
-    with torch.inference_mode():
-        retrained()
-
-
-def of_cuts(model: nn.Module, train: Any = DATA, **given: Any) -> PartialRetraining:
-    return retrained(model, cut_each(net(), ["1"], X), train, **given)
-
-
 def check_told(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check that a mistake is told in one sentence before any training, and what that says."""
+    """Check that a mistake is told in one sentence before any training."""
     # Not an Exception: it may not become one of the sentences.
     monkeypatch.setattr(probe.protocol, "fit", lambda *_: pytest.fail("something was trained"))
     call, sentence = case
     with pytest.raises(InputError) as raised:
         call()
-    told = str(raised.value)
-    assert sentence in told
-    assert "\n" not in told
-    assert "Traceback" not in told
+    assert sentence in str(raised.value)
+    assert "\n" not in str(raised.value)

@@ -1,4 +1,4 @@
-"""A cache budget changes where values live, and nothing else: the tables stay the same."""
+"""A cache budget changes the place of values, and nothing else: the tables stay the same."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import io
 import pytest
 from rich.console import Console
 
-from probe.errors import InputError
-from scenarios.study.source import check_study, read_study
 from tests.scenarios.tiny_run import TINY, Tiny
 
 
@@ -28,19 +26,11 @@ def test_the_tables_do_not_depend_on_where_values_live(
         assert own.tables() == finished_study.tables()
 
 
-def test_a_budget_is_not_part_of_a_fingerprint(tiny: Tiny) -> None:
+def test_a_budget_is_not_part_of_a_fingerprint_and_how_values_are_stored_is(tiny: Tiny) -> None:
     before = tiny.results()
     # Nothing is left to retrain: no plan.
     assert "memory-mapped" not in tiny.run(cache_budget="0")
     assert tiny.results() == before
-
-
-def test_how_values_are_stored_is_part_of_a_study(tiny: Tiny) -> None:
-    raw = {**read_study("digits"), "storage": "bf16"}
-    assert check_study(raw, "own").storage == "bf16"
-    assert check_study(read_study("digits"), "own").storage == "fp32"
-    with pytest.raises(InputError, match=r"own: storage: .*'fp32' or 'bf16', got 'fp16'"):
-        check_study({**raw, "storage": "fp16"}, "own")
     assert 'storage is "fp32" there and "bf16" here' in tiny.run('storage = "bf16"\n' + TINY)
 
 

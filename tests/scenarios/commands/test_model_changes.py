@@ -1,4 +1,4 @@
-"""What of a network, its calling and its levels is changed between two runs is done again."""
+"""A network, its calling or its controls that changed between two runs: done again."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import torch
 
 from tests.scenarios.own_run import SOURCE, Own, folders, tables
 
-TWO = '''
+MORE = '''
 
 class Two(nn.Module):
-    """A network with a head too many."""
+    """A network with a head too many, and a module called output that is not its output."""
 
     def __init__(self):
         super().__init__()
-        self.first = nn.Sequential(nn.Flatten(), nn.Linear(64, 8), nn.ReLU())
+        self.output = nn.Sequential(nn.Flatten(), nn.Linear(64, 8))
         self.one, self.other = nn.Linear(8, 4), nn.Linear(8, 4)
 
     def forward(self, x):
-        hidden = self.first(x)
+        hidden = torch.relu(self.output(x))
         return self.one(hidden), self.other(hidden)
 
 
@@ -32,6 +32,12 @@ def one(model, x):
 
 def other(model, x):
     return model(x)[1]
+
+
+def pretrained():
+    model = Two()
+    model.load_state_dict(torch.load("pre.pt", weights_only=True))
+    return model
 '''
 
 FEW: dict[str, Any] = {
@@ -43,19 +49,24 @@ FEW: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Own:
-    """A folder with a network of two outputs, of which one has to be told."""
-    own = Own(tmp_path).written(SOURCE + TWO)
-    monkeypatch.chdir(tmp_path)
-    shapes = {"first.1": (8, 64), "one": (4, 8), "other": (4, 8)}
-    draw = torch.Generator().manual_seed(0)
+def draw(seed: int, name: str) -> None:
+    """Write a checkpoint of the network of two outputs."""
+    generator = torch.Generator().manual_seed(seed)
+    shapes = {"output.1": (8, 64), "one": (4, 8), "other": (4, 8)}
     state = {
-        f"{name}.{part}": torch.randn(shape if part == "weight" else shape[:1], generator=draw)
+        f"{name}.{part}": torch.randn(shape if part == "weight" else shape[:1], generator=generator)
         for name, shape in shapes.items()
         for part in ("weight", "bias")
     }
-    torch.save(state, "task2.pt")
+    torch.save(state, name)
+
+
+@pytest.fixture
+def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Own:
+    """A folder with a network of two outputs, of which one has to be told, and a checkpoint."""
+    own = Own(tmp_path).written(SOURCE + MORE)
+    monkeypatch.chdir(tmp_path)
+    draw(0, "task2.pt")
     return own
 
 
@@ -75,86 +86,47 @@ def test_another_way_to_its_logits_makes_it_another(
     assert tables(two.model("fresh", target, **FEW, **each[1])) == second
 
 
+def test_weights_that_the_factory_loads_are_part_of_what_it_is(two: Own) -> None:
+    """The floor is that of the network as it is made."""
+    few = {"target": f"{two.code}:pretrained", **FEW, "output": "0"}
+    draw(1, "pre.pt")
+    first = tables(two.model(**few))
+    draw(2, "pre.pt")
+    second = tables(two.model(**few))
+    assert first["layers.csv"] != second["layers.csv"]
+    assert tables(two.model("fresh", **few)) == second
+
+
+def test_a_module_called_output_is_not_taken_for_the_output(two: Own) -> None:
+    """From it all four classes can be read; the weights after it are random."""
+    root = two.model(target=f"{two.code}:Two", **FEW, output="0", features="output,one")
+    rows = [line.split(",") for line in (root / "layers.csv").read_text().splitlines()[1:]]
+    value = {row[2]: row[6] for row in rows if row[4:6] == ["", "accuracy"] and row[1] == "linear"}
+    assert float(value.pop("output")) > 0.6 > max(map(float, value.values()))
+
+
 @pytest.fixture(scope="module")
-def levels(tmp_path_factory: pytest.TempPathFactory) -> Own:
+def controls(tmp_path_factory: pytest.TempPathFactory) -> Own:
     """A folder with the checkpoints of one run, and two offline networks."""
-    own = Own(tmp_path_factory.mktemp("levels")).written()
+    own = Own(tmp_path_factory.mktemp("controls")).written()
     own.keep(own.run(seeds=2, learners="offline", orders="none"))
     own.keep(own.run(seeds=1, learners="finetune", orders="none"))
     return own
 
 
 @pytest.mark.parametrize("flags", [{}, {"train_offline": True}], ids=["given", "trained"])
-def test_another_ceiling_is_compared_anew(levels: Own, tmp_path: Path, flags: Any) -> None:
+def test_another_ceiling_is_compared_anew(controls: Own, tmp_path: Path, flags: Any) -> None:
     """Similarity to the offline network belongs to that one."""
 
     def given(out: str, **flags: Any) -> dict[str, bytes]:
         name = str(tmp_path / "given-{seed}.pt")
         few = {"orders": None, "readouts": "linear", "offline": name, **flags}
-        return tables(levels.model(f"{tmp_path.name}-{out}", **few))
+        return tables(controls.model(f"{tmp_path.name}-{out}", **few))
 
-    shutil.copy(levels.checkpoints / "offline-1.pt", tmp_path / "given-0.pt")
+    shutil.copy(controls.checkpoints / "offline-1.pt", tmp_path / "given-0.pt")
     before = given("run")
-    shutil.copy(levels.checkpoints / "offline-0.pt", tmp_path / "given-0.pt")
+    shutil.copy(controls.checkpoints / "offline-0.pt", tmp_path / "given-0.pt")
     other = {**flags, "offline": None} if flags else {}
     after = given("run", **other)
     assert after["diagnostics.csv"] != before["diagnostics.csv"]
     assert after == given("fresh", **other)
-
-
-LOADS = '''
-
-class Inner(nn.Module):
-    """A network with a module called output that is not its output."""
-
-    def __init__(self):
-        super().__init__()
-        self.output, self.last = nn.Linear(64, 8), nn.Linear(8, 4)
-
-    def forward(self, x):
-        return self.last(torch.relu(self.output(x.flatten(1)))) * 1.0
-
-
-def pretrained():
-    model = Inner()
-    model.load_state_dict(torch.load("pre.pt", weights_only=True))
-    return model
-'''
-
-
-@pytest.fixture
-def loading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Own:
-    """A folder with a network that is not drawn but loaded from a file."""
-    own = Own(tmp_path).written(SOURCE + LOADS)
-    monkeypatch.chdir(tmp_path)
-    _draw(0, "task2.pt")
-    return own
-
-
-def _draw(seed: int, name: str) -> None:
-    draw = torch.Generator().manual_seed(seed)
-    shapes = {"output": (8, 64), "last": (4, 8)}
-    weights = {f"{n}.weight": torch.randn(s, generator=draw) for n, s in shapes.items()}
-    biases = {f"{n}.bias": torch.randn(s[0], generator=draw) for n, s in shapes.items()}
-    torch.save(weights | biases, name)
-
-
-def test_weights_that_the_factory_loads_are_part_of_what_it_is(loading: Own) -> None:
-    target = f"{loading.code}:pretrained"
-    _draw(1, "pre.pt")
-    first = tables(loading.model(target=target, **FEW))
-    _draw(2, "pre.pt")
-    second = tables(loading.model(target=target, **FEW))
-    # The floor is that of the network as it is made.
-    assert first["layers.csv"] != second["layers.csv"]
-    assert tables(loading.model("fresh", target, **FEW)) == second
-
-
-def test_a_module_called_output_is_not_taken_for_the_output(loading: Own) -> None:
-    target = f"{loading.code}:Inner"
-    root = loading.model(target=target, **FEW, features="output,last")
-    rows = [line.split(",") for line in (root / "layers.csv").read_text().splitlines()[1:]]
-    value = {row[2]: row[6] for row in rows if row[4:6] == ["", "accuracy"] and row[1] == "linear"}
-    # Behind it all four classes can be read; the weights after it are random.
-    assert list(value) == ["output", "last"] or set(value) == {"output", "logits"}
-    assert float(value["output"]) > 0.6 > max(float(v) for n, v in value.items() if n != "output")

@@ -13,7 +13,10 @@ import pytest
 import torch
 
 import probe
+from probe.errors import InputError
+from scenarios.commands.figures import draw_asked
 from scenarios.commands.status import show_status
+from scenarios.options import FigureOptions
 from scenarios.own_code import REGISTRY
 from tests.scenarios.own_run import (
     OFFLINE,
@@ -37,16 +40,16 @@ FEW: dict[str, Any] = {"seeds": 1, "learners": "untrained", "orders": "none"}
 
 @pytest.fixture(scope="module")
 def studied(tmp_path_factory: pytest.TempPathFactory) -> Own:
-    """A folder with a study by two workers, and its checkpoints; no test may change it."""
+    """A folder with a study by one process, and its checkpoints; no test may change it."""
     own = Own(tmp_path_factory.mktemp("studied")).written()
-    own.keep(own.run(executor="pool", workers=2))
+    own.keep(own.run())
     return own
 
 
 @pytest.fixture(scope="module")
 def modeled(studied: Own) -> Path:
-    """The run directory of `probe model` by one process; no test may change it."""
-    return studied.model()
+    """The run directory of `probe model` by two workers; no test may change it."""
+    return studied.model(workers=2)
 
 
 @pytest.fixture
@@ -86,16 +89,6 @@ def test_only_what_other_checkpoints_are_of_is_done_again(
     assert tables(begun)["rows.csv"] != tables(modeled)["rows.csv"]
 
 
-def test_two_workers_give_the_same(own: Own, modeled: Path) -> None:
-    assert tables(own.model(workers=2)) == tables(modeled)
-
-
-def test_the_same_command_does_nothing_again(own: Own, begun: Path) -> None:
-    before = results(begun)
-    own.model()
-    assert results(begun) == before
-
-
 def test_analyze_of_a_pattern_gives_the_same(own: Own, modeled: Path) -> None:
     with apart(), quiet():
         analysis = _analyzed(own, own.folder / "analysis")
@@ -105,35 +98,28 @@ def test_analyze_of_a_pattern_gives_the_same(own: Own, modeled: Path) -> None:
     assert analysis.rows() == probe.load(own.folder / "analysis").rows()
 
 
-def test_without_the_users_code_its_status_is_told(
+def test_status_and_figures_need_none_of_the_users_code(
     studied: Own, modeled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for root in (studied.folder / "study", modeled):
         # Beside it there is no file of code, and nothing is registered.
-        show_status(Path(shutil.copytree(root, tmp_path / root.name / "run")), as_json=True)
+        copy = Path(shutil.copytree(root, tmp_path / root.name / "run"))
+        show_status(copy, as_json=True)
         told = {each["learner"]: each for each in json.loads(capsys.readouterr().out)["learners"]}
         for learner, jobs in (("finetune", 4), ("offline", 2), ("untrained", 2)):
             own = told[learner]
             assert own["jobs"] == own["finished"] == jobs
             assert own["parts"] == own["parts_finished"] > 0
+    asked = FigureOptions(only="depth", format="svg", learners="finetune", out=tmp_path / "drawn")
+    draw_asked(copy, asked)
+    assert [path.suffix for path in (tmp_path / "drawn").glob("depth*.svg")]
     assert not REGISTRY.networks
-
-
-def test_figures_are_drawn_without_the_users_code(own: Own, begun: Path) -> None:
-    from scenarios.commands.figures import draw_asked
-    from scenarios.options import FigureOptions
-
-    own.code.unlink()
-    asked = FigureOptions(only="depth", format="svg", learners="finetune", out=own.folder / "drawn")
-    draw_asked(begun, asked)
-    assert [path.suffix for path in (own.folder / "drawn").glob("depth*.svg")]
 
 
 @pytest.mark.parametrize(
     ("change", "anew"),
     [
         (("# Weights", "# Other weights"), False),
-        (('"""Make the network."""', '"""Make it."""'), False),
         (("nn.ReLU(), nn.Flatten()", "nn.Tanh(), nn.Flatten()"), True),
     ],
 )
@@ -145,13 +131,9 @@ def test_an_edited_network_is_another(own: Own, change: tuple[str, str], anew: b
     assert _is_another(before, folders(own.run(**FEW))) == anew
 
 
-@pytest.mark.parametrize("way", ["from own_act import act", "import own_act"])
-def test_what_lies_beside_a_network_is_part_of_it(own: Own, way: str) -> None:
-    name = "act" if way.startswith("from") else "own_act.act"
-    source = SOURCE.replace("import probe\n", f"import probe\n\n{way}\n").replace(
-        "nn.ReLU(), nn.Flatten()", f"{name}(), nn.Flatten()"
-    )
-    own.written(source)
+def test_what_lies_beside_a_network_is_part_of_it(own: Own) -> None:
+    source = SOURCE.replace("import probe\n", "import probe\n\nfrom own_act import act\n")
+    own.written(source.replace("nn.ReLU(), nn.Flatten()", "act(), nn.Flatten()"))
     found = []
     for kind in ("Tanh", "ReLU"):
         (own.folder / "own_act.py").write_text(f"from torch.nn import {kind} as act\n")
@@ -186,12 +168,30 @@ def test_a_recorders_folder_gives_the_same_as_its_files(own: Own, modeled: Path)
     rows = tables(modeled)["rows.csv"].replace(b"few-digits,", b"data,")
     assert tables(root)["rows.csv"] == rows
     before = results(root)
+    # The same networks by the names of their files: nothing is done again.
     named = {
         "checkpoints": f"{folder}/runs/{{learner}}/order-{{order}}/seed-{{seed}}/task-{{task}}.pt",
         "offline": f"{folder}/offline/seed-{{seed}}.pt",
     }
     own.model("run", **named, data=f"{folder}/data.pt")
     assert results(root) == before
+
+
+def test_a_recorders_folder_names_its_networks_and_is_given_alone(own: Own) -> None:
+    with apart():
+        recorded(own, call=lambda model, x: model(x))
+    build = f"{own.code}:build"
+    for flags, said in (
+        ({}, "as --network"),
+        ({"network": build}, "leave out --checkpoints"),
+        (
+            {"network": build, "checkpoints": None, "call": f"{own.code}:build"},
+            "--offline is for files",
+        ),
+        ({"network": build, "checkpoints": None, "offline": None}, "as --call"),
+    ):
+        with pytest.raises(InputError, match=said):
+            own.model("run", str(own.folder / "rec"), **{"orders": None, **flags})
 
 
 def _is_another(before: dict[str, set[str]], after: dict[str, set[str]]) -> bool:
@@ -201,7 +201,7 @@ def _is_another(before: dict[str, set[str]], after: dict[str, set[str]]) -> bool
     return more == 1
 
 
-def recorded(own: Own) -> None:
+def recorded(own: Own, **given: Any) -> None:
     """Record the same networks in a loop that trains nothing."""
     sys.path.insert(0, str(own.folder))
     code = importlib.import_module(own.code.stem)
@@ -219,6 +219,7 @@ def recorded(own: Own) -> None:
                 order=order,
                 learner="finetune",
                 train=train,
+                **given,
             )
             for task in (1, 2):
                 _fill(model, own.checkpoints / f"finetune-order{order}-seed{seed}-task{task}.pt")

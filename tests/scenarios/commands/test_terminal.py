@@ -23,9 +23,6 @@ EVIL = "\x1b[2J\u202e[/red][bold]\x07"
 TAMED = r"\x1b[2J\u202e[/red][bold]\x07"
 SETUP = made_setup()
 JOB = jobs_of(SETUP.study, len(SETUP.tasks))[0]
-LACKING = (
-    "the tables are made of what was finished: means are over fewer orders or seeds, or missing"
-)
 
 
 @given(st.text(st.characters(exclude_categories=())))
@@ -37,18 +34,10 @@ def test_what_is_shown_is_printable_and_the_rest_is_left(text):
     assert (shown == text) == text.isprintable()
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        (EVIL, TAMED),
-        ("a\nb\tc\r", r"a\nb\tc\r"),
-        ("\x9b31m\xa0\u2028", r"\x9b31m\xa0\u2028"),
-        ("\udc80\U000e0041", r"\udc80\U000e0041"),
-        ("Größe 5 日本", "Größe 5 日本"),
-    ],
-)
-def test_it_is_shown_as_its_escape(text, shown):
-    assert printable(text) == shown
+def test_it_is_shown_as_its_escape():
+    shown = {EVIL: TAMED, "a\nb\tc\r": r"a\nb\tc\r", "\x9b31m\xa0\u2028": r"\x9b31m\xa0\u2028"}
+    shown |= {"\udc80\U000e0041": r"\udc80\U000e0041", "Größe 5 日本": "Größe 5 日本"}
+    assert [printable(text) for text in shown] == list(shown.values())
 
 
 @pytest.fixture
@@ -56,50 +45,35 @@ def console():
     return Console(file=io.StringIO(), width=300, force_terminal=True, color_system=None)
 
 
-def said(console: Console) -> str:
-    return console.file.getvalue()
-
-
-def test_why_a_job_has_failed(console, tmp_path):
+def test_why_a_job_has_failed_and_the_tables_of_results(console, tmp_path):
     show_ends(console, tmp_path, [Ended(job=JOB, how="failed", reason=EVIL)])
-    assert TAMED in said(console)
-    assert not set("\x1b\u202e\x07") & set(said(console))
-
-
-@pytest.mark.parametrize(
-    ("hows", "last"),
-    [
-        (["finished", "failed"], LACKING),
-        (["finished", "finished"], ""),
-        (["failed", "locked"], f"  {JOB.name}: it ended so"),
-    ],
-)
-def test_the_end_says_that_the_tables_lack_what_failed(console, tmp_path, hows, last):
-    """But not where other processes are still at it: then there are no tables yet."""
-    ends = [Ended(job=JOB, how=how, reason="it ended so") for how in hows]
-    assert show_ends(console, tmp_path, ends) == ("failed" not in hows)
-    assert (said(console).splitlines() or [""])[-1] == last
-
-
-def test_the_tables_of_results(console):
     summary = [pra(EVIL, feature, 0.5, depth) for depth, feature in enumerate((EVIL, "out"), 1)]
     metrics = [after(1, "average_accuracy", EVIL, EVIL, 0.5)]
     show_results(console, summary, metrics)
     show_omegas(console, [after(1, "omega_new", EVIL, EVIL, 0.5)], [])
-    assert sum(TAMED in line for line in said(console).splitlines()) == 4
-    assert not set("\x1b\u202e\x07") & set(said(console))
+    said = console.file.getvalue()
+    assert sum(TAMED in line for line in said.splitlines()) == 5
+    assert not set("\x1b\u202e\x07") & set(said)
 
 
-def test_the_notes_of_a_run_directory(probe, tmp_path):
+@pytest.mark.parametrize("other", ["finished", "locked"])
+def test_the_tables_lack_what_failed_unless_other_processes_are_still_at_it(
+    console, tmp_path, other
+):
+    """Then there are no tables yet."""
+    ends = [Ended(job=JOB, how=how, reason="it ended so") for how in ("failed", other)]
+    assert not show_ends(console, tmp_path, ends)
+    assert ("tables" in console.file.getvalue().splitlines()[-1]) == (other == "finished")
+    assert show_ends(console, tmp_path, [Ended(job=JOB, how="finished", reason="")])
+
+
+def test_the_notes_and_the_name_of_a_run_directory(probe, tmp_path):
     (tmp_path / "run" / "quarantine").mkdir(parents=True)
     describe(tmp_path / "run", SETUP)
     (tmp_path / "run" / "quarantine" / "x.txt").write_text(f"rows.csv: {EVIL}\nsecond\n")
     code, out, err = probe("status run")
     assert (code, err) == (0, "")
     assert out.splitlines()[-2:] == [f"rows.csv: {TAMED}", "second"]
-
-
-def test_the_names_of_a_run_directory(probe, tmp_path):
     (tmp_path / EVIL.replace("/", "")).mkdir()
     code, out, err = probe(f"status '{EVIL.replace('/', '')}'")
     assert (code, out) == (2, "")

@@ -1,7 +1,5 @@
 """How learners look in every figure: name in print, color, marker and line style of each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import cycle

@@ -81,8 +81,8 @@ def build_asked(
     that cannot be read, a kind with nothing to draw, and a folder that `build` has drawn into.
     """
     from figures import style
+    from figures.convert import tables_of
     from figures.plotting import all_asked_for, asked_for
-    from figures.sources import tables_of
 
     folder = folder or run_directory / "figures" / "asked"
     for what, names, known in (("figure", kinds, KINDS), ("format", formats, ON_REQUEST)):

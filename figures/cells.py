@@ -1,7 +1,5 @@
 """Cells of a heat map, one by one: whole or in halves, hatched or not, with their values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Texts of figures: names cut to the room there is, and notes on seeds and heads."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Sequence

@@ -4,8 +4,6 @@ matplotlib's own `errorbar` and `plot` draw; what they draw is then given its ap
 the one place that knows how an `Appearance` becomes matplotlib's settings.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import fill

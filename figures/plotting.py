@@ -1,7 +1,5 @@
 """Figures from Python: `figures.depth(source)`, and `found.plot.depth()` of what was measured."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -15,10 +13,10 @@ from matplotlib.cbook import is_math_text
 from matplotlib.figure import Figure
 from matplotlib.mathtext import MathTextParser
 
+from figures.convert import chosen, tables_of
 from figures.kinds import KINDS
 from figures.options import Options
 from figures.pages.page import Page
-from figures.sources import chosen, tables_of
 from figures.tables import Tables, plain
 from probe.errors import InputError
 from probe.metrics.murata import RETRAIN

@@ -4,8 +4,6 @@ Sizes are those of print: texts are 7.5 to 8 points high, and a figure is as wid
 columns of a page, so that it needs no scaling.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path

@@ -22,8 +22,6 @@ modules above this folder:
 The page is one of ours or the axes of a user's figure: a kind does not know which.
 """
 
-from __future__ import annotations
-
 KINDS = {
     "depth": ("summary", "learners", "layers", "starts"),
     "layers": ("layers", "starts"),

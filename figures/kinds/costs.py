@@ -7,8 +7,6 @@ The best learners are at the top left of both panels: accurate, small and quick.
 of a learner that is as good pay more for the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
@@ -22,7 +20,7 @@ from probe.tables.rows import MetricRow
 from probe.tables.summary import training_seconds
 
 NEEDS = "two learners with an accuracy, a size and times"
-"""What has to be there for anything to be drawn."""
+"""Least that has to be there for anything to be drawn."""
 
 
 def names(tables: Tables) -> list[str]:
@@ -58,22 +56,21 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     # Both panels have the same learners: only those are drawn whose size and time are known.
     entries = [appearances[name] for name in learners]
     page.legend(figure, entries, labels.over_seeds(drawn), joined=False)
-    page.fit(figure, grid, ("", labels.with_head(label, drawn)), height=1.9)
-    return figure
+    return page.fit(figure, grid, ("", labels.with_head(label, drawn)), height=1.9)
 
 
 def caption(tables: Tables, page: Page = HOUSE) -> str:
-    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    """Describe the figure, its data, network and learners, and its marks."""
     label, _, accuracy = _accuracy(tables)
     learners = names(tables)
     omega = "Omega_all, accuracy as a share of that of offline training (Kemker et al. 2018)"
     shown = omega if "Omega" in label else "Average accuracy after the last task"
-    return labels.caption(
+    return page.caption(
+        tables,
+        learners,
         f"{shown}, against the size of the model with all that is kept beside it, and against the "
         f"time of training all tasks; both axes are logarithmic",
-        labels.learners_named([page.label(name) for name in learners]),
         labels.points_are([accuracy[name] for name in learners]),
-        labels.measured_on(tables.rows),
     )
 
 

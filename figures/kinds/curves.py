@@ -8,8 +8,6 @@ Each line is a column of R. From its dot on it shows how a task is forgotten, or
 others are learned; before the dot what the network could do without having learned it.
 """
 
-from __future__ import annotations
-
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
@@ -29,7 +27,7 @@ More entries would take more room than the panels.
 """
 
 NEEDS = "a learner and its accuracies after each task"
-"""What has to be there for anything to be drawn."""
+"""Least that has to be there for anything to be drawn."""
 
 
 def names(tables: Tables) -> list[str]:
@@ -55,19 +53,18 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         _plot_tasks(axes, R, palette)
     _name_places(page, figure, grid, palette)
     sides = ("Tasks learned so far", labels.with_head("Accuracy (%)", tables.rows))
-    page.fit(figure, grid, sides, height=1.45)
-    return figure
+    return page.fit(figure, grid, sides, height=1.45)
 
 
 def caption(tables: Tables, page: Page = HOUSE) -> str:
-    """Say what is drawn, of which data, network and learners, and what its marks are."""
-    return labels.caption(
+    """Describe the figure, its data, network and learners, and its marks."""
+    return page.caption(
+        tables,
+        names(tables),
         "Accuracy on each task as tasks are learned, one after another",
         "A line is a task, by its place in the executed order: faint before it is learned, and "
         "from the dot on after; black is the average over the tasks learned so far",
-        labels.learners_named([page.label(name) for name in names(tables)]),
         labels.averaged(tables.rows, "All"),
-        labels.measured_on(tables.rows),
     )
 
 

@@ -7,8 +7,6 @@ Read down a column to see a task before it is learned, when it is learned (where
 are), and how it is forgotten below; read along a row to see all tasks at one time.
 """
 
-from __future__ import annotations
-
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
@@ -26,7 +24,7 @@ MOST_ANNOTATED = 10
 """Up to this many tasks each cell shows its value; in smaller cells no number could be read."""
 
 NEEDS = "a learner and its accuracies after each task"
-"""What has to be there for anything to be drawn."""
+"""Least that has to be there for anything to be drawn."""
 
 
 def names(tables: Tables) -> list[str]:
@@ -56,19 +54,18 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     label = labels.with_head("Accuracy (%)", tables.rows)
     page.color_bar(figure, grid, mesh, label, range(0, 101, 25), size)
     sides = ("Place of the evaluated task", "Tasks learned so far")
-    page.fit(figure, grid, sides, height=high, width=wide)
-    return figure
+    return page.fit(figure, grid, sides, height=high, width=wide)
 
 
 def caption(tables: Tables, page: Page = HOUSE) -> str:
-    """Say what is drawn, of which data, network and learners, and what its marks are."""
-    return labels.caption(
+    """Describe the figure, its data, network and learners, and its marks."""
+    return page.caption(
+        tables,
+        names(tables),
         "Accuracy on each task (columns, by place in the executed order) before training and "
         "after each task (rows), in percent",
         "The white steps separate the tasks learned so far, below, from those to come",
-        labels.learners_named([page.label(name) for name in names(tables)]),
         labels.averaged(tables.rows, "Numbers"),
-        labels.measured_on(tables.rows),
     )
 
 

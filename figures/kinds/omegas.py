@@ -8,8 +8,6 @@ Omega_base and Omega_all are fractions of what the offline learner reaches (Kemk
 is as good as if nothing had been learned in sequence; above 1 is better still.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -25,9 +23,8 @@ SHADES = {"omega_base": "#DEEBF7", "omega_new": "#9ECAE1", "omega_all": "#3182BD
 
 _BAR, _INK, _THIN = 0.26, "0.2", 0.6  # width of a bar along x; color and width of its edge
 
-
 NEEDS = "two learners and the accuracy of Offline"
-"""What has to be there for anything to be drawn."""
+"""Least that has to be there for anything to be drawn."""
 
 
 def names(tables: Tables) -> list[str]:
@@ -69,20 +66,19 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     page.legend(figure, entries, labels.with_head(labels.over_seeds(drawn), drawn))
     groups = [each.label for each in appearances.values()]
     layout.name_ticks(figure, axes, range(len(groups)), groups)
-    page.fit(figure, [axes], ("", r"$\Omega$"), height=1.8)
-    return figure
+    return page.fit(figure, [axes], ("", r"$\Omega$"), height=1.8)
 
 
 def caption(tables: Tables, page: Page = HOUSE) -> str:
-    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    """Describe the figure, its data, network and learners, and its marks."""
     rows = [row[name] for row in _omegas(tables).values() for name in names(tables)]
-    return labels.caption(
+    return page.caption(
+        tables,
+        page.looks(names(tables)),
         "Omega_base, Omega_new and Omega_all (Kemker et al. 2018): accuracy on the base set, on "
         "the newest session and on all sessions so far, means over the sessions from the second "
         "on; the first and the last are shares of what offline training reaches, which is 1",
-        labels.learners_named([look.label for look in page.looks(names(tables)).values()]),
         labels.points_are(rows, "Columns"),
-        labels.measured_on(tables.rows),
     )
 
 

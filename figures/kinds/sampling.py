@@ -6,8 +6,6 @@ x: kinds of learners, each at one budget; y: A_T in %, from metrics.csv; a mark 
 Within a group only the strategy differs: kind of learner and number of samples are the same.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
@@ -21,9 +19,8 @@ from probe.tables.rows import LearnerRow, MetricRow
 
 _Group = tuple[str, int, str]  # kind, number of samples, what they are counted by
 
-
 NEEDS = "a kind of learner with two strategies at one budget"
-"""What has to be there for anything to be drawn."""
+"""Least that has to be there for anything to be drawn."""
 
 
 def names(tables: Tables) -> list[str]:
@@ -53,22 +50,21 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     x_label, names = _named(list(groups), page)
     layout.name_ticks(figure, axes, range(len(groups)), names)
     sides = (x_label, labels.with_head(f"Average accuracy $A_{{{T}}}$ (%)", drawn))
-    page.fit(figure, [axes], sides, height=2.0)
-    return figure
+    return page.fit(figure, [axes], sides, height=2.0)
 
 
 def caption(tables: Tables, page: Page = HOUSE) -> str:
-    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    """Describe the figure, its data, network and learners, and its marks."""
     T, accuracy = tables.after_last_task("average_accuracy")
     groups = compared(tables.learners, accuracy)
     drawn = [row for group in groups.values() for row in group.values()]
-    return labels.caption(
+    return page.caption(
+        tables,
+        names(tables),
         f"Average accuracy after {labels.counted(T, 'task')} by the strategy that chooses which "
         f"samples are stored",
         "Within a group the kind of learner and the number of samples are the same",
-        labels.learners_named([page.label(name) for name in names(tables)]),
         labels.points_are(drawn),
-        labels.measured_on(tables.rows),
     )
 
 

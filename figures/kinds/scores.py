@@ -7,8 +7,6 @@ Both sum up the seven criteria that `spider` shows one by one. Where the order o
 changes from one weighting to the next, which of them is best is a matter of what is asked for.
 """
 
-from __future__ import annotations
-
 from matplotlib.figure import Figure
 
 from figures import labels, layout, lines
@@ -17,7 +15,7 @@ from figures.tables import Tables, continual
 from probe.tables.rows import MetricRow
 
 NEEDS = "a score"
-"""What has to be there for anything to be drawn."""
+"""Least that has to be there for anything to be drawn."""
 
 
 def names(tables: Tables) -> list[str]:
@@ -26,16 +24,16 @@ def names(tables: Tables) -> list[str]:
 
 
 def caption(tables: Tables, page: Page = HOUSE) -> str:
-    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    """Describe the figure, its data, network and learners, and its marks."""
     rows = _scored(tables)
     several = any(row.seeds > 1 for row in rows)
     both = "CLscore and CLstability" if several else "CLscore"
-    return labels.caption(
+    return page.caption(
+        tables,
+        names(tables),
         f"{both} (Diaz-Rodriguez et al. 2018) under each weighting of the seven criteria, from 0 "
         f"to 1, larger is better",
-        labels.learners_named([page.label(name) for name in names(tables)]),
         labels.points_are(rows),
-        labels.measured_on(tables.rows),
     )
 
 
@@ -80,5 +78,4 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         layout.name_ticks(figure, axes, range(len(groups)), list(groups))
     note = labels.with_head(labels.over_seeds(rows), rows)
     page.legend(figure, drawn_as.values(), note, joined=False)
-    page.fit(figure, grid, ("Weights of the criteria", ""), height=1.8)
-    return figure
+    return page.fit(figure, grid, ("Weights of the criteria", ""), height=1.8)

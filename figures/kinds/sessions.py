@@ -9,8 +9,6 @@ The base set, which is learned first, shows what is retained; the newest session
 learned. A learner may be good at the one at the expense of the other.
 """
 
-from __future__ import annotations
-
 from matplotlib.figure import Figure
 
 from figures import labels, layout, lines
@@ -25,7 +23,7 @@ PANELS = {
 """What each panel shows, by the name of its metric; in this order from left to right."""
 
 NEEDS = "two learners and two sessions"
-"""What has to be there for anything to be drawn."""
+"""Least that has to be there for anything to be drawn."""
 
 
 def names(tables: Tables) -> list[str]:
@@ -35,16 +33,16 @@ def names(tables: Tables) -> list[str]:
 
 
 def caption(tables: Tables, page: Page = HOUSE) -> str:
-    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    """Describe the figure, its data, network and learners, and its marks."""
     rows = [
         row for each in tables.by_number("kemker", "alpha_all").values() for row in each.values()
     ]
-    return labels.caption(
+    return page.caption(
+        tables,
+        names(tables),
         "Accuracy after each session (Kemker et al. 2018): on all sessions so far, on the base "
         "set, which is learned first, and on the newest session",
-        labels.learners_named([page.label(name) for name in names(tables)]),
         labels.points_are(rows, bars=False),
-        labels.measured_on(tables.rows),
     )
 
 
@@ -78,5 +76,4 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     note = labels.over_seeds(drawn, bars=False)
     page.legend(figure, [appearances[name] for name in learners], note)
     sides = ("Session $i$", labels.with_head("Accuracy (%)", drawn))
-    page.fit(figure, grid, sides, height=1.7)
-    return figure
+    return page.fit(figure, grid, sides, height=1.7)

@@ -9,8 +9,6 @@ remembering; BWT+ and FWT: positive backward, and forward transfer. The wider a 
 the better; a dent is what it lacks.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -46,9 +44,8 @@ _CLOSED = [*range(len(CRITERIA)), 0]
 _RINGS = {0.25: "", 0.5: "0.5", 0.75: "", 1.0: "1"}
 _ABOVE = 18  # points between a panel and its title, for the name of the first criterion
 
-
 NEEDS = "a learner with all seven criteria"
-"""What has to be there for anything to be drawn."""
+"""Least that has to be there for anything to be drawn."""
 
 
 def names(tables: Tables) -> list[str]:
@@ -89,16 +86,17 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     note = labels.with_head(labels.over_seeds(drawn, bars=False), drawn)
     page.legend(figure, [appearances[name] for name in learners], note)
     side = 1.0 if small else 2.3
-    page.fit(figure, [*small, large], ("", ""), height=side, width=side, square=True)
-    return figure
+    return page.fit(figure, [*small, large], ("", ""), height=side, width=side, square=True)
 
 
 def caption(tables: Tables, page: Page = HOUSE) -> str:
-    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    """Describe the figure, its data, network and learners, and its marks."""
     learners = names(tables)
     bounds, between = _small(tables, learners)
     rows = [row[name] for row in _criteria(tables).values() for name in learners]
-    return labels.caption(
+    return page.caption(
+        tables,
+        learners,
         "Seven criteria of continual learning (Diaz-Rodriguez et al. 2018), from 0 in the middle "
         "to 1 at the rim, larger is better. A: accuracy; MS: model size; SSS: samples storage "
         "size; CE: computational efficiency; REM: remembering; BWT+: positive backward transfer; "
@@ -106,9 +104,7 @@ def caption(tables: Tables, page: Page = HOUSE) -> str:
         f"Small panels: one learner each, with {labels.together(map(page.label, bounds))}"
         if between
         else "",
-        labels.learners_named([page.label(name) for name in learners]),
         labels.points_are(rows, bars=False),
-        labels.measured_on(tables.rows),
     )
 
 

@@ -7,8 +7,6 @@ The same numbers as in `curves`, laid out to compare learners: who begins a pane
 the task better, who falls less has forgotten less of it.
 """
 
-from __future__ import annotations
-
 from matplotlib.figure import Figure
 
 from figures import labels, layout, lines
@@ -23,7 +21,7 @@ With more of them a panel would be too small to read.
 """
 
 NEEDS = "a learner and its accuracies after each task"
-"""What has to be there for anything to be drawn."""
+"""Least that has to be there for anything to be drawn."""
 
 
 def names(tables: Tables) -> list[str]:
@@ -32,14 +30,14 @@ def names(tables: Tables) -> list[str]:
 
 
 def caption(tables: Tables, page: Page = HOUSE) -> str:
-    """Say what is drawn, of which data, network and learners, and what its marks are."""
-    return labels.caption(
+    """Describe the figure, its data, network and learners, and its marks."""
+    return page.caption(
+        tables,
+        names(tables),
         "Accuracy on each task from the moment it was learned, and on average over the tasks "
         "learned so far",
         "Tasks are numbered by their place in the executed order",
-        labels.learners_named([page.label(name) for name in names(tables)]),
         labels.averaged(tables.rows, "All"),
-        labels.measured_on(tables.rows),
     )
 
 
@@ -74,5 +72,4 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         axes.set_xticks(layout.ticks(1, T))
     page.legend(figure, [appearances[name] for name in matrices])
     sides = ("Tasks learned so far", labels.with_head("Accuracy (%)", tables.rows))
-    page.fit(figure, [*grid, last], sides, height=1.15)
-    return figure
+    return page.fit(figure, [*grid, last], sides, height=1.15)

@@ -8,8 +8,6 @@ Who holds on to the old tasks may fail to learn the new ones. The best are at th
 forget little, and learn each task as well as a model that is trained on all data up to there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -32,9 +30,8 @@ QUADRANTS = {
 
 _NAME_WIDE, _NAME_HIGH = 0.25, 0.11  # shares of the panel that a quadrant's name needs, with room
 
-
 NEEDS = "a learner with forgetting and intransigence (besides the learner cumulative)"
-"""What has to be there for anything to be drawn."""
+"""Least that has to be there for anything to be drawn."""
 
 
 def names(tables: Tables) -> list[str]:
@@ -44,17 +41,17 @@ def names(tables: Tables) -> list[str]:
 
 
 def caption(tables: Tables, page: Page = HOUSE) -> str:
-    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    """Describe the figure, its data, network and learners, and its marks."""
     T, F = tables.after_last_task("forgetting")
     _, I_T = tables.after_last_task("intransigence")
     learners = names(tables)
-    return labels.caption(
+    return page.caption(
+        tables,
+        learners,
         f"Forgetting against intransigence after {labels.counted(T, 'task')} (Chaudhry et al. "
         f"2018): how much accuracy on earlier tasks is lost, and how much is lacking on the last "
         f"one against training on all so far; lower is better in both",
-        labels.learners_named([page.label(name) for name in learners]),
         labels.points_are([rows[name] for rows in (F, I_T) for name in learners]),
-        labels.measured_on(tables.rows),
     )
 
 
@@ -87,8 +84,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         f"Forgetting $F_{{{T}}}$\n(below 0: positive backward transfer, PBT)",
         f"Intransigence $I_{{{T}}}$\n(below 0: positive forward transfer, PFT)",
     )
-    page.fit(figure, [axes], sides, height=2.5)
-    return figure
+    return page.fit(figure, [axes], sides, height=2.5)
 
 
 def _name_quadrants(axes: Axes, F: Sequence[MetricRow], I_T: Sequence[MetricRow]) -> None:

@@ -60,14 +60,6 @@ def test_a_name_is_drawn_as_it_is_and_not_as_a_formula(rows, name, tmp_path):
         assert text.replace(r"\$", "$") == name
 
 
-def test_there_is_a_matrix_for_each_learner_but_offline(rows):
-    matrices = Tables(rows=rows).matrices
-    assert list(matrices) == ["finetune", "er"]
-    for name, R in matrices.items():
-        assert np.array_equal(R.values, mean_accuracies(rows)[name].values)
-    assert not Tables(rows=[row for row in rows if row.learner == "offline"]).matrices
-
-
 def test_metrics_by_number_are_in_ascending_order_of_it():
     tables = Tables(metrics=invented.metrics(["er", "si"], tasks=12)[::-1])
     assert list(tables.by_number("chaudhry", "forgetting")) == list(range(2, 13))
@@ -77,15 +69,12 @@ def test_metrics_by_number_are_in_ascending_order_of_it():
     assert tables.after_last_task("nothing") == (0, {})
 
 
-@pytest.mark.parametrize("number", ["1.5", "0", "-1", "x", "100001", "9" * 30, ""])
+@pytest.mark.parametrize("number", ["1.5", "0", "100001", "9" * 30])
 def test_what_is_no_number_of_tasks_is_named(number):
     (row, *_) = invented.metrics(["er"])
     wrong = Tables(metrics=[replace(row, paper="kemker", metric=f"alpha_all[{number}]")])
-    if number:
-        with pytest.raises(InputError, match=r"alpha_all\[.+\] needs a whole number from 1 to 100"):
-            wrong.by_number("kemker", "alpha_all")
-    else:
-        assert wrong.by_number("kemker", "alpha_all") == {}
+    with pytest.raises(InputError, match=r"alpha_all\[.+\] needs a whole number from 1 to 100"):
+        wrong.by_number("kemker", "alpha_all")
 
 
 @pytest.mark.parametrize(("count", "crowded"), [(14, False), (15, True)])
@@ -105,16 +94,18 @@ def test_cells_of_a_features_own_matrix_and_their_metrics_are_not_read(rows, tmp
     assert read.metrics == metrics
 
 
-def test_the_untrained_network_is_no_continual_learner(rows):
+def test_there_is_a_matrix_for_each_learner_but_no_control(rows):
     floor = [replace(r, learner="untrained", step=0) for r in rows if r.learner == "er"]
-    assert list(Tables(rows=[*floor, *rows]).matrices) == ["finetune", "er"]
-    assert continual([*floor, *rows]) == ["finetune", "er"]
+    matrices = Tables(rows=[*floor, *rows]).matrices
+    assert list(matrices) == continual([*floor, *rows]) == ["finetune", "er"]
+    for name, R in matrices.items():
+        assert np.array_equal(R.values, mean_accuracies(rows)[name].values)
 
 
 def test_tables_of_layers_are_read_where_they_are(rows, tmp_path):
     layers = invented.layers(["er"], ["a$b_c$", "output"], tasks=2)
     starts = invented.starts(["er"], "a$b_c$")
-    assert Tables.read(write(tmp_path, rows)).layers == []
+    assert not Tables.read(write(tmp_path, rows)).layers
     read = Tables.read(write(tmp_path, rows, (), layers, starts))
     assert {row.feature for row in read.layers} == {r"a\$b_c\$", "output"}
     # By its name a start is found among the layers.

@@ -1,0 +1,104 @@
+"""Tables from the source of a figure: a run directory, rows, a DataFrame, or an analysis."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from figures.options import Options
+from figures.tables import CONTROLS, Tables
+from probe.errors import InputError, unknown
+from probe.tables.rows import LayerRow, LearnerRow, Row, StartRow
+from probe.tables.summary import summarize
+from probe.tables.table_file import read_table
+
+
+def tables_of(source: object) -> Tables:
+    """Return the tables of a source.
+
+    source: a run directory (str or Path); a sequence of `probe.tables.rows.Row`; a DataFrame with
+    their columns; or anything with `rows()`, and perhaps `layers()` and `starts()`. Rows alone
+    give a summary by `probe.tables.summary`, and leave other tables empty. Raises
+    InputError for anything else, and for tables that are missing or cannot be read.
+    """
+    if isinstance(source, Tables):
+        return source
+    if isinstance(source, str | Path):
+        return _read(Path(source))
+    if callable(getattr(source, "rows", None)):
+        methods = [getattr(source, name, None) for name in ("rows", "layers", "starts")]
+        return _made(*(method() if callable(method) else () for method in methods))
+    if type(source).__module__.partition(".")[0] == "pandas":
+        # pandas is optional: only who has a DataFrame needs it.
+        from probe.tables.frames import rows_of_frame
+
+        return _made(rows_of_frame(source, Row))
+    if isinstance(source, Iterable):
+        return _made(source)
+    raise _no_source(source)
+
+
+def chosen(tables: Tables, options: Options) -> Tables:
+    """Return the learners and readouts of tables that were asked for, in the order asked for.
+
+    The controls stay. Raises InputError for a learner or readout that no table has, also for one
+    that is to have another name in print.
+    """
+    parts = {part.name: getattr(tables, part.name) for part in fields(tables)}
+    learners = {row.learner for rows in parts.values() for row in rows}
+    for name in (*(options.learners or ()), *options.labels):
+        if name not in learners:
+            raise unknown("learner of these tables", name, learners)
+    if options.learners is not None:
+        rank = {name: k for k, name in enumerate((*options.learners, *CONTROLS))}
+        for part, rows in parts.items():
+            known = [row for row in rows if row.learner in rank]
+            parts[part] = sorted(known, key=lambda row: rank[row.learner])
+    if options.readouts is not None:
+        of_readouts = {part: parts[part] for part in ("rows", "layers", "starts")}
+        known = {row.readout for rows in of_readouts.values() for row in rows} - {""}
+        for name in options.readouts:
+            if name not in known:
+                raise unknown("readout of these tables", name, known)
+        wanted = {"", *options.readouts}
+        for part, rows in of_readouts.items():
+            parts[part] = [row for row in rows if row.readout in wanted]
+    return Tables(**parts)
+
+
+def _read(directory: Path) -> Tables:
+    """Read the tables of a run directory, or of a folder that has rows.csv alone."""
+    if (directory / "summary.csv").exists() or not (directory / "rows.csv").exists():
+        return Tables.read(directory)
+    others = {"layers": LayerRow, "starts": StartRow}
+    found = {name: directory / f"{name}.csv" for name in others}
+    return _made(
+        read_table(directory / "rows.csv", Row),
+        *(
+            read_table(found[name], kind) if found[name].exists() else ()
+            for name, kind in others.items()
+        ),
+    )
+
+
+def _made(
+    rows: Iterable[Any], layers: Sequence[LayerRow] = (), starts: Sequence[StartRow] = ()
+) -> Tables:
+    """Return the tables that follow from rows."""
+    table = list(rows)
+    if not table or not all(isinstance(row, Row) for row in table):
+        raise _no_source(next((row for row in table if not isinstance(row, Row)), table))
+    stored = {"per_class": None, "total": None, "sampling": ""}
+    names = dict.fromkeys(row.learner for row in table)
+    learners = [LearnerRow(learner=name, kind=name, **stored) for name in names]
+    return Tables.of(
+        table, summary=summarize(table), learners=learners, layers=layers, starts=starts
+    )
+
+
+def _no_source(source: object) -> InputError:
+    got = "nothing" if source in ([], ()) else type(source).__name__
+    return InputError(
+        "figures are drawn from a run directory, rows, a pandas DataFrame of rows, or an analysis "
+        f"with rows(), got {got}"
+    )

@@ -20,6 +20,7 @@ COURSES = invented.courses(["finetune"], ["conv1", "output"], steps=2)
 LAYERS = invented.layers(["finetune"], ["conv1", "output"], tasks=2)
 STARTS = invented.starts(["finetune"], "output")
 METRICS = invented.metrics(["er10-uniform", "er20-uniform", "er10-entropy"], tasks=2)
+ALL = (ROWS + COURSES, METRICS, LAYERS, STARTS)
 OTHER_ROWS = [replace(row, value=1 - row.value) for row in ROWS]
 OTHER_METRICS = [replace(row, mean=1 - row.mean) for row in METRICS]
 
@@ -27,7 +28,7 @@ OTHER_METRICS = [replace(row, mean=1 - row.mean) for row in METRICS]
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """A run directory with every figure, drawn by a process of its own, and what it printed."""
-    run = write_all(tmp_path_factory.mktemp("whole"), ROWS, METRICS, LAYERS)
+    run = write(tmp_path_factory.mktemp("whole"), *ALL)
     code = (
         "import sys; from pathlib import Path; from figures.build import build; "
         "print([path.name for path in build(Path(sys.argv[1]))]); "
@@ -35,10 +36,6 @@ def whole(tmp_path_factory):
     )
     done = subprocess.run([sys.executable, "-c", code, run], capture_output=True, text=True)
     return run, (done.stdout, done.stderr)
-
-
-def write_all(run, rows, metrics, layers):
-    return write(run, [*rows, *COURSES], metrics, layers, STARTS)
 
 
 def contents(run):
@@ -60,7 +57,7 @@ def test_every_figure_is_drawn_without_torch_and_pyplot(whole):
 
 @pytest.mark.slow
 def test_the_same_tables_give_the_same_bytes_and_others_do_not(whole, tmp_path):
-    build(write_all(tmp_path, ROWS, METRICS, LAYERS))
+    build(write(tmp_path, *ALL))
     before = contents(whole[0])
     assert contents(tmp_path) == before
     other = [*OTHER_ROWS, *(replace(row, value=1 - row.value) for row in COURSES)]
@@ -95,16 +92,11 @@ def test_a_figure_with_nothing_to_draw_is_skipped_and_its_old_picture_removed(sk
     assert sorted(contents(run)) == ["depth.png", "depth.svg", "depth.txt", RECORD]
 
 
-def test_a_study_of_offline_alone_writes_nothing(tmp_path):
-    run = write(tmp_path, [row for row in ROWS if row.learner == "offline"])
-    assert build(run) == build(run, changed_only=True) == []
-    assert not (run / "figures").exists()
-
-
 @pytest.mark.parametrize("table", ["rows.csv", "summary.csv", "metrics.csv", "learners.csv"])
 def test_a_missing_table_says_so_and_nothing_is_written(table, tmp_path):
-    """Times may be missing, but not unreadable."""
-    run = write(tmp_path, ROWS)
+    """Times may be missing, but not unreadable; of Offline alone there is no figure."""
+    run = write(tmp_path, [row for row in ROWS if row.learner == "offline"])
+    assert build(run) == build(run, changed_only=True) == []
     (run / "times.csv").write_text("learner,seconds\n")
     with pytest.raises(InputError, match=r"times.csv: expected the columns"):
         build(run)
@@ -208,13 +200,11 @@ def test_figures_of_layers_are_drawn_again_if_their_tables_have_changed_or_are_g
     assert (tmp_path / "figures" / "layers.png").exists() == ("layers" not in changes)
 
 
-def test_where_nothing_has_changed_no_table_is_read(run, monkeypatch):
+def test_where_nothing_has_changed_no_table_is_read_unless_all_are_asked_for(run, monkeypatch):
     """Nor is the figure with nothing to draw tried again."""
-    monkeypatch.setattr("figures.build.Tables.read", None)
-    assert drawn_again(run) == []
-
-
-def test_every_figure_is_drawn_again_if_all_are_asked_for_and_by_another_version(run, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("figures.build.Tables.read", None)
+        assert drawn_again(run) == []
     build(run)
     assert drawn_again(run) == ["omegas", "curves"]
     monkeypatch.setattr(module, "VERSION", module.VERSION + 1)

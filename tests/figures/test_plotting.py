@@ -107,11 +107,6 @@ def test_who_is_selected_and_renamed_keeps_color_and_marker(name):
     assert before["yours"] != before["mine"]
 
 
-def test_learners_come_in_the_order_asked_for():
-    figure = figures.omegas(papers.tables(), learners=["yours", "finetune", "ewc"])
-    assert seen.tick_names(figure.axes[0]) == ["yours", "Finetune", "EWC"]
-
-
 def test_a_name_with_a_dollar_sign_is_found_under_it():
     rows = [Row(**vars(row) | {"learner": "a$b"}) for row in papers.rows() if row.learner == "ewc"]
     figure = figures.matrix(rows, learners=["a$b"], labels={"a$b": r"$\alpha$"})
@@ -188,10 +183,13 @@ def test_given_axes_are_in_the_users_settings_and_those_of_ours_are_not():
     assert to_hex(ours.spines["left"].get_edgecolor()) == "#000000"
 
 
-def test_axes_have_the_size_and_the_font_of_their_own_figure(axes):
-    for asked in ({"width": 3}, {"font_size": 8}, {"font": "serif"}):
-        with pytest.raises(InputError, match="are those of your own figure where ax is given"):
-            figures.depth(papers.tables(), axes(), **asked)
+@pytest.mark.parametrize("asked", [{"width": 3}, {"font_size": 8}, {"font": "serif"}])
+def test_axes_have_the_size_and_the_font_of_their_own_figure(axes, asked):
+    with pytest.raises(InputError, match="are those of your own figure where ax is given"):
+        figures.depth(papers.tables(), axes(), **asked)
+
+
+def test_a_spider_needs_polar_axes(axes):
     with pytest.raises(InputError, match="polar axes"):
         figures.spider(papers.tables(), axes())
 

@@ -9,8 +9,7 @@ from figures.tables import Tables
 from tests.figures import invented, seen
 
 FEATURES = ["conv1", "conv2", "output"]
-LEARNERS = ["finetune", "er"]
-COURSES = invented.courses(LEARNERS, FEATURES, steps=4, seeds=3)
+COURSES = invented.courses(["finetune", "er"], FEATURES, steps=4, seeds=3)
 LEVELS = invented.levels(FEATURES, steps=4, seeds=3)
 
 
@@ -32,12 +31,8 @@ def ceilings(axes):
     return [line.get_ydata()[0] for line in axes.lines if line.get_linestyle() == "--"]
 
 
-@pytest.fixture(scope="module")
-def figure():
-    return drawn(COURSES[::-1], LEVELS)
-
-
-def test_lines_are_means_over_seeds_of_means_over_orders_from_the_untrained_network_on(figure):
+def test_lines_are_means_over_seeds_of_means_over_orders_darker_the_less_deep_the_layer():
+    figure = drawn(COURSES[::-1], LEVELS)
     assert seen.titles(figure) == ["ER", "Finetune"]
     for learner, axes in zip(["er", "finetune"], figure.axes, strict=True):
         for feature, course in zip(FEATURES, axes.containers, strict=True):
@@ -49,9 +44,6 @@ def test_lines_are_means_over_seeds_of_means_over_orders_from_the_untrained_netw
             assert np.round(seen.points(course)[:, 0]).tolist() == [0, 1, 2, 3, 4]
         expected = [fmean(by_seed("offline", feature, 4)) for feature in FEATURES]
         assert ceilings(axes) == pytest.approx(expected)
-
-
-def test_each_layer_has_a_color_darker_the_less_deep_it_is_and_a_name(figure):
     assert seen.legend(figure) == [*FEATURES, "Ceiling (offline)"]
     colors = [[c.lines[0].get_color() for c in axes.containers] for axes in figure.axes]
     assert colors[0] == colors[1]
@@ -85,20 +77,17 @@ def test_of_several_readouts_that_of_most_steps_is_drawn_and_linear_where_they_a
 
 
 @pytest.mark.parametrize(
-    "kept",
+    "rows",
     [
-        lambda row: row.step == 4,
-        lambda row: row.learner in ("offline", "untrained"),
-        lambda row: row.feature == "output",
+        [r for r in (*COURSES, *LEVELS) if r.step == 4],
+        LEVELS,
+        [r for r in COURSES if r.feature == "output"],
+        [replace(r, step=None) for r in COURSES],
     ],
-    ids=["one step", "no learner", "output alone"],
+    ids=["one step", "no learner", "output alone", "older tables"],
 )
-def test_nothing_is_drawn_where_there_is_no_course_of_a_layer(kept):
-    assert drawn([r for r in (*COURSES, *LEVELS) if kept(r)]) is None
-
-
-def test_tables_of_earlier_versions_have_no_steps_and_draw_nothing():
-    assert drawn([replace(r, step=None) for r in COURSES]) is None
+def test_nothing_is_drawn_where_there_is_no_course_of_a_layer(rows):
+    assert drawn(rows) is None
 
 
 def test_many_layers_have_a_color_bar_and_no_bars():

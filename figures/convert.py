@@ -29,7 +29,7 @@ def tables_of(source: object) -> Tables:
         methods = [getattr(source, name, None) for name in ("rows", "layers", "starts")]
         return _made(*(method() if callable(method) else () for method in methods))
     if type(source).__module__.partition(".")[0] == "pandas":
-        # pandas is optional: only who has a DataFrame needs it.
+        # Only a DataFrame needs the import.
         from probe.tables.frames import rows_of_frame
 
         return _made(rows_of_frame(source, Row))

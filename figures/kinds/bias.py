@@ -62,7 +62,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
             block[0].set_ylabel(labels.folded(who, width=16))
     # One legend for all: a learner looks the same in each panel.
     page.legend(figure, [looks[name] for name in learners], labels.over_seeds(f1))
-    sides = ("Place of the task in the executed order", "F1 of the task (%)")
+    sides = ("Task position in the executed order", "F1 of the task (%)")
     return page.fit(figure, [axes for block in blocks for axes in block], sides, height=1.3)
 
 

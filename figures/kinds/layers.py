@@ -68,7 +68,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     whole = (size.columns * size.wide, len(grid) / size.columns * size.high)
     label = "Missing: ceiling minus accuracy (points)"
     page.color_bar(figure, grid, mesh, label, (0, top / 2, top), whole)
-    sides = ("Layer, by depth", "Place of the task")
+    sides = ("Layer, by depth", "Task position")
     return page.fit(figure, grid, sides, height=size.high, width=size.wide)
 
 

@@ -1,4 +1,4 @@
-"""Omega_base, Omega_new and Omega_all: what each learner retains, takes up and has in all.
+"""Omega_base, Omega_new and Omega_all: retention, new learning and overall accuracy.
 
 x: learners; y: Omega, from metrics.csv; three shades of blue for the three (Kemker et al. 2018,
 table 2). Omega_new is an accuracy. A high one beside a low Omega_base is a learner that forgets,
@@ -77,7 +77,7 @@ def caption(tables: Tables, page: Page = HOUSE) -> str:
         page.looks(names(tables)),
         "Omega_base, Omega_new and Omega_all (Kemker et al. 2018): accuracy on the base set, on "
         "the newest session and on all sessions so far, means over the sessions from the second "
-        "on; the first and the last are shares of what offline training reaches, which is 1",
+        "on; the first and the last are shares of the accuracy of offline training",
         labels.points_are(rows, "Columns"),
     )
 

@@ -1,4 +1,4 @@
-"""Which stored samples serve best: the strategies that choose them, learner by learner.
+"""Average accuracy by sampling strategy: the best choice of stored samples.
 
 x: kinds of learners, each at one budget; y: A_T in %, from metrics.csv; a mark for each strategy
 (Chaudhry et al. 2018, figure 5).
@@ -73,8 +73,8 @@ def compared(
 ) -> dict[_Group, dict[str, MetricRow]]:
     """Return by kind and budget the strategies, where there are two or more, in table order.
 
-    learners: rows of learners.csv, which have kinds, budgets and strategies; accuracy: what is
-    drawn, by learner. Of learners that differ in neither kind, strategy nor budget the first
+    learners: rows of learners.csv, which have kinds, budgets and strategies; accuracy: the rows
+    to draw, by learner. Of learners that differ in neither kind, strategy nor budget the first
     counts.
     """
     groups: defaultdict[_Group, dict[str, MetricRow]] = defaultdict(dict)
@@ -87,7 +87,7 @@ def compared(
 
 
 def _named(groups: Sequence[_Group], page: Page = HOUSE) -> tuple[str, list[str]]:
-    """Return the label of the x axis and the groups' names, which tell a budget if there are two.
+    """Return the label of the x axis and the groups' names, with the budget if there are two.
 
     >>> _named([("er", 10, "per class"), ("ewc", 10, "per class")])
     ('Learner, with 10 stored samples per class', ['ER', 'EWC'])
@@ -95,7 +95,7 @@ def _named(groups: Sequence[_Group], page: Page = HOUSE) -> tuple[str, list[str]
     ('Learner, with stored samples', ['ER, 10 per class', 'ER, 20 per class'])
     """
     kinds = page.looks(kind for kind, _, _ in groups)
-    # Of one budget the label tells, of several the names of the groups.
+    # One budget stands in the label of the axis, several in the names of the groups.
     budgets = {f"{budget} {unit}": f"{budget} stored samples {unit}" for _, budget, unit in groups}
     if len(budgets) == 1:
         return f"Learner, with {min(budgets.values())}", [

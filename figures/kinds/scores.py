@@ -4,7 +4,7 @@ x: the weightings W1, W2, W3 of Diaz-Rodriguez et al. 2018 and those of the stud
 score in [0, 1], from metrics.csv; a mark for each learner.
 
 Both sum up the seven criteria that `spider` shows one by one. Where the order of the learners
-changes from one weighting to the next, which of them is best is a matter of what is asked for.
+changes from one weighting to the next, the best depends on the weights.
 """
 
 from matplotlib.figure import Figure
@@ -45,7 +45,7 @@ def _scored(tables: Tables) -> list[MetricRow]:
 
 @on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
-    """Draw one group per weighting, W1, W2, W3 and a user's own, with one mark per learner.
+    """Draw one group per weighting, W1, W2, W3 and user-defined ones, with one mark per learner.
 
     CLscore in the first panel; CLstability in the second, where there are two seeds or more
     (Diaz-Rodriguez 2018, table 3). Both in [0, 1], larger is better; a score with a standard
@@ -55,7 +55,6 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     scores = tables.by_bracket("diaz_rodriguez", "cl_score")
     if tables.crowded or not scores:
         return None
-    # A deviation over seeds, which one seed has not.
     found = tables.by_bracket("diaz_rodriguez", "cl_stability")
     stability = {
         # Of one seed there is no stability; every weighting keeps its group, even if it is empty.

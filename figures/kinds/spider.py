@@ -1,12 +1,12 @@
-"""The seven criteria of Diaz-Rodriguez 2018 as a spider chart: learners, and what bounds them.
+"""Seven criteria of Diaz-Rodriguez 2018 as a spider chart.
 
 Seven spokes from 0 in the middle to 1 at the rim, larger is better, from metrics.csv; a closed line
 for each learner. In the small panels a learner lies between plain fine-tuning and training on
-everything so far: what it gains over the one and saves against the other.
+everything so far: its gain over the one, and its saving against the other.
 
 A: accuracy; MS: model size; SSS: samples storage size; CE: computational efficiency; REM:
 remembering; BWT+ and FWT: positive backward, and forward transfer. The wider a learner's polygon
-the better; a dent is what it lacks.
+the better; a dent is a weakness.
 """
 
 import math
@@ -109,7 +109,7 @@ def caption(tables: Tables, page: Page = HOUSE) -> str:
 
 
 def _bounds(row: LearnerRow) -> bool:
-    """Whether a learner bounds the others: it does nothing against forgetting, or keeps all."""
+    """Tell whether a learner bounds the others: it has no means against forgetting, or all data."""
     plain = row.per_class is None and row.total is None
     return row.kind == "cumulative" or (row.kind == "finetune" and plain)
 
@@ -120,7 +120,7 @@ def _criteria(tables: Tables) -> dict[str, dict[str, MetricRow]]:
 
 
 def _small(tables: Tables, learners: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return which learners bound the others, and those that have a small panel between them."""
+    """Return the learners that bound the others, and those with a small panel between them."""
     bounds = [row.learner for row in tables.learners if row.learner in learners and _bounds(row)]
     # Without a bound there is nothing for a small panel to compare with.
     return bounds, [name for name in learners if name not in bounds] if bounds else []
@@ -155,7 +155,7 @@ def _grid(page: Page, titles: Sequence[str]) -> tuple[Figure, Axes, list[Axes]]:
 
 
 def _columns(page: Page, small: int) -> int:
-    """Return how many small panels there are side by side, of which the large one takes two."""
+    """Return the small panels side by side; the large one takes the room of two."""
     return max(2, min(4 if small > 2 else 3, round(4 * page.wide / DOUBLE)))
 
 

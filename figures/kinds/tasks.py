@@ -3,8 +3,8 @@
 x: the number of tasks learned; y: accuracy in % on the one task of the panel, from rows.csv; a line
 for each learner, which begins when the task is learned (Chaudhry et al. 2018, figure 2).
 
-The same numbers as in `curves`, laid out to compare learners: who begins a panel higher has learned
-the task better, who falls less has forgotten less of it.
+The same numbers as in `curves`, laid out to compare learners: one that starts a panel higher has
+learned the task better, one that falls less has forgotten less of it.
 """
 
 from matplotlib.figure import Figure
@@ -15,7 +15,7 @@ from figures.pages.page import HOUSE, Page, on_page
 from figures.tables import Tables
 
 MOST_PANELS = 20
-"""Up to this many tasks each has its panel; beyond, only those whose place an axis would mark.
+"""Most tasks that all have panels; of more, only those at the ticks of an axis have one.
 
 With more of them a panel would be too small to read.
 """
@@ -36,14 +36,14 @@ def caption(tables: Tables, page: Page = HOUSE) -> str:
         names(tables),
         "Accuracy on each task from the moment it was learned, and on average over the tasks "
         "learned so far",
-        "Tasks are numbered by their place in the executed order",
+        "Tasks are numbered by their position in the executed order",
         labels.averaged(tables.rows, "All"),
     )
 
 
 @on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
-    """Draw one panel per place j in the executed order: R[k, j] against k = j..T.
+    """Draw one panel per position j in the executed order: R[k, j] against k = j..T.
 
     One line per continual learner; the last panel is A_k, the average over the k tasks learned so
     far (Chaudhry 2018, figure 2). All are means over orders and seeds.

@@ -160,7 +160,7 @@ def _plot_learner(
             x = [step + offset for step in course]
             lines.plot_means(axes, look, x, list(course.values()))
         else:
-            # Behind bars and markers the lines of many layers could not be told apart.
+            # Under bars and markers the lines of many layers could not be told apart.
             means = [100 * point.mean for point in course.values()]
             axes.plot(list(course), means, color=look.color, lw=0.9)
         # After all tasks; it may have a row for each step.

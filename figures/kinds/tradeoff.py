@@ -1,11 +1,11 @@
-"""Forgetting against intransigence: what each learner gives up for what.
+"""Forgetting against intransigence: the trade-off of each learner.
 
 x: F_T, how much accuracy on earlier tasks is lost; y: I_T, how much accuracy on the last task is
 lacking against training on everything so far; both are differences of fractions, from metrics.csv.
 A marker for each learner, bars for the seeds (Chaudhry et al. 2018, figure 3).
 
-Who holds on to the old tasks may fail to learn the new ones. The best are at the bottom left: they
-forget little, and learn each task as well as a model that is trained on all data up to there.
+A learner that retains old tasks may fail to learn new ones. The best are at the bottom left: they
+forget little, and learn each task as well as a model trained on all data so far.
 """
 
 from collections.abc import Sequence
@@ -88,9 +88,9 @@ def draw(tables: Tables, page: Page) -> Figure | None:
 
 
 def _name_quadrants(axes: Axes, F: Sequence[MetricRow], I_T: Sequence[MetricRow]) -> None:
-    """Draw the lines at 0 and name what they separate, beyond the reach of all markers and bars.
+    """Draw the lines at 0 and name the quadrants, clear of all markers and bars.
 
-    F, I_T: the rows that are drawn, by learner in the same order.
+    F, I_T: rows of the same learners.
     """
     axes.grid(visible=False)
     axes.axhline(0, color="0.4", linewidth=0.7, zorder=1)
@@ -106,7 +106,7 @@ def _name_quadrants(axes: Axes, F: Sequence[MetricRow], I_T: Sequence[MetricRow]
 def _limits(rows: Sequence[MetricRow], margin: float, least: float) -> tuple[float, float]:
     """Return limits of an axis around 0 and all bars.
 
-    rows: what is drawn along the axis; margin: what is left free at either end; least: what either
+    rows: drawn along the axis; margin: what is left free at either end; least: what either
     side of 0 has at least; both are shares of the axis.
     """
     means, reach = np.array([row.mean for row in rows]), np.nan_to_num([row.std for row in rows])

@@ -62,7 +62,8 @@ def build(run_directory: Path, changed_only: bool = False) -> list[Path]:
         captions = _write_captions(folder, record, tables)
         record = {name: record[name] for name in KINDS}
         record[CAPTIONS] = {"from": sources[CAPTIONS], "files": captions}
-        _write_record(folder, record)
+        if folder.is_dir():  # else nothing was drawn
+            _write_text(folder / RECORD, json.dumps(record, indent=1))
     return [folder / file for name in KINDS for file in record[name]["files"]]
 
 
@@ -142,7 +143,7 @@ def _write_captions(folder: Path, record: Mapping[str, Any], tables: Tables) -> 
 
 
 def _write_text(path: Path, text: str) -> Path:
-    """Write a caption, whole or not at all."""
+    """Write a text, whole or not at all."""
     with replacing(path) as partial:
         partial.write_text(text + "\n", encoding="utf-8")
     return path
@@ -190,10 +191,3 @@ def _read_record(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _write_record(folder: Path, record: Mapping[str, Any]) -> None:
-    """Write down what figures were drawn from, unless none was: then there is no folder."""
-    if folder.is_dir():
-        with replacing(folder / RECORD) as partial:
-            partial.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

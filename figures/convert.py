@@ -52,8 +52,8 @@ def chosen(tables: Tables, options: Options) -> Tables:
     if options.learners is not None:
         rank = {name: k for k, name in enumerate((*options.learners, *CONTROLS))}
         for part, rows in parts.items():
-            known = [row for row in rows if row.learner in rank]
-            parts[part] = sorted(known, key=lambda row: rank[row.learner])
+            ranked = [row for row in rows if row.learner in rank]
+            parts[part] = sorted(ranked, key=lambda row: rank[row.learner])
     if options.readouts is not None:
         of_readouts = {part: parts[part] for part in ("rows", "layers", "starts")}
         known = {row.readout for rows in of_readouts.values() for row in rows} - {""}
@@ -70,14 +70,11 @@ def _read(directory: Path) -> Tables:
     """Read the tables of a run directory, or of a folder that has rows.csv alone."""
     if (directory / "summary.csv").exists() or not (directory / "rows.csv").exists():
         return Tables.read(directory)
-    others = {"layers": LayerRow, "starts": StartRow}
-    found = {name: directory / f"{name}.csv" for name in others}
+    layers, starts = directory / "layers.csv", directory / "starts.csv"
     return _made(
         read_table(directory / "rows.csv", Row),
-        *(
-            read_table(found[name], kind) if found[name].exists() else ()
-            for name, kind in others.items()
-        ),
+        read_table(layers, LayerRow) if layers.exists() else (),
+        read_table(starts, StartRow) if starts.exists() else (),
     )
 
 
@@ -88,7 +85,7 @@ def _made(
     table = list(rows)
     if not table or not all(isinstance(row, Row) for row in table):
         raise _no_source(next((row for row in table if not isinstance(row, Row)), table))
-    stored = {"per_class": None, "total": None, "sampling": ""}
+    stored: dict[str, Any] = {"per_class": None, "total": None, "sampling": ""}
     names = dict.fromkeys(row.learner for row in table)
     learners = [LearnerRow(learner=name, kind=name, **stored) for name in names]
     return Tables.of(

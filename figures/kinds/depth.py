@@ -157,7 +157,7 @@ def _plot_learners(
 
     layers: their intervals are the bars; none = standard deviations.
     """
-    found = {}
+    found: dict[tuple[str, str], tuple[float, float]] = {}
     for name, offset in zip(one.learners, lines.dodges(len(one.learners)), strict=True):
         points = sorted((row for row in pra if row.learner == name), key=attrgetter("depth"))
         x = [row.depth + offset for row in points]

@@ -1,6 +1,4 @@
-"""How learners look in every figure: name in print, color, marker and line style of each."""
-
-from __future__ import annotations
+"""Appearance of learners in every figure: name in print, color, marker and line style."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -15,10 +13,10 @@ LineStyle = str | tuple[float, tuple[float, ...]]
 
 @dataclass(frozen=True, kw_only=True)
 class Appearance:
-    """How one learner, or one strategy, is drawn wherever it is drawn.
+    """Appearance of a learner, or of a strategy, in all figures.
 
-    label: its name in print; color: of its line and its marker; filled: whether the marker is
-    filled with the color, or white with an edge of that color.
+    label: name in print; color: of line and marker; filled: whether the marker is filled with the
+    color, or white with an edge of that color.
     """
 
     label: str
@@ -29,20 +27,20 @@ class Appearance:
 
 
 Appearances = Mapping[str, Appearance]
-"""What each learner of a figure looks like, by its name in the tables."""
+"""Appearance of each learner of a figure, by its name in the tables."""
 
 
 def learner_appearances(learners: Iterable[str]) -> dict[str, Appearance]:
     """Return the appearance of each learner, by name.
 
-    Learners of this package have a fixed one. Others are given a spare one in alphabetical order,
-    so that it does not depend on the order in which they come; after 14 the spare ones repeat.
+    Learners of this package have a fixed one. Others get a spare one in alphabetical order, so that
+    it does not depend on their order in the table; after 14 the spare ones repeat.
 
     The colors are Okabe and Ito's without the yellow, which is too faint on paper, an indigo and a
     brown of Tol's, and a violet, a navy, a cyan and a magenta that color-blind readers too tell
     from all of these. Where one color serves twice, line style and marker differ; in black and
-    white the marker alone tells. A learner with stored samples (`ewc-s`) has the color and the
-    marker of the same learner without, but an open marker and another line style.
+    white the marker alone tells learners apart. A learner with stored samples (`ewc-s`) has the
+    color and the marker of the same learner without, but open, and another line style.
 
     >>> learner_appearances(["er", "mine"])["er"]
     Appearance(label='ER', color='#0072B2', marker='s', line='-', filled=True)
@@ -53,7 +51,7 @@ def learner_appearances(learners: Iterable[str]) -> dict[str, Appearance]:
 
 
 def distinct(learners: Iterable[str]) -> bool:
-    """Whether no two of these learners look the same; at most 14 may have names of their own.
+    """Tell whether no two of these learners look the same; up to 14 may be user-defined.
 
     >>> distinct(["er", "mine"]), distinct(f"mine-{k}" for k in range(15))
     (True, False)

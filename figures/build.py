@@ -1,7 +1,7 @@
-"""From the tables of a run directory to its figures.
+"""Figures of a run directory, drawn from its tables.
 
-The tables are read once, every figure is drawn by a module of its own (see `figures.kinds`), and
-`drawn.json` keeps what each was drawn from, so that it is drawn again only if that has changed.
+The tables are read once, each figure is drawn by a module of `figures.kinds`, and `drawn.json`
+keeps the hashes of the tables that it was drawn from: it is drawn again only if these change.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from probe.files import discard, replacing
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-VERSION = 1
-"""Of our drawing: one more whenever the same tables give another picture."""
+VERSION = 2
+"""Version of the drawing: one more whenever the same tables give another picture."""
 
 RECORD = "drawn.json"
-"""The file beside the figures that says of each what it was drawn from."""
+"""File beside the figures with the tables that each was drawn from."""
 
 CAPTIONS = "captions"
-"""What the record has for all captions together; no kind of figure has this name."""
+"""Key of the record for all captions together; no kind of figure has this name."""
 
 
 def build(run_directory: Path, changed_only: bool = False) -> list[Path]:
@@ -39,9 +39,9 @@ def build(run_directory: Path, changed_only: bool = False) -> list[Path]:
 
     Each of `KINDS` as .png and .svg, each file whole or not at all; the same tables give the same
     bytes. A figure with nothing to draw is left out, and an older one of that name is removed: all
-    of them in a study of Offline alone. Where more learners than there are appearances have names
-    of their own, as in a sweep, so are those in which a legend tells the learners apart. Beside
-    each figure NAME.txt is a caption, which says what is drawn and what it was measured on.
+    of them in a study of Offline alone. With more user-defined learners than spare appearances, as
+    in a sweep, figures in which a legend tells the learners apart are left out, too. Beside each
+    figure NAME.txt is a caption, with the data that were measured.
 
     changed_only: leave a figure as it is if its files are there and were drawn from the same
     tables; its paths are returned with the others. Raises InputError, before anything is written,
@@ -55,14 +55,15 @@ def build(run_directory: Path, changed_only: bool = False) -> list[Path]:
     if stale or not _is_captioned(folder, record, sources):
         tables = Tables.read(run_directory)
         figures = draw(tables, stale)
-        # Who is stopped while files are replaced must not leave a record of what was there.
+        # A run stopped while files are replaced must not leave a record of earlier ones.
         discard(folder / RECORD)
         for name, figure in figures.items():
             record[name] = {"from": sources[name], "files": _write(folder, name, figure)}
         captions = _write_captions(folder, record, tables)
         record = {name: record[name] for name in KINDS}
         record[CAPTIONS] = {"from": sources[CAPTIONS], "files": captions}
-        _write_record(folder, record)
+        if folder.is_dir():  # else nothing was drawn
+            _write_text(folder / RECORD, json.dumps(record, indent=1))
     return [folder / file for name in KINDS for file in record[name]["files"]]
 
 
@@ -73,16 +74,16 @@ def build_asked(
     formats: Sequence[str] = ON_REQUEST[:1],
     folder: Path | None = None,
 ) -> list[Path]:
-    """Draw the figures that are asked for, as they are asked for; return the files' paths.
+    """Draw figures on request, with options; return the files' paths.
 
-    kinds: none = all that there is something to draw for; folder: where NAME.FORMAT and the
+    kinds: none = all that have something to draw; folder: where NAME.FORMAT and the
     caption, NAME.txt, are written; None = the folder `asked` beside the figures of `build`. Raises
     InputError before anything is written: for an unknown kind, format, learner or readout, a table
     that cannot be read, a kind with nothing to draw, and a folder that `build` has drawn into.
     """
     from figures import style
+    from figures.convert import tables_of
     from figures.plotting import all_asked_for, asked_for
-    from figures.sources import tables_of
 
     folder = folder or run_directory / "figures" / "asked"
     for what, names, known in (("figure", kinds, KINDS), ("format", formats, ON_REQUEST)):
@@ -122,7 +123,7 @@ def _write(folder: Path, name: str, figure: Figure | None) -> list[str]:
 
 
 def _is_captioned(folder: Path, record: Mapping[str, Any], sources: Mapping[str, Any]) -> bool:
-    """Whether every figure that is there has its caption, of tables that have not changed."""
+    """Tell whether every figure has its caption, of tables that have not changed."""
     there = record.get(CAPTIONS)
     drawn = [name for name in KINDS if record.get(name, {}).get("files")]
     known = {"from": sources[CAPTIONS], "files": [f"{name}.txt" for name in drawn]}
@@ -142,7 +143,7 @@ def _write_captions(folder: Path, record: Mapping[str, Any], tables: Tables) -> 
 
 
 def _write_text(path: Path, text: str) -> Path:
-    """Write a caption, whole or not at all."""
+    """Write a text, whole or not at all."""
     with replacing(path) as partial:
         partial.write_text(text + "\n", encoding="utf-8")
     return path
@@ -169,7 +170,7 @@ def _hash(path: Path) -> str | None:
 
 
 def _is_drawn(folder: Path, name: str, record: Mapping[str, Any], source: object) -> bool:
-    """Whether a figure of that source is there, or is known to have nothing to draw.
+    """Tell whether a figure of that source is there, or is known to have nothing to draw.
 
     source: what it would be drawn from now, as in `_sources`.
     """
@@ -190,10 +191,3 @@ def _read_record(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _write_record(folder: Path, record: Mapping[str, Any]) -> None:
-    """Write down what figures were drawn from, unless none was: then there is no folder."""
-    if folder.is_dir():
-        with replacing(folder / RECORD) as partial:
-            partial.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

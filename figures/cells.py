@@ -1,6 +1,4 @@
-"""Cells of a heat map, one by one: whole or in halves, hatched or not, with their values."""
-
-from __future__ import annotations
+"""Cells of a heat map: whole or in halves, hatched or not, with their values."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +12,7 @@ SHADES = "magma_r"
 """The colors from 0 to the top: perceptually uniform, and told apart by color-blind readers."""
 
 HATCHED = "hatched"
-"""The id of what lies over the cells that are hatched."""
+"""Id of the hatching over cells."""
 
 _MARGIN = 0.03  # of a cell, left white around each
 
@@ -38,7 +36,7 @@ class Cell:
 
 
 def draw_cells(axes: Axes, cells: Sequence[Cell], *, top: float, texts: bool) -> PolyCollection:
-    """Draw cells in colors from 0 to `top`; return what has these colors.
+    """Draw cells in colors from 0 to `top`; return the mesh.
 
     texts: whether each part shows its value, in whole numbers.
     """
@@ -61,7 +59,7 @@ def draw_cells(axes: Axes, cells: Sequence[Cell], *, top: float, texts: bool) ->
             size=digits_size(),
             ha="center",
             va="center_baseline",
-            # What is hatched is not, behind its number.
+            # No hatching under a number.
             bbox={"facecolor": color, "linewidth": 0, "pad": 0.6} if cell.hatched else None,
             in_layout=False,  # it lies within the panel, which is much to find out
         )
@@ -85,7 +83,7 @@ def ink(background: Sequence[float]) -> str:
     # sRGB is not linear in light, of which contrast is a ratio.
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in background[:3]]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    # Contrast is (lighter + 0.05) / (darker + 0.05): black's and white's are equal at this level.
+    # Contrast is (lighter + 0.05) / (darker + 0.05): black's and white's are equal here.
     return "black" if (luminance + 0.05) ** 2 > 0.05 * 1.05 else "white"
 
 

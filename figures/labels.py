@@ -1,6 +1,4 @@
-"""Texts of figures: names cut to the room there is, and notes on seeds and heads."""
-
-from __future__ import annotations
+"""Texts of figures: shortened names, and notes on seeds and heads."""
 
 import math
 import re

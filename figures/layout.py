@@ -1,14 +1,12 @@
-"""Panels of a figure: their grid, their size in inches, and what stands along their axes.
+"""Panels of a figure: their grid, their size in inches, and the texts along their axes.
 
-A figure is begun by `panels`, drawn into, and ended by `fit`, which gives every panel its size and
+A figure is begun by `blocks`, drawn into, and ended by `fit`, which gives every panel its size and
 lets the figure grow by what labels, titles and legends need.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from textwrap import fill
 
 from matplotlib.axes import Axes
@@ -21,10 +19,10 @@ from figures import style
 
 
 def blank(rows: int, *, wide: bool, width: float | None = None) -> Figure:
-    """Return an empty figure for that many rows of panels, as wide as one column or two of a page.
+    """Return an empty figure for so many rows of panels, one or two columns of a page wide.
 
-    It is higher than it needs to be until `fit` makes it fit. pyplot, which keeps every figure
-    that it makes, does not know of it. width: in inches, another one.
+    It is too high until `fit` makes it fit, and unknown to pyplot, which would keep it. width: in
+    inches, another one.
     """
     size = (width or (style.DOUBLE if wide else style.SINGLE), 4 * rows + 3)
     figure = Figure(figsize=size, layout="constrained")
@@ -32,40 +30,28 @@ def blank(rows: int, *, wide: bool, width: float | None = None) -> Figure:
     return figure
 
 
-def panels(
-    count: int,
-    most: int = 1,
+def blocks(
+    counts: Sequence[int],
+    columns: int,
     *,
-    wide: bool | None = None,
+    wide: bool,
     share_y: bool = True,
     width: float | None = None,
-) -> tuple[Figure, list[Axes]]:
-    """Return a `blank` figure and its panels, row by row, at most so many of them side by side.
-
-    wide: None = if there are several panels; share_y: whether all have the same y axis; width: of
-    the figure in inches, another one.
-    """
-    columns = balanced(count, most)
-    rows = math.ceil(count / columns)
-    figure = blank(rows, wide=count > 1 if wide is None else wide, width=width)
-    # Always an array of rows and columns, also of a single panel.
-    grid = figure.subplots(rows, columns, sharey=share_y, squeeze=False)
-    for unused in grid.flat[count:]:
-        unused.remove()
-    return figure, list(grid.flat[:count])
-
-
-def blocks(
-    counts: Sequence[int], columns: int, *, wide: bool, width: float | None = None
 ) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure and blocks of so many panels, each block beginning with a row of its own."""
+    """Return a `blank` figure and blocks of so many panels, each starting in a row of its own.
+
+    columns: panels side by side; share_y: whether all have the same y axis.
+    """
     rows = [math.ceil(count / columns) for count in counts]
-    figure, grid = panels(sum(rows) * columns, columns, wide=wide, width=width)
-    starts = [columns * sum(rows[:k]) for k in range(len(rows))]
-    found = [grid[start : start + count] for start, count in zip(starts, counts, strict=True)]
-    # What is left of a block's last row.
-    for unused in set(grid).difference(*found):
-        unused.remove()
+    figure = blank(sum(rows), wide=wide, width=width)
+    # Always an array of rows and columns, also of a single panel.
+    left = iter(figure.subplots(sum(rows), columns, sharey=share_y, squeeze=False).flat)
+    found = []
+    for high, count in zip(rows, counts, strict=True):
+        cells = list(islice(left, high * columns))
+        found.append(cells[:count])
+        for unused in cells[count:]:
+            unused.remove()
     return figure, found
 
 
@@ -89,17 +75,18 @@ def fit(
 ) -> None:
     """Label the x and the y axis of all panels, and give each panel its height in inches.
 
-    labels: the one of x, below all panels, and the one of y, beside them; "" = none. height, width:
-    of a panel, of the first one where they differ in size; width 0 = as wide as the figure allows,
-    and if `square` as high as wide. The layout is final then: nothing moves any more when the
-    figure is saved.
+    labels: of x, below all panels, and of y, beside them; "" = none. height, width: of a panel, of
+    the first one where they differ in size; width 0 = as wide as the figure allows, and if `square`
+    as high as wide. The layout is final: nothing moves any more when the figure is saved.
     """
     x_label = figure.supxlabel(labels[0]) if labels[0] else None
     y_label = figure.supylabel(labels[1]) if labels[1] else None
     rows, columns = axes[0].get_gridspec().get_geometry()  # type: ignore[union-attr]
-    for panel in figure.axes:
-        _settle_empty_labels(panel)
-    # Once would do if what stands around the panels did not depend on the size of the figure.
+    # Every layout looks for the position of an axis label anew, even of one without a text.
+    for axis in (axis for panel in figure.axes for axis in (panel.xaxis, panel.yaxis)):
+        if not axis.get_label_text():
+            axis.set_label_coords(0, 0)
+    # Once would do if the texts around the panels did not depend on the size of the figure.
     for _ in range(8 if square else 4):
         arrange(figure)
         box = axes[0].get_position(original=True)
@@ -107,29 +94,24 @@ def fit(
         wider = columns * (width - box.width * now_wide) if width else 0.0
         higher = rows * ((box.width * now_wide if square else height) - box.height * now_high)
         # A label that is longer than the figure goes on in another line.
-        folds = [_fold(x_label, now_wide + wider, 0), _fold(y_label, now_high + higher, 1)]
-        if max(abs(wider), abs(higher)) < 1e-3 and not any(folds):
+        x_folded = x_label and _fold(figure, x_label, now_wide + wider, 0)
+        y_folded = y_label and _fold(figure, y_label, now_high + higher, 1)
+        if max(abs(wider), abs(higher)) < 1e-3 and not (x_folded or y_folded):
             break
         figure.set_size_inches(now_wide + wider, now_high + higher)
     figure.set_layout_engine(None)  # not "none", with which it is drawn twice wherever it is saved
     # In the middle of the panels, not of the figure as matplotlib would have them.
     whole = Bbox.union([panel.get_position() for panel in axes])
     if x_label:
-        x_label.set_x(_within(x_label, (whole.x0 + whole.x1) / 2, 0))
-        x_label.set_multialignment("center")
+        middle = _within(figure, x_label, (whole.x0 + whole.x1) / 2, 0)
+        x_label.set(x=middle, multialignment="center")
     if y_label:
-        middle = _within(y_label, (whole.y0 + whole.y1) / 2, 1)
+        middle = _within(figure, y_label, (whole.y0 + whole.y1) / 2, 1)
         y_label.set(y=middle, multialignment="center")
 
 
-def _fold(label: Text | None, inches: float, along: int) -> bool:
-    """Break a label that is longer than so many inches; return whether it was.
-
-    along: 0 = it runs along x, 1 = along y.
-    """
-    figure = label.get_figure(root=True) if label else None
-    if not label or not figure:
-        return False
+def _fold(figure: Figure, label: Text, inches: float, along: int) -> bool:
+    """Break a label that is longer than so many inches along x (0) or y (1); say if it was."""
     long = label.get_window_extent().size[along] / figure.dpi
     if long < 0.98 * inches:
         return False
@@ -140,17 +122,14 @@ def _fold(label: Text | None, inches: float, along: int) -> bool:
     return label.get_text() != before
 
 
-def _within(label: Text, middle: float, along: int) -> float:
-    """Return where the middle of a label lies so that it is on the figure: a share of it."""
-    figure = label.get_figure(root=True)
-    if not figure:
-        return middle
+def _within(figure: Figure, label: Text, middle: float, along: int) -> float:
+    """Return the middle of a label, as a share of the figure, moved so that it is on the figure."""
     half = 0.001 + label.get_window_extent().size[along] / figure.bbox.size[along] / 2
     return min(max(middle, half), 1 - half) if half < 0.5 else 0.5
 
 
 def arrange(figure: Figure) -> None:
-    """Give every part of a figure its position now; matplotlib does so only when it draws."""
+    """Lay out a figure now; matplotlib does so only when it draws."""
     if engine := figure.get_layout_engine():
         engine.execute(figure)
 
@@ -190,10 +169,3 @@ def name_ticks(
         rotation, va = (90, "center") if upright or len(names) > 16 else (40, "top")
         for label in labels:
             label.set(rotation=rotation, rotation_mode="anchor", ha="right", va=va)
-
-
-def _settle_empty_labels(axes: Axes) -> None:
-    # Every layout looks for the position of an axis label anew, even of one without a text.
-    for axis in (axes.xaxis, axes.yaxis):
-        if not axis.get_label_text():
-            axis.set_label_coords(0, 0)

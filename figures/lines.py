@@ -1,10 +1,7 @@
 """Lines, markers and error bars of learners, and the legend that names them.
 
-matplotlib's own `errorbar` and `plot` draw; what they draw is then given its appearance by `dress`,
-the one place that knows how an `Appearance` becomes matplotlib's settings.
+matplotlib's `errorbar` and `plot` draw; `dress` then turns an `Appearance` into their settings.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +33,7 @@ Colors = NDArray[np.float64] | Sequence[str]
 """One for each of several things: (N, 4) RGBA in [0, 1], or N names."""
 
 Entry = Appearance | Line2D | Patch
-"""What a legend can name."""
+"""Entry of a legend."""
 
 
 def plot_means(
@@ -130,7 +127,7 @@ def dodges(count: int, most: float = 0.08, span: float = 0.5) -> list[float]:
 
 
 def handles(entries: Iterable[Entry], *, joined: bool = True) -> list[Line2D | Patch]:
-    """Return what a legend shows; joined: as in `legend_above`."""
+    """Return the keys of a legend; joined: as in `legend_above`."""
     return [
         dress(Line2D([], [], label=each.label), each, joined=joined)
         if isinstance(each, Appearance)
@@ -195,7 +192,7 @@ def color_bar(
 ) -> None:
     """Put a thin color bar above all panels, at most 2.5 inches long.
 
-    image: whose colors it explains; ticks: the values that it marks; size: width and height of all
+    image: its colors are explained; ticks: the values marked; size: width and height of all
     panels together, in inches, by which matplotlib measures the bar.
     """
     length = min(size[0], 2.5)
@@ -215,7 +212,7 @@ def color_bar(
 
 
 def color_steps(figure: Figure, grid: Sequence[Axes], colors: Colors, label: str) -> None:
-    """Say which color stands for 1, 2, ..., by a color bar at the right of the panels.
+    """Explain the colors of 1, 2, ... by a color bar at the right of the panels.
 
     colors: one for each number, as matplotlib takes them.
     """

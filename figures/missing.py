@@ -1,6 +1,4 @@
-"""What each layer lacks of each task, as the panels of a heat map: one of a learner and readout."""
-
-from __future__ import annotations
+"""Panels of the heat map `layers`, one for each learner and readout."""
 
 import math
 from collections.abc import Mapping
@@ -11,7 +9,7 @@ from figures.tables import Tables, continual
 from probe.tables.rows import LayerRow
 
 READOUTS = ("retrain", "linear")
-"""Those that have panels, in this order; the later ones only where they fit on the page."""
+"""Readouts that have panels, in this order; the later ones only where they fit on the page."""
 
 GAP = 0.3
 """Of a cell, between the last task and all tasks."""
@@ -19,7 +17,7 @@ GAP = 0.3
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """What one panel shows: a learner under a readout.
+    """A learner under a readout.
 
     features: names by depth, in order of depth; places: of the tasks, None for all of them; values:
     by feature, place and quantity, fractions; start: the feature at which forgetting starts.
@@ -34,11 +32,11 @@ class Panel:
 
     @property
     def split(self) -> bool:
-        """Whether all steps were measured behind a feature that is not the output."""
+        """Tell whether all steps were measured in a feature other than the output."""
         return any(self.halves(f, place) for f in self.features[:-1] for place in self.places)
 
     def halves(self, feature: str, place: int | None) -> list[float]:
-        """Return what was forgotten and what never learned, nothing where that is not known."""
+        """Return the shares forgotten and never learned, nothing where they are unknown."""
         found = [
             self.values.get((feature, place, name), math.nan)
             for name in ("forgotten", "never_learned")
@@ -46,7 +44,7 @@ class Panel:
         return [] if any(map(math.isnan, found)) else found
 
     def cells(self) -> list[Cell]:
-        """Return the cells of what was measured, in points."""
+        """Return the measured cells, in points."""
         split, found = self.split, []
         for x, feature in enumerate(self.features):
             for y, place in enumerate(self.places):
@@ -65,8 +63,8 @@ class Panel:
         return found
 
 
-def found_missing(tables: Tables) -> list[Panel]:
-    """Return what is to be drawn, in the order of the table."""
+def missing_panels(tables: Tables) -> list[Panel]:
+    """Return the panels to be drawn, in the order of the table."""
     groups: dict[tuple[str, str], list[LayerRow]] = {}
     learners = set(continual(tables.layers))
     for row in tables.layers:

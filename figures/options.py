@@ -1,6 +1,4 @@
-"""What can be asked of a figure: which learners, under which names, how wide, in which font."""
-
-from __future__ import annotations
+"""Options of a figure: learners, their names in print, width and font."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -20,12 +18,12 @@ WIDTHS, FONT_SIZES = (1.0, 30.0), (4.0, 30.0)
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How a figure is to be drawn; by default all that there is, in the house style.
+    """Options of a figure; by default it shows everything, in the house style.
 
-    - learners: those that are drawn, in this order, None = all; what they are compared with,
-      `offline` and `untrained`, stays;
+    - learners: those that are drawn, in this order, None = all; the controls `offline` and
+      `untrained` stay;
     - labels: names in print, by the learner's name in the tables; colors and markers stay;
-    - readouts: those that are drawn, None = all; what is behind the output has none, and stays;
+    - readouts: those that are drawn, None = all; the output has none, and stays;
     - panel: of a figure of several panels, the one that is drawn into given axes: its number, from
       1, or its title;
     - width: of the figure, in inches, 1 to 30, None = a column of a page, or two;
@@ -58,7 +56,3 @@ def _check(name: str, value: float | None, bounds: tuple[float, float], unit: st
     low, high = bounds
     if value is not None and not (math.isfinite(value) and low <= value <= high):
         raise InputError(f"the {name} has to be from {low:g} to {high:g} {unit}, got {value:g}")
-
-
-WHOLE = Options()
-"""Nothing special is asked for."""

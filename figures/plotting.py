@@ -1,6 +1,4 @@
-"""Figures from Python: `figures.depth(source)`, and `found.plot.depth()` of what was measured."""
-
-from __future__ import annotations
+"""Figures from Python: `figures.depth(source)`, and `result.plot.depth()` of an analysis."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -17,10 +15,10 @@ from matplotlib.figure import Figure
 from matplotlib.mathtext import MathTextParser
 
 from figures.build import build
+from figures.convert import chosen, tables_of
 from figures.kinds import KINDS
 from figures.options import Options
 from figures.pages.page import Page
-from figures.sources import chosen, tables_of
 from figures.tables import Tables, plain
 from probe.errors import InputError
 from probe.metrics.murata import RETRAIN
@@ -68,7 +66,7 @@ class Drawing:
         """Draw the figure of a source, or one panel of it into given axes.
 
         source: a run directory, a list of `probe.tables.rows.Row`, a DataFrame of them, or an
-        analysis. See `figures.options.Options` for what can be asked for. Returns the figure, or
+        analysis; asked: see `figures.options.Options`. Returns the figure, or
         the axes if they were given. Raises InputError where there is nothing to draw.
         """
         asked["labels"] = asked.get("labels") or {}
@@ -79,10 +77,10 @@ class Drawing:
 
 
 class Plot:
-    """The figures of what was measured, a method for each; `source` as for `Drawing`."""
+    """Figures of a source, a method for each; `source` as for `Drawing`."""
 
     def __init__(self, source: object) -> None:
-        """source: whatever figures can be drawn from."""
+        """source: see `figures.convert.tables_of`."""
         self._source = source
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -104,13 +102,17 @@ class Plot:
 def asked_for(
     kind: str, source: object, options: Options, ax: Axes | None = None
 ) -> tuple[Figure, str]:
-    """Return a figure as it was asked for, and its caption.
+    """Return a figure with options, and its caption.
 
     source: see `tables_of`; ax: of another figure, into which it is drawn. Raises InputError where
     there is nothing to draw, and for names that the source does not have.
     """
-    module, options = _module(kind), _plain_names(options)
-    _check_formulas(options.labels.values())
+    module = _module(kind)
+    # By the names that learners have in tables.
+    learners = options.learners and [plain(name) for name in options.learners]
+    labels = {plain(name): label for name, label in options.labels.items()}
+    options = replace(options, learners=learners, labels=labels)
+    _check_formulas(labels.values())
     tables = tables_of(source)
     drawn = chosen(tables, options)
     # In a sweep, where spare appearances would repeat, there is no figure to agree with.
@@ -125,7 +127,7 @@ def asked_for(
 
 
 def all_asked_for(source: object, options: Options) -> dict[str, tuple[Figure, str]]:
-    """Return every figure that there is something to draw for, and its caption, by kind.
+    """Return every figure with something to draw, and its caption, by kind.
 
     Raises InputError if there is none.
     """
@@ -136,16 +138,6 @@ def all_asked_for(source: object, options: Options) -> dict[str, tuple[Figure, s
     if not found:
         raise NothingToDraw("there is nothing to draw in these tables: run the study first")
     return found
-
-
-def _plain_names(options: Options) -> Options:
-    """Return options whose learners have the names that they have in tables."""
-    learners = options.learners
-    return replace(
-        options,
-        learners=None if learners is None else [plain(name) for name in learners],
-        labels={plain(name): label for name, label in options.labels.items()},
-    )
 
 
 def __getattr__(name: str) -> Drawing:
@@ -165,7 +157,7 @@ def _bound(drawing: Drawing, source: object) -> Callable[..., Any]:
 
 
 def _check_place(options: Options, ax: Axes | None) -> None:
-    """Raise InputError for what can be asked of a figure of ours alone, or of axes alone."""
+    """Raise InputError for options of a figure of ours alone, or of axes alone."""
     if ax is None:
         if options.panel is not None:
             raise InputError("panel says which one is drawn into given axes: give ax=, too")
@@ -188,7 +180,7 @@ def _check_formulas(labels: Iterable[str]) -> None:
 
 
 def _nothing(kind: str, tables: Tables) -> NothingToDraw:
-    """Return why there is nothing to draw: a table is missing, or holds too little."""
+    """Return the reason for nothing to draw: a table is missing, or holds too little."""
     needs = _module(kind).NEEDS
     if tables.crowded:
         return NothingToDraw(
@@ -205,7 +197,7 @@ def _nothing(kind: str, tables: Tables) -> NothingToDraw:
 
 
 def _doc(kind: str) -> str:
-    """Return the help of a figure: what it shows, and what can be asked for."""
+    """Return the help of a figure: its content and its options."""
     shown, asked = cleandoc(_module(kind).__doc__ or ""), cleandoc(Options.__doc__ or "")
     return f"{shown}\n\n{cleandoc(Drawing.__call__.__doc__ or '')}\n\n{asked}"
 

@@ -4,8 +4,6 @@ Bright spots off the diagonal are features that say the same. A data set with fe
 features that each add something. Not a figure of a study: `probe redundancy` draws it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
@@ -13,11 +11,12 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from figures import labels, layout, lines, style
+from figures import labels, layout, style
+from figures.pages.page import HOUSE
 from probe.redundancy.table import Redundancy
 
 MOST_ACROSS = 3
-"""So many data sets are drawn side by side."""
+"""Most data sets side by side."""
 
 
 @style.house_style()
@@ -31,16 +30,15 @@ def draw(tables: Sequence[Redundancy]) -> Figure:
     columns = layout.balanced(len(tables), MOST_ACROSS)
     side = {1: 2.5, 2: 2.6, 3: 1.7}[columns]
     methods = dict.fromkeys(table.discretization for table in tables)
-    figure, grid = layout.panels(len(tables), MOST_ACROSS, share_y=False)
+    titles = [f"{labels.folded(table.data)}\n{_count(table, columns)}" for table in tables]
+    figure, grid = HOUSE.panels(titles, MOST_ACROSS, share_y=False, fold=False)
     figure.set_layout_engine("constrained", hspace=0.06)
     for axes, table in zip(grid, tables, strict=True):
         image = _heat_map(axes, table)
-        axes.set_title(f"{labels.folded(table.data)}\n{_count(table, columns)}")
     label = f"Symmetric uncertainty ({', '.join(methods)})"
     size = (side * columns, side * len(grid) / columns)
-    lines.color_bar(figure, grid, image, label, [0, 0.05, 0.2, 0.5, 1], size)
-    layout.fit(figure, grid, ("Feature", "Feature"), height=side, width=side)
-    return figure
+    HOUSE.color_bar(figure, grid, image, label, [0, 0.05, 0.2, 0.5, 1], size)
+    return HOUSE.fit(figure, grid, ("Feature", "Feature"), height=side, width=side)
 
 
 def _count(table: Redundancy, columns: int) -> str:

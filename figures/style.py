@@ -1,10 +1,8 @@
-"""The house style: settings for print, widths of columns, and how a figure reaches the disk.
+"""House style: settings for print, widths of columns, and the writing of files.
 
 Sizes are those of print: texts are 7.5 to 8 points high, and a figure is as wide as one or both
 columns of a page, so that it needs no scaling.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -33,12 +31,12 @@ MANY = 8
 
 
 LABELS = 8.0
-"""How high titles and the labels of axes are, in points."""
+"""Size of titles and labels of axes, in points."""
 
 
 @contextmanager
 def house_style(font_size: float | None = None, font: str = "") -> Iterator[None]:
-    """Draw and save in the house style, within a `with` or in a function that it decorates.
+    """Draw and save in the house style, as a context or a decorator.
 
     Starts from matplotlib's own defaults, so that a user's matplotlibrc changes no figure, and
     puts the settings back at the end. font_size, font: as in `figures.options.Options`. Raises

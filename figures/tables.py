@@ -1,4 +1,4 @@
-"""The tables of a study as its figures draw them: under one head, with names fit for print."""
+"""Tables of a study as its figures draw them: of one head, with names fit for print."""
 
 from __future__ import annotations
 
@@ -29,17 +29,28 @@ from probe.tables.rows import (
 from probe.tables.summary import mean_accuracies
 from probe.tables.table_file import Cells, read_table
 
-LEVELS = (OFFLINE, UNTRAINED)
-"""Behind their features are ceiling and floor; they learn nothing task by task."""
+CONTROLS = (OFFLINE, UNTRAINED)
+"""Ceiling and floor are measured in their features; they learn nothing task by task."""
+
+_ROWS: dict[str, type[Any]] = {
+    "rows": Row,
+    "summary": SummaryRow,
+    "metrics": MetricRow,
+    "learners": LearnerRow,
+    "times": TimeRow,
+    "layers": LayerRow,
+    "starts": StartRow,
+}
+_OPTIONAL = ("times", "layers", "starts")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tables:
-    """What a study has measured: a field for each of its tables, with the name of the file.
+    """Tables of a study, a field for each, with the name of its file.
 
     rows: the cells of R and the PRA; no figure draws others from there. metrics: those of R. rows,
-    metrics: of several heads (sets of outputs that compete) only the main one, which is the first
-    in the table. layers, starts: empty where nothing was measured to compare layers with.
+    metrics: of several heads (sets of outputs that compete) only the main one, which comes first in
+    the table. layers, starts: empty where layers were compared with no control.
     """
 
     rows: Sequence[Row] = ()
@@ -57,47 +68,33 @@ class Tables:
         `times.csv`, `layers.csv` and `starts.csv` may be missing, as in old ones. Raises InputError
         if another table is missing, or if one cannot be read.
         """
-        # One filter for each table, which goes by the first of its own lines that has a head.
-        of_main_head, main_head = _main_head(), _main_head()
-        return cls(
-            rows=_read(
-                run_directory / "rows.csv",
-                Row,
-                lambda cells: _of_matrix(cells) and of_main_head(cells),
-            ),
-            summary=_read(run_directory / "summary.csv", SummaryRow),
-            metrics=_read(
-                run_directory / "metrics.csv",
-                MetricRow,
-                lambda cells: not cells["feature"] and main_head(cells),
-            ),
-            learners=_read(run_directory / "learners.csv", LearnerRow),
-            times=_read_if_there(run_directory / "times.csv", TimeRow),
-            layers=_read_if_there(run_directory / "layers.csv", LayerRow),
-            starts=_read_if_there(run_directory / "starts.csv", StartRow),
-        )
+        found = {}
+        for name, kind in _ROWS.items():
+            path = run_directory / f"{name}.csv"
+            if path.exists() or name not in _OPTIONAL:
+                found[name] = _plain(read_table(path, kind, _filter(name)))
+        return cls(**found)
 
     @classmethod
     def of(cls, rows: Iterable[Row], **others: Iterable[Any]) -> Tables:
         """Return tables in memory as if they had been read; others: by name."""
-        main_head = _main_head()
-        kept = [row for row in rows if _of_matrix(vars(row)) and main_head(vars(row))]
-        parts: dict[str, list[Any]] = {"rows": kept} | {k: [*own] for k, own in others.items()}
-        return cls(**{name: _plain(table) for name, table in parts.items()})
+        kept = _filter("rows")
+        tables = {"rows": [row for row in rows if kept(vars(row))], **others}
+        return cls(**{name: _plain(list(table)) for name, table in tables.items()})
 
     @cached_property
     def matrices(self) -> dict[str, AccuracyMatrix]:
         """R of each continual learner, (T+1, T), by name in the order of the table.
 
-        Each cell is the mean over seeds of the means over orders, a fraction in [0, 1]; column =
-        place of the task in the executed order. Raises InputError for a table that has no such R.
+        Each cell is the mean over seeds of the means over orders, a fraction in [0, 1]; columns are
+        task positions in the executed order. Raises InputError for a table that has no such R.
         """
         found = mean_accuracies(self.rows)
-        return {name: found[name] for name in found if name not in LEVELS}
+        return {name: found[name] for name in found if name not in CONTROLS}
 
     @property
     def crowded(self) -> bool:
-        """Whether there are more learners than appearances, as in a large sweep of settings.
+        """Tell whether there are more learners than appearances, as in a large sweep.
 
         Figures in which only a legend tells the learners apart are then not drawn.
         """
@@ -106,12 +103,12 @@ class Tables:
     def metric(self, paper: str, name: str) -> dict[str, MetricRow]:
         """Return the rows of one metric by learner, in the order of the table.
 
-        paper: whose metric it is, as in the column of that name, "kemker" for example.
+        paper: the metric's source, as in the column of that name, "kemker" for example.
         """
         return {r.learner: r for r in self.metrics if (r.paper, r.metric) == (paper, name)}
 
     def by_bracket(self, paper: str, name: str) -> dict[str, dict[str, MetricRow]]:
-        """Return the rows of name[...] by what stands in the brackets and by learner.
+        """Return the rows of name[...] by the text in the brackets and by learner.
 
         Both in the order of the table.
 
@@ -156,43 +153,29 @@ class Tables:
 def continual(rows: Iterable[SummaryRow | MetricRow | LayerRow | Row]) -> list[str]:
     """Return the learners of a table that learn task by task, in order of first appearance."""
     names = dict.fromkeys(row.learner for row in rows)
-    return [name for name in names if name not in LEVELS]
+    return [name for name in names if name not in CONTROLS]
 
 
-def _of_matrix(cells: Cells) -> bool:
-    """Whether a line of rows.csv is a cell of R, or the PRA of a feature."""
-    return cells["measure"] == "pra" or (cells["measure"] == "accuracy" and not cells["feature"])
+def _filter(table: str) -> Callable[[Cells], bool]:
+    """Return a filter for the lines of a table: keep those of R, of the head that comes first.
 
-
-def _main_head() -> Callable[[Cells], bool]:
-    """Return a filter for the lines of one table: keep the head that comes first, and no head."""
+    What depends on no head is kept, too.
+    """
     main = ""
 
     def kept(cells: Cells) -> bool:
         nonlocal main
+        measure = cells.get("measure", "accuracy")  # metrics are those of accuracies
+        if measure != "pra" and (measure != "accuracy" or cells["feature"]):
+            return False
         main = main or cells["head"]
         return cells["head"] in ("", main)
 
-    return kept
-
-
-def _read_if_there(path: Path, kind: type[AnyRow]) -> list[AnyRow]:
-    """Read a table that not every directory has."""
-    return _read(path, kind) if path.exists() else []
-
-
-def _read(
-    path: Path, kind: type[AnyRow], wanted: Callable[[Cells], bool] = lambda _: True
-) -> list[AnyRow]:
-    """Read a table, and let every name in it be drawn as it is.
-
-    matplotlib sets a text between two dollar signs as a formula; a backslash makes them plain.
-    """
-    return _plain(read_table(path, kind, wanted))
+    return kept if table in ("rows", "metrics") else lambda _: True
 
 
 def _plain(rows: Sequence[AnyRow]) -> list[AnyRow]:
-    """Return the rows of a table with plain names."""
+    """Return the rows of a table with names that matplotlib draws as they are."""
     if not rows:
         return []
     # Annotations are strings here: these are the columns that hold any text.
@@ -207,5 +190,5 @@ def _plain(rows: Sequence[AnyRow]) -> list[AnyRow]:
 
 
 def plain(name: str) -> str:
-    """Return a name as it is in tables that have been read: matplotlib draws it as it was."""
+    """Return a name with its dollar signs escaped, between which matplotlib sets a formula."""
     return name.replace("$", r"\$")

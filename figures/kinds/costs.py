@@ -1,13 +1,11 @@
-"""What accuracy costs: Omega_all against the size of the model and the time of training.
+"""Omega_all against model size and training time: the cost of accuracy.
 
 x: megabytes in the first panel, seconds in the second, both on a logarithmic scale; y: Omega_all,
 from metrics.csv. Sizes are those of Kemker et al. 2018, table 2; times are in times.csv.
 
-The best learners are at the top left of both panels: accurate, small and quick. Those to the right
-of a learner that is as good pay more for the same.
+The best learners are at the top left of both panels: accurate, small and fast. Of two that are as
+accurate, the one on the right pays more.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 
@@ -22,14 +20,14 @@ from probe.tables.rows import MetricRow
 from probe.tables.summary import training_seconds
 
 NEEDS = "two learners with an accuracy, a size and times"
-"""What has to be there for anything to be drawn."""
+"""Least that has to be there for anything to be drawn."""
 
 TABLES = ("metrics", "learners", "times")
 ORDER = 10
 
 
 def names(tables: Tables) -> list[str]:
-    """Return the learners of which accuracy, size and time are known."""
+    """Return the learners with an accuracy, a size and a time."""
     costs = _spent(tables).values()
     return [name for name in _accuracy(tables)[2] if all(name in each for each in costs)]
 
@@ -39,9 +37,9 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one marker per continual learner, against its size in one panel, its time in another.
 
     Omega_all, or in a study without Offline, which has none, A_T (Chaudhry 2018). Both x axes are
-    logarithmic: the model with all that is kept beside it (Kemker 2018, table 2), and the training
-    of all tasks; both are means. Bars are one standard deviation over seeds either way, of the
-    accuracy.
+    logarithmic: size of the model with everything stored beside it (Kemker 2018, table 2), and
+    training time of all tasks; both are means. Bars are one standard deviation of the accuracy over
+    seeds either way.
 
     The upper left corner is the best. Returns None unless two learners have all three.
     """
@@ -61,27 +59,26 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     # Both panels have the same learners: only those are drawn whose size and time are known.
     entries = [appearances[name] for name in learners]
     page.legend(figure, entries, labels.over_seeds(drawn), joined=False)
-    page.fit(figure, grid, ("", labels.with_head(label, drawn)), height=1.9)
-    return figure
+    return page.fit(figure, grid, ("", labels.with_head(label, drawn)), height=1.9)
 
 
 def caption(tables: Tables, page: Page = HOUSE) -> str:
-    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    """Describe the figure, its data, network and learners, and its marks."""
     label, _, accuracy = _accuracy(tables)
     learners = names(tables)
     omega = "Omega_all, accuracy as a share of that of offline training (Kemker et al. 2018)"
     shown = omega if "Omega" in label else "Average accuracy after the last task"
-    return labels.caption(
-        f"{shown}, against the size of the model with all that is kept beside it, and against the "
-        f"time of training all tasks; both axes are logarithmic",
-        labels.learners_named([page.label(name) for name in learners]),
+    return page.caption(
+        tables,
+        learners,
+        f"{shown}, against the size of the model with everything stored beside it, and against the "
+        f"training time of all tasks; both axes are logarithmic",
         labels.points_are([accuracy[name] for name in learners]),
-        labels.measured_on(tables.rows),
     )
 
 
 def _spent(tables: Tables) -> dict[str, dict[str, float]]:
-    """Return what each learner costs, by what is spent."""
+    """Return the costs of each learner, by axis label."""
     sizes = tables.metric("kemker", "model_size_mb")
     return {
         "Model size (MB)": {name: row.mean for name, row in sizes.items()},
@@ -90,7 +87,7 @@ def _spent(tables: Tables) -> dict[str, dict[str, float]]:
 
 
 def _accuracy(tables: Tables) -> tuple[str, float, dict[str, MetricRow]]:
-    """Return what is drawn against the costs: its label, its scale and its rows by learner."""
+    """Return the accuracy to draw: its label, its scale and its rows by learner."""
     if omega := tables.metric("kemker", "omega_all"):
         return r"$\Omega_{\mathrm{all}}$", 1, omega
     T, average = tables.after_last_task("average_accuracy")
@@ -99,7 +96,6 @@ def _accuracy(tables: Tables) -> tuple[str, float, dict[str, MetricRow]]:
 
 def _make_logarithmic(axes: Axes, costs: Sequence[float]) -> None:
     """Make the x axis logarithmic, a little wider than the costs, with plain numbers on it."""
-    # matplotlib would mark powers of ten alone, of which a narrow axis may have none.
     low, high = min(costs), max(costs)
     axes.set_xscale("log")
     axes.set_xlim(low / 1.4, 1.4 * high)
@@ -110,5 +106,5 @@ def _make_logarithmic(axes: Axes, costs: Sequence[float]) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-# What is marked in every decade of an axis whose ends are apart by less than this factor.
+# Marks in every decade of an axis, by the largest ratio of its ends.
 _MARKS = {4: (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0), 30: (1.0, 2.0, 5.0)}

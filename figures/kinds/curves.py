@@ -4,11 +4,9 @@ x: the number of tasks learned; y: accuracy in %, from rows.csv; a panel for eac
 for each task, dark for the first learned and light for the last. The black line is Chaudhry et al.
 2018's average accuracy.
 
-Each line is a column of R. From its dot on it shows how a task is forgotten, or improves, while
-others are learned; before the dot what the network could do without having learned it.
+Each line is a column of R. From its dot on a task is forgotten, or improves, while others are
+learned; before the dot the network has not learned it yet.
 """
-
-from __future__ import annotations
 
 import matplotlib
 import numpy as np
@@ -23,13 +21,13 @@ from figures.tables import Tables
 from probe.metrics.matrix import AccuracyMatrix
 
 MOST_NAMED = 10
-"""Up to this many tasks the legend names each; beyond, a color bar stands for the places.
+"""Most tasks that the legend names; of more, a color bar shows the positions.
 
 More entries would take more room than the panels.
 """
 
 NEEDS = "a learner and its accuracies after each task"
-"""What has to be there for anything to be drawn."""
+"""Least that has to be there for anything to be drawn."""
 
 TABLES = ("rows",)
 ORDER = 6
@@ -44,43 +42,42 @@ def names(tables: Tables) -> list[str]:
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one panel per continual learner: accuracy against the number k of tasks learned.
 
-    A colored line per task, by its place in the executed order: faint before it is learned, then
+    A colored line per task, by its position in the executed order: faint before it is learned, then
     from a dot on; in black the average over the k tasks learned so far (A_k, Chaudhry 2018). All
     are means over orders and seeds. Returns None without a continual learner.
     """
     matrices = tables.matrices
     if not matrices:
         return None
-    # Of the longest stream: a place has one color in all panels.
+    # Of the longest stream: a position has one color in all panels.
     palette = colors(max(R.tasks for R in matrices.values()))
     figure, grid = page.panels([page.label(name) for name in matrices], most=3)
     for axes, R in zip(grid, matrices.values(), strict=True):
         _plot_tasks(axes, R, palette)
     _name_places(page, figure, grid, palette)
     sides = ("Tasks learned so far", labels.with_head("Accuracy (%)", tables.rows))
-    page.fit(figure, grid, sides, height=1.45)
-    return figure
+    return page.fit(figure, grid, sides, height=1.45)
 
 
 def caption(tables: Tables, page: Page = HOUSE) -> str:
-    """Say what is drawn, of which data, network and learners, and what its marks are."""
-    return labels.caption(
+    """Describe the figure, its data, network and learners, and its marks."""
+    return page.caption(
+        tables,
+        names(tables),
         "Accuracy on each task as tasks are learned, one after another",
-        "A line is a task, by its place in the executed order: faint before it is learned, and "
+        "A line is a task, by its position in the executed order: faint before it is learned, and "
         "from the dot on after; black is the average over the tasks learned so far",
-        labels.learners_named([page.label(name) for name in names(tables)]),
         labels.averaged(tables.rows, "All"),
-        labels.measured_on(tables.rows),
     )
 
 
 def colors(tasks: int) -> NDArray[np.float64]:
-    """Return a color per place, (T, 4) RGBA in [0, 1], from dark (first) to light (last)."""
+    """Return a color per task position, (T, 4) RGBA in [0, 1], from dark to light."""
     return matplotlib.colormaps["viridis"](np.linspace(0, 0.88, tasks))
 
 
 def _plot_tasks(axes: Axes, R: AccuracyMatrix, palette: NDArray[np.float64]) -> None:
-    """Draw the columns of R, (T+1, T), and their average; palette: colors by place, (T, 4)."""
+    """Draw the columns of R, (T+1, T), and their average; palette: colors by position, (T, 4)."""
     # Two lines for each task, as one line has one transparency.
     steps, percent = np.arange(R.tasks + 1), 100 * R.values
     for place in steps[1:]:
@@ -106,13 +103,13 @@ def seen_average(R: AccuracyMatrix) -> NDArray[np.float64]:
 def _name_places(
     page: Page, figure: Figure, grid: list[Axes], palette: NDArray[np.float64]
 ) -> None:
-    """Say which color stands for which place, in a legend or, of many places, by a color bar.
+    """Explain the colors of task positions, in a legend or, of many, by a color bar.
 
     palette: (T, 4).
     """
     average = Line2D([], [], color="black", lw=2, label="average so far")
-    tasks, title = len(palette), "Place of the task"
-    # Beside the panels: places stand below each other in the order in which tasks are learned.
+    tasks, title = len(palette), "Task position"
+    # Beside the panels: positions stand below each other in the order of learning.
     if tasks <= MOST_NAMED:
         places = [
             Line2D([], [], color=color, marker="o", ms=3.4, label=str(place))

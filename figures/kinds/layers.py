@@ -1,20 +1,18 @@
-"""What each layer lacks of each task: which layer forgot what, toward which task.
+"""Accuracy that each layer lacks on each task, against the ceiling.
 
-x: the layer, by depth; y: the task's place in the executed order, the first learned on top, and all
-tasks below; color and number: what is missing, the ceiling minus the accuracy, in points (of 100),
-from layers.csv; a panel for each learner and readout.
+x: the layer, by depth; y: the task position in the executed order, the first learned on top, and
+all tasks below; color and number: ceiling minus accuracy, in points (of 100), from layers.csv; a
+panel for each learner and readout.
 
-Read along a row to see how deep a task is lost, down a column to see which tasks a layer lacks: one
-that forgets lacks the first ones. Where all steps were measured, a cell has two halves: forgotten
-since, and never learned.
+Read along a row to see how deep a task is lost, down a column to see the tasks that a layer lacks:
+one that forgets lacks the first ones. Where all steps were measured, a cell has two halves:
+forgotten since, and never learned.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -22,18 +20,18 @@ from matplotlib.patches import Patch, Rectangle
 
 from figures import labels, layout, style
 from figures.cells import Cell, draw_cells
-from figures.missing import GAP, READOUTS, Panel, found_missing
+from figures.missing import GAP, READOUTS, Panel, missing_panels
 from figures.pages.page import HOUSE, Page, on_page
 from figures.tables import Tables
+from probe.tables.rows import LayerRow
 
 MOST_ANNOTATED = 12
-"""Up to this many tasks cells show their values; in smaller cells no number could be read."""
+"""Most tasks for which cells show their values; in smaller cells no number could be read."""
 
 _PAGE, _BESIDE, _AROUND = 8.8, 0.6, 0.5  # inches: height of a page, room at a panel's left, above
 
-
-NEEDS = "a learner and what is missing behind its layers"
-"""What has to be there for anything to be drawn."""
+NEEDS = "a learner and what its layers lack against the ceiling"
+"""Least that has to be there for anything to be drawn."""
 
 TABLES = ("layers", "starts")
 ORDER = 2
@@ -41,18 +39,18 @@ ORDER = 2
 
 def names(tables: Tables) -> list[str]:
     """Return the learners that are drawn."""
-    return list(dict.fromkeys(panel.learner for panel in found_missing(tables)))
+    return list(dict.fromkeys(panel.learner for panel in missing_panels(tables)))
 
 
 @on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
-    """Draw one heat map per continual learner and readout: T places (and all) by L layers.
+    """Draw one heat map per continual learner and readout: T positions (and all) by L layers.
 
-    Hatched cells: floor and ceiling are not apart, so that what was retained cannot be told. A
-    frame is where forgetting starts. All panels share the colors; what lies below 0, better than
-    the ceiling, has the color of 0. Returns None where nothing is known to be missing.
+    Hatched cells: floor and ceiling are not apart, so that the share retained is unknown. A frame
+    is where forgetting starts. All panels share the colors; below 0, better than the ceiling, they
+    have the color of 0. Returns None where nothing missing was measured.
     """
-    panels = found_missing(tables)
+    panels = missing_panels(tables)
     if not panels:
         return None
     blocks = [own for name in READOUTS if (own := [p for p in panels if p.readout == name])]
@@ -73,47 +71,49 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     whole = (size.columns * size.wide, len(grid) / size.columns * size.high)
     label = "Missing: ceiling minus accuracy (points)"
     page.color_bar(figure, grid, mesh, label, (0, top / 2, top), whole)
-    sides = ("Layer, by depth", "Place of the task")
-    page.fit(figure, grid, sides, height=size.high, width=size.wide)
-    return figure
+    sides = ("Layer, by depth", "Task position")
+    return page.fit(figure, grid, sides, height=size.high, width=size.wide)
 
 
 def caption(tables: Tables, page: Page = HOUSE) -> str:
-    """Say what is drawn, of which data, network and learners, and what its marks are."""
-    panels = found_missing(tables)
-    own = {(panel.learner, panel.readout) for panel in panels}
-    readouts = list(dict.fromkeys(panel.readout for panel in panels))
-    rows = [row for row in tables.layers if (row.learner, row.readout) in own]
+    """Describe the figure, its data, network and learners, and its marks."""
+    panels = missing_panels(tables)
+    readouts, rows = _measured(tables, panels)
     several = "s" * (len(readouts) > 1)
-    return labels.caption(
-        "What each layer lacks of each task: the accuracy behind the same layer of a network "
-        "trained on all tasks at once (the ceiling) minus the accuracy behind the layer of the "
-        "network that has learned them one after another, in points of 100",
-        "Columns: layers by depth; rows: tasks by their place in the executed order, and all tasks",
-        _marks_said(panels),
-        f"Trained behind the layer, on all tasks at once: the readout{several} "
+    return page.caption(
+        tables,
+        names(tables),
+        "Accuracy that each layer lacks on each task: accuracy downstream of the same layer of a "
+        "network trained on all tasks at once (the ceiling) minus accuracy downstream of the layer "
+        "of the network that has learned them one after another, in points of 100",
+        "Columns: layers by depth; rows: tasks by position in the executed order, and all tasks",
+        *_marks_said(panels),
+        f"Trained downstream of the layer, on all tasks at once: the readout{several} "
         f"{labels.together(readouts)}",
-        labels.learners_named([page.label(name) for name in names(tables)]),
         labels.means_are(rows, "Numbers"),
-        labels.measured_on(tables.rows),
     )
 
 
-def _marks_said(panels: Sequence[Panel]) -> str:
-    """Say what halves, hatches and frames are, as far as there are any."""
-    said = []
+def _measured(tables: Tables, panels: Sequence[Panel]) -> tuple[list[str], list[LayerRow]]:
+    """Return the readouts of panels, and all rows of their learners and readouts."""
+    own = dict.fromkeys((panel.learner, panel.readout) for panel in panels)
+    rows = [row for row in tables.layers if (row.learner, row.readout) in own]
+    return list(dict.fromkeys(readout for _, readout in own)), rows
+
+
+def _marks_said(panels: Sequence[Panel]) -> Iterator[str]:
+    """Explain halves, hatches and frames, as far as there are any."""
     if any(panel.split for panel in panels):
-        said.append("Halves of a cell: forgotten since it was best (left), never learned (right)")
+        yield "Halves of a cell: forgotten since it was best (left), never learned (right)"
     if any(cell.hatched for panel in panels for cell in panel.cells()):
-        said.append("Hatched: an untrained layer gives as much, so that nothing can be told")
+        yield "Hatched: an untrained layer gives as much, so that nothing can be said"
     if any(panel.start for panel in panels):
-        said.append("A frame: the layer at which forgetting starts, with 95 % confidence")
-    return ". ".join(said)
+        yield "A frame: the layer at which forgetting starts, with 95 % confidence"
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Size:
-    """How panels lie on a page: columns of the grid, inches of a panel, whether all of it fits."""
+    """Size of panels on a page: columns of the grid, inches of a panel, whether all of it fits."""
 
     columns: int
     wide: float
@@ -122,7 +122,7 @@ class _Size:
     legible: bool
 
     @classmethod
-    def of(cls, page: Page, blocks: Sequence[Sequence[Panel]]) -> _Size:
+    def of(cls, page: Page, blocks: Sequence[Sequence[Panel]]) -> Self:
         """Return the size for the panels of each readout."""
         panels = [panel for block in blocks for panel in block]
         learners = max(map(len, blocks))
@@ -150,18 +150,13 @@ class _Size:
 
 def _grid(page: Page, blocks: Sequence[Sequence[Panel]], size: _Size) -> tuple[Figure, list[Axes]]:
     """Return a figure and its panels, in which each readout begins a row of its own."""
-    titles = [[_title(page, panel, named=len(blocks) > 1) for panel in own] for own in blocks]
+    named = "{0}, {1}" if len(blocks) > 1 else "{0}"
+    titles = [[named.format(page.label(p.learner), p.readout) for p in own] for own in blocks]
     figure, found = page.blocks(titles, size.columns, wide=True)
     if page.axes is None and page.options.width is None:
         # Legends are as wide as the figure will be.
         figure.set_size_inches(size.columns * size.wide + _BESIDE, figure.get_figheight())
     return figure, [axes for block in found for axes in block]
-
-
-def _title(page: Page, panel: Panel, *, named: bool) -> str:
-    """Return a panel's title; named: whether it names the readout, too."""
-    label = page.label(panel.learner)
-    return f"{label}, {panel.readout}" if named else label
 
 
 def _finish(axes: Axes, panel: Panel) -> None:
@@ -210,7 +205,7 @@ def _explain(
     shown: Sequence[Panel],
     cells: Sequence[Sequence[Cell]],
 ) -> None:
-    """Put a legend above the panels that says what halves, hatches and frames are."""
+    """Put a legend above the panels that explains halves, hatches and frames."""
     entries = []
     if any(panel.split for panel in shown):
         label = "Halves: forgotten | never learned"
@@ -220,8 +215,6 @@ def _explain(
         entries.append(Patch(facecolor="white", edgecolor="0.3", hatch="/////", lw=0, label=label))
     if any(panel.start for panel in shown):
         entries.append(Patch(**_FRAME, label="Forgetting starts (95 %)"))
-    names = list(dict.fromkeys(panel.readout for panel in shown))
+    names, rows = _measured(tables, shown)
     readouts = f"readout{'s' * (len(names) > 1)} {' and '.join(names)}"
-    own = {(panel.learner, panel.readout) for panel in shown}
-    rows = [row for row in tables.layers if (row.learner, row.readout) in own]
     page.legend(figure, entries, f"{labels.mean_over(rows)}, {readouts}")

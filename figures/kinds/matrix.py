@@ -1,13 +1,11 @@
-"""R as a heat map per learner: accuracy on every task before training and after each task.
+"""Accuracy matrix R of each learner as a heat map.
 
 x: the evaluated task; y: the number of tasks learned, from none in the top row; color: accuracy in
 %, from rows.csv, dark for 0 and light for 100.
 
-Read down a column to see a task before it is learned, when it is learned (where the white steps
-are), and how it is forgotten below; read along a row to see all tasks at one time.
+Read down a column to follow a task: before it is learned, learned at the white steps, and forgotten
+below them; read along a row to see all tasks at one time.
 """
-
-from __future__ import annotations
 
 import matplotlib
 import numpy as np
@@ -23,10 +21,10 @@ from figures.tables import Tables
 from probe.metrics.matrix import AccuracyMatrix
 
 MOST_ANNOTATED = 10
-"""Up to this many tasks each cell shows its value; in smaller cells no number could be read."""
+"""Most tasks for which cells show their values; in smaller cells no number could be read."""
 
 NEEDS = "a learner and its accuracies after each task"
-"""What has to be there for anything to be drawn."""
+"""Least that has to be there for anything to be drawn."""
 
 TABLES = ("rows",)
 ORDER = 5
@@ -41,8 +39,8 @@ def names(tables: Tables) -> list[str]:
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw each continual learner's R, averaged over orders and seeds, with one color bar.
 
-    Row = tasks learned so far, from none ("before") to T; column = place of the evaluated task in
-    the executed order. The steps separate the tasks learned so far, below, from those to come.
+    Row = tasks learned so far, from none ("before") to T; column = position of the evaluated task
+    in the executed order. The steps separate the tasks learned so far, below, from those to come.
     Cells that were not measured are hatched. Returns None without a continual learner.
     """
     matrices = tables.matrices
@@ -58,20 +56,19 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     size = (columns * wide, len(grid) / columns * high)
     label = labels.with_head("Accuracy (%)", tables.rows)
     page.color_bar(figure, grid, mesh, label, range(0, 101, 25), size)
-    sides = ("Place of the evaluated task", "Tasks learned so far")
-    page.fit(figure, grid, sides, height=high, width=wide)
-    return figure
+    sides = ("Position of the evaluated task", "Tasks learned so far")
+    return page.fit(figure, grid, sides, height=high, width=wide)
 
 
 def caption(tables: Tables, page: Page = HOUSE) -> str:
-    """Say what is drawn, of which data, network and learners, and what its marks are."""
-    return labels.caption(
-        "Accuracy on each task (columns, by place in the executed order) before training and "
+    """Describe the figure, its data, network and learners, and its marks."""
+    return page.caption(
+        tables,
+        names(tables),
+        "Accuracy on each task (columns, by position in the executed order) before training and "
         "after each task (rows), in percent",
         "The white steps separate the tasks learned so far, below, from those to come",
-        labels.learners_named([page.label(name) for name in names(tables)]),
         labels.averaged(tables.rows, "Numbers"),
-        labels.measured_on(tables.rows),
     )
 
 

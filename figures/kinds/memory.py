@@ -2,13 +2,11 @@
 
 x: samples stored, on a logarithmic scale; y: A_T in %, from metrics.csv; a line for each kind of
 learner and strategy that the study has with two budgets or more. After Chaudhry et al. 2018, figure
-4: what a learner gains by a larger memory, and whether it needs one.
+4: the gain of a learner from a larger memory.
 
-A line that rises steeply is a learner that lives on what it stores; one that starts high at 0 has
-other means against forgetting.
+A line that rises steeply is a learner that depends on its stored samples; one that starts high at 0
+has other means against forgetting.
 """
-
-from __future__ import annotations
 
 import math
 from collections import defaultdict
@@ -27,14 +25,14 @@ from figures.tables import Tables
 from probe.tables.rows import LearnerRow, MetricRow
 
 UNITS = {"per_class": "per class", "total": "in total"}
-"""What a budget counts, by its column in the table of learners."""
+"""Units of a budget, by its column in the table of learners."""
 
 
-_Sweep = tuple[str, str]  # a kind of learner and the strategy that chooses what it stores
-
+_Sweep = tuple[str, str]  # a kind of learner and the strategy that chooses its samples
+_Swept = dict[str, dict[_Sweep, dict[int, MetricRow]]]  # sweeps by the unit of budgets
 
 NEEDS = "a kind of learner with two budgets"
-"""What has to be there for anything to be drawn."""
+"""Least that has to be there for anything to be drawn."""
 
 TABLES = ("metrics", "learners")
 ORDER = 12
@@ -62,31 +60,26 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     figure, grid = page.panels(titles, most=2)
     for axes, each in zip(grid, swept.values(), strict=True):
         _plot_sweeps(figure, axes, appearances, each)
-    rows = [row for each in swept.values() for points in each.values() for row in points.values()]
+    rows = _points(swept)
     page.legend(figure, appearances.values(), labels.over_seeds(rows))
     x_label = " ".join(["Stored samples", *(UNITS[unit] for unit in swept if len(swept) == 1)])
     sides = (x_label, labels.with_head(f"Average accuracy $A_{{{T}}}$ (%)", rows))
-    page.fit(figure, grid, sides, height=2.0)
-    return figure
-
-
-_Swept = dict[str, dict[_Sweep, dict[int, MetricRow]]]  # sweeps by what budgets count
+    return page.fit(figure, grid, sides, height=2.0)
 
 
 def caption(tables: Tables, page: Page = HOUSE) -> str:
-    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    """Describe the figure, its data, network and learners, and its marks."""
     T, swept = _swept(tables)
-    rows = [row for each in swept.values() for points in each.values() for row in points.values()]
     return labels.caption(
         f"Average accuracy after {labels.counted(T, 'task')}, against the number of stored samples",
         labels.learners_named([look.label for look in _appearances(page, _lines(swept)).values()]),
-        labels.points_are(rows),
+        labels.points_are(_points(swept)),
         labels.measured_on(tables.rows),
     )
 
 
 def _swept(tables: Tables) -> tuple[int, _Swept]:
-    """Return T and what is drawn."""
+    """Return T and the sweeps that are drawn."""
     T, accuracy = tables.after_last_task("average_accuracy")
     # Three samples of each of ten classes are not thirty in all: classes come in over time.
     found = {unit: sweeps(tables.learners, accuracy, unit) for unit in UNITS}
@@ -97,14 +90,17 @@ def _lines(swept: _Swept) -> list[_Sweep]:
     return list(dict.fromkeys(key for each in swept.values() for key in each))
 
 
+def _points(swept: _Swept) -> list[MetricRow]:
+    return [row for each in swept.values() for points in each.values() for row in points.values()]
+
+
 def sweeps(
     learners: Sequence[LearnerRow], accuracy: Mapping[str, MetricRow], unit: str
 ) -> dict[_Sweep, dict[int, MetricRow]]:
     """Return kinds and strategies with two budgets or more of that unit: the rows by budget.
 
-    accuracy: what is drawn, by learner; unit: one of UNITS. A learner of the kind that stores
-    nothing is there as budget 0. Of learners that differ in neither kind, strategy nor budget the
-    first counts.
+    accuracy: the rows to draw, by learner; unit: one of UNITS. A learner of the kind that stores
+    nothing is there as budget 0. Of learners alike in kind, strategy and budget the first counts.
     """
     plain: dict[str, MetricRow] = {}
     budgets: defaultdict[_Sweep, dict[int, MetricRow]] = defaultdict(dict)
@@ -125,7 +121,7 @@ def sweeps(
 
 
 def positions(budgets: Sequence[int]) -> dict[int, float]:
-    """Return where each budget stands on the x axis: at its log10; 0 the median step before all.
+    """Return the place of each budget on the x axis: its log10; 0 the median step before all.
 
     >>> positions([0, 1, 10, 100])
     {0: -1.0, 1: 0.0, 10: 1.0, 100: 2.0}
@@ -187,14 +183,13 @@ def _appearances(page: Page, drawn: Sequence[_Sweep]) -> dict[_Sweep, Appearance
 
     Else the legend names both the kind and the strategy.
     """
-    kinds = [kind for kind, _ in drawn]
-    of_lines = _named(drawn)
-    found, of_kinds = page.looks(of_lines.values()), page.looks(kinds)
-    appearances = {sweep: found[name] for sweep, name in of_lines.items()}
-    # A spare appearance has the key as its name in print: it is put in words.
-    for kind, sampling in drawn:
-        if kinds.count(kind) > 1:
+    named = _named(drawn)
+    found, of_kinds = page.looks(named.values()), page.looks(kind for kind, _ in drawn)
+    looks = {sweep: found[name] for sweep, name in named.items()}
+    for (kind, sampling), name in named.items():
+        if name != kind:
+            # A spare appearance has the key as its name in print: it is put in words.
             strategy = strategy_appearances([sampling])[sampling].label.lower()
             both = f"{of_kinds[kind].label}, {strategy}"
-            appearances[kind, sampling] = replace(appearances[kind, sampling], label=both)
-    return appearances
+            looks[kind, sampling] = replace(found[name], label=both)
+    return looks

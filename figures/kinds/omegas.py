@@ -1,4 +1,4 @@
-"""Omega_base, Omega_new and Omega_all: what each learner retains, takes up and has in all.
+"""Omega_base, Omega_new and Omega_all: retention, new learning and overall accuracy.
 
 x: learners; y: Omega, from metrics.csv; three shades of blue for the three (Kemker et al. 2018,
 table 2). Omega_new is an accuracy. A high one beside a low Omega_base is a learner that forgets,
@@ -7,8 +7,6 @@ the reverse one that does not learn.
 Omega_base and Omega_all are fractions of what the offline learner reaches (Kemker 2018), so that 1
 is as good as if nothing had been learned in sequence; above 1 is better still.
 """
-
-from __future__ import annotations
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -25,9 +23,8 @@ SHADES = {"omega_base": "#DEEBF7", "omega_new": "#9ECAE1", "omega_all": "#3182BD
 
 _BAR, _INK, _THIN = 0.26, "0.2", 0.6  # width of a bar along x; color and width of its edge
 
-
 NEEDS = "two learners and the accuracy of Offline"
-"""What has to be there for anything to be drawn."""
+"""Least that has to be there for anything to be drawn."""
 
 TABLES = ("metrics",)
 ORDER = 9
@@ -72,20 +69,19 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     page.legend(figure, entries, labels.with_head(labels.over_seeds(drawn), drawn))
     groups = [each.label for each in appearances.values()]
     layout.name_ticks(figure, axes, range(len(groups)), groups)
-    page.fit(figure, [axes], ("", r"$\Omega$"), height=1.8)
-    return figure
+    return page.fit(figure, [axes], ("", r"$\Omega$"), height=1.8)
 
 
 def caption(tables: Tables, page: Page = HOUSE) -> str:
-    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    """Describe the figure, its data, network and learners, and its marks."""
     rows = [row[name] for row in _omegas(tables).values() for name in names(tables)]
-    return labels.caption(
+    return page.caption(
+        tables,
+        page.looks(names(tables)),
         "Omega_base, Omega_new and Omega_all (Kemker et al. 2018): accuracy on the base set, on "
         "the newest session and on all sessions so far, means over the sessions from the second "
-        "on; the first and the last are shares of what offline training reaches, which is 1",
-        labels.learners_named([look.label for look in page.looks(names(tables)).values()]),
+        "on; the first and the last are shares of the accuracy of offline training",
         labels.points_are(rows, "Columns"),
-        labels.measured_on(tables.rows),
     )
 
 

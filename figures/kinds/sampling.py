@@ -1,12 +1,10 @@
-"""Which stored samples serve best: the strategies that choose them, learner by learner.
+"""Average accuracy by sampling strategy: the best choice of stored samples.
 
 x: kinds of learners, each at one budget; y: A_T in %, from metrics.csv; a mark for each strategy
 (Chaudhry et al. 2018, figure 5).
 
 Within a group only the strategy differs: kind of learner and number of samples are the same.
 """
-
-from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -21,9 +19,8 @@ from probe.tables.rows import LearnerRow, MetricRow
 
 _Group = tuple[str, int, str]  # kind, number of samples, what they are counted by
 
-
 NEEDS = "a kind of learner with two strategies at one budget"
-"""What has to be there for anything to be drawn."""
+"""Least that has to be there for anything to be drawn."""
 
 TABLES = ("metrics", "learners")
 ORDER = 13
@@ -56,22 +53,21 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     x_label, names = _named(list(groups), page)
     layout.name_ticks(figure, axes, range(len(groups)), names)
     sides = (x_label, labels.with_head(f"Average accuracy $A_{{{T}}}$ (%)", drawn))
-    page.fit(figure, [axes], sides, height=2.0)
-    return figure
+    return page.fit(figure, [axes], sides, height=2.0)
 
 
 def caption(tables: Tables, page: Page = HOUSE) -> str:
-    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    """Describe the figure, its data, network and learners, and its marks."""
     T, accuracy = tables.after_last_task("average_accuracy")
     groups = compared(tables.learners, accuracy)
     drawn = [row for group in groups.values() for row in group.values()]
-    return labels.caption(
+    return page.caption(
+        tables,
+        names(tables),
         f"Average accuracy after {labels.counted(T, 'task')} by the strategy that chooses which "
         f"samples are stored",
         "Within a group the kind of learner and the number of samples are the same",
-        labels.learners_named([page.label(name) for name in names(tables)]),
         labels.points_are(drawn),
-        labels.measured_on(tables.rows),
     )
 
 
@@ -80,8 +76,8 @@ def compared(
 ) -> dict[_Group, dict[str, MetricRow]]:
     """Return by kind and budget the strategies, where there are two or more, in table order.
 
-    learners: rows of learners.csv, which have kinds, budgets and strategies; accuracy: what is
-    drawn, by learner. Of learners that differ in neither kind, strategy nor budget the first
+    learners: rows of learners.csv, which have kinds, budgets and strategies; accuracy: the rows
+    to draw, by learner. Of learners that differ in neither kind, strategy nor budget the first
     counts.
     """
     groups: defaultdict[_Group, dict[str, MetricRow]] = defaultdict(dict)
@@ -94,7 +90,7 @@ def compared(
 
 
 def _named(groups: Sequence[_Group], page: Page = HOUSE) -> tuple[str, list[str]]:
-    """Return the label of the x axis and the groups' names, which tell a budget if there are two.
+    """Return the label of the x axis and the groups' names, with the budget if there are two.
 
     >>> _named([("er", 10, "per class"), ("ewc", 10, "per class")])
     ('Learner, with 10 stored samples per class', ['ER', 'EWC'])
@@ -102,7 +98,7 @@ def _named(groups: Sequence[_Group], page: Page = HOUSE) -> tuple[str, list[str]
     ('Learner, with stored samples', ['ER, 10 per class', 'ER, 20 per class'])
     """
     kinds = page.looks(kind for kind, _, _ in groups)
-    # Of one budget the label tells, of several the names of the groups.
+    # One budget stands in the label of the axis, several in the names of the groups.
     budgets = {f"{budget} {unit}": f"{budget} stored samples {unit}" for _, budget, unit in groups}
     if len(budgets) == 1:
         return f"Learner, with {min(budgets.values())}", [

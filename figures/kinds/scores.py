@@ -4,10 +4,8 @@ x: the weightings W1, W2, W3 of Diaz-Rodriguez et al. 2018 and those of the stud
 score in [0, 1], from metrics.csv; a mark for each learner.
 
 Both sum up the seven criteria that `spider` shows one by one. Where the order of the learners
-changes from one weighting to the next, which of them is best is a matter of what is asked for.
+changes from one weighting to the next, the best depends on the weights.
 """
-
-from __future__ import annotations
 
 from matplotlib.figure import Figure
 
@@ -17,7 +15,7 @@ from figures.tables import Tables, continual
 from probe.tables.rows import MetricRow
 
 NEEDS = "a score"
-"""What has to be there for anything to be drawn."""
+"""Least that has to be there for anything to be drawn."""
 
 TABLES = ("metrics", "learners")
 ORDER = 15
@@ -29,16 +27,16 @@ def names(tables: Tables) -> list[str]:
 
 
 def caption(tables: Tables, page: Page = HOUSE) -> str:
-    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    """Describe the figure, its data, network and learners, and its marks."""
     rows = _scored(tables)
     several = any(row.seeds > 1 for row in rows)
     both = "CLscore and CLstability" if several else "CLscore"
-    return labels.caption(
+    return page.caption(
+        tables,
+        names(tables),
         f"{both} (Diaz-Rodriguez et al. 2018) under each weighting of the seven criteria, from 0 "
         f"to 1, larger is better",
-        labels.learners_named([page.label(name) for name in names(tables)]),
         labels.points_are(rows),
-        labels.measured_on(tables.rows),
     )
 
 
@@ -50,7 +48,7 @@ def _scored(tables: Tables) -> list[MetricRow]:
 
 @on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
-    """Draw one group per weighting, W1, W2, W3 and a user's own, with one mark per learner.
+    """Draw one group per weighting, W1, W2, W3 and user-defined ones, with one mark per learner.
 
     CLscore in the first panel; CLstability in the second, where there are two seeds or more
     (Diaz-Rodriguez 2018, table 3). Both in [0, 1], larger is better; a score with a standard
@@ -60,7 +58,6 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     scores = tables.by_bracket("diaz_rodriguez", "cl_score")
     if tables.crowded or not scores:
         return None
-    # A deviation over seeds, which one seed has not.
     found = tables.by_bracket("diaz_rodriguez", "cl_stability")
     stability = {
         # Of one seed there is no stability; every weighting keeps its group, even if it is empty.
@@ -83,5 +80,4 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         layout.name_ticks(figure, axes, range(len(groups)), list(groups))
     note = labels.with_head(labels.over_seeds(rows), rows)
     page.legend(figure, drawn_as.values(), note, joined=False)
-    page.fit(figure, grid, ("Weights of the criteria", ""), height=1.8)
-    return figure
+    return page.fit(figure, grid, ("Weights of the criteria", ""), height=1.8)

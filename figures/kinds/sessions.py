@@ -5,11 +5,9 @@ line for each learner. After Kemker et al. 2018, figures 2, S2 and S3: Omega_all
 Omega_new are the means of these lines from the second session on, the first two as shares of the
 offline learner's accuracy.
 
-The base set, which is learned first, shows what is retained; the newest session what can still be
-learned. A learner may be good at the one at the expense of the other.
+The base set, which is learned first, shows retention; the newest session shows new learning. A
+learner may be good at the one at the expense of the other.
 """
-
-from __future__ import annotations
 
 from matplotlib.figure import Figure
 
@@ -22,10 +20,10 @@ PANELS = {
     "alpha_base": r"Base set, $\alpha_{\mathrm{base},i}$",
     "alpha_new": r"Newest session, $\alpha_{\mathrm{new},i}$",
 }
-"""What each panel shows, by the name of its metric; in this order from left to right."""
+"""Titles of the panels from left to right, by the name of the metric."""
 
 NEEDS = "two learners and two sessions"
-"""What has to be there for anything to be drawn."""
+"""Least that has to be there for anything to be drawn."""
 
 TABLES = ("metrics", "learners")
 ORDER = 8
@@ -38,16 +36,16 @@ def names(tables: Tables) -> list[str]:
 
 
 def caption(tables: Tables, page: Page = HOUSE) -> str:
-    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    """Describe the figure, its data, network and learners, and its marks."""
     rows = [
         row for each in tables.by_number("kemker", "alpha_all").values() for row in each.values()
     ]
-    return labels.caption(
+    return page.caption(
+        tables,
+        names(tables),
         "Accuracy after each session (Kemker et al. 2018): on all sessions so far, on the base "
         "set, which is learned first, and on the newest session",
-        labels.learners_named([page.label(name) for name in names(tables)]),
         labels.points_are(rows, bars=False),
-        labels.measured_on(tables.rows),
     )
 
 
@@ -57,7 +55,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
 
     One line per continual learner (Kemker 2018, figures 2, S2 and S3); all are means over orders
     and seeds. The panels share their y axis. Where the base falls and the newest stays high, a
-    learner takes up what is new at the cost of what it knew.
+    learner pays for new tasks with old ones.
 
     Returns None unless there are two learners and two sessions to compare.
     """
@@ -77,9 +75,8 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         axes.set_xlim(0.5, T + 0.5)
         axes.set_xticks(layout.ticks(1, T))
     drawn = [row for each in alphas.values() for rows in each.values() for row in rows.values()]
-    # No bars: behind them the lines of many sessions could not be told apart.
+    # No bars: under them the lines of many sessions could not be told apart.
     note = labels.over_seeds(drawn, bars=False)
     page.legend(figure, [appearances[name] for name in learners], note)
     sides = ("Session $i$", labels.with_head("Accuracy (%)", drawn))
-    page.fit(figure, grid, sides, height=1.7)
-    return figure
+    return page.fit(figure, grid, sides, height=1.7)

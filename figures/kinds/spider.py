@@ -1,15 +1,13 @@
-"""The seven criteria of Diaz-Rodriguez 2018 as a spider chart: learners, and what bounds them.
+"""Seven criteria of Diaz-Rodriguez 2018 as a spider chart.
 
 Seven spokes from 0 in the middle to 1 at the rim, larger is better, from metrics.csv; a closed line
 for each learner. In the small panels a learner lies between plain fine-tuning and training on
-everything so far: what it gains over the one and saves against the other.
+everything so far: its gain over the one, and its saving against the other.
 
 A: accuracy; MS: model size; SSS: samples storage size; CE: computational efficiency; REM:
 remembering; BWT+ and FWT: positive backward, and forward transfer. The wider a learner's polygon
-the better; a dent is what it lacks.
+the better; a dent is a weakness.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Sequence
@@ -46,9 +44,8 @@ _CLOSED = [*range(len(CRITERIA)), 0]
 _RINGS = {0.25: "", 0.5: "0.5", 0.75: "", 1.0: "1"}
 _ABOVE = 18  # points between a panel and its title, for the name of the first criterion
 
-
 NEEDS = "a learner with all seven criteria"
-"""What has to be there for anything to be drawn."""
+"""Least that has to be there for anything to be drawn."""
 
 TABLES = ("metrics", "learners")
 ORDER = 14
@@ -92,16 +89,17 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     note = labels.with_head(labels.over_seeds(drawn, bars=False), drawn)
     page.legend(figure, [appearances[name] for name in learners], note)
     side = 1.0 if small else 2.3
-    page.fit(figure, [*small, large], ("", ""), height=side, width=side, square=True)
-    return figure
+    return page.fit(figure, [*small, large], ("", ""), height=side, width=side, square=True)
 
 
 def caption(tables: Tables, page: Page = HOUSE) -> str:
-    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    """Describe the figure, its data, network and learners, and its marks."""
     learners = names(tables)
     bounds, between = _small(tables, learners)
     rows = [row[name] for row in _criteria(tables).values() for name in learners]
-    return labels.caption(
+    return page.caption(
+        tables,
+        learners,
         "Seven criteria of continual learning (Diaz-Rodriguez et al. 2018), from 0 in the middle "
         "to 1 at the rim, larger is better. A: accuracy; MS: model size; SSS: samples storage "
         "size; CE: computational efficiency; REM: remembering; BWT+: positive backward transfer; "
@@ -109,14 +107,12 @@ def caption(tables: Tables, page: Page = HOUSE) -> str:
         f"Small panels: one learner each, with {labels.together(map(page.label, bounds))}"
         if between
         else "",
-        labels.learners_named([page.label(name) for name in learners]),
         labels.points_are(rows, bars=False),
-        labels.measured_on(tables.rows),
     )
 
 
 def _bounds(row: LearnerRow) -> bool:
-    """Whether a learner bounds the others: it does nothing against forgetting, or keeps all."""
+    """Tell whether a learner bounds the others: it has no means against forgetting, or all data."""
     plain = row.per_class is None and row.total is None
     return row.kind == "cumulative" or (row.kind == "finetune" and plain)
 
@@ -127,7 +123,7 @@ def _criteria(tables: Tables) -> dict[str, dict[str, MetricRow]]:
 
 
 def _small(tables: Tables, learners: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return which learners bound the others, and those that have a small panel between them."""
+    """Return the learners that bound the others, and those with a small panel between them."""
     bounds = [row.learner for row in tables.learners if row.learner in learners and _bounds(row)]
     # Without a bound there is nothing for a small panel to compare with.
     return bounds, [name for name in learners if name not in bounds] if bounds else []
@@ -162,7 +158,7 @@ def _grid(page: Page, titles: Sequence[str]) -> tuple[Figure, Axes, list[Axes]]:
 
 
 def _columns(page: Page, small: int) -> int:
-    """Return how many small panels there are side by side, of which the large one takes two."""
+    """Return the small panels side by side; the large one takes the room of two."""
     return max(2, min(4 if small > 2 else 3, round(4 * page.wide / DOUBLE)))
 
 

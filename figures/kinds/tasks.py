@@ -3,11 +3,9 @@
 x: the number of tasks learned; y: accuracy in % on the one task of the panel, from rows.csv; a line
 for each learner, which begins when the task is learned (Chaudhry et al. 2018, figure 2).
 
-The same numbers as in `curves`, laid out to compare learners: who begins a panel higher has learned
-the task better, who falls less has forgotten less of it.
+The same numbers as in `curves`, laid out to compare learners: one that starts a panel higher has
+learned the task better, one that falls less has forgotten less of it.
 """
-
-from __future__ import annotations
 
 from matplotlib.figure import Figure
 
@@ -17,13 +15,13 @@ from figures.pages.page import HOUSE, Page, on_page
 from figures.tables import Tables
 
 MOST_PANELS = 20
-"""Up to this many tasks each has its panel; beyond, only those whose place an axis would mark.
+"""Most tasks that all have panels; of more, only those at the ticks of an axis have one.
 
 With more of them a panel would be too small to read.
 """
 
 NEEDS = "a learner and its accuracies after each task"
-"""What has to be there for anything to be drawn."""
+"""Least that has to be there for anything to be drawn."""
 
 TABLES = ("rows", "learners")
 ORDER = 7
@@ -35,20 +33,20 @@ def names(tables: Tables) -> list[str]:
 
 
 def caption(tables: Tables, page: Page = HOUSE) -> str:
-    """Say what is drawn, of which data, network and learners, and what its marks are."""
-    return labels.caption(
+    """Describe the figure, its data, network and learners, and its marks."""
+    return page.caption(
+        tables,
+        names(tables),
         "Accuracy on each task from the moment it was learned, and on average over the tasks "
         "learned so far",
-        "Tasks are numbered by their place in the executed order",
-        labels.learners_named([page.label(name) for name in names(tables)]),
+        "Tasks are numbered by their position in the executed order",
         labels.averaged(tables.rows, "All"),
-        labels.measured_on(tables.rows),
     )
 
 
 @on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
-    """Draw one panel per place j in the executed order: R[k, j] against k = j..T.
+    """Draw one panel per position j in the executed order: R[k, j] against k = j..T.
 
     One line per continual learner; the last panel is A_k, the average over the k tasks learned so
     far (Chaudhry 2018, figure 2). All are means over orders and seeds.
@@ -77,5 +75,4 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         axes.set_xticks(layout.ticks(1, T))
     page.legend(figure, [appearances[name] for name in matrices])
     sides = ("Tasks learned so far", labels.with_head("Accuracy (%)", tables.rows))
-    page.fit(figure, [*grid, last], sides, height=1.15)
-    return figure
+    return page.fit(figure, [*grid, last], sides, height=1.15)

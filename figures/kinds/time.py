@@ -1,15 +1,13 @@
-"""PRA by layer as tasks are learned: when each layer began to lack what the tasks need.
+"""PRA by layer as tasks are learned: when each layer starts to forget.
 
 x: the number of tasks learned, 0 = the network before any training; y: accuracy on all tasks in %,
-from rows.csv, of what was trained behind the layer; a panel for each learner, a line for each
-layer, dark for the first by depth and light for the last.
+from rows.csv, of a readout trained downstream of the layer; a panel for each learner, a line for
+each layer, dark for the first by depth and light for the last.
 
 A line that falls is a layer that forgets; one that rises is still learning. The dashed pieces at
-the right are the same behind the layers of the offline network: what a line is below them is
-missing.
+the right are the same for the layers of the offline network: a layer lacks as much as its line lies
+below them.
 """
-
-from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -23,19 +21,19 @@ from figures import labels, layout, lines
 from figures.appearance import Appearance
 from figures.pages.page import HOUSE, Page, on_page
 from figures.style import MANY
-from figures.tables import LEVELS, Tables, continual
+from figures.tables import CONTROLS, Tables, continual
 from probe.metrics.mean_over_seeds import SeedMean
 from probe.tables.matrices import OFFLINE, UNTRAINED
 from probe.tables.summary import Layer, pra_by_step
 
 MOST_NAMED = 10
-"""Up to this many layers the legend names each; beyond, a color bar stands for their depths."""
+"""Most layers that the legend names; of more, a color bar shows the depths."""
 
 Course = Mapping[int, SeedMean]
-"""What was measured behind a layer, by the number of tasks learned."""
+"""Measurements downstream of a layer, by the number of tasks learned."""
 
 NEEDS = "a layer that was measured after two tasks or more"
-"""What has to be there for anything to be drawn."""
+"""Least that has to be there for anything to be drawn."""
 
 TABLES = ("rows",)
 ORDER = 3
@@ -49,21 +47,19 @@ def names(tables: Tables) -> list[str]:
 
 
 def caption(tables: Tables, page: Page = HOUSE) -> str:
-    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    """Describe the figure, its data, network and learners, and its marks."""
     readout = _readout(tables)
     drawn = _courses(pra_by_step(tables.rows, readout))
     points = [point for course in drawn.values() for point in course.values()]
     offline = any(row.learner == OFFLINE and row.readout == readout for row in tables.rows)
     bars = len({layer.depth for layer in drawn}) <= MOST_NAMED
-    return labels.caption(
-        "Accuracy on all tasks behind each layer as tasks are learned, from none (0) on",
-        f"What is trained behind the layer, on all tasks at once, is the readout {readout}",
-        labels.learners_named([page.label(name) for name in names(tables)]),
+    return page.caption(
+        tables,
+        names(tables),
+        "Accuracy on all tasks downstream of each layer as tasks are learned, from none (0) on",
+        f"The readout {readout} is trained downstream of the layer, on all tasks at once",
         labels.points_are(points, bars=bars),
-        "Dashed: the same behind the layers of a network trained on all tasks at once"
-        if offline
-        else "",
-        labels.measured_on(tables.rows),
+        "Dashed: the same for the layers of a network trained on all tasks at once" * offline,
     )
 
 
@@ -79,7 +75,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     if not readout:
         return None
     courses = pra_by_step(tables.rows, readout)
-    ends = {layer: course for layer, course in courses.items() if layer.learner in LEVELS}
+    ends = {layer: course for layer, course in courses.items() if layer.learner in CONTROLS}
     drawn = _courses(courses)
     learners = list(dict.fromkeys(layer.learner for layer in drawn))
     looks, named = _looks(list(drawn))
@@ -100,8 +96,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         shades = [look.color for look in looks.values()]
         page.color_steps(figure, grid, shades, "Layer, by depth")
     sides = ("Tasks learned so far (0: untrained)", "Accuracy on all tasks (%)")
-    page.fit(figure, grid, sides, height=1.3 if many else 1.6)
-    return figure
+    return page.fit(figure, grid, sides, height=1.3 if many else 1.6)
 
 
 _DASHES = (0, (2, 0.8))
@@ -120,21 +115,19 @@ def _readout(tables: Tables) -> str:
 
 
 def _courses(courses: Mapping[Layer, Course]) -> dict[Layer, Course]:
-    """Return what is drawn of the continual learners."""
-    # A point alone says nothing of time.
-    several = (layer for layer, course in courses.items() if len(course) > 1)
-    return {layer: _whole(layer, courses) for layer in several if layer.learner not in LEVELS}
-
-
-def _whole(layer: Layer, courses: Mapping[Layer, Course]) -> Course:
-    """Return a layer's course, from the untrained network on, which all learners share."""
-    return {**courses.get(layer._replace(learner=UNTRAINED), {}), **courses[layer]}
+    """Return the courses of the continual learners, each from the untrained network on."""
+    return {
+        layer: {**courses.get(layer._replace(learner=UNTRAINED), {}), **course}
+        for layer, course in courses.items()
+        # A point alone says nothing of time.
+        if len(course) > 1 and layer.learner not in CONTROLS
+    }
 
 
 def _looks(drawn: Sequence[Layer]) -> tuple[dict[int, Appearance], bool]:
-    """Return how layers are drawn, by depth, and whether the legend can name each.
+    """Return the appearance of layers by depth, and whether the legend can name each.
 
-    It cannot if there are too many, or if a depth has another name in another learner's network.
+    It cannot if there are too many, or if a depth has another name in another architecture.
     """
     names = {(layer.depth, layer.feature) for layer in drawn}
     depths = sorted({depth for depth, _ in names})
@@ -170,10 +163,10 @@ def _plot_learner(
             x = [step + offset for step in course]
             lines.plot_means(axes, look, x, list(course.values()))
         else:
-            # Behind bars and markers the lines of many layers could not be told apart.
+            # Under bars and markers the lines of many layers could not be told apart.
             means = [100 * point.mean for point in course.values()]
             axes.plot(list(course), means, color=look.color, lw=0.9)
-        # Where it has learned all tasks, of which it may have a row for each.
+        # After all tasks; it may have a row for each step.
         ceiling = ends.get(layer._replace(learner=OFFLINE), {})
         if ceiling:
             y = 100 * ceiling[max(ceiling)].mean

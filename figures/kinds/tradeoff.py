@@ -1,14 +1,12 @@
-"""Forgetting against intransigence: what each learner gives up for what.
+"""Forgetting against intransigence: the trade-off of each learner.
 
 x: F_T, how much accuracy on earlier tasks is lost; y: I_T, how much accuracy on the last task is
 lacking against training on everything so far; both are differences of fractions, from metrics.csv.
 A marker for each learner, bars for the seeds (Chaudhry et al. 2018, figure 3).
 
-Who holds on to the old tasks may fail to learn the new ones. The best are at the bottom left: they
-forget little, and learn each task as well as a model that is trained on all data up to there.
+A learner that retains old tasks may fail to learn new ones. The best are at the bottom left: they
+forget little, and learn each task as well as a model trained on all data so far.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 
@@ -32,9 +30,8 @@ QUADRANTS = {
 
 _NAME_WIDE, _NAME_HIGH = 0.25, 0.11  # shares of the panel that a quadrant's name needs, with room
 
-
 NEEDS = "a learner with forgetting and intransigence (besides the learner cumulative)"
-"""What has to be there for anything to be drawn."""
+"""Least that has to be there for anything to be drawn."""
 
 TABLES = ("metrics", "learners")
 ORDER = 11
@@ -47,17 +44,17 @@ def names(tables: Tables) -> list[str]:
 
 
 def caption(tables: Tables, page: Page = HOUSE) -> str:
-    """Say what is drawn, of which data, network and learners, and what its marks are."""
+    """Describe the figure, its data, network and learners, and its marks."""
     T, F = tables.after_last_task("forgetting")
     _, I_T = tables.after_last_task("intransigence")
     learners = names(tables)
-    return labels.caption(
+    return page.caption(
+        tables,
+        learners,
         f"Forgetting against intransigence after {labels.counted(T, 'task')} (Chaudhry et al. "
         f"2018): how much accuracy on earlier tasks is lost, and how much is lacking on the last "
         f"one against training on all so far; lower is better in both",
-        labels.learners_named([page.label(name) for name in learners]),
         labels.points_are([rows[name] for rows in (F, I_T) for name in learners]),
-        labels.measured_on(tables.rows),
     )
 
 
@@ -90,14 +87,13 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         f"Forgetting $F_{{{T}}}$\n(below 0: positive backward transfer, PBT)",
         f"Intransigence $I_{{{T}}}$\n(below 0: positive forward transfer, PFT)",
     )
-    page.fit(figure, [axes], sides, height=2.5)
-    return figure
+    return page.fit(figure, [axes], sides, height=2.5)
 
 
 def _name_quadrants(axes: Axes, F: Sequence[MetricRow], I_T: Sequence[MetricRow]) -> None:
-    """Draw the lines at 0 and name what they separate, beyond the reach of all markers and bars.
+    """Draw the lines at 0 and name the quadrants, clear of all markers and bars.
 
-    F, I_T: the rows that are drawn, by learner in the same order.
+    F, I_T: rows of the same learners.
     """
     axes.grid(visible=False)
     axes.axhline(0, color="0.4", linewidth=0.7, zorder=1)
@@ -113,7 +109,7 @@ def _name_quadrants(axes: Axes, F: Sequence[MetricRow], I_T: Sequence[MetricRow]
 def _limits(rows: Sequence[MetricRow], margin: float, least: float) -> tuple[float, float]:
     """Return limits of an axis around 0 and all bars.
 
-    rows: what is drawn along the axis; margin: what is left free at either end; least: what either
+    rows: drawn along the axis; margin: what is left free at either end; least: what either
     side of 0 has at least; both are shares of the axis.
     """
     means, reach = np.array([row.mean for row in rows]), np.nan_to_num([row.std for row in rows])

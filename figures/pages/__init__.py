@@ -1,1 +1,1 @@
-"""What figures are drawn on: pages of our own, or the axes of a user's figure."""
+"""Pages to draw on: our own, or the axes of a user's figure."""

@@ -1,10 +1,8 @@
-"""What stands around axes that are a user's own: labels, a legend below them, a color bar.
+"""Labels, legend and color bar of axes of a user's figure.
 
 All of it belongs to the axes, so that `layout="constrained"` and `tight_layout` make room for it,
 and is set in the user's settings of matplotlib.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Sequence
@@ -18,17 +16,15 @@ from matplotlib.transforms import ScaledTranslation
 
 from figures import layout
 from figures.cells import digits_size
+from probe.errors import InputError
 
 _GAP = 3  # points between the label of the x axis and the legend
 
 
 def legend(axes: Axes, handles: Sequence[Artist], title: str = "") -> None:
     """Put a legend below axes, in as few rows as their width allows, filled evenly."""
-    figure = _figure(axes)
-    layout.arrange(figure)
-    most = max(1, len(handles))
-    if not handles:
-        return
+    layout.arrange(figure_of(axes))
+    most = len(handles)
     for columns in dict.fromkeys(math.ceil(most / rows) for rows in range(1, most + 1)):
         found = axes.legend(
             handles=handles, ncols=columns, loc="upper center", title=title or None, borderaxespad=0
@@ -42,11 +38,11 @@ def label(axes: Axes, labels: tuple[str, str]) -> None:
     for text, axis, along in zip(labels, (axes.xaxis, axes.yaxis), (0, 1), strict=True):
         if text:
             shown = axis.set_label_text(text)
-            layout.arrange(_figure(axes))
+            layout.arrange(figure_of(axes))
             long, room = shown.get_window_extent().size[along], 0.85 * axes.bbox.size[along]
             if long > room and "\n" not in text:
                 shown.set_text(fill(text, max(8, int(len(text) * room / long))))
-        # Below what stands along x; and it takes from the room that there is along y.
+        # Below the label of x; and it takes from the room that there is along y.
         _lower(axes)
 
 
@@ -55,21 +51,21 @@ def color_bar(axes: Axes, image: ScalarMappable, label: str, ticks: Sequence[flo
     colors = ScalarMappable(image.norm, image.cmap)
     # The label runs along the bar, which is as long as the axes are high.
     text = fill(label, 24)
-    bar = _figure(axes).colorbar(colors, ax=axes, label=text, ticks=list(ticks), format="%g")
+    bar = figure_of(axes).colorbar(colors, ax=axes, label=text, ticks=list(ticks), format="%g")
     bar.outline.set_visible(False)
 
 
 def legible(axes: Axes, columns: int, rows: int) -> bool:
-    """Whether numbers of three digits have room in so many cells."""
-    layout.arrange(_figure(axes))
-    point, size = _figure(axes).dpi / 72, digits_size()
+    """Tell whether numbers of three digits fit in so many cells."""
+    layout.arrange(figure_of(axes))
+    point, size = figure_of(axes).dpi / 72, digits_size()
     wide, high = axes.bbox.width / columns, axes.bbox.height / rows
     return wide > 2.1 * size * point and high > 1.2 * size * point
 
 
 def _lower(axes: Axes) -> None:
-    """Let the legend begin where the label of the x axis ends."""
-    found, figure = axes.get_legend(), _figure(axes)
+    """Move the legend below the label of the x axis."""
+    found, figure = axes.get_legend(), figure_of(axes)
     if found is None:
         return
     boxes = [axes.xaxis.get_tightbbox(), *(text.get_window_extent() for text in axes.texts)]
@@ -78,8 +74,9 @@ def _lower(axes: Axes) -> None:
     found.set_bbox_to_anchor((0.5, 0), transform=axes.transAxes + down)
 
 
-def _figure(axes: Axes) -> Figure:
+def figure_of(axes: Axes) -> Figure:
+    """Return the figure of axes; raise InputError if they belong to none."""
     figure = axes.get_figure(root=True)
     if figure is None:
-        raise TypeError("these axes belong to no figure")
+        raise InputError("the axes belong to no figure: take those of `plt.subplots()`")
     return figure

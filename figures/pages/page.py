@@ -1,17 +1,15 @@
-"""What a figure is drawn on: a page of our own in the house style, or the axes of a user's figure.
+"""A place to draw on: a page of our own in the house style, or the axes of a user's figure.
 
-A kind of figure asks its page for panels, a legend and a size, and does not know which it is. On
-axes of a user there is room for one panel; the settings of matplotlib are the user's there.
+A kind of figure asks its page for panels, a legend and a size, and cannot tell the two apart. A
+user's axes have room for one panel, and are drawn in the user's settings of matplotlib.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import wraps
-from itertools import accumulate
+from itertools import chain, islice
 from typing import Protocol
 
 from matplotlib.axes import Axes
@@ -19,10 +17,9 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from figures import layout, lines, style
+from figures import labels, layout, lines, style
 from figures.appearance import Appearance, learner_appearances
-from figures.labels import folded
-from figures.options import WHOLE, Options
+from figures.options import Options
 from figures.pages import beside
 from figures.tables import Tables
 from probe.errors import InputError
@@ -30,36 +27,36 @@ from probe.errors import InputError
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """Where and how a figure is drawn.
+    """A page of our own, or the axes of a user's figure.
 
-    options: what was asked for; every: the names that the figure has when all learners are drawn,
-    by which spare appearances are given; axes: of the user's, None = a figure of our own; kind: the
-    figure's name, for messages.
+    options: as asked for; every: the names in the figure of all learners, by which spare
+    appearances are given; axes: the user's, None = a figure of our own; kind: the figure's name,
+    for messages.
     """
 
-    options: Options = WHOLE
+    options: Options = field(default_factory=Options)
     every: Sequence[str] = ()
     axes: Axes | None = None
     kind: str = "the figure"
 
     def style(self) -> AbstractContextManager[None]:
-        """Return in which settings of matplotlib is drawn: ours on a page of our own."""
+        """Return a context in the house style, or on given axes in the user's settings."""
         if self.axes is not None:
             return nullcontext()
         return style.house_style(self.options.font_size, self.options.font)
 
     @property
     def scale(self) -> float:
-        """How large texts are in comparison with those of the house style."""
+        """Size of texts, relative to the house style."""
         return (self.options.font_size or style.LABELS) / style.LABELS
 
     @property
     def wide(self) -> float:
-        """The most inches that a figure can be wide."""
+        """Widest that a figure can be, in inches."""
         return self.options.width or style.DOUBLE
 
     def legible(self, columns: int, rows: int) -> bool:
-        """Whether numbers in so many cells of one panel can be read; on our own pages they can."""
+        """Tell whether numbers fit in so many cells of a panel; on our own pages they do."""
         return self.axes is None or beside.legible(self.axes, columns, rows)
 
     def looks(self, names: Iterable[str]) -> dict[str, Appearance]:
@@ -68,11 +65,11 @@ class Page:
         Spare ones are given as if all learners were drawn. Where learners were asked for, they come
         in that order.
         """
-        wanted, labels = set(names), self.options.labels
+        wanted, named = set(names), self.options.labels
         found = learner_appearances([*wanted, *self.every])
         order = [name for name in self.options.learners or () if name in wanted]
         return {
-            name: replace(found[name], label=labels.get(name, found[name].label))
+            name: replace(found[name], label=named.get(name, found[name].label))
             for name in dict.fromkeys((*order, *found))
             if name in wanted
         }
@@ -81,8 +78,13 @@ class Page:
         """Return a learner's name in print."""
         return self.looks([name])[name].label
 
+    def caption(self, tables: Tables, learners: Iterable[str], *sentences: str) -> str:
+        """Return a paragraph of sentences, with the learners that are drawn, and their data."""
+        named = labels.learners_named([self.label(name) for name in learners])
+        return labels.caption(*sentences, named, labels.measured_on(tables.rows))
+
     def across(self, most: int) -> int:
-        """Return how many panels are side by side where a page of two columns has room for so many.
+        """Return the panels side by side, where a page of two columns has room for so many.
 
         >>> [Page(options=Options(width=width)).across(4) for width in (None, 7, 3.25, 1)]
         [4, 4, 2, 1]
@@ -100,32 +102,36 @@ class Page:
         share_y: bool = True,
         fold: bool = True,
     ) -> tuple[Figure, list[Axes]]:
-        """Return a figure and its panels, which have these titles, as `layout.panels`.
+        """Return a figure and its panels with these titles, at most so many of them side by side.
 
-        fold: whether titles are names, which are broken where they are long. On given axes all
-        panels but the one asked for are drawn where nobody sees them.
+        wide: None = if there are several panels; share_y: whether all have the same y axis; fold:
+        whether titles are names, which are broken where they are long. On given axes all panels
+        but the one asked for are drawn out of sight.
         """
-        if self.axes is not None:
-            return self._beside(titles)
         columns = layout.balanced(len(titles), self.across(most))
-        figure, grid = layout.panels(
-            len(titles), columns, wide=wide, share_y=share_y, width=self.options.width
-        )
-        self._name(grid, titles, columns if fold else 0)
+        wide = len(titles) > 1 if wide is None else wide
+        figure, (grid,) = self.blocks([titles], columns, wide=wide, share_y=share_y, fold=fold)
         return figure, grid
 
     def blocks(
-        self, titles: Sequence[Sequence[str]], columns: int, *, wide: bool
+        self,
+        titles: Sequence[Sequence[str]],
+        columns: int,
+        *,
+        wide: bool,
+        share_y: bool = True,
+        fold: bool = True,
     ) -> tuple[Figure, list[list[Axes]]]:
-        """Return a figure and blocks of panels with these titles, see `layout.blocks`."""
-        counts = [len(each) for each in titles]
+        """Return a figure and blocks of panels with these titles, see `panels`, `layout.blocks`."""
+        counts, every = [len(each) for each in titles], list(chain(*titles))
         if self.axes is not None:
-            figure, grid = self._beside([title for each in titles for title in each])
-            ends = list(accumulate(counts))
-            return figure, [grid[end - k : end] for end, k in zip(ends, counts, strict=True)]
-        figure, blocks = layout.blocks(counts, columns, wide=wide, width=self.options.width)
-        for block, each in zip(blocks, titles, strict=True):
-            self._name(block, each, columns)
+            figure, panels = self._beside(self.axes, every)
+            return figure, [list(islice(panels, count)) for count in counts]
+        width = self.options.width
+        figure, blocks = layout.blocks(counts, columns, wide=wide, share_y=share_y, width=width)
+        for axes, title in zip(chain(*blocks), every, strict=True):
+            if title:
+                axes.set_title(self.folded(title, columns if fold else 0))
         return figure, blocks
 
     def legend(
@@ -138,7 +144,7 @@ class Page:
     ) -> None:
         """Put a legend above the panels, see `lines.legend_above`, or below the given axes.
 
-        title: what points and bars are; below given axes it is left to the caption.
+        title: says what points and bars are; below given axes that is left to the caption.
         """
         if self.axes is None:
             lines.legend_above(figure, entries, title, joined=joined)
@@ -166,19 +172,18 @@ class Page:
         ticks: Sequence[float],
         size: tuple[float, float],
     ) -> None:
-        """Say what the colors of an image are, see `lines.color_bar`."""
+        """Explain the colors of an image, see `lines.color_bar`."""
         if self.axes is not None:
             beside.color_bar(self.axes, image, label, ticks)
-            return
-        if self.options.width:
-            # As far as is known here, panels are as wide as the figure.
-            size = (self.options.width - 0.6, size[1])
-        lines.color_bar(figure, grid, image, label, ticks, size)
+        else:
+            # As far as is known here, panels are as wide as a figure whose width was asked for.
+            wide = self.options.width - 0.6 if self.options.width else size[0]
+            lines.color_bar(figure, grid, image, label, ticks, (wide, size[1]))
 
     def color_steps(
         self, figure: Figure, grid: Sequence[Axes], colors: lines.Colors, label: str
     ) -> None:
-        """Say which color stands for 1, 2, ..., by a color bar beside the panels."""
+        """Explain the colors of 1, 2, ... by a color bar beside the panels."""
         shown = list(grid) if self.axes is None else [self.axes]
         lines.color_steps(figure, shown, colors, label)
 
@@ -186,38 +191,34 @@ class Page:
         self,
         figure: Figure,
         grid: Sequence[Axes],
-        labels: tuple[str, str],
+        sides: tuple[str, str],
         height: float,
         width: float = 0,
         *,
         square: bool = False,
-    ) -> None:
-        """Label the axes and give the panels their size, see `layout.fit`; given axes keep theirs.
+    ) -> Figure:
+        """Label the axes, size the panels, see `layout.fit`, and return the figure.
 
         square: whether panels are as high as they are wide where the width of the figure was asked
-        for; others have the same height whatever the width.
+        for; others have the same height whatever the width. Given axes keep their size.
         """
-        if self.axes is not None:
-            beside.label(self.axes, labels)
-            return
         fixed = self.options.width is not None
-        layout.fit(figure, grid, labels, height, 0 if fixed else width, square=fixed and square)
+        if self.axes is not None:
+            beside.label(self.axes, sides)
+        else:
+            layout.fit(figure, grid, sides, height, 0 if fixed else width, square=fixed and square)
+        return figure
 
-    def _beside(self, titles: Sequence[str]) -> tuple[Figure, list[Axes]]:
+    def _beside(self, axes: Axes, titles: Sequence[str]) -> tuple[Figure, Iterator[Axes]]:
         """Return the figure of the given axes, and the axes among others that nobody sees."""
-        if self.axes is None:
-            raise TypeError("there are no axes")
-        figure = self.axes.get_figure(root=True)
-        if figure is None:
-            raise InputError("the axes belong to no figure: take those of `plt.subplots()`")
-        chosen = self._chosen(titles)
+        figure, chosen = beside.figure_of(axes), self._chosen(titles)
         unseen = Figure().subplots(1, len(titles), squeeze=False)[0]
         if titles[chosen]:
-            self.axes.set_title(titles[chosen])
-        return figure, [self.axes if k == chosen else axes for k, axes in enumerate(unseen)]
+            axes.set_title(titles[chosen])
+        return figure, (axes if k == chosen else other for k, other in enumerate(unseen))
 
     def _chosen(self, titles: Sequence[str]) -> int:
-        """Return which of the panels is drawn into given axes."""
+        """Return the index of the panel that is drawn into given axes."""
         panel, count = self.options.panel, len(titles)
         if panel in titles:
             return titles.index(str(panel))
@@ -233,25 +234,19 @@ class Page:
             f"readouts=[...]"
         )
 
-    def _name(self, grid: Sequence[Axes], titles: Sequence[str], columns: int) -> None:
-        """Give panels their titles, in lines that fit; columns: 0 = as they are, if they can."""
-        for axes, title in zip(grid, titles, strict=True):
-            if title:
-                axes.set_title(self.folded(title, columns))
-
     def folded(self, title: str, columns: int) -> str:
         """Break a title in lines that fit above one of so many panels side by side.
 
         columns: 0 = leave it as it is on a page of the house's size.
         """
         if self.options.width is None and self.options.font_size is None:
-            return folded(title) if columns else title
+            return labels.folded(title) if columns else title
         # A letter is about half as wide as high.
         columns = max(1, columns)
         room = int(0.9 * self.wide / columns * 72 / (0.6 * style.LABELS * self.scale))
         if _FORMULA.search(title):
             return title if len(title) < 2 * room else title.replace(", ", ",\n")
-        return folded(title, width=max(6, min(room, 22) if columns > 1 else room))
+        return labels.folded(title, width=max(6, min(room, 22) if columns > 1 else room))
 
 
 HOUSE = Page()

@@ -90,10 +90,7 @@ def learner(name, kind="", *, per_class=None, total=None, sampling=""):
 
 
 def write(folder, measured, scores=(), found=(), begun=()):
-    """Write a study's tables, `found` in layers.csv and `begun` in starts.csv.
-
-    Learners named er10-uniform store that many, chosen so.
-    """
+    """Write a study's tables; found, begun: layers.csv, starts.csv; er10-uniform stores 10."""
     folder.mkdir(exist_ok=True)
     names = list(dict.fromkeys(row.learner for row in scores))
     stored = [
@@ -110,7 +107,7 @@ def write(folder, measured, scores=(), found=(), begun=()):
         ("layers", LayerRow, found),
         ("starts", StartRow, begun),
     ):
-        # As a study does: what has no rows is not there.
+        # As a study does, without files for tables without rows.
         if name in ("layers", "starts") and not table:
             (folder / f"{name}.csv").unlink(missing_ok=True)
             continue
@@ -119,7 +116,7 @@ def write(folder, measured, scores=(), found=(), begun=()):
 
 
 def levels(features=("conv1", "conv2", "output"), *, steps=0, seeds=2, readout="linear"):
-    """Return the PRA behind the features of `untrained`, at step 0, and `offline`, at its last."""
+    """Return the PRA of the features of the controls: `untrained` at step 0, `offline` at last."""
     rng = np.random.default_rng(1)
     return [
         a_pra(learner, "", seed, step, at, readout, high * float(rng.uniform(0.9, 1)))
@@ -130,7 +127,7 @@ def levels(features=("conv1", "conv2", "output"), *, steps=0, seeds=2, readout="
 
 
 def courses(learners, features, *, steps=5, seeds=2, orders=2, readout="linear", own=None):
-    """Return the PRA behind each feature after each task; the deepest is the output."""
+    """Return the PRA of each feature after each task; the deepest is the output."""
     rng = np.random.default_rng(2)
     return [
         a_pra(learner, str(order), seed, step, at, readout, float(rng.uniform(0.5, 0.95)))
@@ -144,89 +141,56 @@ def courses(learners, features, *, steps=5, seeds=2, orders=2, readout="linear",
 
 def a_pra(learner, order, seed, step, at, readout, value):
     """Return the row of one PRA; at: depth and feature, of which the output has no readout."""
-    depth, feature = at
-    return Row(
-        scenario="digits",
-        network="cnn3",
-        learner=learner,
-        order=order,
-        seed=seed,
-        step=step,
-        feature=feature,
-        depth=depth,
-        measure="pra",
-        readout="" if feature == "output" else readout,
-        value=value,
-    )
+    who = {"scenario": "digits", "network": "cnn3", "learner": learner, "order": order}
+    what = {"measure": "pra", "readout": "" if at[1] == "output" else readout, "value": value}
+    return Row(**who, seed=seed, step=step, depth=at[0], feature=at[1], **what)
 
 
 def layers(learners, features, *, tasks=5, readouts=("retrain",), seeds=3, split=(), own=None):
-    """Return layers.csv: what is missing grows with depth and for the first tasks.
+    """Return layers.csv: missing accuracy grows with depth and for the first tasks.
 
-    The first feature has no room between floor and ceiling; split: the readouts that were measured
-    at all steps behind all features, as the output always is.
+    Intervals are 4 points either way. The first feature has no room between floor and ceiling;
+    split: the readouts measured at all steps in all features, as the output always is.
     """
-    found = []
-    for learner in learners:
-        has = (own or {}).get(learner, features)
-        for readout in readouts:
-            for depth, feature in enumerate(has, start=1):
-                for place in [*range(1, tasks + 1), None]:
-                    at = {"learner": learner, "readout": readout, "feature": feature}
-                    deep, old = depth / len(has), 1 - ((place or tasks / 2) - 1) / tasks
-                    missing = 0.6 * deep**2 * old - 0.012
-                    whole = readout in split or feature == has[-1]
-                    quantities = {
-                        "accuracy": 0.95 - missing,
-                        "floor": 0.95 - (0.001 if depth == 1 else 0.7 * deep),
-                        "ceiling": 0.95,
-                        "missing": missing,
-                        "retained": math.nan if depth == 1 else 1 - missing / (0.7 * deep),
-                        **(
-                            {"forgotten": 0.8 * missing, "never_learned": 0.2 * missing}
-                            if whole
-                            else {}
-                        ),
-                    }
-                    if place is None and feature == has[-1]:
-                        quantities["chance"] = 0.1
-                    found += [
-                        a_layer(at, depth, place, name, value, seeds)
-                        for name, value in quantities.items()
-                    ]
-    return found
-
-
-def a_layer(at, depth, place, quantity, value, seeds):
-    """Return one quantity of a layer, with an interval of 4 points either way."""
     half = math.nan if seeds == 1 else 0.04
-    return LayerRow(
-        **at,
-        depth=depth,
-        place=place,
-        quantity=quantity,
-        value=value,
-        low=value - half,
-        high=value + half,
-        seeds=seeds,
-    )
+    return [
+        LayerRow(
+            **{"learner": learner, "readout": readout, "feature": feature, "depth": depth},
+            **{"place": place, "quantity": name, "seeds": seeds},
+            **{"value": value, "low": value - half, "high": value + half},
+        )
+        for learner in learners
+        for readout in readouts
+        for has in [(own or {}).get(learner, features)]
+        for depth, feature in enumerate(has, start=1)
+        for place in [*range(1, tasks + 1), None]
+        for name, value in _quantities(
+            depth, place, len(has), tasks, whole=readout in split or feature == has[-1]
+        ).items()
+    ]
+
+
+def _quantities(depth, place, deepest, tasks, *, whole):
+    deep, old = depth / deepest, 1 - ((place or tasks / 2) - 1) / tasks
+    missing = 0.6 * deep**2 * old - 0.012
+    return {
+        "accuracy": 0.95 - missing,
+        "floor": 0.95 - (0.001 if depth == 1 else 0.7 * deep),
+        "ceiling": 0.95,
+        "missing": missing,
+        "retained": math.nan if depth == 1 else 1 - missing / (0.7 * deep),
+        **({"forgotten": 0.8 * missing, "never_learned": 0.2 * missing} if whole else {}),
+        **({"chance": 0.1} if place is None and depth == deepest else {}),
+    }
 
 
 def starts(learners, feature, *, readouts=("retrain",), seeds=3, earliest="conv1"):
     """Return starts.csv: every learner's forgetting starts at that feature, "" = nowhere."""
     value = 0.379 if feature and seeds > 1 else math.nan
+    ends = {"value": value, "low": value - 0.078, "high": value + 0.078, "seeds": seeds}
+    at = {"feature": feature, "earliest": earliest, "margin": 0.01}
     return [
-        StartRow(
-            learner=learner,
-            readout=readout,
-            feature=feature,
-            earliest=earliest,
-            margin=0.01,
-            value=value,
-            low=value - 0.078,
-            high=value + 0.078,
-            seeds=seeds,
-        )
+        StartRow(learner=learner, readout=readout, **at, **ends)
         for learner in learners
         for readout in readouts
     ]

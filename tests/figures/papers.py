@@ -2,6 +2,7 @@
 
 from functools import cache
 
+from figures.plotting import Drawing
 from figures.tables import Tables
 from probe.tables.summary import summarize
 from tests.figures import invented
@@ -10,11 +11,12 @@ FEATURES = ["conv1", "conv2", "output"]
 LEARNERS = ["finetune", "cumulative", "mine", "yours", "ewc"]
 SWEEP = [f"er{k}-{how}" for k in (10, 20) for how in ("uniform", "entropy")]
 SEEDS, TASKS = 2, 3
+BOTH = {"readouts": ("retrain", "linear")}
 
 
 @cache
 def rows():
-    """Return the rows of a study: learners of this package, of two others, and the levels."""
+    """Return the rows of a study: learners of this package, two others, and the controls."""
     made = invented.rows([*LEARNERS, "offline"], FEATURES, tasks=TASKS, seeds=SEEDS)
     courses = invented.courses(LEARNERS, FEATURES, steps=TASKS, seeds=SEEDS)
     return [*made, *courses, *invented.levels(FEATURES, steps=TASKS, seeds=SEEDS)]
@@ -30,21 +32,28 @@ def tables():
     return Tables(
         rows=rows(),
         summary=summarize(rows()),
-        metrics=invented.metrics(names, tasks=TASKS, seeds=SEEDS, weightings=["W1", "W2"]),
+        metrics=invented.metrics(names, tasks=TASKS, seeds=SEEDS, weightings=["W1", "mine[1]"]),
         learners=[*(invented.learner(name) for name in LEARNERS), *stored],
         times=invented.times(names, tasks=TASKS, seeds=SEEDS),
-        layers=layers(),
-        starts=invented.starts(LEARNERS, "conv2", readouts=("retrain", "linear")),
+        layers=invented.layers(
+            LEARNERS, FEATURES, tasks=TASKS, seeds=SEEDS, split=("linear",), **BOTH
+        ),
+        starts=invented.starts(LEARNERS, "conv2", **BOTH),
     )
 
 
-def layers():
-    """Return what each layer lacks, for two readouts."""
-    readouts = {"readouts": ("retrain", "linear"), "split": ("linear",)}
-    return invented.layers(LEARNERS, FEATURES, tasks=TASKS, seeds=SEEDS, **readouts)
+@cache
+def figure(kind):
+    """Return the figure of the study, which nobody may change."""
+    return Drawing(kind)(tables())
+
+
+def metric(name, learner):
+    """Return one metric of the study."""
+    (row,) = [r for r in tables().metrics if (r.metric, r.learner) == (name, learner)]
+    return row
 
 
 def run_directory(folder):
     """Write the study as a run does, with the scores of the sweep."""
-    scores = tables().metrics
-    return invented.write(folder, rows(), scores, layers(), tables().starts)
+    return invented.write(folder, rows(), tables().metrics, tables().layers, tables().starts)

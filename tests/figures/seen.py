@@ -15,7 +15,6 @@ SMALLEST_PRINT = 7  # points
 
 
 def color(learner):
-    """Return the color of a learner."""
     return learner_appearances([learner])[learner].color
 
 
@@ -25,12 +24,10 @@ def titled(figure):
 
 
 def titles(figure):
-    """Return the titles of a figure's panels."""
     return [axes.get_title() for axes in figure.axes]
 
 
 def legend(figure):
-    """Return the names in a figure's only legend."""
     (found,) = figure.legends
     return [text.get_text() for text in found.get_texts()]
 
@@ -41,7 +38,6 @@ def note(figure):
 
 
 def tick_names(axes):
-    """Return the names along the x axis."""
     return [label.get_text() for label in axes.get_xticklabels()]
 
 
@@ -52,18 +48,15 @@ def points(drawn):
 
 
 def heights(drawn):
-    """Return where along y the points of a line lie."""
     return points(drawn)[:, 1].tolist()
 
 
 def bars(drawn, *, x=False):
-    """Return the (N, 2) ends of the error bars along y, or along x."""
     segments = drawn.lines[2][0 if x or not drawn.has_xerr else 1].get_segments()
     return np.array([bar[:, 0 if x else 1] for bar in segments if len(bar)])
 
 
 def spread(rows, scale=100):
-    """Return the (N, 2) ends of error bars of one standard deviation either way."""
     return np.array([[scale * (r.mean - r.std), scale * (r.mean + r.std)] for r in rows])
 
 
@@ -113,7 +106,6 @@ def text_faults(figure):
 
 
 def texts(figure):
-    """Return all texts that are to be seen."""
     drawn = []
     paint = Text.draw
 

@@ -28,10 +28,14 @@ def other_head(rows, head):
     ]
 
 
-def test_of_several_heads_the_first_in_a_table_is_read(rows, tmp_path):
+def test_the_cells_of_r_are_read_and_of_several_heads_the_first(rows, tmp_path):
     metrics = invented.metrics(["er"], tasks=2, head="multi")
     of_rows, of_metrics = other_head(rows, "single"), other_head(metrics, "single")
-    first = Tables.read(write(tmp_path, [*rows, *of_rows], [*metrics, *of_metrics]))
+    # Cells of a feature's own matrix, and their metrics, are not read.
+    own = {"feature": "conv1", "readout": "linear"}
+    A = [replace(r, value=0.0, depth=1, **own) for r in rows if r.measure == "accuracy"]
+    of_A = [replace(row, mean=0.0, **own) for row in metrics]
+    first = Tables.read(write(tmp_path, [*A, *rows, *of_rows], [*of_A, *metrics, *of_metrics]))
     pra = [row for row in rows if row.measure == "pra"]
     assert first.rows == [row for row in rows if row.measure != "f1"]
     assert first.metrics == metrics
@@ -49,7 +53,7 @@ def test_every_line_is_checked_of_other_heads_too(rows, tmp_path):
         Tables.read(run)
 
 
-@pytest.mark.parametrize("name", [r"$\frac{$", r"\$x$", "a$b_c$"])
+@pytest.mark.parametrize("name", [r"$\frac{$", r"\$x$"])
 def test_a_name_is_drawn_as_it_is_and_not_as_a_formula(rows, name, tmp_path):
     renamed = [replace(row, learner=name) for row in rows if row.learner == "er"]
     metrics = [replace(row, metric=name) for row in invented.metrics(["er"])]
@@ -58,14 +62,6 @@ def test_a_name_is_drawn_as_it_is_and_not_as_a_formula(rows, name, tmp_path):
     for text in (learner, tables.metrics[0].metric):
         assert not is_math_text(text)
         assert text.replace(r"\$", "$") == name
-
-
-def test_there_is_a_matrix_for_each_learner_but_offline(rows):
-    matrices = Tables(rows=rows).matrices
-    assert list(matrices) == ["finetune", "er"]
-    for name, R in matrices.items():
-        assert np.array_equal(R.values, mean_accuracies(rows)[name].values)
-    assert not Tables(rows=[row for row in rows if row.learner == "offline"]).matrices
 
 
 def test_metrics_by_number_are_in_ascending_order_of_it():
@@ -77,15 +73,12 @@ def test_metrics_by_number_are_in_ascending_order_of_it():
     assert tables.after_last_task("nothing") == (0, {})
 
 
-@pytest.mark.parametrize("number", ["1.5", "0", "-1", "x", "100001", "9" * 30, ""])
+@pytest.mark.parametrize("number", ["1.5", "0", "9" * 30])
 def test_what_is_no_number_of_tasks_is_named(number):
     (row, *_) = invented.metrics(["er"])
     wrong = Tables(metrics=[replace(row, paper="kemker", metric=f"alpha_all[{number}]")])
-    if number:
-        with pytest.raises(InputError, match=r"alpha_all\[.+\] needs a whole number from 1 to 100"):
-            wrong.by_number("kemker", "alpha_all")
-    else:
-        assert wrong.by_number("kemker", "alpha_all") == {}
+    with pytest.raises(InputError, match=r"alpha_all\[.+\] needs a whole number from 1 to 100"):
+        wrong.by_number("kemker", "alpha_all")
 
 
 @pytest.mark.parametrize(("count", "crowded"), [(14, False), (15, True)])
@@ -94,27 +87,18 @@ def test_a_study_of_more_learners_than_appearances_is_crowded(count, crowded):
     assert Tables(learners=[invented.learner(name) for name in names]).crowded == crowded
 
 
-def test_cells_of_a_features_own_matrix_and_their_metrics_are_not_read(rows, tmp_path):
-    """They are many, and would be taken for those of R."""
-    own = {"feature": "conv1", "readout": "linear"}
-    A = [replace(r, value=0.0, depth=1, **own) for r in rows if r.measure == "accuracy"]
-    metrics = invented.metrics(["er"], tasks=2, head="multi")
-    of_A = [replace(row, mean=0.0, **own) for row in metrics]
-    read = Tables.read(write(tmp_path, [*A, *rows], [*of_A, *metrics]))
-    assert read.rows == [row for row in rows if row.measure != "f1"]
-    assert read.metrics == metrics
-
-
-def test_the_untrained_network_is_no_continual_learner(rows):
+def test_there_is_a_matrix_for_each_learner_but_no_control(rows):
     floor = [replace(r, learner="untrained", step=0) for r in rows if r.learner == "er"]
-    assert list(Tables(rows=[*floor, *rows]).matrices) == ["finetune", "er"]
-    assert continual([*floor, *rows]) == ["finetune", "er"]
+    matrices = Tables(rows=[*floor, *rows]).matrices
+    assert list(matrices) == continual([*floor, *rows]) == ["finetune", "er"]
+    for name, R in matrices.items():
+        assert np.array_equal(R.values, mean_accuracies(rows)[name].values)
 
 
 def test_tables_of_layers_are_read_where_they_are(rows, tmp_path):
     layers = invented.layers(["er"], ["a$b_c$", "output"], tasks=2)
     starts = invented.starts(["er"], "a$b_c$")
-    assert Tables.read(write(tmp_path, rows)).layers == []
+    assert not Tables.read(write(tmp_path, rows)).layers
     read = Tables.read(write(tmp_path, rows, (), layers, starts))
     assert {row.feature for row in read.layers} == {r"a\$b_c\$", "output"}
     # By its name a start is found among the layers.

@@ -13,55 +13,39 @@ from probe.tables.summary import mean_accuracies
 from tests.figures import invented, seen
 
 
-def luminance(color) -> float:
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3]]
-    return float(np.dot([0.2126, 0.7152, 0.0722], linear))
-
-
-# One cell of R is not measured.
-ROWS = [
-    replace(row, value=math.nan) if (row.step, row.place) == (2, 1) else row
-    for row in invented.rows(["finetune", "er", "gem", "offline"], tasks=4)
-]
-
-
-@pytest.fixture(scope="module")
-def figure():
-    return matrix.draw(Tables(rows=ROWS))
-
-
-def test_cells_and_their_texts_are_r_in_percent_and_what_was_not_measured_is_hatched(figure):
+def test_cells_and_their_texts_are_r_in_percent_and_what_was_not_measured_is_hatched():
+    rows = [
+        replace(row, value=math.nan) if (row.step, row.place) == (2, 1) else row
+        for row in invented.rows(["finetune", "er", "gem", "offline"], tasks=4)
+    ]
+    figure = matrix.draw(Tables(rows=rows))
     panels = seen.titled(figure)
     assert [axes.get_title() for axes in panels] == ["Finetune", "ER", "GEM"]
     for learner, axes in zip(["finetune", "er", "gem"], panels, strict=True):
-        percent = 100 * mean_accuracies(ROWS)[learner].values
-        cells = axes.collections[0].get_array().reshape(5, 4)
-        assert np.argwhere(np.ma.getmaskarray(cells)).tolist() == [[2, 0]]
-        assert cells.filled(math.nan) == pytest.approx(percent, nan_ok=True)
+        percent = 100 * mean_accuracies(rows)[learner].values
+        mesh = axes.collections[0]
+        found = mesh.get_array().reshape(5, 4)
+        assert np.argwhere(np.ma.getmaskarray(found)).tolist() == [[2, 0]]
+        assert found.filled(math.nan) == pytest.approx(percent, nan_ok=True)
         assert axes.patch.get_hatch()
         written = np.full((5, 4), math.nan)
         for text in axes.texts:
             column, row = text.get_position()
             written[row, column - 1] = float(text.get_text())
         assert written == pytest.approx(np.round(percent), nan_ok=True)
-
-
-def test_row_zero_is_on_top_and_called_before_and_all_share_one_scale_from_0_to_100(figure):
-    names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
-    assert names == ["before", "1", "2", "3", "4"]
-    for axes in seen.titled(figure):
+        assert mesh.get_clim() == (0, 100)
         assert axes.get_ylim()[0] > axes.get_ylim()[1]
         assert axes.get_yticks().tolist() == [0, 1, 2, 3, 4]
-        assert axes.collections[0].get_clim() == (0, 100)
+    names = [label.get_text() for label in panels[0].get_yticklabels()]
+    assert names == ["before", "1", "2", "3", "4"]
     assert len(figure.axes) == 4
 
 
 @pytest.mark.parametrize(
-    ("learners", "tasks"),
-    [(1, 2), (3, 5), (1, 10), pytest.param(9, 10, marks=pytest.mark.slow), (1, 11)],
+    ("learners", "tasks"), [(3, 5), pytest.param(9, 10, marks=pytest.mark.slow), (1, 11)]
 )
 def test_up_to_ten_tasks_every_cell_has_a_value_within_it(learners, tasks):
-    names = ["finetune", "er", "gem", "si", "lwf", "ewc", "a", "b", "c"][:learners]
+    names = [f"own{k}" for k in range(learners)]
     rows = invented.rows(names, tasks=tasks, orders=1, seeds=1)
     figure = matrix.draw(Tables(rows=[replace(row, value=1.0) for row in rows]))
     for axes in seen.titled(figure):
@@ -76,7 +60,11 @@ def test_up_to_ten_tasks_every_cell_has_a_value_within_it(learners, tasks):
 
 
 def test_values_stand_out_from_every_shade():
+    def luminance(color):
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3]]
+        return float(np.dot([0.2126, 0.7152, 0.0722], linear))
+
     for value in np.linspace(0, 1, 101):
         shade = colormaps["viridis"](value)
-        light, dark = sorted([luminance(shade), luminance(to_rgb(cells.ink(shade)))])[::-1]
+        dark, light = sorted([luminance(shade), luminance(to_rgb(cells.ink(shade)))])
         assert (light + 0.05) / (dark + 0.05) >= 4.5

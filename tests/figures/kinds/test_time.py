@@ -9,8 +9,7 @@ from figures.tables import Tables
 from tests.figures import invented, seen
 
 FEATURES = ["conv1", "conv2", "output"]
-LEARNERS = ["finetune", "er"]
-COURSES = invented.courses(LEARNERS, FEATURES, steps=4, seeds=3)
+COURSES = invented.courses(["finetune", "er"], FEATURES, steps=4, seeds=3)
 LEVELS = invented.levels(FEATURES, steps=4, seeds=3)
 
 
@@ -32,12 +31,8 @@ def ceilings(axes):
     return [line.get_ydata()[0] for line in axes.lines if line.get_linestyle() == "--"]
 
 
-@pytest.fixture(scope="module")
-def figure():
-    return drawn(COURSES[::-1], LEVELS)
-
-
-def test_lines_are_means_over_seeds_of_means_over_orders_from_the_untrained_network_on(figure):
+def test_lines_are_means_over_seeds_of_means_over_orders_darker_the_less_deep_the_layer():
+    figure = drawn(COURSES[::-1], LEVELS)
     assert seen.titles(figure) == ["ER", "Finetune"]
     for learner, axes in zip(["er", "finetune"], figure.axes, strict=True):
         for feature, course in zip(FEATURES, axes.containers, strict=True):
@@ -47,29 +42,23 @@ def test_lines_are_means_over_seeds_of_means_over_orders_from_the_untrained_netw
             ends = [[fmean(s) - stdev(s), fmean(s) + stdev(s)] for s in scores]
             assert seen.bars(course) == pytest.approx(np.array(ends))
             assert np.round(seen.points(course)[:, 0]).tolist() == [0, 1, 2, 3, 4]
-
-
-def test_each_layer_has_a_color_darker_the_less_deep_it_is_and_a_name(figure):
+        expected = [fmean(by_seed("offline", feature, 4)) for feature in FEATURES]
+        assert ceilings(axes) == pytest.approx(expected)
     assert seen.legend(figure) == [*FEATURES, "Ceiling (offline)"]
     colors = [[c.lines[0].get_color() for c in axes.containers] for axes in figure.axes]
     assert colors[0] == colors[1]
     light = [sum(int(color[k : k + 2], 16) for k in (1, 3, 5)) for color in colors[0]]
-    assert light == sorted(light)
-    assert len(set(light)) == 3
+    assert light == sorted(set(light))
 
 
-def test_the_ceiling_is_what_is_behind_the_offline_networks_layers(figure):
-    expected = [fmean(by_seed("offline", feature, 4)) for feature in FEATURES]
+def test_without_controls_lines_begin_with_the_first_task_and_have_no_ceiling():
+    figure = drawn([r for r in COURSES if r.feature != "output" or r.step == 4])
+    # The output was measured once.
+    assert seen.legend(figure) == FEATURES[:2]
     for axes in figure.axes:
-        assert ceilings(axes) == pytest.approx(expected)
-    none = drawn(COURSES)
-    assert not any(map(ceilings, none.axes))
-    assert seen.legend(none) == FEATURES
-
-
-def test_without_the_untrained_network_lines_begin_with_the_first_task():
-    for course in drawn(COURSES).axes[0].containers:
-        assert np.round(seen.points(course)[:, 0]).tolist() == [1, 2, 3, 4]
+        assert not ceilings(axes)
+        for course in axes.containers:
+            assert np.round(seen.points(course)[:, 0]).tolist() == [1, 2, 3, 4]
 
 
 def test_of_several_readouts_that_of_most_steps_is_drawn_and_linear_where_they_are_as_many():
@@ -87,27 +76,18 @@ def test_of_several_readouts_that_of_most_steps_is_drawn_and_linear_where_they_a
         assert flat == (readout != "linear")
 
 
-def test_an_output_that_was_measured_once_has_no_line():
-    rows = [r for r in COURSES if r.feature != "output" or r.step == 4]
-    assert seen.legend(drawn(rows, LEVELS)) == ["conv1", "conv2", "Ceiling (offline)"]
-
-
 @pytest.mark.parametrize(
-    "kept",
+    "rows",
     [
-        lambda row: row.step == 4,
-        lambda row: row.learner in ("offline", "untrained"),
-        lambda row: row.feature == "output",
+        [r for r in (*COURSES, *LEVELS) if r.step == 4],
+        LEVELS,
+        [r for r in COURSES if r.feature == "output"],
+        [replace(r, step=None) for r in COURSES],
     ],
-    ids=["one step", "no learner", "output alone"],
+    ids=["one step", "no learner", "output alone", "older tables"],
 )
-def test_nothing_is_drawn_where_there_is_no_course_of_a_layer(kept):
-    assert drawn([r for r in (*COURSES, *LEVELS) if kept(r)]) is None
-
-
-def test_tables_of_earlier_versions_have_no_steps_and_draw_nothing():
-    assert drawn(invented.rows(LEARNERS, FEATURES)) is None
-    assert drawn([replace(r, step=None) for r in COURSES]) is None
+def test_nothing_is_drawn_where_there_is_no_course_of_a_layer(rows):
+    assert drawn(rows) is None
 
 
 def test_many_layers_have_a_color_bar_and_no_bars():
@@ -117,24 +97,13 @@ def test_many_layers_have_a_color_bar_and_no_bars():
     assert not figure.axes[0].containers
     assert figure.axes[-1].get_ylabel() == "Layer, by depth"
     assert len(figure.axes[0].lines) == 24
+    assert seen.text_faults(figure) + seen.hidden_data(figure) == []
 
 
-def test_learners_with_networks_of_their_own_are_told_by_depth_alone():
+def test_learners_of_several_architectures_are_told_by_depth_alone():
     own = {"fel": ["hidden", "output"]}
     figure = drawn(invented.courses(["er", "fel"], FEATURES, steps=3, own=own), LEVELS)
     assert seen.legend(figure) == ["Ceiling (offline)"]
     # Only the networks that are the study's have its floor.
     starts = [np.round(seen.points(axes.containers[0])[0, 0]) for axes in figure.axes[:2]]
     assert starts == [0, 1]
-
-
-@pytest.mark.parametrize(("features", "steps"), [(FEATURES, 2), (FEATURES, 20), (["a"] * 1, 3)])
-@pytest.mark.parametrize("seeds", [1, 3])
-def test_nothing_is_cut_off(features, steps, seeds):
-    figure = drawn(
-        invented.courses(LEARNERS, features, steps=steps, seeds=seeds),
-        invented.levels(features, steps=steps, seeds=seeds),
-    )
-    assert seen.text_faults(figure) == []
-    assert seen.hidden_data(figure) == []
-    assert seen.note(figure).startswith("One seed" if seeds == 1 else "Mean ±")

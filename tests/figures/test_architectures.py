@@ -1,0 +1,48 @@
+import pytest
+
+from figures.architectures import architectures
+from probe.tables.summary import summarize
+from tests.figures import invented
+
+FEATURES = ["hidden1", "hidden2", "output"]
+OWN = {
+    "pathnet": ["layer1", "layer2", "output"],
+    "geppnet": ["som", "output"],
+    "geppnet_stm": ["som", "output"],
+}
+LEARNERS = ["pathnet", "ewc", "geppnet", "er", "geppnet_stm", "offline"]
+SUMMARY = summarize(invented.rows(LEARNERS, FEATURES, own=OWN))
+WHOLE = [
+    (["pathnet"], OWN["pathnet"]),
+    (["ewc", "er"], FEATURES),
+    (["geppnet", "geppnet_stm"], OWN["geppnet"]),
+]
+
+
+def found(summary):
+    return [(each.learners, list(each.features.values())) for each in architectures(summary)]
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [
+        set(),
+        {("er", "hidden2")},
+        {("er", "hidden1"), ("er", "output")},
+        {("er", "hidden1"), ("ewc", "hidden2")},
+    ],
+)
+def test_learners_share_an_architecture_where_names_and_depths_agree_even_if_some_are_missing(
+    missing,
+):
+    """A feature that one learner lacks another of the architecture may have."""
+    assert found([row for row in SUMMARY if (row.learner, row.feature) not in missing]) == WHOLE
+    turned = [sorted(each.learners) for each in architectures(SUMMARY[::-1])]
+    assert turned == [["geppnet", "geppnet_stm"], ["er", "ewc"], ["pathnet"]]
+
+
+def test_the_output_of_offline_alone_is_of_no_architecture():
+    """It is deeper here than that of the only learner, which has another one."""
+    rows = invented.rows(["geppnet", "offline"], FEATURES, own=OWN)
+    assert found(summarize(rows)) == [(["geppnet"], OWN["geppnet"])]
+    assert architectures(summarize(invented.rows(["offline"], FEATURES))) == []

@@ -1,11 +1,10 @@
 """Figures from Python: `figures.depth(source)`, and `result.plot.depth()` of an analysis."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from inspect import cleandoc
-from pathlib import Path
 from types import ModuleType
 from typing import Any, overload
 
@@ -14,7 +13,6 @@ from matplotlib.cbook import is_math_text
 from matplotlib.figure import Figure
 from matplotlib.mathtext import MathTextParser
 
-from figures.build import build
 from figures.convert import chosen, tables_of
 from figures.kinds import KINDS
 from figures.options import Options
@@ -76,29 +74,6 @@ class Drawing:
         return figure if ax is None else ax
 
 
-class Plot:
-    """Figures of a source, a method for each; `source` as for `Drawing`."""
-
-    def __init__(self, source: object) -> None:
-        """source: see `figures.convert.tables_of`."""
-        self._source = source
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name not in KINDS:
-            raise AttributeError(f"there is no figure {name!r}: there are {', '.join(KINDS)}")
-        return _bound(Drawing(name), self._source)
-
-    def write(self, run_directory: Path) -> None:
-        """Draw every figure of a run directory whose tables have changed into its folder."""
-        build(run_directory, changed_only=True)
-
-    def __dir__(self) -> Iterable[str]:
-        return sorted({*super().__dir__(), *KINDS})
-
-    def __repr__(self) -> str:
-        return f"Plot: {', '.join(f'.{name}()' for name in KINDS)}"
-
-
 def asked_for(
     kind: str, source: object, options: Options, ax: Axes | None = None
 ) -> tuple[Figure, str]:
@@ -144,16 +119,6 @@ def __getattr__(name: str) -> Drawing:
     if name not in KINDS:
         raise AttributeError(f"module 'figures.plotting' has no attribute {name!r}")
     return Drawing(name)
-
-
-def _bound(drawing: Drawing, source: object) -> Callable[..., Any]:
-    """Return a drawing of one source, as a method is one of its object."""
-
-    def draw(ax: Axes | None = None, **asked: Any) -> Figure | Axes:
-        return drawing(source, ax, **asked)
-
-    draw.__name__, draw.__doc__ = drawing.kind, drawing.__doc__
-    return draw
 
 
 def _check_place(options: Options, ax: Axes | None) -> None:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from probe import metrics
     from probe.by_layer.measure import Measure
-    from probe.by_layer.model import Model
     from probe.cut.candidates import candidates
     from probe.cut.cuts import cut_each, split
     from probe.examples import Examples
     from probe.metrics.counts import Counts
     from probe.metrics.matrix import AccuracyMatrix
+    from probe.model import Model
     from probe.record.recorder import Recorder
     from probe.registered import data, metric, network, readout
     from probe.results.analysis import Analysis
@@ -56,7 +56,7 @@ _HOMES = {
     "Counts": "probe.metrics.counts",
     "Examples": "probe.examples",
     "Measure": "probe.by_layer.measure",
-    "Model": "probe.by_layer.model",
+    "Model": "probe.model",
     "Recipe": "probe.training.recipe",
     "Recorder": "probe.record.recorder",
     "analyze": "probe.results.analyze",

@@ -1,7 +1,7 @@
 """The protocol for one model: retrain what each feature does not need, and count what results."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Never
 
 from torch import Tensor, nn
 
@@ -15,15 +15,16 @@ from probe.beforehand import (
 )
 from probe.cut.cuts import Cuts, cut_found, find_each
 from probe.cut.model_call import Call, ModelCall, Output
-from probe.cut.split import Cut, Trainable
+from probe.cut.split import Cut
 from probe.errors import InputError
 from probe.examples import Examples, alike, as_tasks, check_examples, check_labeled, check_tasks
 from probe.metrics.counts import Counts
+from probe.model import Model, refuse_moved
 from probe.modules import check_model, unwrapped
 from probe.protocol import Protocol
 from probe.retraining import PartialRetraining, Retrained, RetrainSettings
 from probe.training.chosen_outputs import outputs_of
-from probe.training.fresh_weights import Fresh, check_fresh
+from probe.training.fresh_weights import check_fresh
 from probe.training.recipe import Recipe
 from probe.values.allocation import Allocation, CacheSettings
 from probe.values.cache import ValueCache
@@ -32,7 +33,7 @@ SAMPLE = 8  # examples on which a cut is checked
 
 
 def partial_retrain(
-    model: nn.Module,
+    model: nn.Module | Model,
     features: Sequence[str] | Cuts,
     train: Examples[Any],
     test: Examples[Any],
@@ -40,25 +41,21 @@ def partial_retrain(
     recipe: Recipe | None = None,
     seed: int = 0,
     cache: CacheSettings | None = None,
-    output: Output = None,
-    fresh: Fresh | None = None,
-    trainable: Trainable = "tail",
-    classes: Sequence[int] | None = None,
-    call: Call | None = None,
+    **moved: Never,
 ) -> PartialRetraining:
     """Run the partial-retraining protocol of Murata 2020 (section 2, steps 2 and 3) on one model.
 
     For each feature: re-initialize every parameter that its value does not depend on, retrain
     those on `train` with the rest fixed (batch-norm statistics too), and count the predictions on
-    `test`. A feature behind which no parameter is left, such as the model's output, is evaluated
-    as it is. The model itself is not changed.
+    `test`. A feature downstream of which no parameter is left, such as the model's output, is
+    evaluated as it is. The model itself is not changed.
 
-    model: any nn.Module that maps x, one or more tensors (N, ...), to logits (N, O); features:
-    dotted module names, or the cuts that `cut_each` made of a model of this architecture, which say
-    output, call and trainable; train, test: examples of all tasks, class labels 0..K-1; tasks: the
-    classes of each task in executed order, each class in exactly one; classes: which outputs stand
-    for the classes, None = O is K; all others as in `RetrainSettings`, where `classes` is called
-    `outputs`.
+    model: any nn.Module that maps x, one or more tensors (N, ...), to logits (N, K), or a `Model`,
+    which says how another one is called and made anew; features: dotted module names, or the cuts
+    that `cut_each` made of a model of this architecture, which have output, call and trainable;
+    train, test: examples of all tasks, class labels 0..K-1; tasks: the classes of each task in
+    executed order, each class in exactly one; seed: decides fresh weights and batches; cache: where
+    the features' values live (`cache_plan` tells in advance), None = the defaults.
 
     Raises InputError, before anything is trained, for an unknown feature, labels, tasks or classes
     that do not fit, NaN or Inf, inputs that the model does not take, a tail that gives no gradient,
@@ -71,7 +68,9 @@ def partial_retrain(
     >>> result.features, result.task_f1.shape
     (('1', '2'), (2, 2))
     """
-    check_model(model)
+    refuse_moved("partial_retrain", moved)
+    called = Model.around(model)
+    check_model(called.of)
     executed = as_tasks(tasks)
     check_tasks(executed, known := sum(map(len, executed)))
     for name, examples in (("train", train), ("test", test)):
@@ -81,13 +80,13 @@ def partial_retrain(
         recipe=recipe or Recipe(),
         seed=seed,
         cache=cache,
-        output=output,
-        call=call,
-        fresh=fresh,
-        trainable=trainable,
-        outputs=classes,
+        output=called.output,
+        call=called.call,
+        fresh=called.fresh,
+        trainable=called.trainable,
+        outputs=called.classes,
     )
-    each = list(retrain_each(model, features, train, test, known, how))
+    each = list(retrain_each(called.of, features, train, test, known, how))
     own = notes.by_feature({one.feature: one.notes for one in each})
     return PartialRetraining(
         tasks=executed,

@@ -15,12 +15,12 @@ from rich.progress import track
 from probe.batch import first
 from probe.by_layer.fingerprint import data_hash
 from probe.by_layer.given import Files, GivenNetworks
-from probe.by_layer.model import Model
 from probe.by_layer.plan import Plan
 from probe.by_layer.probing import ProbingSpec
 from probe.by_layer.request import Request
 from probe.errors import InputError
 from probe.examples import check_tasks
+from probe.model import Model
 from probe.record.checkpoints import Checkpoints
 from probe.retrain import SAMPLE, cache_plan
 from probe.tasks import Scenario

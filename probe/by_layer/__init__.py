@@ -1,6 +1,9 @@
-"""Accuracy by layer, tasks learned and task, A[l, t, j], of the networks of one training.
+"""The engine: networks in, stored counts out, as accuracy by layer, tasks learned and task.
 
-`analyze` measures it from models alone, without a study; `asked` checks what it is given; `result`
-has what it returns: a matrix like R for each layer and readout, what each layer retained, forgot
-and never learned, and where in depth forgetting starts; `text` prints it.
+A `plan` says which networks there are and what is measured of them; `jobs` lists the work; `engine`
+measures the networks of one job by its `reader`, wherever they come from (`given` in files or in
+memory, or learned by a study), and stores the measurements in memory or in a run directory
+(`store`). `request` makes the plan of networks that are given.
 """
+
+from probe.by_layer.sources import SOURCES as SOURCES  # read before anything else is loaded

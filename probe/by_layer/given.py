@@ -12,17 +12,19 @@ import torch
 from torch import nn
 
 from probe.batch import Value
-from probe.by_layer.engine import Offline, Results, one_thread
+from probe.by_layer.engine import one_thread
 from probe.by_layer.fingerprint import tensor_hash
 from probe.by_layer.heads import evaluated
 from probe.by_layer.jobs import Job
+from probe.by_layer.kept import Results
 from probe.by_layer.measurement import Measurement, Spent
-from probe.by_layer.model import Model
+from probe.by_layer.networks import Offline
 from probe.by_layer.offline import train_offline
 from probe.by_layer.plan import OFFLINE, UNTRAINED, Plan
 from probe.cut.cuts import Cuts, cut_each
 from probe.cut.model_call import ModelCall
 from probe.errors import InputError, located
+from probe.model import Model
 from probe.modules import copied, mode, restore, unwrapped
 from probe.record.checkpoints import Checkpoints, Run
 from probe.record.state_files import fit_state, load_state

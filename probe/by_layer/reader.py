@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from torch import Tensor, nn
 
@@ -20,6 +19,7 @@ from probe.batch import Value, first
 from probe.by_layer.heads import count, right_of
 from probe.by_layer.jobs import Job, peers_of
 from probe.by_layer.measurement import Measurement
+from probe.by_layer.networks import Networks
 from probe.by_layer.plan import Plan
 from probe.by_layer.probing import DIAGNOSTICS, Reading
 from probe.cut.cuts import Cuts
@@ -32,9 +32,6 @@ from probe.retraining import RetrainSettings
 from probe.training.batch_norm import reestimated
 from probe.training.history import History
 from probe.values.allocation import CacheSettings
-
-if TYPE_CHECKING:
-    from probe.by_layer.engine import Networks
 
 Matrices = Mapping[str, FeatureMatrix]
 """Each feature's values by its name."""

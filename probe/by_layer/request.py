@@ -15,7 +15,6 @@ from probe.batch import Value, first, tensors
 from probe.by_layer.features import features_of
 from probe.by_layer.fingerprint import data_hash, tensor_hash
 from probe.by_layer.given import GivenNetworks, Weights
-from probe.by_layer.model import Model
 from probe.by_layer.plan import (
     CONTROLS,
     OFFLINE,
@@ -28,6 +27,7 @@ from probe.by_layer.plan import (
 from probe.by_layer.probing import ProbingSpec
 from probe.cut.model_call import explained
 from probe.errors import InputError, located
+from probe.model import Model
 from probe.modules import mode, unwrapped
 from probe.orders import orders
 from probe.record.checkpoints import Run

@@ -18,17 +18,18 @@ from rich.progress import track
 from torch import Tensor, nn
 
 from probe.batch import first
-from probe.by_layer.engine import InMemory, Results, measure
+from probe.by_layer.engine import measure
 from probe.by_layer.given import Files, GivenNetworks, Models
 from probe.by_layer.jobs import Job, jobs_of
+from probe.by_layer.kept import InMemory, Results
 from probe.by_layer.measure import Measure
-from probe.by_layer.model import Model, Networks, refuse_moved
 from probe.by_layer.plan import OFFLINE, UNTRAINED
 from probe.by_layer.request import Request
 from probe.errors import InputError, located
 from probe.examples import Examples, alike, as_tasks, check_examples, check_labeled, check_tasks
 from probe.files import make_folder
 from probe.metrics.murata import RETRAIN
+from probe.model import Model, Networks, refuse_moved
 from probe.modules import check_model
 from probe.readouts.readout import Readout, nameable
 from probe.record.checkpoints import Checkpoints, Run

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from probe.by_layer.engine import Results
 from probe.by_layer.jobs import Job, jobs_of, parts_of
+from probe.by_layer.kept import Results
 from probe.by_layer.plan import Plan, PlannedLearner
 from probe.errors import InputError
 from probe.files import discard, replacing

@@ -20,8 +20,9 @@ from typing import Literal, Protocol
 import torch
 from torch import nn
 
-from probe.by_layer.engine import Source, measure
+from probe.by_layer.engine import measure
 from probe.by_layer.jobs import Job, is_retraining, jobs_of, parts_of
+from probe.by_layer.networks import Source
 from probe.by_layer.plan import OFFLINE, Plan
 from probe.by_layer.store import Store
 from probe.errors import InputError, NotWritten

@@ -77,12 +77,6 @@ def fits(figure):
     return seen.text_faults(figure) == [] and seen.hidden_data(figure) == []
 
 
-@cache
-def drawn(shape, name):
-    """Return a figure of a study of that shape, which nobody may change."""
-    return build.draw(tables_of(shape), [name])[name]
-
-
 @pytest.mark.parametrize("name", KINDS)
 def test_every_kind_draws_tables(name):
     hints = get_type_hints(import_module(f"figures.kinds.{name}").draw)

@@ -100,18 +100,19 @@ class Model:
         return given if isinstance(given, Model) else cls(given)
 
 
-MOVED = {
-    **dict.fromkeys(("output", "call", "classes", "fresh", "trainable", "orders"), "Model({}=...)"),
-    "build": "Model(fresh=...)",
-    **dict.fromkeys(("seeds", "steps", "budget"), "readouts=Measure({}=...)"),
-    "cache": "readouts=Measure(cache=...)",
-}
-"""Where keywords of earlier versions are now."""
+_MODEL = ("output", "call", "classes", "fresh", "trainable", "orders")
+_MEASURE = ("seeds", "steps", "budget", "cache")
 
 
 def refuse_moved(function: str, keywords: Mapping[str, object]) -> None:
     """Raise InputError for keywords that a function does not have, naming their new place."""
     for name in keywords:
-        if name in MOVED:
-            raise InputError(f"{function} has no {name}= any more: give {MOVED[name].format(name)}")
+        if name in _MODEL:
+            raise InputError(f"{function} has no {name}= any more: give Model(..., {name}=...)")
+        if name == "build":
+            raise InputError(f"{function} has no build= any more: give Model(..., fresh=...)")
+        if name in _MEASURE:
+            raise InputError(
+                f"{function} has no {name}= any more: give readouts=Measure({name}=...)"
+            )
         raise InputError(f"{function} has no parameter {name!r}: see help(probe.{function})")

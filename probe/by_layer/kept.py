@@ -1,0 +1,57 @@
+"""Results of one job as they are kept: in a run directory (`probe.by_layer.store`) or in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from torch import Tensor
+
+from probe.by_layer.measurement import Measurement
+from probe.by_layer.store import Checkpoint
+
+
+class Results(Protocol):
+    """The measurements of one job, and networks trained for it, by name."""
+
+    def read(self, part: str) -> Measurement | None:
+        """Return a finished part, None if there is none."""
+
+    def write(self, part: str, measured: Measurement) -> None:
+        """Keep a finished part."""
+
+    def load_checkpoint(self, step: str) -> Checkpoint | None:
+        """Return a network trained here and what its learner carries, None if there is none."""
+
+    def save_checkpoint(
+        self, step: str, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
+    ) -> None:
+        """Keep a network and what its learner carries."""
+
+
+@dataclass
+class InMemory:
+    """Results in memory."""
+
+    parts: dict[str, Measurement] = field(default_factory=dict)
+    checkpoints: dict[str, Checkpoint] = field(default_factory=dict)
+
+    def read(self, part: str) -> Measurement | None:
+        """Return a finished part, None if there is none."""
+        return self.parts.get(part)
+
+    def write(self, part: str, measured: Measurement) -> None:
+        """Keep a finished part."""
+        self.parts[part] = measured
+
+    def load_checkpoint(self, step: str) -> Checkpoint | None:
+        """Return a network trained here and what its learner carries, None if there is none."""
+        return self.checkpoints.get(step)
+
+    def save_checkpoint(
+        self, step: str, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
+    ) -> None:
+        """Keep a network and what its learner carries."""
+        copies = ({name: x.detach().clone() for name, x in s.items()} for s in (model, learner))
+        self.checkpoints[step] = Checkpoint(*copies, code="")

@@ -1,0 +1,71 @@
+"""Networks: where they come from.
+
+Three kinds follow this interface: networks learned now by a study (`scenarios.study.learned`), read
+from files, and in memory (`probe.by_layer.given`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from torch import nn
+
+from probe.batch import Value
+from probe.by_layer.jobs import Job
+from probe.by_layer.kept import Results
+from probe.by_layer.measurement import Measurement
+from probe.by_layer.plan import Plan
+from probe.cut.cuts import Cuts
+from probe.cut.model_call import ModelCall
+from probe.tasks import Scenario
+from probe.training.fresh_weights import Fresh
+
+
+class Trained(Protocol):
+    """A network after some tasks."""
+
+    @property
+    def model(self) -> nn.Module:
+        """The network itself, on the device of the data."""
+
+    def evaluated(self) -> Measurement:
+        """Test it on all tasks under every head."""
+
+
+class Networks(Protocol):
+    """The networks of one run.
+
+    scenario: the tasks in executed order, as the run's learner sees them; call: how a network is
+    asked for logits; fresh: where the weights of a retrained tail come from, None = the recipe's
+    rule.
+    """
+
+    scenario: Scenario
+    call: ModelCall
+    fresh: Fresh | None
+
+    def after(self, step: int) -> Trained:
+        """Return the network after so many tasks."""
+
+    def compared_with(self, peer: str) -> nn.Module:
+        """Return a network that the last one is compared with, see `jobs.peers_of`."""
+
+    def cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
+        """Return the cuts of the first network at all features, which serve all others."""
+
+
+Offline = Callable[[], nn.Module]
+"""Gives the network of the offline job of the same seed, on the device."""
+
+
+class Source(Protocol):
+    """The networks of all runs of a plan, with the data on the device."""
+
+    plan: Plan
+
+    def networks(self, job: Job, results: Results, offline: Offline) -> Networks:
+        """Return the networks of a job; offline: asked where the last is compared with it."""
+
+    def offline_network(self, job: Job, results: Results) -> nn.Module:
+        """Return the network of an offline job, which is trained here unless it is at hand."""

@@ -59,21 +59,6 @@ def test_components_are_those_of_a_two_way_analysis_of_variance():
     assert design.means(parts) == pytest.approx(e @ w, rel=1e-12)
 
 
-def test_an_unbiased_variance_of_seeds_and_examples():
-    """Over many studies its mean is the variance of the mean itself, known in closed form."""
-    S, n, rng = 4, 30, chance(3)
-    design = Design(*uniform(n))
-    found = []
-    for _ in range(3000):
-        e = rng.normal(size=(S, 1)) * 0.3 + rng.normal(size=n) + rng.normal(size=(S, n))
-        seeds, items, both = design.components(design.scaled(e))
-        found.append(seeds + items - both)
-    truth = 0.09 / S + 1 / n + 1 / (n * S)
-    error = np.std(found) / np.sqrt(len(found))
-    assert np.mean(found) == pytest.approx(truth, abs=4 * error)
-    assert error < truth / 20
-
-
 def test_with_seeds_alone_it_is_the_t_interval():
     seeds = np.array([0.5, 0.7, 0.4, 0.9])
     got = mean_interval(np.repeat(seeds[:, None], 20, axis=1), *uniform(20), level=0.9)
@@ -116,14 +101,6 @@ def test_what_meets_the_ceiling_or_the_floor_is_exactly_one_or_zero():
     assert other.low < other.value < other.high
 
 
-@pytest.mark.parametrize("C", [0.3, 0.31, 0.2])
-def test_a_ceiling_not_clearly_above_the_floor_makes_it_not_identifiable(C):
-    A, b, C = paired(C=C)
-    got = ratio_interval(A - b, C - b, *uniform(400))
-    assert not got.identifiable
-    assert np.isnan([got.value, got.low, got.high]).all()
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -155,22 +132,6 @@ def test_right_answers_laid_out_have_the_counts_of_the_tables():
         assert np.bincount(labels[row], minlength=4).tolist() == table.diagonal().tolist()
     alone = right_of_counts(seeds[1], labels, stream(0, "laid out"))
     assert np.array_equal(alone, right[1])
-
-
-def test_seeds_laid_out_together_share_what_is_hard_and_other_models_do_not():
-    """The test set's part of the interval of a mean and of a difference is not lost."""
-    labels = np.zeros(1000, dtype=int)
-    tables = np.zeros((5, 2, 2), dtype=int)
-    tables[:, 0] = [700, 300]
-    one, same, other = (
-        right_of_counts(tables, labels[:1000], stream(0, name)).astype(float)
-        for name in ("one", "one", "other")
-    )
-    level, difference = (mean_interval(e, *uniform(1000)) for e in (one, one - other))
-    half = 1.96 * np.sqrt(0.7 * 0.3 / 1000)
-    assert level.high - level.value == pytest.approx(half, rel=0.01)
-    assert difference.high - difference.value == pytest.approx(half * np.sqrt(2), rel=0.1)
-    assert mean_interval(one - same, *uniform(1000)).high == 0
 
 
 @pytest.mark.parametrize(

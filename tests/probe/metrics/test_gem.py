@@ -15,12 +15,6 @@ def test_transfers_are_divided_by_the_tasks_that_have_one_not_by_all():
     assert gem.fwt(FORGETS_HALF) == pytest.approx(0.2)
 
 
-def test_an_untrained_baseline_as_good_as_the_model_is_no_forward_transfer():
-    values = FORGETS_HALF.values.copy()
-    values[0] = [0.1, 0.3, 0.3]
-    assert gem.fwt(AccuracyMatrix(values)) == pytest.approx(0, abs=1e-12)
-
-
 def test_forward_transfer_needs_the_row_before_any_training():
     with pytest.raises(NotMeasured, match=r"R\[0,2\] \(task 2 before any training\)"):
         gem.fwt(AccuracyMatrix.square(FORGETS_HALF.values[1:]))

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from probe.errors import NotMeasured
-from probe.metrics import chaudhry, diaz_rodriguez, gem, kemker
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.scorecard import METRICS, value_of
 
@@ -61,7 +60,6 @@ LOOPS = {
 BY_NAME = {f"{metric.paper}.{metric.name}": metric for metric in METRICS}
 
 each_metric = pytest.mark.parametrize("name", BY_NAME)
-after_each = pytest.mark.parametrize("name", [name for name, m in BY_NAME.items() if m.after])
 
 
 def value(name, table, k):
@@ -149,76 +147,3 @@ def test_a_missing_cell_is_named_where_it_is_used_and_ignored_where_not(name, k)
     if name in LOOPS:
         LOOPS[name](reads := Reads(table), k)
         assert used == reads.cells
-
-
-@after_each
-@given(table=tables(), data=st.data())
-def test_what_comes_after_task_k_changes_nothing_in_it(name, table, data):
-    k = drawn(data, name, table.shape[1])
-    assert value(name, table[: k + 1, :k], k) == value(name, table, k)
-
-
-@given(table=tables())
-def test_rem_and_bwt_plus_split_backward_transfer(table):
-    R = AccuracyMatrix(table)
-    together = diaz_rodriguez.rem(R) + diaz_rodriguez.bwt_plus(R)
-    assert together == pytest.approx(1 + diaz_rodriguez.bwt(R))
-
-
-@given(table=tables())
-def test_diaz_accuracy_is_the_mean_of_chaudhrys_weighted_by_tasks_learned(table):
-    R = AccuracyMatrix(table)
-    k = np.arange(1, R.tasks + 1)
-    each = [chaudhry.average_accuracy(R, i) for i in k]
-    assert diaz_rodriguez.accuracy(R) == pytest.approx(np.average(each, weights=k))
-
-
-@given(table=tables())
-def test_forgetting_is_at_least_what_was_lost_since_each_task_was_learned(table):
-    R = AccuracyMatrix(table)
-    assert chaudhry.forgetting(R, R.tasks) >= -gem.bwt(R) - 1e-12
-
-
-@given(table=arrays(np.float64, (3, 2), elements=st.floats(0, 1)))
-def test_with_two_tasks_the_papers_agree_on_backward_transfer(table):
-    R = AccuracyMatrix(table)
-    assert gem.bwt(R) == pytest.approx(diaz_rodriguez.bwt(R))
-    assert gem.bwt(R) == pytest.approx(-chaudhry.forgetting(R, 2))
-
-
-@given(table=tables(0, 0.5), data=st.data())
-def test_differences_do_not_change_when_a_task_is_easier_throughout(table, data):
-    shift = data.draw(arrays(np.float64, table.shape[1], elements=st.floats(0, 0.5)))
-    R, easier = AccuracyMatrix(table), AccuracyMatrix(table + shift)
-    for difference in (gem.bwt, gem.fwt, diaz_rodriguez.bwt):
-        assert difference(easier) == pytest.approx(difference(R), abs=1e-12)
-    T = R.tasks
-    assert chaudhry.forgetting(easier, T) == pytest.approx(chaudhry.forgetting(R, T), abs=1e-12)
-    assert gem.acc(easier) == pytest.approx(gem.acc(R) + shift.mean())
-
-
-@given(table=tables(), data=st.data())
-def test_average_accuracy_does_not_depend_on_the_order_of_tasks(table, data):
-    order = data.draw(st.permutations(range(table.shape[1])))
-    assert gem.acc(AccuracyMatrix(table[:, order])) == pytest.approx(gem.acc(AccuracyMatrix(table)))
-
-
-def test_backward_transfer_depends_on_the_order_of_tasks():
-    R = AccuracyMatrix.square([[1.0, 0.5], [0.5, 0.5]])
-    swapped = AccuracyMatrix.square(R.values[1:, ::-1])
-    assert (gem.bwt(R), gem.bwt(swapped)) == (-0.5, 0)
-
-
-@given(table=tables(), scale=st.floats(0.1, 1))
-def test_omega_base_and_all_are_relative_to_the_ideal(table, scale):
-    R, scaled = AccuracyMatrix(table), AccuracyMatrix(table * scale)
-    for omega in (kemker.omega_base, kemker.omega_all):
-        assert omega(scaled, IDEAL * scale) == pytest.approx(omega(R, IDEAL))
-    assert kemker.omega_new(scaled) == pytest.approx(scale * kemker.omega_new(R))
-
-
-@given(table=tables(), size=st.integers(1, 10_000))
-def test_omega_all_depends_on_the_ratio_of_test_sizes_alone(table, size):
-    R = AccuracyMatrix(table)
-    equal = kemker.omega_all(R, IDEAL, [size] * R.tasks)
-    assert equal == pytest.approx(kemker.omega_all(R, IDEAL))

@@ -35,23 +35,6 @@ def test_the_first_missing_cell_is_named():
             read(i, 2)
 
 
-def test_mean_is_over_the_cells_asked_for_and_needs_them_all():
-    assert R.mean(2, [1, 2]) == pytest.approx(0.55)
-    with pytest.raises(NotMeasured, match=r"R\[1,2\]"):
-        R.mean(1, [1, 2])
-    with pytest.raises(NotMeasured, match="no cell to average"):
-        R.mean(np.arange(0), np.arange(0))
-
-
-def test_the_tasks_seen_are_the_first_k_of_row_k():
-    values = np.random.default_rng(0).random((5, 4))
-    for k in range(1, 5):
-        assert AccuracyMatrix(values).seen(k).tolist() == values[k, :k].tolist()
-    # A gap elsewhere takes nothing away.
-    assert R.seen(2).tolist() == [0.5, 0.6]
-    assert R.seen(1).tolist() == [0.3]
-
-
 def test_a_gap_among_the_tasks_seen_is_named_and_no_row_is_past_the_last():
     with pytest.raises(NotMeasured, match=r"R\[2,1\] \(task 1 after task 2\) was not measured"):
         AccuracyMatrix.square([[0.5, 0.5], [np.nan, 0.5]]).seen(2)
@@ -69,14 +52,6 @@ def test_a_cell_outside_the_matrix_is_refused_not_wrapped_around(i, j):
 
 def of_counts(runs: list[Counts], tasks: tuple[tuple[int, ...], ...]) -> AccuracyMatrix:
     return AccuracyMatrix.of_counts([TaskCounts(tasks=tasks, tables=(run,)) for run in runs])
-
-
-def test_rows_are_accuracies_of_the_counts_on_each_tasks_classes():
-    untrained = Counts.of([0, 1, 2, 2], [2, 2, 2, 0], classes=3)
-    after_first = Counts.of([0, 1, 2, 2], [2, 1, 2, 2], classes=3)
-    after_second = Counts.of([0, 1, 2, 2], [0, 1, 0, 1], classes=3)
-    R = of_counts([untrained, after_first, after_second], ((2,), (1, 0)))
-    assert np.array_equal(R.values, [[0.5, 0], [1, 0.5], [0, 1]])
 
 
 def test_a_task_without_test_examples_is_not_measured():

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from sklearn.metrics import balanced_accuracy_score, f1_score, recall_score
+from sklearn.metrics import f1_score, recall_score
 
 from probe.errors import InputError, NotMeasured
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import task_f1
-from probe.metrics.task_counts import Mean, TaskCounts, share_classes
+from probe.metrics.task_counts import Mean, TaskCounts
 
 K = 6
 DISJOINT = ((4, 1), (0,), (2, 3, 5))
@@ -72,21 +72,6 @@ def test_accuracies_are_those_of_a_plain_loop_over_each_tasks_own_data(
 
 
 @given(st.integers(0, 2**32))
-def test_the_mean_over_classes_is_scikit_learns_balanced_accuracy(seed: int) -> None:
-    true, predicted = drawn(ALIKE, seed)
-    counts = counted(ALIKE, true, predicted)
-    expected = [balanced_accuracy_score(y, p) for y, p in zip(true, predicted, strict=True)]
-    assert counts.accuracies("classes") == pytest.approx(expected, abs=1e-12)
-
-
-@given(st.integers(0, 2**32))
-def test_f1_of_a_task_of_all_classes_is_its_accuracy(seed: int) -> None:
-    """Every false positive is another class's false negative, and both are its own."""
-    counts = counted(ALIKE, *drawn(ALIKE, seed))
-    assert counts.f1() == pytest.approx(counts.accuracies(), abs=1e-12)
-
-
-@given(st.integers(0, 2**32))
 def test_f1_of_a_task_that_shares_classes_is_that_of_its_own_data(seed: int) -> None:
     true, predicted = drawn(OVERLAPPING, seed)
     counts = counted(OVERLAPPING, true, predicted)
@@ -134,11 +119,6 @@ def test_a_task_without_test_data_has_no_accuracy_and_no_f1() -> None:
         counts.f1()
 
 
-def test_a_single_task_is_its_own_merged_data() -> None:
-    counts = TaskCounts.of([0, 1, 1], [0, 1, 0], [3], [[0, 1]], classes=2)
-    assert (counts.accuracies(), counts.test_sizes(), len(counts.tables)) == ([2 / 3], [3], 1)
-
-
 @pytest.mark.parametrize("tasks", [[[0], [1]], [[0, 1], [0, 1]]])
 @pytest.mark.parametrize("sizes", [[2, 2], [2, 0], [3], [1, 1, 1], [4, -1]])
 def test_sizes_that_do_not_fit_are_refused(tasks: list[list[int]], sizes: list[int]) -> None:
@@ -153,11 +133,6 @@ def test_a_number_of_tables_that_does_not_fit_is_refused(
     table = Counts(np.eye(K, dtype=np.int64))
     with pytest.raises(InputError, match=f"got {tables} tables of counts, expected"):
         TaskCounts(tasks=tasks, tables=(table,) * tables)
-
-
-def test_one_class_in_two_tasks_is_shared() -> None:
-    given = (DISJOINT, ALIKE, OVERLAPPING, ALIKE[:1])
-    assert list(map(share_classes, given)) == [False, True, True, False]
 
 
 @pytest.mark.parametrize("task", [(0, K), (-1, 0)])

@@ -135,12 +135,6 @@ def test_what_would_not_read_back_is_refused(tmp_path, change, reason):
         write_table(tmp_path / "rows.csv", Row, [PRA, replace(PRA, **change)])
 
 
-def test_a_text_as_long_as_can_be_read_is_written(tmp_path):
-    row = replace(PRA, learner="x" * csv.field_size_limit())
-    write_table(tmp_path / "rows.csv", Row, [row])
-    assert read_table(tmp_path / "rows.csv", Row) == [row]
-
-
 ALL = f"{COLUMNS['metrics']}\n"
 HEADER = "learner,paper,metric,head,mean,std,seeds\n"  # of an earlier version
 LINE = "er,gem,acc,all,0.5,0.1,1\n"

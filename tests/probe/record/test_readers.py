@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from probe.record.checkpoints import Run, fit_state, load_state
+from probe.record.checkpoints import Run
 from probe.record.readers import NEVER, READERS
+from probe.record.state_files import fit_state, load_state
 from tests.probe.record.readers_nets import RUNS, Facil, Mammoth, Pilot, Pycil, examples
 
 # FACIL does not write which class an output stands for; it is drawn as its reader says.

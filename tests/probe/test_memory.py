@@ -67,14 +67,6 @@ def test_every_group_around_the_process_limits(
     assert sorted(memory.group_room(tmp_path, file)) == [0, 350]
 
 
-def test_a_system_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert list(memory.available(tmp_path / "none")) == []
-    assert list(memory.group_room(tmp_path, tmp_path / "none")) == []
-    monkeypatch.setattr(memory, "available", lambda: iter(()))
-    monkeypatch.setattr(memory, "group_room", lambda: iter(()))
-    assert memory.free_memory(torch.device("cpu")) == 4 * 10**9
-
-
 # A process that maps 8 MB, says so, and stays until it is killed.
 STAYS = """
 import sys

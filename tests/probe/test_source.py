@@ -11,8 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from probe.registered import marked_in
-from probe.source import hash_of, source_hash, syntax_hash
+from probe.source import source_hash, syntax_hash
 from scenarios.own_code import REGISTRY, loaded
 
 ROOT = Path(__file__).parents[2]
@@ -262,16 +261,6 @@ def test_of_a_script_what_the_factory_needs_counts(
 ) -> None:
     before = script(SCRIPT)
     assert (script(SCRIPT.replace(old, new)) != before) is counts
-
-
-def test_a_start_is_not_slowed_by_what_torch_imports(project: Path) -> None:
-    _hash(project)
-    reads: list[Path] = []
-    original = Path.read_bytes
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Path, "read_bytes", lambda path: reads.append(path) or original(path))
-        hash_of(next(iter(marked_in(vars(sys.modules["nets"])))), sys.modules["nets"])
-    assert {path for path in reads if project not in path.parents} == set()
 
 
 # The syntax alone.

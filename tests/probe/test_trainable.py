@@ -79,7 +79,9 @@ def test_frozen_parameters_without_a_rule_stand_in_nobodys_way() -> None:
         model = nn.Sequential(nn.Linear(8, 8), Scaled(grad), nn.Linear(8, 4))
         if grad:
             with pytest.raises(InputError, match=r"no rule re-initializes the parameter '1.scale'"):
-                partial_retrain(Model(model, trainable="as given"), ["0"], DATA, DATA, TASKS, RECIPE)
+                partial_retrain(
+                    Model(model, trainable="as given"), ["0"], DATA, DATA, TASKS, RECIPE
+                )
         else:
             partial_retrain(Model(model, trainable="as given"), ["0"], DATA, DATA, TASKS, RECIPE)
 
@@ -122,3 +124,9 @@ def test_outputs_that_cannot_be_are_refused_before_any_cut(
     classes, said = BAD[bad]
     with pytest.raises(InputError, match=said):
         partial_retrain(Model(large_head(100), classes=classes), ["1"], DATA, DATA, TASKS)
+
+
+def test_a_choice_that_there_is_not_is_refused() -> None:
+    model = Model(lora(), trainable="head")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="choice of what is trainable 'head'"):
+        partial_retrain(model, ["0"], DATA, DATA, TASKS)

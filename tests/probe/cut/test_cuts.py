@@ -13,6 +13,7 @@ from probe.cut.cuts import cut_each
 from probe.cut.planning import plan_each
 from probe.errors import InputError
 from probe.examples import Examples
+from probe.model import Model
 from probe.retrain import partial_retrain
 from probe.seeding import stream
 from probe.training.recipe import Recipe
@@ -109,3 +110,11 @@ def test_another_architecture_is_refused(other: str) -> None:
     cuts = cut_each(network(0), FEATURES, images().x[:8])
     with pytest.raises(InputError, match="the cuts are of another architecture, which differs at"):
         cuts.of(OTHERS[other]())
+
+
+def test_cuts_say_how_the_model_is_called() -> None:
+    data = images()
+    cuts = cut_each(network(0), ["layer1"], data.x[:8], trainable="as given")
+    model = Model(network(0), trainable="as given")
+    with pytest.raises(InputError, match="give output, call and trainable to cut_each"):
+        partial_retrain(model, cuts, data, data, TASKS)

@@ -15,30 +15,10 @@ from probe.cut.cuts import split
 from probe.errors import InputError
 from probe.seeding import stream
 from tests.laws.zoo.hostile import HOSTILE
-from tests.laws.zoo.specimens import specimen
 
 
 def inputs(n: int = 8) -> Tensor:
     return torch.randn(n, 6, generator=stream(0, "split"))
-
-
-@pytest.mark.parametrize(
-    ("name", "feature", "frozen"),
-    [
-        # What runs beside the feature belongs to the tail, and registration says nothing.
-        (
-            "a_branch_beside_and_a_skip_across",
-            "middle",
-            "middle.bias middle.weight stem.bias stem.weight",
-        ),
-        ("registered_from_the_end", "norm", "a.bias a.weight norm.running_mean norm.running_var"),
-    ],
-)
-def test_what_is_frozen_is_what_the_feature_depends_on(
-    name: str, feature: str, frozen: str
-) -> None:
-    model, x, _ = specimen(name)
-    assert split(model, feature, x[:8]).frozen == tuple(frozen.split())
 
 
 @pytest.mark.parametrize(

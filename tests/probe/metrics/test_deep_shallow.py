@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from probe.errors import NotMeasured
+from probe.errors import InputError, NotMeasured
 from probe.metrics import deep_shallow
 from probe.metrics.matrix import AccuracyMatrix
 
@@ -49,3 +49,5 @@ def test_one_task_has_nothing_to_forget():
     assert deep_shallow.task_deep_forgetting(one).size == 0
     with pytest.raises(NotMeasured, match="at least 2 tasks"):
         deep_shallow.deep_forgetting(one)
+    with pytest.raises(InputError, match="1 tasks, the network's 3"):
+        deep_shallow.replay_gap(A, one)

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from probe.errors import InputError, NotMeasured
-from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.task_counts import TaskCounts
 
 VALUES = np.array([[0.1, 0.2], [0.3, np.nan], [0.5, 0.6]])
 R = AccuracyMatrix(VALUES)
@@ -48,17 +46,6 @@ def test_a_cell_outside_the_matrix_is_refused_not_wrapped_around(i, j):
     for read in (R.measured, R.cell, lambda i, j: R.measured([0, i], [1, j])):
         with pytest.raises(InputError, match=r"i in 0\.\.2 and j in 1\.\.2"):
             read(i, j)
-
-
-def of_counts(runs: list[Counts], tasks: tuple[tuple[int, ...], ...]) -> AccuracyMatrix:
-    return AccuracyMatrix.of_counts([TaskCounts(tasks=tasks, tables=(run,)) for run in runs])
-
-
-def test_a_task_without_test_examples_is_not_measured():
-    runs = [Counts.of([0], [0], classes=2)] * 3
-    R = of_counts(runs, ((0,), (1,)))
-    with pytest.raises(NotMeasured, match=r"R\[2,2\]"):
-        R.measured(2, 2)
 
 
 def test_the_values_are_a_copy_that_cannot_be_written():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from sklearn.metrics import f1_score, recall_score
+from sklearn.metrics import recall_score
 
 from probe.errors import InputError, NotMeasured
 from probe.metrics.counts import Counts
@@ -40,20 +40,6 @@ def counted(
     return TaskCounts.of(np.concatenate(true), np.concatenate(predicted), sizes, tasks, K)
 
 
-@given(st.integers(0, 2**32))
-def test_of_tasks_that_share_no_class_the_merged_data_tell_everything(seed: int) -> None:
-    true, predicted = drawn(DISJOINT, seed)
-    counts = counted(DISJOINT, true, predicted)
-    y, p = np.concatenate(true), np.concatenate(predicted)
-    merged = Counts.of(y, p, K)
-    assert counts.tables == (merged,)
-    assert counts.accuracies().tolist() == [merged.accuracy(task) for task in DISJOINT]
-    assert counts.test_sizes().tolist() == list(map(len, true))
-    assert counts.f1().tolist() == task_f1(merged, DISJOINT).tolist()
-    expected = [f1_score(y, p, labels=task, average="micro") for task in DISJOINT]
-    assert counts.f1() == pytest.approx(expected, abs=1e-12)
-
-
 @pytest.mark.parametrize("tasks", [DISJOINT, ALIKE, OVERLAPPING])
 @given(seed=st.integers(0, 2**32))
 def test_accuracies_are_those_of_a_plain_loop_over_each_tasks_own_data(
@@ -69,17 +55,6 @@ def test_accuracies_are_those_of_a_plain_loop_over_each_tasks_own_data(
     assert counts.accuracies("classes") == pytest.approx(recalls, abs=1e-12)
     every = Counts.of(np.concatenate(true), np.concatenate(predicted), K)
     assert counts.total == every
-
-
-@given(st.integers(0, 2**32))
-def test_f1_of_a_task_that_shares_classes_is_that_of_its_own_data(seed: int) -> None:
-    true, predicted = drawn(OVERLAPPING, seed)
-    counts = counted(OVERLAPPING, true, predicted)
-    expected = [
-        f1_score(y, p, labels=task, average="micro", zero_division=0)
-        for task, y, p in zip(OVERLAPPING, true, predicted, strict=True)
-    ]
-    assert counts.f1() == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("tasks", [ALIKE, OVERLAPPING])

@@ -76,6 +76,8 @@ def test_mnist_has_the_39_non_redundant_features_of_the_paper():
 def test_bins_are_2_to_256(bins):
     with pytest.raises(InputError, match=f"2 to 256 bins, not {bins}"):
         equal_width(np.zeros((3, 2)), bins)
+    with pytest.raises(InputError, match="expected finite features"):
+        equal_width(np.full((3, 2), np.nan), 2)
 
 
 @pytest.mark.parametrize("labels", [np.array([0]), np.array([0, -1]), np.array([0.0, 1.0])])

@@ -43,14 +43,6 @@ def accuracy(seed, order, step, place, value, **given) -> Row:
 UNEQUAL = [pra(0, "0", 0.9), pra(0, "1", 0.6), pra(0, "2", 0.3), pra(1, "0", 1.0)]
 
 
-def test_orders_are_averaged_within_a_seed_before_the_seeds():
-    (row,) = summarize(UNEQUAL)
-    assert (row.mean, row.std) == pytest.approx(((0.6 + 1.0) / 2, math.sqrt(0.2**2 + 0.2**2)))
-    assert row.seeds == 2
-    (one,) = summarize(UNEQUAL[:3])
-    assert (one.mean, math.isnan(one.std), one.seeds) == (pytest.approx(0.6), True, 1)
-
-
 def test_what_was_not_measured_counts_nowhere():
     (row,) = summarize([pra(0, "0", 0.4), pra(0, "1", math.nan), pra(1, "0", math.nan)])
     assert (row.mean, row.seeds) == (0.4, 1)

@@ -11,9 +11,7 @@ from torch import Tensor, nn
 
 from probe.examples import Examples
 from probe.seeding import stream
-from probe.training.evaluation import predict_each
 from probe.training.loop import fit
-from probe.training.penultimate import penultimate_of
 from probe.training.recipe import Precision, Recipe
 
 Setting = tuple[object, ...]
@@ -72,12 +70,3 @@ def test_a_training_rounds_where_its_recipe_says_so(of: Precision, expected: Set
     model = Sees()
     fit(model, DATA, Recipe(epochs=1, batch_size=4, precision=of), stream(0))
     assert model.seen == {expected}
-
-
-def test_evaluations_and_features_do_not_round(outside: Setting) -> None:
-    model = Sees()
-    predict_each(model, DATA, 3, {"": None})
-    penultimate_of(model, DATA)
-    assert model.seen == {EXACT}
-    model(DATA.x)
-    assert model.seen == {EXACT, outside}

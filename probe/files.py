@@ -1,7 +1,5 @@
 """Files that exist whole or not at all, with hashes that show later changes."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Memory: how much is free, its sizes in text, and memory-mapped files in its place."""
 
-from __future__ import annotations
-
 import mmap
 import os
 import re

@@ -4,8 +4,6 @@ Pydantic checks the fields of a `configuration`, whether it is made in Python or
 part of a larger pydantic model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import wraps

@@ -1,7 +1,5 @@
 """Right answers on test examples, made up where only confusion counts were kept."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray

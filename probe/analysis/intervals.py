@@ -4,8 +4,6 @@ The unit of replication is the seed: what several orders gave is averaged within
 second source of error is the finite test set, which all models share; see `probe.analysis.crossed`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -65,9 +63,10 @@ def mean_of(design: Design, e: Floats, level: float = LEVEL) -> Estimate:
 def ratio_of(design: Design, num: Floats, den: Floats) -> Ratio:
     """Return the ratio of two means that are paired by seed and example, with Fieller's interval.
 
-    num, den: (S, n), such as A - b and C - b. The interval holds every r for which num - r den is not clearly other than 0. The ratio is identifiable where the
-    interval of den lies above 0; with one seed, where that of the test set alone does. num of
-    zeros gives 0, num equal to den exactly 1, each with no width.
+    num, den: (S, n), such as A - b and C - b. The interval holds every r for which num - r den is
+    not clearly other than 0. The ratio is identifiable where the interval of den lies above 0; with
+    one seed, where that of the test set alone does. num of zeros gives 0, num equal to den exactly
+    1, each with no width.
 
     Source: Fieller, Some Problems in Interval Estimation, JRSS B 1954.
     """

@@ -6,8 +6,6 @@ at place p, the test examples of each order's p-th task count, averaged over the
 seed. Place None is all tasks, weighed by their numbers of test examples.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar

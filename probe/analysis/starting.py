@@ -1,7 +1,5 @@
 """The starting feature of forgetting: the first layer that is clearly below the ceiling."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -13,8 +13,6 @@ A model that fails the last check is refused; one that fails another is run whol
 their passes through the model.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager

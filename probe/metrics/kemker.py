@@ -6,8 +6,6 @@ classes are unbalanced the paper uses mean-per-class accuracy: fill R with that.
 new sessions" is read as after session i, the base set being the first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 from statistics import fmean

@@ -3,8 +3,6 @@
 M_i is the model whose feature F_i was kept and whose remainder was retrained on all tasks offline.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

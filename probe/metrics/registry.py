@@ -1,7 +1,5 @@
 """The metrics by name: a decorator above a function in the module of its paper registers it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache

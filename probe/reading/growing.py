@@ -1,7 +1,5 @@
 """Rows that grow batch after batch, in memory or, where that ends, in mapped files."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

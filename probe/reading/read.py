@@ -1,7 +1,5 @@
 """Data read into tensors, once, batch after batch, with a progress bar."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike

@@ -6,8 +6,6 @@ bound (1992). On the features of a convolutional network it takes half as many i
 thousandth of the objective as plain L-BFGS to a hundredth.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A linear probe: multinomial logistic regression to convergence on the standardised feature."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

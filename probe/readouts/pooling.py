@@ -1,7 +1,5 @@
 """How an example's value becomes a row of numbers: flattened, or averaged where it is wide."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import prod
 from typing import Literal

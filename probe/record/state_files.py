@@ -1,7 +1,5 @@
 """Files of weights, loaded as data alone and put into a network that they fit."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence

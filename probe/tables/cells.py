@@ -1,7 +1,5 @@
 """What the cells of a table can hold, as types that pydantic checks."""
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Callable

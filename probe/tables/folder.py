@@ -4,8 +4,6 @@ Nothing in them is code, and nothing is pickled. A run directory of a study is r
 the same tables under the same names.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Sheets of layers: a line for each layer, and a sentence on where forgetting starts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """The rows of layers.csv and starts.csv: what each layer kept, and where forgetting starts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial

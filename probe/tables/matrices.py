@@ -4,8 +4,6 @@ R itself is the matrix of the feature that is the output: rows of R name no feat
 is the feature whose PRA has no readout.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import chain
 

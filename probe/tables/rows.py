@@ -4,8 +4,6 @@ A kind of row is a dataclass whose annotations say what each column can hold; co
 came later, and tables of earlier versions lack them. See `probe.tables.table_file`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import TypeVar
 

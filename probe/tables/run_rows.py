@@ -1,7 +1,5 @@
 """The rows of one run out of its confusion counts, as a study writes them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Tables of ready texts: as plain text, as HTML for notebooks, and as LaTeX for papers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape

@@ -1,7 +1,5 @@
 """Runs of FACIL, `--save-models`: the folder that it makes for an experiment."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Folders of runs of other frameworks, merged into one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path

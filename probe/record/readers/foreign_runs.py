@@ -1,7 +1,5 @@
 """Runs of another framework, and their networks as plain files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Checkpoints of Mammoth (aimagelab), `--savecheck task`, as it has written them since `safe`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

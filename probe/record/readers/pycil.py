@@ -1,7 +1,5 @@
 """Checkpoints of PyCIL and LAMDA-PILOT, as `save_checkpoint` writes them, and their logs."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from pathlib import Path

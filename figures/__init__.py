@@ -13,27 +13,12 @@ from figures.kinds import KINDS
 if TYPE_CHECKING:
     from figures.plotting import Drawing
 
-    bias: Drawing
-    costs: Drawing
-    curves: Drawing
-    depth: Drawing
-    layers: Drawing
-    matrix: Drawing
-    memory: Drawing
-    omegas: Drawing
-    sampling: Drawing
-    scores: Drawing
-    sessions: Drawing
-    spider: Drawing
-    tasks: Drawing
-    time: Drawing
-    tradeoff: Drawing
 
-
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> "Drawing":
     if name not in KINDS:
         raise AttributeError(f"module 'figures' has no attribute {name!r}")
-    return getattr(import_module("figures.plotting"), name)
+    drawing: Drawing = getattr(import_module("figures.plotting"), name)
+    return drawing
 
 
 def __dir__() -> list[str]:

@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from probe import metrics
-    from probe.results.analyze import analyze
-    from probe.results.load import load
-    from probe.results.analysis import Analysis
     from probe.by_layer.measure import Measure
     from probe.by_layer.model import Model
     from probe.cut.candidates import candidates
@@ -20,7 +17,10 @@ if TYPE_CHECKING:
     from probe.metrics.counts import Counts
     from probe.metrics.matrix import AccuracyMatrix
     from probe.record.recorder import Recorder
-    from probe.registered import data, metric, network
+    from probe.registered import data, metric, network, readout
+    from probe.results.analysis import Analysis
+    from probe.results.analyze import analyze
+    from probe.results.load import load
     from probe.retrain import cache_plan, partial_retrain
     from probe.training.recipe import Recipe
     from probe.values.allocation import CacheSettings
@@ -45,6 +45,7 @@ __all__ = [
     "metrics",
     "network",
     "partial_retrain",
+    "readout",
     "split",
 ]
 
@@ -67,6 +68,7 @@ _HOMES = {
     "metric": "probe.registered",
     "network": "probe.registered",
     "partial_retrain": "probe.retrain",
+    "readout": "probe.registered",
     "split": "probe.cut.cuts",
 }
 

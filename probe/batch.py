@@ -1,4 +1,4 @@
-"""What a network is given for a batch: one tensor, or several by position or by name."""
+"""Batches that a network is given: one tensor, or several by position or by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from probe.errors import InputError
 
 Value = Tensor | tuple[Tensor, ...] | Mapping[str, Tensor]
-"""What goes into a network or a part of it for B examples: one or more tensors, each (B, ...)."""
+"""The input of a network or a part of it for B examples: one or more tensors, each (B, ...)."""
 
 AnyValue = TypeVar("AnyValue", bound=Value)
 
@@ -48,10 +48,7 @@ def tensors(value: Value) -> tuple[Tensor, ...]:
 
 
 def check_value(value: object, name: str) -> None:
-    """Raise InputError unless a value is a tensor, or a tuple or mapping of some of one length.
-
-    name: what the message calls it.
-    """
+    """Raise InputError unless a value is a tensor, or a tuple or mapping of some of one length."""
     parts = value.values() if isinstance(value, Mapping) else value
     several = (
         tuple(cast(Iterable[object], parts)) if isinstance(value, Mapping | tuple) else (value,)
@@ -95,7 +92,7 @@ def flipped(value: AnyValue) -> AnyValue:
 def pieces(tensor: Tensor) -> tuple[Tensor, ...]:
     """Return a tensor (N, ...) cut into views of 16 MB or less, or of one row.
 
-    It may be a file larger than the memory: what is done to it is done piece by piece.
+    It may be a file larger than the memory, so work on it goes piece by piece.
 
     >>> [len(piece) for piece in pieces(torch.zeros(3, 2**21))]
     [2, 1]
@@ -152,7 +149,7 @@ def kinds(value: Value) -> str:
 
 
 def identical(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors of any shape are equal bit for bit, NaN where NaN.
+    """Return whether two tensors of any shape are equal bit for bit, NaN where NaN.
 
     >>> identical(torch.tensor([1.0, torch.nan]), torch.tensor([1.0, torch.nan]))
     True
@@ -161,7 +158,7 @@ def identical(a: Tensor, b: Tensor) -> bool:
 
 
 def close(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors are equal up to the rounding of sums in another order."""
+    """Return whether two tensors are equal up to the rounding of sums in another order."""
     if a.shape != b.shape or not a.is_floating_point():
         return identical(a, b)
     if torch.equal(a, b):

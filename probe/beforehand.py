@@ -1,4 +1,4 @@
-"""What is refused before the first training, in one sentence with the remedy."""
+"""Refusals before the first training, in one sentence with the remedy."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _PAIR = 2  # examples that batch norm can be trained on
 
 
 def refuse_what_no_rule_writes(features: Sequence[Feature], how: RetrainSettings) -> None:
-    """Raise InputError if a rule cannot give fresh values to what is read behind a feature."""
+    """Raise InputError if a rule cannot give fresh values downstream of some feature."""
     if not isinstance(how.source, str):
         return
     trace = features[0].trace
-    # What all features need stays as it is, and what nothing reads may.
+    # Parameters that all features need stay as they are, and those that nothing reads may.
     held = frozenset.intersection(*(feature.frozen for feature in features))
     if how.trainable == "as given":
         held |= trace.given_frozen
@@ -66,14 +66,14 @@ def refuse_untrainable(cut: Cut, size: int) -> None:
             logits = split.tail(mapped(split.prefix(few), torch.clone))
     except Exception as error:
         if size > 1:
-            return  # what stops a usual batch is told by the training
+            return  # the training itself tells an error on a usual batch
         raise InputError(
-            f"what is behind {cut.name!r} cannot be trained on a batch of one example "
+            f"the model downstream of {cut.name!r} cannot be trained on a batch of one example "
             f"({described(error)}): give more examples and a batch_size from 2"
         ) from error
     if not logits.requires_grad:
         raise InputError(
-            f"what is behind {cut.name!r} cannot be trained, as no gradient comes out of it "
-            f"(no_grad, detach, or a checkpoint with use_reentrant=True): let it give gradients, "
+            f"the model downstream of {cut.name!r} cannot be trained, as no gradient comes out of "
+            f"it (no_grad, detach, or a checkpoint with use_reentrant=True): let it give some, "
             f"or leave this feature out"
         )

@@ -1,4 +1,4 @@
-"""What went wrong, in one sentence that names the remedy."""
+"""Errors, in one sentence that names the remedy."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -9,22 +9,22 @@ _LENGTH = 400  # characters of another's message
 
 
 class InputError(ValueError):
-    """A mistake that the user can mend: what was got, what was expected, what to do.
+    """A mistake of the user: what was got, what was expected, what to do.
 
     The command line shows the message alone and exits with code 2.
     """
 
 
 class NotWritten(InputError):
-    """Something cannot be written: it is not this one job that fails, nothing can go on."""
+    """A failure to write, after which no job can go on."""
 
 
 class NotMeasured(InputError):
-    """A quantity needs a cell of the accuracy matrix (or another input) that was not measured."""
+    """A cell of the accuracy matrix, or another input, that was not measured."""
 
 
 class ModelRaised(InputError):
-    """The user's model raised an error on a batch; raised: that error."""
+    """An error that the user's model raised on a batch; raised: that error."""
 
     def __init__(self, message: str, raised: Exception) -> None:
         super().__init__(message)
@@ -32,7 +32,7 @@ class ModelRaised(InputError):
 
 
 class Failed(Exception):
-    """A cut does not pass a check; the message, the end of a sentence, says which."""
+    """A failed check of a cut; the message, the end of a sentence, says which."""
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
@@ -65,9 +65,7 @@ def described(error: BaseException) -> str:
 
 @contextmanager
 def located(what: str) -> Iterator[None]:
-    """Let an InputError say where it happened.
-
-    A NotWritten is about the disk, not about what was done there, and passes as it is.
+    """Put the place of an InputError before its message; a NotWritten passes as it is.
 
     >>> with located("after 2 tasks"):
     ...     raise InputError("it is NaN")

@@ -1,4 +1,4 @@
-"""Labeled examples: in memory as tensors, or as anything that gives rows by their index."""
+"""Labeled examples, in memory as tensors, or as anything that gives rows by their index."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing_extensions import TypeVar
 
 from probe.batch import Rows, Value, gather, kinds, like, mapped, pieces, tensors
 from probe.errors import InputError
-from probe.reading.reading import ReadSettings, read
+from probe.reading.read import ReadSettings, read
 
 _LENGTH = 80  # characters of what a message quotes
 
@@ -27,12 +27,12 @@ class Labeled(Protocol):
 
     @property
     def x(self) -> Rows | Value:
-        """What the network sees of each example: rows by index, or tensors (N, ...)."""
+        """The inputs: rows by index, or tensors (N, ...)."""
         ...
 
     @property
     def y(self) -> Tensor:
-        """Its label, (N,) int64."""
+        """The labels, (N,) int64."""
         ...
 
     def __len__(self) -> int: ...
@@ -61,9 +61,10 @@ class Examples(Generic[X]):
             got = f"{self.y.dtype} of shape {tuple(self.y.shape)}"
             raise InputError(f"labels must be an int64 vector (N,), got {got}")
         if any(tensor.ndim < 1 or len(tensor) != len(self.y) for tensor in tensors(self.x)):
+            shapes = [tuple(tensor.shape) for tensor in tensors(self.x)]
+            one = shapes[0] if isinstance(self.x, Tensor) else shapes
             raise InputError(
-                f"x and y must hold equally many examples, got x {_shapes(self.x)} "
-                f"and y {tuple(self.y.shape)}"
+                f"x and y must hold equally many examples, got x {one} and y {tuple(self.y.shape)}"
             )
 
     @classmethod
@@ -149,17 +150,12 @@ def _check_kinds(x: object, y: object) -> None:
 
 
 def check_labeled(examples: object, name: str) -> None:
-    """Raise InputError for what are no examples at all; name: what the message calls them."""
+    """Raise InputError for anything but Examples; name: of them, for the message."""
     if not isinstance(examples, Examples):
         raise InputError(
             f"{name} must be Examples, got {type(examples).__name__}: use Examples(x, y), or "
             f"Examples.of for a Dataset or DataLoader"
         )
-
-
-def _shapes(x: Value) -> str:
-    shapes = [tuple(tensor.shape) for tensor in tensors(x)]
-    return str(shapes[0] if isinstance(x, Tensor) else shapes)
 
 
 def join(parts: Sequence[Examples[X]]) -> Examples[X]:
@@ -176,7 +172,7 @@ def join(parts: Sequence[Examples[X]]) -> Examples[X]:
 def check_examples(examples: Examples[Any], classes: Iterable[int], name: str) -> None:
     """Raise InputError unless there are examples, all finite, with labels among `classes` only.
 
-    examples: x (N, ...), y (N,); name: what the message calls them.
+    examples: x (N, ...), y (N,); name: of them, for the message.
     """
     if not len(examples):
         raise InputError(f"{name} holds no examples")
@@ -195,7 +191,7 @@ def check_examples(examples: Examples[Any], classes: Iterable[int], name: str) -
 
 
 def as_tasks(tasks: object) -> tuple[tuple[int, ...], ...]:
-    """Return the classes of each task; raises InputError for what is no list of lists of numbers.
+    """Return the classes of each task; raises InputError unless they are lists of numbers.
 
     >>> as_tasks([range(2), [2]])
     ((0, 1), (2,))

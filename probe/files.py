@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and that show whether they are as they were written."""
+"""Files that exist whole or not at all, with hashes that show later changes."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def unfinished(path: Path) -> Path:
-    """Return a name beside `path`, which nobody else has, for a file that is not finished yet."""
+    """Return a unique name beside `path` for a file that is not finished yet."""
     return path.with_name(f"{path.name}.{uuid4().hex[:8]}{_UNFINISHED}")
 
 
 def sweep(folder: Path) -> None:
-    """Remove what killed processes left unfinished in a folder that nobody else writes to now."""
+    """Remove unfinished files of killed processes in a folder that nobody else writes to now."""
     for left in folder.glob(f"*{_UNFINISHED}"):
         discard(left)
 
@@ -72,7 +72,7 @@ def not_written(path: Path, error: OSError) -> NotWritten:
 
 
 def hashed(content: bytes) -> bytes:
-    """Return a JSON object with the SHA-256 of what it was as its last entry.
+    """Return a JSON object with its SHA-256 as a last entry.
 
     >>> unhashed(hashed(b'{"seed": 0}'))
     b'{"seed": 0}'

@@ -1,4 +1,4 @@
-"""Walking the modules of a model: its layers by name, its mode, buffers and copies."""
+"""Modules of a model: layers by name, modes, buffers and copies."""
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,7 +11,7 @@ from probe.errors import InputError, unknown
 
 
 def check_model(model: object) -> None:
-    """Raise InputError for what is no model."""
+    """Raise InputError for anything but a model."""
     if not isinstance(model, nn.Module):
         got = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
         raise InputError(f"the model must be an instance of torch.nn.Module, got {got}: make one")
@@ -31,9 +31,8 @@ def tap(
 ) -> Iterator[None]:
     """Within the block, call `receive(name, output)` each time a named layer has run.
 
-    The output is the live object: an in-place operation that follows will overwrite it, so copy
-    what is to be kept. A layer called twice is received twice. The hooks are gone after the block,
-    also after a failure.
+    The output is the live object, which a later in-place operation overwrites: copy it to keep it.
+    A layer called twice is received twice. The hooks are gone after the block.
 
     >>> import torch
     >>> model = nn.Sequential(nn.Flatten(), nn.ReLU())
@@ -71,8 +70,7 @@ def named_state(model: nn.Module) -> dict[str, Tensor]:
 def restore(model: nn.Module, state: Mapping[str, Tensor]) -> None:
     """Give a model back, in place, the values that `named_state` had, which become its own.
 
-    Also of buffers that no file keeps, and of those that are of another shape by now, which
-    `load_state_dict` does not give back.
+    Unlike `load_state_dict`, also buffers that no file keeps and those of another shape by now.
 
     >>> model = nn.Linear(2, 2)
     >>> before = {name: value.clone() for name, value in named_state(model).items()}
@@ -102,20 +100,13 @@ def state_groups(model: nn.Module) -> list[tuple[str, ...]]:
     groups: dict[tuple[int, int, int], list[str]] = {}
     for name, tensor in named_state(model).items():
         # Two parameters may be two objects on one piece of memory.
-        memory = (
-            int(tensor.untyped_storage()._cdata),
-            int(tensor.storage_offset()),
-            tensor.numel(),
-        )
+        memory = tensor.untyped_storage()._cdata, int(tensor.storage_offset()), tensor.numel()
         groups.setdefault(memory, []).append(name)
     return [tuple(group) for group in groups.values()]
 
 
 def frozen_in(model: nn.Module) -> Iterator[str]:
-    """Yield the names of the parameters that ask for no gradient, and of the buffers beside them.
-
-    Buffers count as frozen where that is true of all parameters of their module.
-    """
+    """Yield the names of frozen parameters, and of the buffers of modules that have no others."""
     for name, module in model.named_modules(remove_duplicate=False):
         prefix = f"{name}." if name else ""
         own = dict(module.named_parameters(recurse=False, remove_duplicate=False))
@@ -152,10 +143,10 @@ def mode(model: nn.Module, training: bool) -> Iterator[None]:
 
 
 def forget(model: nn.Module) -> None:
-    """Let modules with a `train` of their own drop what they keep while in eval mode.
+    """Let modules with a `train` of their own drop values that they keep while in eval mode.
 
-    Attention biases of some vision transformers are worked out once and kept until `train()`: a
-    value that a later pass would not be seen to compute. All modes are as before afterwards.
+    Some vision transformers compute attention biases once and keep them until `train()`; a later
+    pass would not be seen to compute them. All modes are as before afterwards.
     """
     own = [module for module in model.modules() if type(module).train is not nn.Module.train]
     for module in own:
@@ -168,7 +159,7 @@ def forget(model: nn.Module) -> None:
 
 
 def copied(model: nn.Module) -> nn.Module:
-    """Copy a model, also one that keeps values of its last pass, which torch refuses to copy."""
+    """Copy a model, also one that keeps values of its last pass, which torch does not copy."""
     memo = {}
     for module in model.modules():
         for tensor in tensors_in(vars(module)):

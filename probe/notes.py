@@ -1,4 +1,4 @@
-"""Notes: what would make a measurement mean something else than it seems to."""
+"""Notes on whatever makes a measurement mean something else than it seems to."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import shorten
@@ -13,7 +13,7 @@ _LENGTH = 300  # characters of a reason, which may quote an error of the user's 
 
 
 def of_cut(cut: Cut) -> list[str]:
-    """Return what is to be known of a cut, whatever the data."""
+    """Return the notes on a cut, whatever the data."""
     seen, notes = cut.feature.trace, []
     if cut.slow:
         # In one line, and nothing that no table could hold.
@@ -21,24 +21,24 @@ def of_cut(cut: Cut) -> list[str]:
         notes.append(f"the whole model is run for it, which is slower and as exact: {why}")
     if not cut.trainable and seen.large.logits not in cut.feature.visit.names:
         notes.append(
-            "nothing behind it is trained although it is not the output: its score is that of the "
-            "model as it is, not of a retrained one"
+            "nothing downstream of it is trained although it is not the output: its score is that "
+            "of the model as it is, not of a retrained one"
         )
     if cut.feature.around:
         notes.append(
-            "the code of the modules around it stays in eval mode while what is behind is trained: "
-            "in training mode it changes the feature"
+            "the code of the modules around it stays in eval mode while the rest is trained: in "
+            "training mode it changes the feature"
         )
     behind = seen.large.upstream([seen.large.logits]) - cut.feature.upstream
     if any(step.random for number, step in seen.large.steps.items() if number in behind):
         notes.append(
-            "what is behind it draws at random in eval mode too: its score is that of one draw"
+            "the model downstream of it draws at random in eval mode too: its score is of one draw"
         )
     return notes
 
 
 class Watch:
-    """Tells which of the parameters that are to be trained in a tail a training has not moved."""
+    """A watch for parameters of a tail that its training does not move."""
 
     def __init__(self, cut: Cut, tail: Split) -> None:
         read = cut.feature.trace.behind_logits
@@ -50,14 +50,19 @@ class Watch:
         self._before = self._sums()
 
     def notes(self) -> list[str]:
-        """Return a note if there are any, to be asked after the training."""
+        """Return a note if there are any, after the training."""
         still = torch.eq(self._before, self._sums()).all(1).tolist()
         watched = zip(self._watched.items(), still, strict=True)
-        names = [name for (name, value), same in watched if same and _no_gradient(value)]
+        # A bias before batch norm has a gradient too small to move it, and is as good as trained.
+        names = [
+            name
+            for (name, value), same in watched
+            if same and (value.grad is None or not bool(value.grad.any()))
+        ]
         if not names:
             return []
         return [
-            f"its training left {listed(names)} as re-initialized: no gradient comes there "
+            f"its training left {listed(names)} as re-initialized: no gradient reaches them "
             f"(no_grad, detach, or units that are never active)"
         ]
 
@@ -68,14 +73,6 @@ class Watch:
         if not wide:
             return torch.zeros(0, 2)
         return torch.stack([torch.stack([v.sum(), v.square().sum()]) for v in wide])
-
-
-def _no_gradient(value: Tensor) -> bool:
-    """Whether the last step had no gradient, or zeros, for a parameter of any shape.
-
-    A bias before batch norm has one too small to move it, and is as good as trained.
-    """
-    return value.grad is None or not bool(value.grad.any())
 
 
 def of_predictions(predicted: Tensor, labels: Tensor) -> list[str]:
@@ -91,9 +88,9 @@ def constant(label: int) -> str:
 
 
 def of_classes(train: Tensor, test: Tensor, classes: int) -> list[str]:
-    """Return notes on the classes 0..K-1 that labels (N,) to train and test on have none of."""
+    """Return notes on the classes 0..K-1 that are missing in labels (N,) of train or test."""
     notes = []
-    never = ", and cannot be learned behind any feature"
+    never = ", and cannot be learned downstream of any feature"
     for what, labels, so in (("training", train, never), ("test", test, ", and no score")):
         lacking = sorted(set(range(classes)) - set(labels.unique().tolist()))
         if lacking:

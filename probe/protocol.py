@@ -42,7 +42,7 @@ class Protocol:
     values: ValueCache
 
     def each(self, cuts: Sequence[Cut]) -> Iterator[Retrained]:
-        """Retrain and test each tail; where some batch takes another path, the model is run whole.
+        """Retrain and test each tail; where some batch takes another path, run the model whole.
 
         A model may skip a mask that masks nothing: then other values are there than when it was
         cut.
@@ -64,9 +64,8 @@ class Protocol:
         return self._any_way(other)
 
     def _fill(self, cuts: Sequence[Cut]) -> tuple[_Kept, _Kept]:
-        """Return the values to train on and those to test on."""
         plan = self.values.plan(cuts, (len(self.train), len(self.test)))
-        # Behind the output there is nothing to train: no values of training examples are needed.
+        # At the output there is nothing to train: no values of training examples are needed.
         learnt = [cut for cut in cuts if cut.trainable]
         with explained(self.train.x):
             seen = self.values.rows(learnt, plan, self.train.x)
@@ -74,9 +73,9 @@ class Protocol:
             return seen, self.values.rows(cuts, plan, self.test.x)
 
     def _one(self, cut: Cut, kept: tuple[_Kept, _Kept]) -> list[Retrained]:
-        """Retrain one tail, unless there is nothing to train, and test it after each multiple.
+        """Retrain one tail, if there is anything to train, and test it after each multiple.
 
-        Its values are dropped once they have served, and so is its copy of the model.
+        Its values and its copy of the model are dropped afterwards.
         """
         how, split, found = self.how, cut.split(), notes.of_cut(cut)
         chosen = self.outputs
@@ -126,11 +125,10 @@ class Protocol:
     def _fit(
         self, tail: nn.Module, data: LabeledRows, recipe: Recipe, name: str, watched: Watched
     ) -> None:
-        """Train a tail in place; name: of the feature that it is behind."""
         try:
             with explained(self.train.x):
                 fit(tail, data, recipe, stream(self.how.seed, "retrain", name), watched)
         except NotKept:
             raise
         except InputError as error:
-            raise InputError(f"retraining behind {name!r}: {error}") from error.__cause__
+            raise InputError(f"retraining from {name!r}: {error}") from error.__cause__

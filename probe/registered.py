@@ -1,8 +1,7 @@
-"""A user's own networks, data and metrics, marked by decorators so that a study can name them.
+"""User-defined networks, data, metrics and readouts, marked by decorators for studies to name.
 
 A decorator only marks: nothing is registered until a study is told to load the file, as by
-`probe run study.toml --load mynets.py`. Own learners are marked by
-`scenarios.learners.catalog.learner`.
+`probe run study.toml --load mynets.py`. Learners: `scenarios.learners.catalog.learner`.
 """
 
 from __future__ import annotations
@@ -10,9 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
-from probe.errors import InputError
+from typing_extensions import dataclass_transform
+
+from probe.errors import InputError, unknown
+from probe.validation import configuration
 
 if TYPE_CHECKING:
     from torch import nn
@@ -21,8 +23,13 @@ if TYPE_CHECKING:
     from probe.metrics.matrix import AccuracyMatrix
 
 Marked = TypeVar("Marked", bound=Callable[..., Any])
+Class = TypeVar("Class")
+
+NamedSteps = Literal["ends", "all", "last"]
+"""`ends`: before any task and after all; `all`: after each as well; `last`: after all, no floor."""
 
 _MARKS = "__forgetting_probe__"
+_RESERVED = ("retrain", "diagnostics")
 _NAME = r"[A-Za-z0-9]([A-Za-z0-9_:-]|\.[0-9])*"
 
 
@@ -72,7 +79,19 @@ class OwnLearner:
     learner: type[Any] = field(repr=False)
 
 
-Own = OwnNetwork | OwnData | OwnMetric | OwnLearner
+@dataclass(frozen=True, kw_only=True)
+class OwnReadout:
+    """A readout by its name: a class of settings with `predict`, see `probe.readouts.readout`.
+
+    steps: after how many tasks it is measured unless a study says so.
+    """
+
+    name: str
+    readout: type[Any] = field(repr=False)
+    steps: NamedSteps = "all"
+
+
+Own = OwnNetwork | OwnData | OwnMetric | OwnLearner | OwnReadout
 """Anything that can be registered."""
 
 
@@ -104,6 +123,46 @@ def data(name: str) -> Callable[[Marked], Marked]:
 def metric(name: str) -> Callable[[Marked], Marked]:
     """Mark a function of an accuracy matrix that returns a number; see `OwnMetric`."""
     return lambda score: mark(score, OwnMetric(name=name, score=score))
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def readout(name: str, *, steps: NamedSteps = "all") -> Callable[[type[Class]], type[Class]]:
+    """Mark a class of readouts and make it a `configuration`: its fields are checked settings.
+
+    The class has `predict(x, y, test, classes)`, see `probe.readouts.readout.Readout`. Raises
+    InputError for a class without it, for a setting called `steps`, and for names that other
+    measurements have.
+
+    >>> @readout("constant")
+    ... class Constant:
+    ...     label: int = 0
+    ...
+    ...     def predict(self, x, y, test, classes):
+    ...         return y.new_full((len(test),), self.label)
+    >>> Constant(label=2)
+    Constant(label=2)
+    """
+    if steps not in get_args(NamedSteps):
+        raise unknown("rule for steps", steps, get_args(NamedSteps))
+    # Names of results end with variants (`retrain@2`, `linear+bn`) and stand in names of files.
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", str(name)) or name.startswith(_RESERVED):
+        raise InputError(
+            f"a readout's name has letters, digits, _ and -, and does not begin with "
+            f"{' or '.join(_RESERVED)}, got {name!r}"
+        )
+
+    def decorate(cls: type[Class]) -> type[Class]:
+        if not (isinstance(cls, type) and callable(getattr(cls, "predict", None))):
+            got = getattr(cls, "__name__", type(cls).__name__)
+            raise InputError(f"@readout({name!r}) marks {got}: mark a class that has predict")
+        if "steps" in vars(cls).get("__annotations__", {}):
+            raise InputError(
+                f"the readout {name!r} has a setting steps, which all readouts have: rename it"
+            )
+        made = configuration(cls)
+        return mark(made, OwnReadout(name=name, readout=made, steps=steps))
+
+    return decorate
 
 
 def mark(what: Marked, own: Own) -> Marked:

@@ -1,4 +1,4 @@
-"""Explicit randomness: every use of chance has its own stream, from a seed and a purpose.
+"""Explicit randomness: a stream of its own for every use of chance, from a seed and a purpose.
 
 Global generators are drawn from only inside the `with` blocks below, which give them back as they
 were, so that a run continued from a checkpoint draws what it would have drawn without the break.
@@ -69,7 +69,7 @@ def every_global_stream(generator: torch.Generator) -> Iterator[None]:
 
 
 def python_draws() -> Callable[[], bool]:
-    """Return what tells whether `random` or numpy have been drawn from since."""
+    """Return a function that tells whether `random` or numpy have been drawn from since."""
 
     def states() -> object:
         return random.getstate(), repr(np.random.get_state(legacy=False))  # noqa: NPY002

@@ -1,7 +1,7 @@
-"""Checks declared once, by annotated fields, and what they find wrong in plain sentences.
+"""Checks declared by annotated fields, and their problems in plain sentences.
 
-A frozen dataclass that is made a `configuration` has its fields checked by pydantic, whether it is
-made in Python or read from a file as part of a larger pydantic model.
+Pydantic checks the fields of a `configuration`, whether it is made in Python or read from a file as
+part of a larger pydantic model.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ShareBelowOne = Annotated[float, Strict(), Field(ge=0, lt=1)]
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def configuration(cls: type[Class]) -> type[Class]:
-    """Make a frozen dataclass, keyword-only, whose fields hold what their annotations allow.
+    """Make a frozen, keyword-only dataclass whose fields are checked by their annotations.
 
     Made in Python, it raises InputError with all problems in one sentence. As a field of a pydantic
     model it leaves them to that model's error, which knows the full path of each.
@@ -76,7 +76,7 @@ def configuration(cls: type[Class]) -> type[Class]:
 
 
 def problems(error: ValidationError) -> Iterator[ErrorDetails]:
-    """Yield all that pydantic found wrong, but for lists called too short by wrong entries."""
+    """Yield pydantic's problems, but for lists called too short because of wrong entries."""
     for detail in error.errors(include_url=False):
         short = detail["type"] == "too_short"
         if not short or len(detail["input"]) < detail["ctx"]["min_length"]:
@@ -84,7 +84,7 @@ def problems(error: ValidationError) -> Iterator[ErrorDetails]:
 
 
 def problem(detail: ErrorDetails, known: Sequence[str] = ()) -> str:
-    """Return one problem as `path: what is wrong`, the path being that of its field.
+    """Return one problem as `path of the field: problem`.
 
     known: the keys of its table, see `keys_at`.
     """
@@ -111,8 +111,8 @@ def keys_at(kind: Any, path: Sequence[str | int]) -> list[str]:
 
 
 def _within(kind: Any, part: str | int) -> Iterator[Any]:
-    """Yield what an annotation has at a part of a path: a field, an entry, or a union's tag."""
-    for each in _alternatives(kind):
+    """Yield the annotations at a part of a path: of a field, an entry, or a union's tag."""
+    for each in [kind] if _is_plain(kind) else get_args(kind):  # the alternatives of a union
         tags = [tag.tag for tag in get_args(each)[1:] if isinstance(tag, Tag)]
         if part in tags:
             yield get_args(each)[0]
@@ -127,13 +127,8 @@ def _within(kind: Any, part: str | int) -> Iterator[Any]:
                 )
 
 
-def _alternatives(kind: Any) -> list[Any]:
-    """Return what a union is of, the annotation itself if it is none."""
-    return [kind] if _is_plain(kind) else list(get_args(kind))
-
-
 def _plain(kind: Any) -> list[Any]:
-    """Return what may be meant by an annotation, without unions and what else is said of it."""
+    """Return the plain types of an annotation, without unions and metadata."""
     if get_origin(kind) is Annotated:
         return _plain(get_args(kind)[0])
     if _is_plain(kind):
@@ -152,9 +147,9 @@ def _fields(kind: Any) -> Mapping[str, Any]:
 
 
 def message(detail: ErrorDetails, known: Sequence[str] = ()) -> str:
-    """Return what is wrong, in the words of TOML and without pydantic's own additions.
+    """Return a problem in the words of TOML, without pydantic's own additions.
 
-    known: the keys that there could be in place of one that there is not.
+    known: the keys of the table, to suggest for an unknown one.
     """
     kind = detail["type"]
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
@@ -168,7 +163,7 @@ def message(detail: ErrorDetails, known: Sequence[str] = ()) -> str:
 
 
 def _unknown_key(name: str, known: Sequence[str]) -> str:
-    """Return what is said of a key that there is not: those that are like it, and all if few."""
+    """Return the message on an unknown key: similar ones, and all if they are few."""
     lower = {key.lower(): key for key in known}
     name = _SHORT.get(name, name)
     near = [repr(lower[key]) for key in get_close_matches(name.lower(), lower, n=2, cutoff=0.6)]
@@ -179,7 +174,7 @@ def _unknown_key(name: str, known: Sequence[str]) -> str:
 
 
 def expected(detail: ErrorDetails) -> str:
-    """Return what was expected in place of the value, such as `expected a whole number`."""
+    """Return the expectation of a value, such as `expected a whole number`."""
     if detail["type"] not in _EXPECTED:
         return detail["msg"]
     return f"expected {_EXPECTED[detail['type']]}".format(**detail.get("ctx", {}))
@@ -214,7 +209,7 @@ _SAID = {
     "union_tag_not_found": "this key is needed",
 }
 
-# What TOML calls what pydantic found something else in place of.
+# Expectations of pydantic in the words of TOML.
 _EXPECTED = {
     "tuple_type": "a list",
     "dict_type": "a table",

@@ -1,15 +1,14 @@
-"""Environment variables, lent: libraries and new processes read them."""
+"""Environment variables set for a while, as libraries and new processes read them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 
 
-@contextmanager
-def variable(name: str, value: str) -> Iterator[None]:
-    """Give an environment variable a value within the block; afterwards it is as it was.
+def variable(name: str, value: str) -> AbstractContextManager[None]:
+    """Set an environment variable within the block.
 
     >>> with variable("PROBE_EXAMPLE", "1"):
     ...     os.environ["PROBE_EXAMPLE"]
@@ -17,12 +16,17 @@ def variable(name: str, value: str) -> Iterator[None]:
     >>> "PROBE_EXAMPLE" in os.environ
     False
     """
-    before = os.environ.get(name)
-    os.environ[name] = value
+    return variables({name: value})
+
+
+@contextmanager
+def variables(values: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables within the block; afterwards all variables are as they were."""
+    before = dict(os.environ)
+    os.environ.update(values)
     try:
         yield
     finally:
-        if before is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = before
+        for name in os.environ.keys() - before.keys():
+            del os.environ[name]
+        os.environ.update(before)

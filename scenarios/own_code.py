@@ -17,8 +17,18 @@ from typing import Any
 
 from probe.cut.model_call import Output
 from probe.errors import InputError, unknown
+from probe.readouts.readout import READOUTS
 from probe.record.data import load_data
-from probe.registered import Own, OwnData, OwnLearner, OwnMetric, OwnNetwork, marked_in, marks_of
+from probe.registered import (
+    Own,
+    OwnData,
+    OwnLearner,
+    OwnMetric,
+    OwnNetwork,
+    OwnReadout,
+    marked_in,
+    marks_of,
+)
 from probe.source import hash_of
 from scenarios.user_model import imported, importing, load_callable
 
@@ -34,6 +44,7 @@ class Registry:
     data: dict[str, OwnData] = field(default_factory=dict)
     metrics: dict[str, OwnMetric] = field(default_factory=dict)
     learners: dict[str, OwnLearner] = field(default_factory=dict)
+    readouts: dict[str, OwnReadout] = field(default_factory=lambda: READOUTS)
     sources: dict[str, str] = field(default_factory=dict)
 
     def table(self, own: Own) -> tuple[str, dict[str, Any]]:
@@ -47,6 +58,8 @@ class Registry:
                 return "metric", self.metrics
             case OwnLearner():
                 return "learner", self.learners
+            case OwnReadout():
+                return "readout", self.readouts
 
 
 REGISTRY = Registry()
@@ -90,7 +103,7 @@ def loaded(targets: Iterable[str], taken: Names) -> Iterator[None]:
                     f"once"
                 )
             seen[module.__name__] = target
-            found = list(marked_in(vars(module)))
+            found = [own for own in marked_in(vars(module)) if not _is_ours(own)]
             if not found:
                 raise InputError(
                     f"{target} registers nothing: put a decorator, such as "
@@ -99,6 +112,12 @@ def loaded(targets: Iterable[str], taken: Names) -> Iterator[None]:
             for own in found:
                 opened.enter_context(registered([own], hash_of(own, module), taken))
         yield
+
+
+def _is_ours(own: Own) -> bool:
+    """Whether a mark is on a class of this package, which a user's file may import."""
+    made = own.learner if isinstance(own, OwnLearner) else getattr(own, "readout", None)
+    return str(getattr(made, "__module__", "")).startswith(("probe.", "scenarios."))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,48 +1,56 @@
-"""The figures of a study, one module each.
+"""The figures of a study, one module each; a module of this folder is found by its name.
 
-Each draws one picture from the tables and computes nothing but what its axes need.
+A figure's module has
 
-To add one, write a module here with
+- `draw(tables: Tables, page: Page) -> Figure | None`, decorated with `on_page`: None where there is
+  nothing to draw, and, if its legend tells learners apart, where there are too many of them
+  (`tables.crowded`);
+- `names(tables) -> list[str]`, the learners whose appearances it takes from the page;
+- `caption(tables, page) -> str`, a paragraph for a paper;
+- `NEEDS`, the least that there has to be, for messages;
+- `TABLES`, the fields of `Tables` that it draws: it is drawn again when one of them has changed,
+  `learners` among them if its legend tells learners apart;
+- `ORDER`, a number, its place among the figures; without it, it comes last.
 
-- `draw(tables: Tables, page: Page) -> Figure | None`, decorated with `on_page`, which returns None
-  where there is nothing to draw, and, if a legend tells its learners apart, where there are too
-  many of them (`tables.crowded`);
-- `names(tables) -> list[str]`, the learners whose appearances it asks the page for;
-- `caption(tables, page) -> str`, a paragraph for a paper, and `NEEDS`, what there has to be;
+`TABLES` and `ORDER` are read from the source, as matplotlib takes half a second to import: write
+them as plain values. Most figures are made in five steps, with the modules above this folder:
 
-and add its name to `KINDS`, and to `figures/__init__.py`. Most are made in five steps, with the
-modules above this folder:
-
-1. take what is drawn out of the `tables`, and return None if it is too little;
+1. take the data from `tables`, and return None if they are too few;
 2. begin a figure with so many panels: `page.panels`;
-3. draw into each, learners as their appearance tells: `lines`, `page.looks`;
-4. put a legend above them that says what points and bars are: `page.legend`, `labels`;
+3. draw into each panel, learners by their appearance: `lines`, `page.looks`;
+4. add a legend above the panels that explains points and bars: `page.legend`, `labels`;
 5. label the axes and give the panels their size: `page.fit`.
 
-The page is one of ours or the axes of a user's figure: a kind does not know which.
+The page is one of ours or the axes of a user's figure: a figure does not know which.
 """
 
 from __future__ import annotations
 
-KINDS = {
-    "depth": ("summary", "learners", "layers", "starts"),
-    "layers": ("layers", "starts"),
-    "time": ("rows",),
-    "bias": ("summary", "learners"),
-    "matrix": ("rows",),
-    "curves": ("rows",),
-    "tasks": ("rows", "learners"),
-    "sessions": ("metrics", "learners"),
-    "omegas": ("metrics",),
-    "costs": ("metrics", "learners", "times"),
-    "tradeoff": ("metrics", "learners"),
-    "memory": ("metrics", "learners"),
-    "sampling": ("metrics", "learners"),
-    "spider": ("metrics", "learners"),
-    "scores": ("metrics", "learners"),
-}
-"""Each figure, by the name of its module, with the fields of `Tables` that it draws.
+import ast
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
-It is drawn again if one of these tables has changed. All in which a legend tells learners apart
-look at `learners`, for whether there are too many of them.
-"""
+
+def _plain_values(path: Path) -> dict[str, Any]:
+    """Return TABLES and ORDER of a module, from its source."""
+    assignments = (node for node in ast.parse(path.read_text("utf-8")).body)
+    return {
+        target.id: ast.literal_eval(node.value)
+        for node in assignments
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name) and target.id in ("TABLES", "ORDER")
+    }
+
+
+def _found() -> dict[str, tuple[str, ...]]:
+    """Return the tables of each module of this folder, in order."""
+    files = sorted(Path(__file__).parent.glob("[!_]*.py"))
+    values = {path.stem: _plain_values(path) for path in files}
+    order = sorted(values, key=lambda name: values[name].get("ORDER", len(values) + 1))
+    return {name: values[name]["TABLES"] for name in order}
+
+
+KINDS: Mapping[str, tuple[str, ...]] = _found()
+"""Each figure, by the name of its module, with the fields of `Tables` that it draws."""

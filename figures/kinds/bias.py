@@ -27,6 +27,9 @@ from probe.tables.rows import SummaryRow
 NEEDS = "a learner and the F1 of its tasks"
 """What has to be there for anything to be drawn."""
 
+TABLES = ("summary", "learners")
+ORDER = 4
+
 
 def names(tables: Tables) -> list[str]:
     """Return the learners that are drawn."""

@@ -24,6 +24,9 @@ from probe.tables.summary import training_seconds
 NEEDS = "two learners with an accuracy, a size and times"
 """What has to be there for anything to be drawn."""
 
+TABLES = ("metrics", "learners", "times")
+ORDER = 10
+
 
 def names(tables: Tables) -> list[str]:
     """Return the learners of which accuracy, size and time are known."""

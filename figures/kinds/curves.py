@@ -31,6 +31,9 @@ More entries would take more room than the panels.
 NEEDS = "a learner and its accuracies after each task"
 """What has to be there for anything to be drawn."""
 
+TABLES = ("rows",)
+ORDER = 6
+
 
 def names(tables: Tables) -> list[str]:
     """Return the learners that are drawn."""

@@ -44,6 +44,9 @@ Layers = dict[tuple[str, str], dict[str, LayerRow]]
 NEEDS = "a learner behind two features or more"
 """What has to be there for anything to be drawn."""
 
+TABLES = ("summary", "learners", "layers", "starts")
+ORDER = 1
+
 
 def names(tables: Tables) -> list[str]:
     """Return the learners of which a PRA is known."""

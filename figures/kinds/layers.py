@@ -35,6 +35,9 @@ _PAGE, _BESIDE, _AROUND = 8.8, 0.6, 0.5  # inches: height of a page, room at a p
 NEEDS = "a learner and what is missing behind its layers"
 """What has to be there for anything to be drawn."""
 
+TABLES = ("layers", "starts")
+ORDER = 2
+
 
 def names(tables: Tables) -> list[str]:
     """Return the learners that are drawn."""

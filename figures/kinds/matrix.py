@@ -28,6 +28,9 @@ MOST_ANNOTATED = 10
 NEEDS = "a learner and its accuracies after each task"
 """What has to be there for anything to be drawn."""
 
+TABLES = ("rows",)
+ORDER = 5
+
 
 def names(tables: Tables) -> list[str]:
     """Return the learners that are drawn."""

@@ -36,6 +36,9 @@ _Sweep = tuple[str, str]  # a kind of learner and the strategy that chooses what
 NEEDS = "a kind of learner with two budgets"
 """What has to be there for anything to be drawn."""
 
+TABLES = ("metrics", "learners")
+ORDER = 12
+
 
 def names(tables: Tables) -> list[str]:
     """Return the kinds that are drawn, each with its strategy where it has several."""

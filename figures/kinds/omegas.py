@@ -29,6 +29,9 @@ _BAR, _INK, _THIN = 0.26, "0.2", 0.6  # width of a bar along x; color and width 
 NEEDS = "two learners and the accuracy of Offline"
 """What has to be there for anything to be drawn."""
 
+TABLES = ("metrics",)
+ORDER = 9
+
 
 def names(tables: Tables) -> list[str]:
     """Return the learners that have all three."""

@@ -25,6 +25,9 @@ _Group = tuple[str, int, str]  # kind, number of samples, what they are counted 
 NEEDS = "a kind of learner with two strategies at one budget"
 """What has to be there for anything to be drawn."""
 
+TABLES = ("metrics", "learners")
+ORDER = 13
+
 
 def names(tables: Tables) -> list[str]:
     """Return the kinds of learners that are compared."""

@@ -19,6 +19,9 @@ from probe.tables.rows import MetricRow
 NEEDS = "a score"
 """What has to be there for anything to be drawn."""
 
+TABLES = ("metrics", "learners")
+ORDER = 15
+
 
 def names(tables: Tables) -> list[str]:
     """Return the learners that are drawn."""

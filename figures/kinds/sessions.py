@@ -27,6 +27,9 @@ PANELS = {
 NEEDS = "two learners and two sessions"
 """What has to be there for anything to be drawn."""
 
+TABLES = ("metrics", "learners")
+ORDER = 8
+
 
 def names(tables: Tables) -> list[str]:
     """Return the learners that are drawn."""

@@ -50,6 +50,9 @@ _ABOVE = 18  # points between a panel and its title, for the name of the first c
 NEEDS = "a learner with all seven criteria"
 """What has to be there for anything to be drawn."""
 
+TABLES = ("metrics", "learners")
+ORDER = 14
+
 
 def names(tables: Tables) -> list[str]:
     """Return the learners that have all criteria."""

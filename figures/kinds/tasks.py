@@ -25,6 +25,9 @@ With more of them a panel would be too small to read.
 NEEDS = "a learner and its accuracies after each task"
 """What has to be there for anything to be drawn."""
 
+TABLES = ("rows", "learners")
+ORDER = 7
+
 
 def names(tables: Tables) -> list[str]:
     """Return the learners that are drawn."""

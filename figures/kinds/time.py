@@ -37,6 +37,9 @@ Course = Mapping[int, SeedMean]
 NEEDS = "a layer that was measured after two tasks or more"
 """What has to be there for anything to be drawn."""
 
+TABLES = ("rows",)
+ORDER = 3
+
 
 def names(tables: Tables) -> list[str]:
     """Return the learners that are drawn."""

@@ -36,6 +36,9 @@ _NAME_WIDE, _NAME_HIGH = 0.25, 0.11  # shares of the panel that a quadrant's nam
 NEEDS = "a learner with forgetting and intransigence (besides the learner cumulative)"
 """What has to be there for anything to be drawn."""
 
+TABLES = ("metrics", "learners")
+ORDER = 11
+
 
 def names(tables: Tables) -> list[str]:
     """Return the learners that have both."""

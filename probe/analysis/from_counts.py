@@ -1,4 +1,4 @@
-"""Which test examples were right, made up where only confusion counts were kept."""
+"""Right answers on test examples, made up where only confusion counts were kept."""
 
 from __future__ import annotations
 

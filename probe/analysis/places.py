@@ -1,6 +1,6 @@
-"""Test examples by place in the executed order: which count, and by how much.
+"""Test examples by task position in the executed order, with their weights.
 
-Source: Murata 2020 (tasks are indexed by place, which is averaged over the rotations).
+Source: Murata 2020 (tasks are indexed by position, averaged over the rotations).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from probe.analysis.crossed import Floats
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Place:
-    """The test examples at one place of O orders, or of all tasks.
+    """The test examples at one task position of O orders, or of all tasks.
 
-    place: 1..T, None for all tasks; examples: (m,), which count, of n; weights: (m,), of sum 1,
-    what each weighs in the mean; used: (O, m), in which orders it is at this place, None where
-    in all.
+    place: 1..T, None for all tasks; examples: (m,), numbers of those that count, of n; weights:
+    (m,), of sum 1, in the mean; used: (O, m), the orders with the example at this position, None
+    for all orders.
     """
 
     place: int | None
@@ -44,12 +44,12 @@ class Place:
 
 
 def of_all(examples: int) -> Place:
-    """Return the place of all n examples, all alike."""
+    """Return all n examples, of equal weight."""
     return Place(place=None, examples=np.arange(examples), weights=np.full(examples, 1 / examples))
 
 
 def of_place(tasks: NDArray[np.integer], orders: NDArray[np.integer], place: int) -> Place:
-    """Return one place, 1..T, of orders (O, T) of the tasks that n examples have, (n,).
+    """Return one task position, 1..T, of orders (O, T) of the tasks (n,) of n examples.
 
     The orders weigh the same, and within each the examples of its task.
 
@@ -63,7 +63,7 @@ def of_place(tasks: NDArray[np.integer], orders: NDArray[np.integer], place: int
 
 
 def together(places: Sequence[Place], values: Sequence[Floats]) -> tuple[Place, Floats]:
-    """Return the mean over places as one place and its values, (S, m), from those of each."""
+    """Return the mean over task positions as one `Place` and its values, (S, m)."""
     n = 1 + max(int(place.examples.max()) for place in places)
     weights, total = np.zeros(n), np.zeros((len(values[0]), n))
     for place, e in zip(places, values, strict=True):
@@ -77,7 +77,7 @@ def together(places: Sequence[Place], values: Sequence[Floats]) -> tuple[Place, 
 def scores_by_place(
     right: NDArray[np.bool_], tasks: NDArray[np.integer], orders: NDArray[np.integer]
 ) -> Floats:
-    """Return the accuracy at each place, (T,), over seeds and orders, from (S, O, n)."""
+    """Return the accuracy at each task position, (T,), over seeds and orders, from (S, O, n)."""
     T = orders.shape[1]
     hits = [np.bincount(tasks, weights=row, minlength=T) for row in right.mean(axis=0)]
     by_task = np.array(hits) / np.bincount(tasks, minlength=T)

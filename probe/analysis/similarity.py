@@ -1,4 +1,4 @@
-"""Linear CKA between two features, debiased: how alike their values are over the test set.
+"""Debiased linear CKA between two features: the similarity of their values over the test set.
 
 Source: Kornblith et al., ICML 2019 (CKA); Song et al., ICML 2007, eq. 5 (the unbiased HSIC);
 Nguyen et al., ICLR 2021 (CKA with it). The plain estimator is far too high where examples are few
@@ -36,7 +36,7 @@ def linear_cka(x: Tensor, y: Tensor) -> float:
 
 
 class Compared:
-    """One feature to be compared with several others; what it alone decides is computed once.
+    """One feature to be compared with several others; its own terms are computed once.
 
     x: (n, ...), n >= 4, of any type and device; kept as it is, not copied. One comparison takes
     n D1 D2 operations, or n^2 (D1 + D2) where these are fewer.

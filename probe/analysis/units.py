@@ -1,4 +1,4 @@
-"""How much of a feature's width is in use: dead units and effective rank."""
+"""Use of a feature's width: dead units and effective rank."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def dead_units(x: Tensor) -> float:
     """Return the share of a feature's units that are dead, in [0, 1].
 
     x: (N, ...), N >= 2, flattened to (N, D); every position of a map is a unit of its own. A unit
-    is dead if it has the same value for every example, so that nothing behind it can tell
-    examples by it: after a ReLU, if it never fires. Raises InputError for fewer examples.
+    is dead if it has the same value for every example, so that no later layer can tell examples
+    apart by it: after a ReLU, if it never fires. Raises InputError for fewer examples.
 
     >>> dead_units(torch.tensor([[0.0, 0, 1], [0, 2, 1]]))
     0.6666666666666666

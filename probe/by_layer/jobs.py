@@ -7,7 +7,7 @@ the plan alone, so every process of a cluster comes to the same ones without ask
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import product
 
 from probe.by_layer.plan import Plan
@@ -67,8 +67,8 @@ def jobs_of(plan: Plan) -> list[Job]:
     They come seed by seed, so that a study that is stopped early has all learners for its first
     seeds. Raises InputError for more than MOST_JOBS, and for steps that do not fit T tasks.
     """
-    for readout in plan.probing.readouts.given:
-        plan.probing.at(readout, len(plan.tasks))
+    for readout in plan.readouts:
+        plan.at(readout)
     # Offline training sees all tasks at once: an order would only repeat it.
     base = {"": tuple(range(len(plan.tasks)))}
     orders = {name: base if own.offline else plan.orders for name, own in plan.learners.items()}
@@ -128,20 +128,19 @@ def readings_of(plan: Plan, job: Job) -> list[Reading]:
     and ceiling are those of `untrained` and `offline`; a learner that brings its own network has a
     floor of its own, and no ceiling.
     """
-    probing, T = plan.probing, len(job.tasks)
     features = plan.learners[job.learner].features[:-1]
     readings = []
-    for readout in probing.readouts.given:
-        control, steps = probing.at(readout, T)
+    for readout in plan.readouts:
+        control, steps = plan.at(readout)
         if job.offline:
             steps = job.steps[-1:] if control else ()
         elif control and job.own_network:
             steps = (0, *steps)
         steps = tuple(step for step in steps if step in job.steps)
-        for step, name, feature in product(steps, probing.variants(readout), features):
+        for step, name, feature in product(steps, plan.variants(readout), features):
             reading = Reading(step=step, feature=feature, readout=name)
             readings.append(replace(reading, digest=_digest(plan, job, reading)))
-    if probing.diagnostics and readings:
+    if plan.diagnostics and readings:
         digest = digest_of(_similar_to(plan, job))
         last = Reading(step=job.last, feature="", readout=DIAGNOSTICS, digest=digest)
         readings += [replace(last, feature=feature) for feature in features]
@@ -176,9 +175,10 @@ def _similar_to(plan: Plan, job: Job) -> dict[str, object]:
 
 def _digest(plan: Plan, job: Job, reading: Reading) -> str:
     """Return what tells a reading's settings from others, empty where the fingerprint does."""
-    settings = plan.probing.settings_of(reading.base)
-    if settings is not None:
-        return digest_of({reading.base: asdict(settings), "wide": WIDE})
+    if reading.base != RETRAIN:
+        own = plan.readouts[reading.base]
+        record = {reading.base: own.settings, "wide": WIDE}
+        return digest_of(record if own.source is None else {**record, "source": own.source})
     last = not job.offline and reading.step == len(job.tasks)
     if last and reading.readout == RETRAIN:
         return ""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from typing import cast
 
 from pydantic import ValidationError
 
-from probe.by_layer.probing import ProbingSpec
+from probe.by_layer.probing import ProbingSpec, settings_record
 from probe.errors import InputError, unknown
 from probe.metrics.murata import RETRAIN
-from probe.readouts.readout import READOUTS, Knn, Linear, Ncm, Readout
+from probe.readouts.readout import OURS, READOUTS, Readout, name_of, readout_named
+from probe.registered import OwnReadout, marks_of
 from probe.validation import problem, problems
 from probe.values.allocation import CacheSettings
 
@@ -47,18 +49,25 @@ class Measure:
             raise InputError(f"seeds is the number of retrainings, 1 or more, got {self.seeds!r}")
         if not isinstance(self.cache, CacheSettings | None):
             raise InputError(f"cache must be CacheSettings(...), got {type(self.cache).__name__}")
-        tables: dict[str, dict[str, object]] = {
-            name: {} if readout is None else asdict(readout)
-            for name, readout in readouts_of(self.readouts).items()
+        tables = {
+            name: settings_record(readout) for name, readout in readouts_of(self.readouts).items()
         }
         for name, steps in self.steps.items():
             if name not in tables:
                 raise unknown("readout of this measure", name, tables)
             tables[name]["steps"] = steps if isinstance(steps, str) else tuple(steps)
         try:
-            return ProbingSpec(readouts=tables, budget=tuple(self.budget))  # type: ignore[arg-type]
+            return ProbingSpec.model_validate({"readouts": tables, "budget": tuple(self.budget)})
         except ValidationError as error:
             raise InputError("; ".join(map(problem, problems(error)))) from None
+
+    @property
+    def user_defined(self) -> dict[str, OwnReadout]:
+        """The readouts given by settings that are not known by name."""
+        given = [own for each in self.readouts for own in marks_of(type(each))]
+        return {
+            own.name: own for own in given if isinstance(own, OwnReadout) and own.name not in OURS
+        }
 
 
 def readouts_of(given: object) -> dict[str, Readout | None]:
@@ -71,7 +80,9 @@ def readouts_of(given: object) -> dict[str, Readout | None]:
         got = repr(given) if isinstance(given, str) else type(given).__name__
         raise InputError(f"readouts must be a list, as ['retrain', 'linear'], got {got}")
     if not given:
-        raise InputError(f"there are no readouts: name one or more of {', '.join(_NAMES)}")
+        raise InputError(
+            f"there are no readouts: name one or more of {', '.join((RETRAIN, *READOUTS))}"
+        )
     found: dict[str, Readout | None] = {}
     for each in given:
         name, readout = _readout(each)
@@ -81,12 +92,9 @@ def readouts_of(given: object) -> dict[str, Readout | None]:
     return found
 
 
-_NAMES = (RETRAIN, *READOUTS)
-
-
 def _readout(each: object) -> tuple[str, Readout | None]:
-    if isinstance(each, Linear | Ncm | Knn):
-        return each.name, each
+    if name := name_of(each):
+        return name, cast(Readout, each)
     if not isinstance(each, str):
         raise InputError(
             f"a readout is a name or settings such as Linear(C=0.1), got {type(each).__name__}"
@@ -94,5 +102,5 @@ def _readout(each: object) -> tuple[str, Readout | None]:
     if each == RETRAIN:
         return each, None
     if each not in READOUTS:
-        raise unknown("readout", each, _NAMES)
-    return each, READOUTS[each]()
+        raise unknown("readout", each, (RETRAIN, *READOUTS))
+    return each, readout_named(each)

@@ -20,11 +20,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from probe.by_layer.probing import DIAGNOSTICS
 from probe.metrics.counts import Counts
 from probe.metrics.outcomes import Outcomes
 from probe.training.costs import Cost
 from probe.training.history import History
-from probe.by_layer.probing import DIAGNOSTICS
 
 _HEADS = ({"single", "multi", "all"}, {"multi"})  # of a step; the latter if told the task
 _COST, _SECONDS, _STUCK = "cost", "seconds", "stuck"  # in a checkpoint, beside the learner's own

@@ -13,13 +13,15 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from probe.by_layer.fingerprint import RESULTS_VERSION
-from probe.by_layer.probing import ProbingSpec, recorded
+from probe.by_layer.probing import REESTIMATED, ProbingSpec, named, recorded, settings_record
 from probe.by_layer.report import ReportSpec
+from probe.errors import InputError
+from probe.metrics.murata import RETRAIN
+from probe.tables.rows import CONTROLS as CONTROLS
+from probe.tables.rows import OFFLINE as OFFLINE
+from probe.tables.rows import UNTRAINED as UNTRAINED
 from probe.training.recipe import Recipe
 from probe.values.allocation import Storage
-
-OFFLINE, UNTRAINED = CONTROLS = ("offline", "untrained")
-"""Learners whose features give ceiling and floor; they know no order of tasks."""
 
 Given = Mapping[int, str]
 """A hash of the weights of each network of a run, by the number of tasks learned."""
@@ -34,6 +36,14 @@ class PlannedTask(_Frozen):
 
     name: str
     classes: tuple[int, ...]
+
+
+class PlannedReadout(_Frozen):
+    """A readout and the steps at which it is measured; source: of a user's, a hash of its code."""
+
+    steps: str | tuple[int, ...]
+    settings: dict[str, Any] = {}
+    source: str | None = None
 
 
 class PlannedLearner(_Frozen):
@@ -76,8 +86,9 @@ class Plan(_Frozen):
 
     - name: of the study; scenario, kind: the title and kind of the stream; network: its name;
     - tasks: T, in base order; orders: by name, the T tasks as they are learned, from 0; seeds;
-    - retraining: the recipe of the retrained tails; storage: of features' values; probing, report:
-      what is measured, and shown;
+    - retraining: the recipe of the retrained tails; storage: of features' values; readouts, budget,
+      batch_norm, checkpoints, diagnostics: as in `probe.by_layer.probing.ProbingSpec`;
+    - report: the settings of tables and figures;
     - data: hash of all examples; device: `cpu` or `cuda`; torch: its version. Other devices and
       versions do not give the same bits.
     """
@@ -92,11 +103,38 @@ class Plan(_Frozen):
     seeds: tuple[int, ...]
     retraining: Recipe
     storage: Storage = "fp32"
-    probing: ProbingSpec
+    readouts: dict[str, PlannedReadout]
+    budget: tuple[int, ...] = (1,)
+    batch_norm: str = "kept"
+    checkpoints: str = "needed"
+    diagnostics: bool = True
     report: ReportSpec = ReportSpec()
     data: str
     device: str
     torch: str
+
+    def at(self, readout: str) -> tuple[bool, tuple[int, ...]]:
+        """Return whether a readout has controls, and the steps from 1 at which it is measured.
+
+        Raises InputError for steps that T tasks do not have.
+        """
+        steps, tasks = self.readouts[readout].steps, len(self.tasks)
+        if isinstance(steps, str):
+            every = range(1, tasks + 1) if steps == "all" else (tasks,)
+            return steps != "last", tuple(every)
+        if steps[-1] > tasks:
+            raise InputError(
+                f"probing.readouts.{readout}.steps: there are {tasks} tasks, so steps are from 0 "
+                f"to {tasks}, got {steps[-1]}"
+            )
+        return 0 in steps, tuple(step for step in steps if step)
+
+    def variants(self, readout: str) -> tuple[str, ...]:
+        """Return the names under which a readout is measured, by budget and statistics."""
+        names = [named(each) for each in self.budget] if readout == RETRAIN else [readout]
+        if self.batch_norm == "reestimated":
+            names += [f"{name}{REESTIMATED}" for name in names]
+        return tuple(names)
 
     def record(self, learner: str, order: str, tasks: tuple[int, ...], seed: int) -> dict[str, Any]:
         """Return everything that can change the results of a job.
@@ -127,3 +165,20 @@ class Plan(_Frozen):
             record["retraining"] = recorded(self.retraining)
             record["storage"] = self.storage
         return record
+
+
+def planned(probing: ProbingSpec, sources: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of a plan that say what is measured; sources: of a user's readouts."""
+    readouts = {
+        name: PlannedReadout(
+            steps=given.steps, settings=settings_record(given.readout), source=sources.get(name)
+        )
+        for name, given in probing.readouts.items()
+    }
+    return {
+        "readouts": readouts,
+        "budget": probing.budget,
+        "batch_norm": probing.batch_norm,
+        "checkpoints": probing.checkpoints,
+        "diagnostics": probing.diagnostics,
+    }

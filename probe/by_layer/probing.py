@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Annotated, Any, Literal, get_args
+from dataclasses import asdict, dataclass, fields
+from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import (
     AfterValidator,
@@ -20,18 +20,20 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
+    PlainSerializer,
+    PlainValidator,
     StrictBool,
     StrictInt,
     Tag,
+    create_model,
 )
+from pydantic.fields import FieldInfo
 
 from probe.errors import InputError, unknown
 from probe.metrics.murata import RETRAIN
-from probe.readouts.readout import Knn, Linear, Ncm, Readout
+from probe.readouts.readout import OURS, READOUTS, Linear, Readout
+from probe.registered import NamedSteps
 from probe.training.recipe import Recipe
-
-Named = Literal["ends", "all", "last"]
-"""`ends`: before any task and after all; `all`: after each as well; `last`: after all, no floor."""
 
 DIAGNOSTICS = "diagnostics"
 """What is no readout: a feature's dead units, its rank, and its similarity to other networks'."""
@@ -41,8 +43,8 @@ REESTIMATED = "+bn"
 
 
 def _named_steps(steps: str) -> str:
-    if steps not in get_args(Named):
-        raise unknown("rule for steps", steps, get_args(Named))
+    if steps not in get_args(NamedSteps):
+        raise unknown("rule for steps", steps, get_args(NamedSteps))
     return steps
 
 
@@ -66,7 +68,7 @@ Steps = Annotated[
     ],
     Discriminator(_kind),
 ]
-"""After how many tasks a readout is measured, see `Named`; 0 stands for floor and ceiling."""
+"""After how many tasks a readout is measured, see `NamedSteps`; 0 stands for floor and ceiling."""
 
 
 def _with_steps(table: object) -> object:
@@ -78,49 +80,59 @@ class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class RetrainReadout(_Strict):
-    """The network's own tail, retrained by the study's recipe for retraining."""
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """A readout of a study: after how many tasks, and its settings; None for retraining."""
 
-    steps: Steps = "ends"
-
-
-class LinearReadout(_Strict):
-    """Logistic regression to convergence; see `probe.readouts.readout.Linear`."""
-
-    steps: Steps = "all"
-    C: float = Field(default=1.0, gt=0, le=1e6, strict=True)
+    steps: str | tuple[int, ...]
+    readout: Readout | None
 
 
-class NcmReadout(_Strict):
-    """The nearest class mean."""
-
-    steps: Steps = "all"
+Readouts = dict[str, Given]
+"""The readouts of a study by name; one that is not given is not measured."""
 
 
-class KnnReadout(_Strict):
-    """A vote of the k nearest training examples."""
-
-    steps: Steps = "all"
-    k: StrictInt = Field(default=10, ge=1, le=10_000)
-
-
-class Readouts(_Strict):
-    """The readouts of a study by name; one that is not given is not measured."""
-
-    retrain: Annotated[RetrainReadout | None, BeforeValidator(_with_steps)] = None
-    linear: Annotated[LinearReadout | None, BeforeValidator(_with_steps)] = None
-    ncm: Annotated[NcmReadout | None, BeforeValidator(_with_steps)] = None
-    knn: Annotated[KnnReadout | None, BeforeValidator(_with_steps)] = None
-
-    @property
-    def given(self) -> dict[str, RetrainReadout | LinearReadout | NcmReadout | KnnReadout]:
-        """Those that are measured, by name."""
-        each = {name: getattr(self, name) for name in type(self).model_fields}
-        return {name: readout for name, readout in each.items() if readout is not None}
+def readouts_model() -> type[BaseModel]:
+    """Return a model with a table for each readout that can be named now."""
+    tables: dict[str, Any] = {RETRAIN: _table("ends", {})}
+    for name, own in READOUTS.items():
+        tables[name] = _table(own.steps, own.readout.__pydantic_fields__)
+    return create_model("Readouts", __base__=_Strict, **tables)
 
 
-DEFAULT = Readouts(retrain=RetrainReadout(), linear=LinearReadout())
-"""Partial retraining with floor and ceiling, and a linear readout after every task."""
+def _table(steps: NamedSteps, settings: Mapping[str, FieldInfo]) -> tuple[Any, None]:
+    """Return the type and the default of a readout's table, which may be its steps alone."""
+    fields: dict[str, Any] = {name: (each.annotation, each) for name, each in settings.items()}
+    table = create_model("Readout", __base__=_Strict, steps=(Steps, steps), **fields)
+    return Annotated[table | None, BeforeValidator(_with_steps)], None
+
+
+def _checked(given: object) -> Readouts:
+    """Return the readouts of a table; raises pydantic's ValidationError, with paths within it."""
+    checked, found = readouts_model().model_validate(given), Readouts()
+    for name, table in checked:
+        if table is not None:
+            settings = {key: value for key, value in table if key != "steps"}
+            readout = READOUTS[name].readout(**settings) if name != RETRAIN else None
+            found[name] = Given(steps=table.steps, readout=readout)
+    return found
+
+
+def _written(readouts: Readouts) -> dict[str, Any]:
+    """Return readouts as tables; of ours, those that are not given are None."""
+    return dict.fromkeys((RETRAIN, *OURS)) | {
+        name: {"steps": given.steps, **settings_record(given.readout)}
+        for name, given in readouts.items()
+    }
+
+
+def settings_record(readout: Readout | None) -> dict[str, Any]:
+    """Return the settings of a readout by name, none of retraining's.
+
+    >>> settings_record(Linear(C=2.0)), settings_record(None)
+    ({'C': 2.0}, {})
+    """
+    return {} if readout is None else asdict(cast(Any, readout))
 
 
 _Multiple = Annotated[StrictInt, Field(le=10_000)]
@@ -137,48 +149,16 @@ class ProbingSpec(_Strict):
     - diagnostics: whether to look for dead units, rank and similarity, see `Reading`.
     """
 
-    readouts: Readouts = DEFAULT
+    readouts: Annotated[Readouts, PlainValidator(_checked), PlainSerializer(_written)] = Field(
+        default={
+            RETRAIN: Given(steps="ends", readout=None),
+            "linear": Given(steps="all", readout=Linear()),
+        }
+    )
     budget: Annotated[tuple[_Multiple, ...], Field(max_length=8)] = (1,)
     batch_norm: Literal["kept", "reestimated"] = "kept"
     checkpoints: Literal["needed", "all"] = "needed"
     diagnostics: StrictBool = True
-
-    def settings_of(self, readout: str) -> Readout | None:
-        """Return how a readout by name reads a feature; None for retraining."""
-        given = self.readouts.given[readout]
-        match given:
-            case LinearReadout():
-                return Linear(C=given.C)
-            case NcmReadout():
-                return Ncm()
-            case KnnReadout():
-                return Knn(k=given.k)
-        return None
-
-    def at(self, readout: str, tasks: int) -> tuple[bool, tuple[int, ...]]:
-        """Return whether a readout has floor and ceiling, and after how many tasks it is measured.
-
-        tasks: T; the numbers are from 1 to T. Raises InputError for steps that T tasks do not have.
-        """
-        steps = self.readouts.given[readout].steps
-        if isinstance(steps, str):
-            every = range(1, tasks + 1) if steps == "all" else (tasks,)
-            return steps != "last", tuple(every)
-        if steps[-1] > tasks:
-            raise InputError(
-                f"probing.readouts.{readout}.steps: there are {tasks} tasks, so steps are from 0 "
-                f"to {tasks}, got {steps[-1]}"
-            )
-        return 0 in steps, tuple(step for step in steps if step)
-
-    def variants(self, readout: str) -> tuple[str, ...]:
-        """Return the names under which a readout is measured, by budget and statistics."""
-        names = [readout]
-        if readout == RETRAIN:
-            names = [named(multiple) for multiple in self.budget]
-        if self.batch_norm == "reestimated":
-            names += [f"{name}{REESTIMATED}" for name in names]
-        return tuple(names)
 
 
 def named(multiple: int) -> str:

@@ -26,6 +26,7 @@ from probe.cut.cuts import Cuts
 from probe.metrics.murata import RETRAIN
 from probe.notes import of_classes, of_predictions
 from probe.readouts.matrix import FeatureMatrix, feature_matrices
+from probe.readouts.readout import READOUTS, read
 from probe.retrain import SAMPLE, retrain_each
 from probe.retraining import RetrainSettings
 from probe.training.batch_norm import reestimated
@@ -104,11 +105,9 @@ class Reader:
         scenario = self.networks.scenario
         y = scenario.merged.train.y
         for reading in readings:
-            readout = self.plan.probing.settings_of(reading.base)
-            if readout is None:
-                raise TypeError(f"{reading.readout} is fitted to no matrix")
-            own = train[reading.feature]
-            found = readout.read(own, y, test[reading.feature], scenario.classes)
+            settings = self.plan.readouts[reading.base].settings
+            readout, own = READOUTS[reading.base].readout(**settings), train[reading.feature]
+            found = read(readout, own, y, test[reading.feature], scenario.classes)
             notes = [f"{reading.base} reads {own.how}"] if own.pooled else []
             notes += [*found.notes, *of_predictions(found.predicted, scenario.test.y.cpu())]
             yield reading, self._measured(found.predicted, notes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import torch
@@ -16,7 +16,15 @@ from probe.by_layer.features import features_of
 from probe.by_layer.fingerprint import data_hash, tensor_hash
 from probe.by_layer.given import GivenNetworks, Weights
 from probe.by_layer.model import Model
-from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED, Plan, PlannedLearner, PlannedTask
+from probe.by_layer.plan import (
+    CONTROLS,
+    OFFLINE,
+    UNTRAINED,
+    Plan,
+    PlannedLearner,
+    PlannedTask,
+    planned,
+)
 from probe.by_layer.probing import ProbingSpec
 from probe.cut.model_call import explained
 from probe.errors import InputError, located
@@ -47,7 +55,8 @@ class Request:
       base order, on the device;
     - orders: of the tasks, a rule or by name from 1; None = there is one order, the base order;
     - features: by name, None = a good set; probing: the readouts and their steps;
-    - recipe: of the retraining, and of the offline training; train_offline: whether there is one.
+    - recipe: of the retraining, and of the offline training; train_offline: whether there is one;
+    - storage: of features' values; readout_sources: hashes of a user's readouts, by name.
     """
 
     name: str
@@ -62,6 +71,7 @@ class Request:
     recipe: Recipe
     train_offline: bool = False
     storage: Storage = "fp32"
+    readout_sources: Mapping[str, str] = field(default_factory=dict)
 
     def given(self) -> GivenNetworks:
         """Return the source of the networks, with the plan of their measurements.
@@ -106,7 +116,7 @@ class Request:
             seeds=tuple(sorted({run.seed for run in own})),
             retraining=self.recipe,
             storage=self.storage,
-            probing=self.probing,
+            **planned(self.probing, self.readout_sources),
             data=data_hash(self.scenario),
             device=tasks[0].test.y.device.type,
             torch=str(torch.__version__),
@@ -175,7 +185,7 @@ class Request:
 
 def has_floor(probing: ProbingSpec) -> bool:
     """Whether some readout is measured on untrained networks."""
-    each = (readout.steps for readout in probing.readouts.given.values())
+    each = (readout.steps for readout in probing.readouts.values())
     return any(steps != "last" and (isinstance(steps, str) or 0 in steps) for steps in each)
 
 

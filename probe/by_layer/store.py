@@ -25,10 +25,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from probe.files import discard, hashed, make_folder, not_written, replacing, sweep, unhashed
 from probe.by_layer.fingerprint import Record, differences, fingerprint
 from probe.by_layer.measurement import Measurement
 from probe.by_layer.quarantine import set_aside
+from probe.files import discard, hashed, make_folder, not_written, replacing, sweep, unhashed
 
 _RECORD = "fingerprint.json"
 _DESCRIPTION = ".checkpoint"

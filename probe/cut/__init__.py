@@ -1,4 +1,4 @@
-"""Cutting a model at a feature into a prefix and a tail, tail(prefix(x)) == model(x).
+"""Cuts of a model at a feature into a prefix and a tail, tail(prefix(x)) == model(x).
 
 `split` cuts a model in five steps:
 
@@ -16,7 +16,7 @@
 4. **Replay** (`replay`). The prefix runs the traced model until the kept values are there. The tail
    runs the model's own code, all of it, but calls on frozen values are skipped and the kept values
    handed out in their place. A call that needs a frozen value that is not kept is an error, never a
-   wrong number. (In a plain chain of modules the tail is simply the modules behind the cut.)
+   wrong number. (In a plain chain of modules the tail is simply the modules after the cut.)
 5. **Check** (`checks`). On real examples, the two parts give the model's output bit for bit and its
    gradients, no row depends on its neighbours, and no change of the other weights moves the feature
    or a kept value.
@@ -24,6 +24,5 @@
 If a check fails, nothing is cached: the model is run whole with what is frozen held fixed, or, if
 that does not stay fixed either, refused with the reason. `cuts` does all this for many features
 at once, and again for other weights; `candidates` goes through all features at which a model can be
-cut and chooses a good set of them; `model_call` says how a model is called and finds the logits in
-what a model returns.
+cut and chooses a good set of them; `model_call` calls a model and finds the logits in its output.
 """

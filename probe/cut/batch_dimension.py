@@ -1,4 +1,4 @@
-"""Where in a tensor the examples of a batch lie, seen on two forward passes of different size."""
+"""The dimension of a tensor along which the examples of a batch lie."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from probe.cut.trace import TensorMetadata
 
 @dataclass(frozen=True)
 class BatchedShape:
-    """How a tensor's shape follows the batch size B.
+    """A tensor's shape as a function of the batch size B.
 
     seen: the tensor at one batch size; per: for each dimension 0 if it is of one size whatever B,
     else k where its size is k times B; order: the dimensions from the outermost to the innermost in
@@ -34,7 +34,7 @@ class BatchedShape:
     def of(
         cls, large: TensorMetadata, small: TensorMetadata, batches: tuple[int, int]
     ) -> BatchedShape:
-        """Compare one value at two batch sizes, `batches`: what differs grows with the batch."""
+        """Compare one value at two batch sizes: dimensions that differ grow with the batch."""
         sizes = zip(large.shape, small.shape, strict=True)
         per = tuple(0 if a == b else a // batches[0] for a, b in sizes)
         dims = range(len(large.shape))

@@ -1,4 +1,4 @@
-"""The features that a model offers, what a cut at each costs, and which make a good set."""
+"""Features that a model offers, the cost of a cut at each, and a good set of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST = 20  # features of a good set
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A feature at which a model can be cut, and what the cut costs.
+    """A feature at which a model can be cut, and the cost of the cut.
 
     - feature: its name, as `split` takes it; kind: the module's class;
     - shape: of one example's value, the first of its `tensors` tensors;
@@ -74,15 +74,14 @@ def candidates(
     seen = followed(model, sample, ModelCall(call=call, output=output))
     features = list(_features(seen))
     found = plan_each(features, progress)
-    narrow = {f.name for f, plan in found if isinstance(plan, CutPlan) and _is_narrow(seen, plan)}
-    chosen = suggested(seen, features, narrow)
+    # The number of kept values that were computed with weights; masks do not count.
+    weighted = {
+        feature.name: sum(bool(seen.large.upstream([n]) & seen.state.keys()) for n in plan.kept)
+        for feature, plan in found
+        if isinstance(plan, CutPlan)
+    }
+    chosen = suggested(seen, features, {name for name, n in weighted.items() if n == 1})
     return [_candidate(feature, plan, feature.name in chosen) for feature, plan in found]
-
-
-def _is_narrow(seen: Trace, plan: CutPlan) -> bool:
-    """Whether a single one of the kept values was computed with weights; masks do not count."""
-    weighted = [name for name in plan.kept if seen.large.upstream([name]) & seen.state.keys()]
-    return len(weighted) == 1
 
 
 def _features(seen: Trace) -> Iterator[Feature]:
@@ -97,7 +96,6 @@ def _features(seen: Trace) -> Iterator[Feature]:
 
 
 def _candidate(feature: Feature, plan: CutPlan | str, chosen: bool) -> Candidate:
-    """Describe a cut by its plan, or by the reason why there is none."""
     seen = feature.trace
     kept = {} if isinstance(plan, str) else {name: plan.shapes[name].seen for name in plan.kept}
     return Candidate(
@@ -169,9 +167,9 @@ def _blocks(tree: _Tree, features: list[Feature]) -> list[list[Feature]]:
     first: dict[tuple[Name, ...], Feature] = {}
     for feature in features:
         names = feature.visit.names
-        if tree.behind(feature) and (feature.module in tree.working or _gives_logits(feature)):
+        if tree.weights_of(feature) and (feature.module in tree.working or _gives_logits(feature)):
             first.setdefault(names, feature)
-    return [list(block) for _, block in groupby(first.values(), key=tree.behind)]
+    return [list(block) for _, block in groupby(first.values(), key=tree.weights_of)]
 
 
 def _end(tree: _Tree, block: Sequence[Feature]) -> Feature:
@@ -205,7 +203,7 @@ class _Tree:
         owners = {step.owner for step in steps if {*step.names} - {*step.views}}
         return {name for owner in owners for name in (owner, *_around(owner))}
 
-    def behind(self, feature: Feature) -> frozenset[str]:
+    def weights_of(self, feature: Feature) -> frozenset[str]:
         """Return the names of the weights that the feature depends on."""
         return feature.frozen & self._weights
 

@@ -1,16 +1,16 @@
-"""What is tried out on real examples before a cut is used.
+"""Checks of a cut on real examples, before it is used.
 
-The plan follows from what torch's functions show; what they do not show (numpy, a number taken out
-of a tensor, state outside of modules) is looked for here. Each check rules something out:
+The plan follows from the torch functions that are called. What these do not show (numpy, a number
+taken out of a tensor, state outside of modules) is looked for here. Each check excludes a fault:
 
 - `planning`: that a cached row depends on the other examples of its batch;
-- `Reference.stays`: that what is trained moves the feature or a cached value unseen;
+- `Reference.stays`: that training moves the feature or a cached value unseen;
 - `Reference.is_same`: that prefix and tail compute anything but the model's own output;
-- `Reference.same_training`: that the tail is trained by other gradients, or cannot be trained;
-- `stays_fixed`: the same of a model that is run whole, because nothing of it can be cached.
+- `Reference.same_training`: that the tail gets other gradients, or cannot be trained;
+- `stays_fixed`: the same for a model that is run whole, because nothing of it can be cached.
 
-A model that fails the others is run whole, one that fails the last is refused. Where features share
-a pass through the model, it is made once for all of them.
+A model that fails the last check is refused; one that fails another is run whole. Features share
+their passes through the model.
 """
 
 from __future__ import annotations
@@ -42,10 +42,9 @@ _PASSES = 16  # training-mode passes, in which a feature that is held fixed is s
 
 
 class Reference:
-    """What a traced model computes as it is, to which the parts of its cuts are compared.
+    """The values of a traced model, with which the parts of its cuts are compared.
 
-    features, plans: of the cuts that are compared, reasons in place of plans that there are not.
-    Each pass is made once, however many the cuts are.
+    features, plans: of the cuts; a reason stands for a missing plan. Each pass is made once.
     """
 
     def __init__(
@@ -79,7 +78,7 @@ class Reference:
 
     @torch.no_grad()
     def is_same(self, plan: CutPlan, tail: nn.Module) -> bool:
-        """Whether tail(prefix(x)) is model(x), bit for bit, for batches of two sizes, in eval mode.
+        """Return whether tail(prefix(x)) is model(x), bit for bit, in eval mode, at two batch sizes.
 
         plan: of one of the cuts; tail: its tail, or what may serve in its place.
         """
@@ -97,13 +96,17 @@ class Reference:
     def same_training(self, feature: Feature, plan: CutPlan, tail: PartlyEval) -> None:
         """Raise Failed unless the tail can be trained, by the gradients of the whole model.
 
-        These are compared in eval mode, up to rounding. In training mode, where no value is to be
-        compared with, a forward and backward pass must go through.
+        These are compared in eval mode, up to rounding; in training mode a forward and a backward
+        pass must go through.
         """
         if not feature.trainable:
             return
         value = Prefix(self._trace, plan).rows(self._found[1])
-        if not self._same_gradients(value, tail):
+        with mode(tail, training=False), _plain_attention(), _chance():
+            found = _gradients(tail.model, lambda: tail(mapped(value, torch.clone)))
+        pairs = zip(tail.model.parameters(), self._gradients, found, strict=True)
+        trained = [(a, b) for parameter, a, b in pairs if parameter.requires_grad]
+        if not all(a is b if a is None or b is None else close(a, b) for a, b in trained):
             raise Failed("the gradients of its second part are not those of the whole model")
         if len(tensors(value)[0]) > 1:  # batch norm cannot be trained on one example
             with kept_buffers(tail), _chance():
@@ -111,7 +114,7 @@ class Reference:
 
     @torch.no_grad()
     def stays(self, feature: Feature, plan: CutPlan, model: nn.Module) -> bool:
-        """Whether neither the feature nor a kept value moves with what is not frozen.
+        """Return whether neither the feature nor a kept value moves with what is not frozen.
 
         Everything else is moved, twice and far, and the values must stay the same bit for bit.
         model: a copy of the traced model, which is not what it was afterwards.
@@ -129,20 +132,6 @@ class Reference:
                 return False
         return True
 
-    def _same_gradients(self, value: Value, tail: PartlyEval) -> bool:
-        """Whether the tail's parameters get the gradients that they get in the whole model.
-
-        value: what the prefix gives for the fewer examples, each tensor (B, ...).
-        """
-        with mode(tail, training=False), _plain_attention(), _chance():
-            found = _gradients(tail.model, lambda: tail(mapped(value, torch.clone)))
-        trained = [parameter.requires_grad for parameter in tail.model.parameters()]
-        return all(
-            (a is None) == (b is None) and (a is None or b is None or close(a, b))
-            for a, b, ours in zip(self._gradients, found, trained, strict=True)
-            if ours
-        )
-
 
 def _gradients(model: nn.Module, logits: Callable[[], Tensor]) -> list[Tensor | None]:
     """Return the gradient of each parameter, of a sum of logits (B, K) each weighted otherwise."""
@@ -158,47 +147,39 @@ def _gradients(model: nn.Module, logits: Callable[[], Tensor]) -> list[Tensor | 
 
 
 def stays_fixed(feature: Feature, whole: PartlyEval, slow: str) -> None:
-    """Raise InputError unless the whole model is the model, and its feature stays what it is.
+    """Raise InputError unless the whole model repeats its output, and its feature stays fixed.
 
     slow: why no values of it can be kept. The feature may change neither with what is not frozen,
-    nor in training mode, nor by what training-mode passes do to buffers; seen on a copy, over a
-    number of passes.
+    nor in training mode, nor by what training-mode passes do to buffers; a copy shows it.
     """
-    if not _gives_the_same_twice(feature, whole):
+    sample = first(feature.trace.sample, _FEW)
+    outputs = []
+    with torch.no_grad(), mode(whole, training=False):
+        for rows in (sample, flipped(sample), sample):
+            with _chance():
+                outputs.append(whole(mapped(rows, torch.clone)))
+    if not identical(outputs[0], outputs[2]):
         raise InputError(
             f"cannot cut at {feature.name!r}: {slow}; and the model gives different outputs for "
             f"the same input in eval mode, so that no part of it can be held fixed"
         )
     # What the first passes do to the copy may show in the next: so one copy for all of them.
     trial = copy.deepcopy(whole)
-    few = first(feature.trace.sample, _FEW)
-    before = _value(feature, trial, few, training=False)
+    before = _value(feature, trial, sample, training=False)
     with _chance():
         after = []
         for draw in range(_DRAWS):
             _perturb(trial.model, feature.frozen | feature.eval_buffers, draw)
-            after.append(_value(feature, trial, few, training=False))
+            after.append(_value(feature, trial, sample, training=False))
         modes = (*[True] * _PASSES, False)
-        after += [_value(feature, trial, few, training) for training in modes]
+        after += [_value(feature, trial, sample, training) for training in modes]
     if not all(len(v) == len(before) and all(map(identical, v, before)) for v in after):
         raise InputError(
             f"cannot cut at {feature.name!r}: {slow}; and held in the whole model it does not stay "
-            f"fixed while what is behind it is trained (it changes in training mode, or by "
-            f"something that torch's functions do not show); make the dropout, batch norm or "
-            f"branch that does it a module of its own"
+            f"fixed while the rest is trained (it changes in training mode, or by something "
+            f"that torch's functions do not show); make the dropout, batch norm or branch that "
+            f"does it a module of its own"
         )
-
-
-@torch.no_grad()
-def _gives_the_same_twice(feature: Feature, whole: PartlyEval) -> bool:
-    """Whether the whole model's output depends on its input alone, with others in between."""
-    sample = first(feature.trace.sample, _FEW)
-    outputs = []
-    with mode(whole, training=False):
-        for rows in (sample, flipped(sample), sample):
-            with _chance():
-                outputs.append(whole(mapped(rows, torch.clone)))
-    return identical(outputs[0], outputs[2])
 
 
 @torch.no_grad()

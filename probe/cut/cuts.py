@@ -27,10 +27,9 @@ from probe.training.precision import products
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """The cuts of a model at several features, in the order in which they were asked for.
+    """The cuts of a model at several features, in the order asked for.
 
-    They hold a copy of the model; each `split` of a cut makes another, so that no more than two
-    need to live at a time.
+    They hold a copy of the model; each `split` of a cut makes another.
     """
 
     each: tuple[Cut, ...]
@@ -41,23 +40,38 @@ class Cuts:
         return tuple(cut.feature.name for cut in self.each)
 
     def difference(self, model: nn.Module) -> str:
-        """Return the name of what makes a model one of another architecture, empty for the same."""
-        return _difference(self.each[0].feature.trace, unwrapped(model))
+        """Return where a model's modules or state differ from the cuts' own, empty if nowhere."""
+        seen, model = self.each[0].feature.trace, unwrapped(model)
+        before, now = _anatomy(seen.model), _anatomy(model)
+        if before == now and sorted(seen.state.values()) == sorted(state_groups(model)):
+            return ""
+        differ = sorted(n for n in before.keys() | now.keys() if before.get(n) != now.get(n))
+        return differ[0] if differ else "its ties"
 
     def of(self, model: nn.Module) -> Cuts:
         """Return the same cuts of another model of this architecture: other weights, same code.
 
-        Only that the parts give the new model's output bit for bit is checked, on few examples;
+        Checked is only that the parts give the new model's output bit for bit, on a few examples;
         where they do not, the model is cut anew. Raises InputError for another architecture.
         """
-        with undisturbed(self.each[0].feature.trace.sample):
-            seen = _retraced(self.each[0].feature.trace, unwrapped(model))
+        if where := self.difference(model):
+            raise InputError(
+                f"the cuts are of another architecture, which differs at {where!r}: cut this model "
+                f"itself"
+            )
+        seen, inner = self.each[0].feature.trace, unwrapped(model)
+        with undisturbed(seen.sample):
+            own = copied(inner).requires_grad_(True).eval()
+            seen = replace(seen, model=own, given_frozen=frozenset(frozen_in(inner)))
             same = [replace(cut, feature=replace(cut.feature, trace=seen)) for cut in self.each]
-            if _all_same(same):
-                return Cuts(tuple(same))
-        first = self.each[0]
-        sample, call = seen.sample, seen.call
-        return cut_found(find_each(model, self.features, sample, call), first.trained)
+            reference = Reference(seen, [], [cut.plan for cut in same])
+            # What the user's code raises here is told by the full checks.
+            with suppress(Exception):
+                if all(reference.is_same(c.plan, c.split().tail) for c in same if c.plan):
+                    return Cuts(tuple(same))
+        return cut_found(
+            find_each(model, self.features, seen.sample, seen.call), self.each[0].trained
+        )
 
 
 def split(
@@ -94,15 +108,15 @@ def find_each(
 ) -> list[Feature]:
     """Find each of the features in a copy of `model`, followed once on `sample` (B, ...).
 
-    That says what each depends on, and costs two forward passes of a few examples. Raises
-    InputError for a model that cannot be followed and for an unknown feature; see `split`.
+    Takes two forward passes of a few examples. Raises InputError for a model that cannot be
+    followed and for an unknown feature; see `split`.
     """
     if isinstance(features, str) or not isinstance(features, Iterable | None):
         got = repr(features) if isinstance(features, str) else type(features).__name__
         raise InputError(f"features must be a list of names of layers, got {got}")
     features = list(features or ())
     if not features:
-        raise InputError("no features to retrain behind: name at least one layer")
+        raise InputError("no features to cut at: name at least one layer")
     if strange := [each for each in features if not isinstance(each, str)]:
         raise InputError(
             f"features must be names of layers, or what cut_each returned, got "
@@ -136,8 +150,8 @@ def cut_each(
 ) -> Cuts:
     """Cut a copy of `model` at each of the features, to use the cuts again for other weights.
 
-    What depends on the architecture alone is done and checked once. See `split`; trainable: what is
-    trained behind each, see `probe.retrain.RetrainSettings`.
+    All that depends on the architecture alone is done and checked once. See `split`; trainable: the
+    parameters to train downstream of each, see `probe.retraining.RetrainSettings`.
 
     >>> build = lambda: nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
     >>> cuts = cut_each(build(), ["0", "1"], torch.randn(5, 4))
@@ -195,9 +209,9 @@ def undisturbed(sample: Value) -> Iterator[None]:
 def _checked(
     feature: Feature, plan: CutPlan | str, trained: Trainable, reference: Reference
 ) -> Cut:
-    """Serve what is frozen from a cache if that passes all checks; else hold it fixed.
+    """Serve the frozen part from a cache if that passes all checks; else hold it fixed.
 
-    Raises InputError if it can neither be served nor held fixed.
+    Raises InputError if neither is possible.
     """
     try:
         if isinstance(plan, str):
@@ -218,9 +232,9 @@ def _checked(
 
 
 def cut_anew(cut: Cut, reason: str) -> Cut:
-    """Return another cut at the feature, where some batch took another way than when it was made.
+    """Return another cut at the feature, where a batch took another path than when it was made.
 
-    First with the code around the feature in eval mode, as chance may choose the way in training
+    First with the code around the feature in eval mode, as chance may choose the path in training
     mode; then with nothing cached. reason: the end of a sentence.
     """
     feature = cut.feature
@@ -259,40 +273,7 @@ def _compared(cut: Cut, plan: CutPlan, reference: Reference) -> Cut:
     return replace(cut, chain=chain)
 
 
-def _all_same(cuts: Sequence[Cut]) -> bool:
-    """Whether the parts of all cuts that have two give the output of the model that they are of."""
-    reference = Reference(cuts[0].feature.trace, [], [cut.plan for cut in cuts])
-    try:
-        return all(reference.is_same(cut.plan, cut.split().tail) for cut in cuts if cut.plan)
-    except Exception:  # the user's code; what fails here is told by the full checks
-        return False
-
-
-def _retraced(seen: Trace, model: nn.Module) -> Trace:
-    """Return a trace for another model of the same architecture, which is not followed again.
-
-    Raises InputError if its modules, or the names, shapes or types of its state, are others.
-    """
-    if where := _difference(seen, model):
-        raise InputError(
-            f"the cuts are of another architecture, which differs at {where!r}: cut this model "
-            f"itself"
-        )
-    own = copied(model).requires_grad_(True).eval()
-    return replace(seen, model=own, given_frozen=frozenset(frozen_in(model)))
-
-
-def _difference(seen: Trace, model: nn.Module) -> str:
-    """Return where a model is of another architecture, empty if it is not."""
-    before, now = _anatomy(seen.model), _anatomy(model)
-    if before == now and sorted(seen.state.values()) == sorted(state_groups(model)):
-        return ""
-    differ = sorted(n for n in before.keys() | now.keys() if before.get(n) != now.get(n))
-    return differ[0] if differ else "its ties"
-
-
 def _anatomy(model: nn.Module) -> dict[str, object]:
-    """Return each module's class, and each tensor's shape and type, by name."""
     found: dict[str, object] = {name: type(module) for name, module in model.named_modules()}
     state = named_state(model).items()
     return found | {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in state}

@@ -12,7 +12,7 @@ from probe.cut.model_call import ModelCall
 from probe.modules import forget
 
 EvalCalls = Mapping[str, Sequence[bool]]
-"""By a module's dotted name, for each of its calls in a forward pass: is it in eval mode there?"""
+"""Whether each call of a module in a forward pass is in eval mode, by its dotted name."""
 
 
 class PartlyEval(nn.Module):
@@ -52,10 +52,10 @@ class PartlyEval(nn.Module):
 
 
 class _Switch:
-    """Before each call of a module, gives it the mode that the call is to have.
+    """A hook that sets a module's mode before each of its calls.
 
-    It counts the calls of one module, from 0 in each forward pass of the model around it. More
-    calls than were seen when the model was followed have the model's mode.
+    It counts the calls of one module, from 0 in each forward pass of the model around it; calls
+    beyond those seen when the model was followed have the model's mode.
     """
 
     def __init__(self, whole: PartlyEval, off: Sequence[bool]) -> None:

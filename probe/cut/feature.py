@@ -1,10 +1,7 @@
-"""A feature: one run of one module, what its value depends on, and what must stay in eval mode."""
+"""Features: one run of one module, its dependencies, and the modules that stay in eval mode."""
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-
-from torch import nn
 
 from probe.cut.eval_mode import EvalCalls
 from probe.cut.names import INPUT
@@ -15,14 +12,14 @@ from probe.modules import layer
 
 @dataclass(frozen=True)
 class Feature:
-    """One visit of one module, and what its value depends on.
+    """One visit of one module, with the dependencies of its value.
 
     - name: as the user gave it, a module's dotted name; `name#2` is the second time that it runs;
     - trace: of the model;
     - at: the visit's number among all visits, from 0;
     - call: its number among the module's own, from 0;
-    - around: whether the code of the modules around it stays in eval mode, too: where that code
-      does something else in training mode on the way to the feature.
+    - around: whether the code of the modules around it stays in eval mode too, as in training mode
+      it would change the feature.
     """
 
     name: str
@@ -53,23 +50,26 @@ class Feature:
 
     @cached_property
     def eval_calls(self) -> EvalCalls:
-        """What stays in eval mode, of the modules that do in any of their calls.
+        """The modules that stay in eval mode in any of their calls, call by call.
 
-        A module does in the calls that are over once the feature is there and have served nothing
-        but the feature. One with state that did any work for the feature does in all of them, so
-        that its statistics stay.
+        A module does in calls that end before the feature and serve nothing else. A layer with
+        state that serves the feature at all does in all of its calls, so that its statistics stay.
         """
         visits, steps = self.trace.large.visits, self.trace.large.steps
+        serving, enough = self.upstream | {INPUT[0]}, any if self.around else all
         # The modules whose own code, not that of their children, computes for the feature.
         workers = {step.owner for number, step in steps.items() if number in self.upstream}
         calls: dict[str, list[bool]] = {}
         for at, visit in enumerate(visits):
+            module = self.trace.model.get_submodule(visit.module)
+            works = visit.module in workers and not list(module.children())
             # A batch norm on both sides of the cut has one set of statistics, which must stay.
-            keeps = visit.module in workers and _is_stateful_leaf(self.trace.model, visit.module)
+            keeps = works and bool(module.state_dict(keep_vars=True))
             # What has served nothing but the feature is never run again when the tail is trained.
-            early = at <= self.at and self._feeds(visit, any if self.around else all)
-            outer = self.around and self._surrounds(visit.module)
-            calls.setdefault(visit.module, []).append(keeps or early or outer)
+            feeds = bool(visit.names) and enough(name[0] in serving for name in visit.names)
+            early = at <= self.at and feeds
+            outer = not visit.module or self.module.startswith(f"{visit.module}.")
+            calls.setdefault(visit.module, []).append(keeps or early or (self.around and outer))
         if not self.around:
             calls.pop("", None)  # the model itself is over only when nothing is left to train
         return {name: off for name, off in calls.items() if any(off)}
@@ -100,17 +100,9 @@ class Feature:
         steps = self.trace.large.steps
         return any(steps[number].random for number in self.upstream & steps.keys())
 
-    def _surrounds(self, module: str) -> bool:
-        return not module or self.module.startswith(f"{module}.")
-
-    def _feeds(self, visit: Visit, enough: Callable[[Iterable[bool]], bool]) -> bool:
-        """Whether all, or any, that a visit gives goes into the feature, computed for it."""
-        calls = self.upstream | {INPUT[0]}
-        return bool(visit.names) and enough(name[0] in calls for name in visit.names)
-
 
 def find(trace: Trace, name: str) -> Feature:
-    """Find a feature in a trace; name: "layer1.0.conv1", or "drop#2" for a module's second call.
+    """Find a feature in a trace by name: "layer1.0.conv1", or "drop#2" for the second call.
 
     Raises InputError for a name that does not exist, does not run, gives no tensor, or runs more
     than once without the number of the call.
@@ -135,9 +127,3 @@ def find(trace: Trace, name: str) -> Feature:
     if not feature.visit.names:
         raise InputError(f"feature {name!r} gives no tensor")
     return feature
-
-
-def _is_stateful_leaf(model: nn.Module, name: str) -> bool:
-    """Whether a module has no children, and parameters or buffers: a layer, a norm."""
-    module = model.get_submodule(name)
-    return not list(module.children()) and bool(module.state_dict(keep_vars=True))

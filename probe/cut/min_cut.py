@@ -1,4 +1,4 @@
-"""What to keep of a frozen part: the fewest bytes from which the rest can be computed.
+"""Minimum cuts: the fewest bytes of a frozen part from which the rest can be computed.
 
 The values of a forward pass form a graph: an edge leads from each value to those computed from it.
 Some frozen values are *wanted*: the trained part reads them. To keep exactly these is not always
@@ -39,7 +39,7 @@ from probe.cut.trace import Pass
 
 
 class Fate(Enum):
-    """What becomes of a call on frozen values when the tail runs."""
+    """The treatment of a call on frozen values when the tail runs."""
 
     SKIP = "not computed"
     SERVE = "not computed: its value is handed out from the cache"
@@ -67,14 +67,14 @@ def minimum_cut(
     - upstream: the calls that the feature depends on, frozen whatever they do;
     - state: the calls that stand for parameters and buffers;
     - costs: of each value that may be kept, in bytes per example;
-    - steady: the calls behind the feature that do the same at every time, so that what they make of
-      frozen values is frozen too.
+    - steady: the calls downstream of the feature that do the same every time, so that their results
+      from frozen values are frozen too.
 
-    Only what needs neither parameters nor, if that is possible, much time is computed again. None
-    if nothing is to be kept, or nothing that may be.
+    Only values that need neither parameters nor, if possible, much time are computed again. None if
+    nothing is to be kept, or nothing that may be.
 
-    Of a convolution with weight 8, an upsampling and a linear layer with weight 9, cut behind the
-    upsampling, the 4 bytes before it are kept and not the 16 behind:
+    Of a convolution with weight 8, an upsampling and a linear layer with weight 9, cut after the
+    upsampling, the 4 bytes before it are kept and not the 16 after it:
 
     >>> from probe.cut.trace import Step
     >>> weight, other = (8, 0), (9, 0)
@@ -115,9 +115,9 @@ def minimum_cut(
 def _frozen(
     seen: Pass, upstream: frozenset[int], state: Collection[int], steady: Collection[int]
 ) -> frozenset[int]:
-    """Return the calls whose values no training moves and no chance changes.
+    """Return the calls whose values neither training nor chance changes.
 
-    Beside those upstream of the feature, the steady calls on frozen values alone: a ReLU behind the
+    Besides those upstream of the feature, the steady calls on frozen values alone: a ReLU after the
     feature gives frozen values, which may take fewer bytes.
     """
     frozen = {*upstream, INPUT[0], FOREIGN[0]}
@@ -143,7 +143,7 @@ def _depending(seen: Pass, roots: Collection[int]) -> frozenset[int]:
 def _sources(
     seen: Pass, varying: frozenset[int], fixed: frozenset[int], dear: frozenset[str]
 ) -> dict[Name, tuple[Name, ...]]:
-    """Return for each frozen value what it can be computed from again; nothing if it cannot.
+    """Return the values from which each frozen value can be computed again, none if it cannot.
 
     fixed: calls that are or come from parameters: what uses them is not computed again, as the
     tail's time would then hardly be less than the model's; nor is what is drawn at random, which

@@ -1,4 +1,4 @@
-"""How a model is called on a batch, and where in what it returns the logits are."""
+"""Calls of a model on a batch, and the logits in its output."""
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
@@ -13,15 +13,15 @@ from probe.errors import InputError, ModelRaised, described
 from probe.modules import tensors_in
 
 Output = str | int | None
-"""Where in the model's output the logits are: a key or attribute, a position, None = it is they."""
+"""The logits in a model's output: a key or attribute, a position; None = the output itself."""
 
 Call = Callable[[nn.Module, Any], object]
-"""How a model is given a batch (B, ...), if not as `ModelCall` says: returns its output."""
+"""A user-defined call of a model on a batch (B, ...), which returns its output."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelCall:
-    """How a model is asked for the logits of a batch.
+    """The call that gives the logits of a batch.
 
     call: gives the model a batch x and returns its output; None = `model(x)` for a tensor,
     `model(*x)` for a tuple, `model(**x)` for a mapping; output: where in that the logits are.

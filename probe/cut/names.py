@@ -7,8 +7,8 @@ that one run computes can be handed out in another run, under its name.
 Why the same name means the same value: the input, the parameters and the buffers have names of
 their own, and a call of a function on equal values in eval mode gives equal values; so by induction
 over the calls everything with the same name is equal, as long as what lies behind the named
-parameters and buffers is not moved. What the induction does not see, such as a number that a model
-passes to a function and that changes with time, is what `checks` looks for.
+parameters and buffers is not moved. Numbers that a model passes to a function
+and that change with time are beyond the induction: `checks` looks for these.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def of_input(name: Name) -> bool:
 
 
 class Names:
-    """The numbers of the calls met so far, over all runs of one model.
+    """Numbers of the calls met so far, over all runs of one model.
 
     A call is known by its function, by the names of the tensors that go in and by how often the
     same has been called before in the run; not by its other arguments, which may hold the batch
@@ -64,12 +64,11 @@ class Names:
 
 
 class Tag:
-    """What a tensor contains at the moment: a name, and what was written over it through its views.
+    """The name of a tensor's current content, and the writes through its views.
 
     run: the pass that gave the name, None for parameters and buffers; written: the names of all
-    that was written into the memory that it shares with its views, of which it knew the first
-    `seen`. All views of one memory share one list `written`: whoever finds it longer than `seen`
-    no longer contains what its name says.
+    writes into the memory that it shares with its views, in one list for all of them; seen: how
+    many of these the name takes in. Once there are more, the name is outdated.
     """
 
     __slots__ = ("name", "run", "seen", "written")
@@ -85,7 +84,7 @@ class Tag:
 
 
 @dataclass(slots=True)
-class Call:
+class TorchCall:
     """One call of a torch function, before it is run.
 
     inputs: the tensors among its arguments, in order; parents: their names; number: of the call,
@@ -101,7 +100,7 @@ class Call:
 
 
 class Naming(TorchFunctionMode):
-    """Follows one forward pass and knows the name of every tensor in it.
+    """The names of all tensors in one forward pass, which it follows.
 
     names: the numbers of calls, shared by all runs of a model; state: the tags of the model's
     parameters and buffers, by the tensors' ids. Use it as a context around the forward pass.
@@ -118,14 +117,21 @@ class Naming(TorchFunctionMode):
     ) -> Any:
         # Inside of this method torch calls functions without it: they are not followed again.
         kwargs = kwargs or {}
-        if _asks_no_value(func):
+        name = getattr(func, "__name__", "")
+        if name == "__get__":  # of a property, which has the name
+            name = getattr(getattr(func, "__self__", None), "__name__", "")
+        if name in _QUESTIONS:
             return func(*args, **kwargs)
         inputs = tensors_in((args, kwargs))
         parents = tuple(map(self.name_of, inputs))
-        number = LIVE[0] if LIVE in parents else self._number(func, parents)
-        return self.perform(Call(func, args, kwargs, inputs, parents, number))
+        number = LIVE[0]
+        if LIVE not in parents:
+            # The count tells two calls on the same values apart: each may draw its own numbers.
+            self._before[func, parents] += 1
+            number = self.names.call(func, parents, self._before[func, parents])
+        return self.perform(TorchCall(func, args, kwargs, inputs, parents, number))
 
-    def perform(self, call: Call) -> Any:
+    def perform(self, call: TorchCall) -> Any:
         """Run a call, and name what it overwrites and what it returns.
 
         Subclasses take notes here, or hand out a value without running the call.
@@ -196,11 +202,10 @@ class Naming(TorchFunctionMode):
             self.tag(tensor, (INPUT[0], at))
             self.met((INPUT[0], at), tensor)
 
-    def overwrite(self, call: Call, written: Sequence[int]) -> None:
-        """Let the inputs that a call wrote into, and all that share their memory, know of it.
+    def overwrite(self, call: TorchCall, written: Sequence[int]) -> None:
+        """Rename the inputs that a call wrote into, and note the write for all their views.
 
-        written: the numbers of these inputs. They get a new name, that of the call; their views
-        find the name in the list that they share, and see that they are no longer what they were.
+        written: the numbers of these inputs.
         """
         changed = []
         for at in written:
@@ -226,18 +231,13 @@ class Naming(TorchFunctionMode):
         # A tensor that the model keeps from an earlier run carries that run's tag.
         return tag if tag is not None and tag.run in (self, None) else None
 
-    def _number(self, function: Callable[..., Any], parents: tuple[Name, ...]) -> int:
-        # The count tells two calls on the same values apart: each may draw its own random numbers.
-        self._before[function, parents] += 1
-        return self.names.call(function, parents, self._before[function, parents])
-
 
 def attach(tensor: Tensor, tag: Tag) -> None:
     """Fasten a tag to a tensor of any shape, in place of an earlier one."""
     tensor._probe_tag = tag  # type: ignore[attr-defined]
 
 
-def watched(call: Call) -> tuple[Any, list[int]]:
+def watched(call: TorchCall) -> tuple[Any, list[int]]:
     """Run a call; return its result and the numbers of the inputs that it wrote into.
 
     Torch counts the writes into every tensor's memory, as autograd has to know of them.
@@ -258,8 +258,9 @@ def alias(tensor: Tensor, others: list[Tensor]) -> int | None:
     >>> alias(x.view(6), [torch.ones(6), x]), alias(x + 1, [x])
     (1, None)
     """
-    address = _address(tensor)
-    return next((at for at, other in enumerate(others) if _address(other) == address), None)
+    memory = tensor.untyped_storage()._cdata
+    same = (at for at, other in enumerate(others) if other.untyped_storage()._cdata == memory)
+    return next(same, None)
 
 
 def words(text: str) -> frozenset[str]:
@@ -267,13 +268,8 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def _address(tensor: Tensor) -> int:
-    return int(tensor.untyped_storage()._cdata)
-
-
-# What the code of a model asks a tensor about itself. The answers hold no value of the tensor, so
-# such a call is no step of the computation: it is answered at once, also for a value that was not
-# computed, and needs no name.
+# Questions of a model's code to a tensor whose answers hold no value of it. They are no step of the
+# computation, are answered at once, also for a value that was not computed, and need no name.
 _QUESTIONS = words(
     "shape dtype device ndim layout requires_grad is_leaf grad_fn is_cuda is_cpu is_mps is_xpu"
     " is_xla is_meta is_mkldnn is_sparse is_quantized is_nested itemsize nbytes names _version"
@@ -281,10 +277,3 @@ _QUESTIONS = words(
     " is_floating_point is_complex is_signed is_inference is_conj is_neg element_size get_device"
     " has_names"
 )
-
-
-def _asks_no_value(function: Callable[..., Any]) -> bool:
-    name = getattr(function, "__name__", "")
-    if name == "__get__":  # of a property, which has the name
-        name = getattr(getattr(function, "__self__", None), "__name__", "")
-    return name in _QUESTIONS

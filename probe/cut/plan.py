@@ -1,4 +1,4 @@
-"""What a cut freezes and keeps, read off what the model computes."""
+"""Plans of cuts: the values to freeze and to keep, derived from the computation."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from probe.cut.batch_dimension import BatchedShape
 from probe.cut.feature import Feature
 from probe.cut.min_cut import Fate, minimum_cut
 from probe.cut.names import Name, Names, words
-from probe.cut.trace import Pass, State, Step, TensorMetadata, Trace
+from probe.cut.trace import Pass, StateCalls, Step, TensorMetadata, Trace
 from probe.errors import Failed
 
 
 @dataclass(frozen=True)
 class CutPlan:
-    """What the two parts of a cut go by.
+    """The plan by which the two parts of a cut run.
 
-    - names: what tells values in any run of the model;
+    - names: the numbers of the model's calls;
     - kept: the values that the prefix gives and the tail takes;
     - fates: by its number, what the tail does with a call; steps: by its number, the call itself;
     - shapes: of each value, for any batch size;
@@ -32,7 +32,7 @@ class CutPlan:
     fates: Mapping[int, Fate]
     steps: Mapping[int, Step]
     shapes: Mapping[Name, BatchedShape]
-    frozen: State
+    frozen: StateCalls
     form: Value
     writes: bool
 
@@ -57,23 +57,28 @@ _SIZED_BY_DATA = words("nonzero masked_select unique unique_consecutive")
 
 
 def plan_cut(feature: Feature, seen: TrainingPass, barred: Collection[Name]) -> CutPlan:
-    """Plan how the model runs behind the feature in the modes in which it is trained.
+    """Plan how the model runs downstream of the feature in the modes in which it is trained.
 
     seen: the model followed in these modes; barred: values that must not be kept. Raises Failed if
-    there are no others that would do, or if training would move what is frozen.
+    no others suffice, or if training would move what is frozen.
     """
     trace, large = feature.trace, seen.large
     if any(name not in large.metadata for name in feature.visit.names):
         raise Failed("its value is computed in another way in training mode")
-    written, state = _written_behind(feature, large), trace.state.keys()
+    steps, state = trace.large.steps, trace.state.keys()
+    behind = [step for number, step in large.steps.items() if number not in feature.upstream]
+    written = {step.parents[at][0] for step in behind for at in step.overwritten}
     if written & feature.upstream & state:
-        raise Failed("training what is behind it writes to a buffer that it depends on")
-    _check_sizes(feature)
+        raise Failed("training what is downstream of it writes to a buffer that it depends on")
+    # The replay tells the model's code the size of values that it does not compute.
+    metadata = trace.large.metadata
+    if any(_sized_by_data(steps[n], metadata) for n in feature.upstream & steps.keys()):
+        raise Failed("the size of a value on the way to it depends on the data")
     costs = _costs(large, seen.shapes, trace.sizes[0], barred)
     cut = minimum_cut(large, feature.upstream, state, costs, _steady(trace, large))
     if cut is None:
         raise Failed("no values with one row per example stand between its two parts")
-    steps = {**trace.large.steps, **large.steps}
+    steps = {**steps, **large.steps}
     form = first(trace.sample, 0)
     frozen = {call: trace.state[call] for call in feature.upstream & state}
     writes = not written <= state  # batch norm writes too, but into buffers
@@ -100,8 +105,8 @@ def _costs(
 def _steady(trace: Trace, seen: Pass) -> frozenset[int]:
     """Return the calls that do the same in training as in eval mode, now and later.
 
-    What may hang on a number that changes with mode, time or chance is left out: only functions
-    without such a number count, if they are called alike in both modes.
+    Only functions without a number, which may change with mode, time or chance, count, if they are
+    called alike in both modes.
     """
     calls = set[int]()
     if seen.drawn:
@@ -122,24 +127,8 @@ def _steady(trace: Trace, seen: Pass) -> frozenset[int]:
     return frozenset(calls)
 
 
-def _written_behind(feature: Feature, seen: Pass) -> set[int]:
-    """Return the calls whose values are written over behind the feature."""
-    behind = [step for number, step in seen.steps.items() if number not in feature.upstream]
-    return {step.parents[at][0] for step in behind for at in step.overwritten}
-
-
-def _check_sizes(feature: Feature) -> None:
-    """Raise Failed if the size of a value on the way to the feature depends on the data.
-
-    The replay tells the model's code the size of values that it does not compute: it must know it.
-    """
-    steps, metadata = feature.trace.large.steps, feature.trace.large.metadata
-    if any(_sized_by_data(steps[n], metadata) for n in feature.upstream & steps.keys()):
-        raise Failed("the size of a value on the way to it depends on the data")
-
-
 def _sized_by_data(step: Step, metadata: Mapping[Name, TensorMetadata]) -> bool:
-    """Whether the size of what a call gives depends on the values that it is given."""
+    """Return whether the size of what a call gives depends on the values that it is given."""
     masked = step.function == "__getitem__" and any(
         name in metadata and metadata[name].dtype in (torch.bool, torch.uint8)
         for name in step.parents[1:]

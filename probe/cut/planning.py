@@ -1,7 +1,7 @@
-"""Plan cuts at many features of one model: passes are shared, mixed examples avoided.
+"""Plans of cuts at many features of one model, which share passes and do not mix examples.
 
-Each feature is retrained with other modules in eval mode. But of most modules nothing depends on
-the mode, so that features that differ only by these share one pass in training mode.
+Each feature is retrained with other modules in eval mode. As most modules do not depend on their
+mode, features that differ only by these share one pass in training mode.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def plan_each(
 ) -> list[tuple[Feature, CutPlan | str]]:
     """Plan a cut at each feature of one trace such that each kept row belongs to one example.
 
-    Where there is no such plan, the reason is returned in its place, the end of a sentence; a
-    feature comes back with the code around it in eval mode if it can only be cut so. progress: goes
-    through the features, one by one, as `tqdm` does.
+    Where there is no plan, the reason stands in its place, the end of a sentence; a feature comes
+    back with the code around it in eval mode if it can only be cut so. progress: iterates over the
+    features, as `tqdm` does.
     """
     if not features:
         return []
@@ -70,12 +70,9 @@ def plan_each(
 
 def _first_plan(feature: Feature, passes: _TrainingPasses) -> tuple[Feature, CutPlan | str]:
     """Return a plan that may keep anything, the code around the feature in eval mode if need be."""
-    plan = _plan(feature, passes, ())
-    if isinstance(plan, str):
-        calmer = replace(feature, around=True)
-        other = _plan(calmer, passes, ())
-        if isinstance(other, CutPlan):
-            return calmer, other
+    plan, calmer = _plan(feature, passes, ()), replace(feature, around=True)
+    if isinstance(plan, str) and isinstance(other := _plan(calmer, passes, ()), CutPlan):
+        return calmer, other
     return feature, plan
 
 
@@ -86,7 +83,7 @@ def _plan(feature: Feature, passes: _TrainingPasses, barred: Collection[Name]) -
     except Failed as failure:
         return str(failure)
     except Exception as error:  # the user's code, in modes that it was not written for
-        return f"training behind it fails ({described(error)})"
+        return f"training downstream of it fails ({described(error)})"
 
 
 def _keeps(plan: CutPlan | str, names: set[Name]) -> bool:
@@ -97,8 +94,8 @@ def _keeps(plan: CutPlan | str, names: set[Name]) -> bool:
 def _mixed_rows(trace: Trace, shapes: Mapping[Name, BatchedShape]) -> set[Name]:
     """Return the values that depend on the other examples of the batch, or on their number.
 
-    Seen on some examples, on the first half and on all of them turned around: the rows of an
-    example must be the same, up to rounding. shapes: of the values, by their names.
+    Some examples, their first half and all of them in reverse must give the same rows, up to
+    rounding. shapes: of the values, by their names.
     """
     wanted, sample = set(shapes), first(trace.sample, _SOME)
     half = first(sample, len(tensors(sample)[0]) // 2 or 1)
@@ -116,7 +113,7 @@ def _mixed_rows(trace: Trace, shapes: Mapping[Name, BatchedShape]) -> set[Name]:
 
 
 class _TrainingPasses:
-    """Follows copies of a traced model in the modes in which features are retrained."""
+    """Passes of copies of a traced model in the modes in which features are retrained."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -125,7 +122,7 @@ class _TrainingPasses:
 
     def of(self, feature: Feature) -> TrainingPass:
         """Return the pass for a feature of the trace; whatever the model raises is raised."""
-        # Behind the logits nothing is trained: the modes of training do not matter.
+        # Downstream of the logits nothing is trained: the modes of training do not matter.
         calls = feature.eval_calls if feature.trainable else None
         key: Hashable = None
         if calls is not None:
@@ -191,35 +188,25 @@ class _TrainingPasses:
     @cached_property
     def _reacting(self) -> frozenset[str]:
         """The modules whose own code does something else in training mode than in eval mode."""
-        training = self._training
-        # Fails with all of the model in training mode: any module may be the reason.
-        if training is None:
-            return frozenset(name for name, _ in self._trace.model.named_modules())
-        passes = self._trace.large, training
         names = [name for name, _ in self._trace.model.named_modules()]
-        own = [_by_owner(each) for each in passes]
-        within = [_within(each, names) for each in passes]
-        differ = {
-            name
-            for name in names
-            if own[0].get(name) != own[1].get(name) or within[0][name] != within[1][name]
-        }
+        # Fails with all of the model in training mode: any module may be the reason.
+        if self._training is None:
+            return frozenset(names)
+        one, other = (_by_module(each, names) for each in (self._trace.large, self._training))
+        differ = {name for name in names if one[name] != other[name]}
         # What a module does may hang on what the code around it passes on of its own mode.
         return frozenset(
             n for n in names if any(not n or d == n or d.startswith(f"{n}.") for d in differ)
         )
 
 
-def _by_owner(seen: Pass) -> dict[str, list[Hashable]]:
-    """Return what each module's own code calls, in order, by the module's name."""
-    found: dict[str, list[Hashable]] = {}
+def _by_module(seen: Pass, names: Sequence[str]) -> dict[str, list[Hashable]]:
+    """Return the modules that run within each module, and what its own code calls, in order."""
+    runs = [visit.module for visit in seen.visits]
+    found: dict[str, list[Hashable]] = {
+        name: [run for run in runs if not name or run.startswith(f"{name}.")] for name in names
+    }
     for step in seen.steps.values():
         call = step.function, step.settings, step.overwritten, step.random, len(step.names)
-        found.setdefault(step.owner, []).append(call)
+        found[step.owner].append(call)
     return found
-
-
-def _within(seen: Pass, names: Sequence[str]) -> dict[str, list[str]]:
-    """Return which modules run within each, in order: its code chooses among them."""
-    runs = [visit.module for visit in seen.visits]
-    return {name: [r for r in runs if not name or r.startswith(f"{name}.")] for name in names}

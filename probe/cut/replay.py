@@ -1,20 +1,21 @@
-"""Run a model's own forward pass with its frozen part served from a cache, not computed.
+"""Replays of a model's own forward pass, with its frozen part served from a cache.
 
-The model's code runs as it always does, every line of it: only the calls of torch functions are
-met on their way. A call on frozen values is not run; its result is handed out, either the kept
-value or a placeholder that has the right shape and type but no value. This is safe:
+The model's code runs as it always does, every line of it; only its calls of torch functions are
+intercepted. A call on frozen values is not run: its result is handed out, either the kept value or
+a placeholder that has the right shape and type but no value. This is safe:
 
 - A call is served only under its number, which says by which functions it was computed from which
   input, parameters and buffers (see `names`). All of these are frozen, so the value is what running
   the call in eval mode would give; and eval mode is what a prefix is always in.
 - A placeholder computes nothing. Whatever reads its value, within torch's functions or behind them,
   raises an error; it never goes on with a wrong number.
-- A call on anything that is trained, or that the plan has not seen, is run on real values. So the
-  model may take another path in every step, as stochastic depth does, as long as it needs no frozen
-  value that is not kept.
+- A call on anything trained, or unknown to the plan, is run on real values. So the model may take
+  another path in every step, as stochastic depth does, as long as it needs no frozen value that is
+  not kept.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, Self
 
@@ -29,11 +30,11 @@ from probe.cut.model_call import ModelCall
 from probe.cut.names import (
     INPUT,
     LIVE,
-    Call,
     Name,
     Names,
     Naming,
     Tag,
+    TorchCall,
     alias,
     attach,
     of_input,
@@ -71,18 +72,22 @@ def collect(trace: Trace, names: Collection[Name], x: Value) -> dict[Name, Tenso
     run = _Collecting(trace.names, state_tags(trace.model, trace.state), wanted)
     x = mapped(x, torch.clone)  # a model may write into its input
     run.tag_input(x)
-    plain = torch.autocast(tensors(x)[0].device.type, enabled=False)  # whatever the caller is under
-    own = global_stream(stream(0, "collect"))
-    try:
-        with plain, products("fp32"), kept_buffers(trace.model), run, own:
-            trace.call(trace.model, x)
-    except _Done:
-        pass
+    with suppress(_Done), in_full_precision(trace, x), run:
+        trace.call(trace.model, x)
     return {**given, **run.found}
 
 
+@contextmanager
+def in_full_precision(trace: Trace, x: Value) -> Iterator[None]:
+    """Run the traced model on x (B, ...) within the block, whatever the caller's own settings."""
+    plain = torch.autocast(tensors(x)[0].device.type, enabled=False)
+    own = global_stream(stream(0, "collect"))
+    with plain, products("fp32"), kept_buffers(trace.model), own:
+        yield
+
+
 class Prefix(nn.Module):
-    """What computes the kept values: the traced model, run as far as needed, in eval mode."""
+    """The traced model, run in eval mode as far as the kept values need it."""
 
     def __init__(self, trace: Trace, plan: CutPlan) -> None:
         super().__init__()
@@ -129,21 +134,17 @@ class Replay(PartlyEval):
         values = {name: shapes[name].from_rows(part) for name, part in kept}
         if self._plan.writes:
             values = {name: value.clone() for name, value in values.items()}
+        if len(rows[0]) != self._batch:  # the shapes of the last batch's size are kept
+            self._batch = len(rows[0])
+            self._shapes = {name: shape.at(self._batch) for name, shape in shapes.items()}
         # Each forward pass names its values anew: it may take another path than the last one.
-        run = _Replaying(self._plan, self._state_tags(), values, self._shapes_for(len(rows[0])))
+        run = _Replaying(self._plan, self._state_tags(), values, self._shapes)
         form = self._plan.form
         given = (run.value_named((INPUT[0], at)) for at in range(len(tensors(form))))
         start = like(form, given)
         forget(self.model)
         with run:
             return self.ask(self.model, start)
-
-    def _shapes_for(self, batch: int) -> _Shapes:
-        """Return shapes and strides of all values; those of the last batch's size are kept."""
-        if batch != self._batch:
-            shapes = {name: shape.at(batch) for name, shape in self._plan.shapes.items()}
-            self._shapes, self._batch = shapes, batch
-        return self._shapes
 
     def _state_tags(self) -> dict[int, Tag]:
         """Return a tag for each parameter and buffer: its name if it is frozen, else LIVE."""
@@ -158,11 +159,11 @@ class Replay(PartlyEval):
 
 
 class _Done(Exception):
-    """All that is wanted has been found."""
+    """The end of a pass in which all wanted values have been found."""
 
 
 class _Collecting(Naming):
-    """Runs everything and keeps copies of some values, then stops."""
+    """A pass that keeps copies of some values, then stops."""
 
     def __init__(self, names: Names, state: Mapping[int, Tag], wanted: Collection[Name]) -> None:
         super().__init__(names, state)
@@ -181,8 +182,8 @@ class _Collecting(Naming):
 class _Placeholder(Tensor):
     """A frozen value that was not computed.
 
-    It answers what its shape, type and device are. `served`: the kept value, once it was needed,
-    and `served_as` the name under which it was handed out.
+    It has a shape, a type and a device. `served`: the kept value, once it was needed; `served_as`:
+    the name under which it was handed out.
     """
 
     served: Tensor | None = None
@@ -200,7 +201,7 @@ class _Placeholder(Tensor):
 
 
 class _Replaying(Naming):
-    """Skips the calls on frozen values, hands out what is kept, runs the rest."""
+    """A pass that skips calls on frozen values, hands out kept ones and runs the rest."""
 
     def __init__(
         self,
@@ -217,7 +218,7 @@ class _Replaying(Naming):
         self._live = Tag(self, LIVE, [])
         self._outdated: list[Tensor] = []  # what skipped calls would have written into
 
-    def perform(self, call: Call) -> Any:
+    def perform(self, call: TorchCall) -> Any:
         """Serve, skip or run a call, as the plan says."""
         # A call that reads anything live has no number of its own, so it has no fate: it is run.
         fate = None if call.number == LIVE[0] else self._plan.fates.get(call.number)
@@ -236,13 +237,21 @@ class _Replaying(Naming):
         self.tag(tensor, name, base)
         return tensor
 
-    def _describe(self, call: Call) -> Any:
+    def _describe(self, call: TorchCall) -> Any:
         """Return what a call would return, without running it."""
         step = self._plan.steps[call.number]
         # What it would have written to gets its new name, so that later readers ask for that.
         self.overwrite(call, step.overwritten)
         for at in step.overwritten:
-            self._pretend_to_write(call.inputs[at], (call.number, -1 - at))
+            tensor, value = call.inputs[at], self._values.get((call.number, -1 - at))
+            if isinstance(tensor, _Placeholder):
+                continue  # it has no memory to write to
+            self._outdated = [other for other in self._outdated if other is not tensor]
+            # Where the written value is not kept, nothing may read the tensor until the next write.
+            if value is None:
+                self._outdated.append(tensor)
+            else:
+                tensor.copy_(value)
         leaves = []
         for kind, what, *shares in step.leaves:
             if kind == "new":
@@ -252,21 +261,8 @@ class _Replaying(Naming):
                 leaves.append(call.inputs[what] if kind == "given" else what)
         return tree_unflatten(leaves, step.tree)
 
-    def _pretend_to_write(self, tensor: Tensor, name: Name) -> None:
-        """Do to a real tensor what a skipped call would have written into it.
-
-        If what it would have written is not kept, the tensor must not be read until it is written
-        to again: it is outdated. A placeholder has no memory to write to.
-        """
-        if not isinstance(tensor, _Placeholder):
-            self._outdated = [other for other in self._outdated if other is not tensor]
-            if name in self._values:
-                tensor.copy_(self._values[name])
-            else:
-                self._outdated.append(tensor)
-
-    def _compute(self, call: Call, live: bool) -> Any:
-        """Run a call on the values themselves; `live`: it is, or depends on, what is trained."""
+    def _compute(self, call: TorchCall, live: bool) -> Any:
+        """Run a call on the values themselves; `live`: it depends on what is trained."""
         real = call
         if any(isinstance(tensor, _Placeholder) for tensor in call.inputs):
             given = tree_map_only(_Placeholder, self._real, (call.args, call.kwargs))

@@ -1,4 +1,4 @@
-"""The first idea: cut a model into a prefix and a tail, so that tail(prefix(x)) == model(x)."""
+"""Cuts of a model into a prefix and a tail, so that tail(prefix(x)) == model(x)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,19 +8,17 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from probe.batch import Value, mapped, tensors
+from probe.batch import Value, mapped
 from probe.cut.eval_mode import PartlyEval
 from probe.cut.feature import Feature
 from probe.cut.model_call import ModelCall
 from probe.cut.plan import CutPlan
-from probe.cut.replay import Prefix, Replay, collect
-from probe.modules import copied, forget, kept_buffers, named_state
-from probe.seeding import global_stream, stream
+from probe.cut.replay import Prefix, Replay, collect, in_full_precision
+from probe.modules import copied, forget, named_state
 from probe.training.fresh_weights import Fresh, fresh_state, initialize
-from probe.training.precision import products
 
 Trainable = Literal["tail", "as given"]
-"""What is trained behind a feature: all of the tail, or of it what the user has not frozen."""
+"""The parameters to train downstream of a feature: all, or those that the user has not frozen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,12 +30,12 @@ class Split:
     - tail: maps that to the logits (B, K); it is what is re-initialized and trained;
     - frozen: names, in the model, of the parameters and buffers that the feature's value depends
       on, which no training of the tail moves;
-    - trainable: whether the output depends on any parameter that is trained in the tail; behind
-      the model's own output there is none;
-    - slow: why the model could not be cut, empty if it was. If it was not, the prefix hands its
-      input on, and the tail is the whole model with what is frozen held fixed;
-    - around: whether the code of the modules around the feature stays in eval mode, too, as it
-      would change the feature in training mode.
+    - trainable: whether the output depends on any parameter that is trained in the tail; at the
+      model's own output there is none;
+    - slow: why the model could not be cut, empty if it was. If not, the prefix hands its input on,
+      and the tail is the whole model with the frozen part held fixed;
+    - around: whether the code of the modules around the feature stays in eval mode too, as in
+      training mode it would change the feature.
     """
 
     feature: str
@@ -58,15 +56,15 @@ class Split:
 
     @property
     def fresh_values(self) -> Mapping[str, Tensor]:
-        """What is re-initialized, of any shape, by its name in the model."""
+        """The tensors that are re-initialized, of any shape, by their names in the model."""
         return self._fresh
 
     @torch.no_grad()
     def reinitialize(self, fresh: Fresh, generator: torch.Generator) -> None:
         """Give everything in the tail that is not frozen a fresh value; see `Fresh`.
 
-        A state's values are taken by their names in the model; what it does not hold stays. By a
-        rule, parameters that the model never reads stay if it does not write them.
+        Values of a state are taken by their names in the model; what it lacks stays. Parameters
+        that the model never reads stay if a rule does not write them.
         """
         if isinstance(fresh, str):
             initialize(self.tail, fresh, generator, keep=self._kept, unread=self._unread)
@@ -81,12 +79,12 @@ class Split:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Cut:
-    """A cut that was planned and checked; `split` makes its two parts.
+    """A planned and checked cut; `split` makes its two parts.
 
     - feature: with the trace of the model that is cut;
     - plan: of prefix and tail, None if the model has to be run whole: slow says why;
     - trained: which parameters are trained in the tail;
-    - chain: how many links of a chain are before the tail, None if the model is none; `chain_end`.
+    - chain: how many links of a chain come before the tail, None if the model is no chain.
     """
 
     feature: Feature
@@ -109,27 +107,24 @@ class Cut:
 
     @property
     def held(self) -> frozenset[str]:
-        """Names of what is neither trained nor re-initialized in the tail."""
+        """Names of the parameters and buffers of the tail that stay as they are."""
         given = self.feature.trace.given_frozen if self.trained == "as given" else frozenset[str]()
         return self.feature.frozen | self.feature.eval_buffers | given
 
     @cached_property
     def prefix(self) -> nn.Module:
-        """What computes the kept values; hands on its input where there are none."""
+        """The module that computes the kept values; it hands on its input where there are none."""
         return nn.Identity() if self.plan is None else Prefix(self.feature.trace, self.plan)
 
     def whole(self) -> PartlyEval:
-        """Return a copy of the model in training mode, with what the feature needs held fixed.
+        """Return a copy of the model in training mode, its frozen part held fixed.
 
-        Where the model is cut, the copy asks for kept values in place of inputs.
+        Where the model is cut, the copy takes kept values in place of inputs.
         """
         trace = self.feature.trace
         own = copied(trace.model)
-        calls = self.feature.eval_calls
-        if self.plan is None:
-            whole = PartlyEval(own, calls, trace.call)
-        else:
-            whole = Replay(own, calls, trace.call, self.plan)
+        given = own, self.feature.eval_calls, trace.call
+        whole = PartlyEval(*given) if self.plan is None else Replay(*given, self.plan)
         # What is held asks for no gradient, and what is frozen stays in eval mode: `PartlyEval`.
         held = {id(tensor) for name, tensor in named_state(own).items() if name in self.held}
         for parameter in own.parameters():
@@ -180,12 +175,20 @@ def values_of(cuts: Sequence[Cut], batch: Value) -> dict[str, Value]:
 
 @torch.no_grad()
 def passing_values(cuts: Sequence[Cut], batch: Value) -> Iterator[tuple[str, Value]]:
-    """Yield each feature with what its prefix gives for a batch, which the next step may overwrite.
+    """Yield each feature with the value of its prefix for a batch; the next step may overwrite it.
 
     See `values_of`, which copies them.
     """
     if cuts and all(cut.chain is not None for cut in cuts):
-        yield from _along_the_links(cuts, batch)
+        # Without names: the value of a link is that of its prefix.
+        trace = cuts[0].feature.trace
+        value: Any = mapped(batch, torch.clone)  # a model may write into its input
+        last = max(cut.chain or 0 for cut in cuts)
+        forget(trace.model)
+        with in_full_precision(trace, batch):
+            for at, link in enumerate(links_of(trace.model)[:last], 1):
+                value = link(value)
+                yield from ((cut.name, value) for cut in cuts if cut.chain == at)
         return
     prefixes = {cut.name: cut.prefix for cut in cuts}
     cached = [prefix for prefix in prefixes.values() if isinstance(prefix, Prefix)]
@@ -195,33 +198,15 @@ def passing_values(cuts: Sequence[Cut], batch: Value) -> Iterator[tuple[str, Val
         yield name, prefix.rows(found) if isinstance(prefix, Prefix) else batch
 
 
-def _along_the_links(cuts: Sequence[Cut], batch: Value) -> Iterator[tuple[str, Value]]:
-    """Yield what the links of a chain give, without names: that of a link is its prefix's."""
-    trace = cuts[0].feature.trace
-    value: Any = mapped(batch, torch.clone)  # a model may write into its input
-    last = max(cut.chain or 0 for cut in cuts)
-    forget(trace.model)
-    whole = torch.autocast(tensors(batch)[0].device.type, enabled=False)
-    own = global_stream(stream(0, "collect"))
-    with whole, products("fp32"), kept_buffers(trace.model), own:
-        for at, link in enumerate(links_of(trace.model)[:last], 1):
-            value = link(value)
-            for cut in cuts:
-                if cut.chain == at:
-                    yield cut.name, value
-
-
 def chain_end(feature: Feature, plan: CutPlan) -> int | None:
-    """Return after how many links the kept value is there, if a link of a chain gives it.
+    """Return how many links of a chain the prefix has, if a link gives the kept value.
 
-    The prefix then is the links up to there and the tail those behind, which do what a replay does
-    without its cost in every call. None if the model is no such chain, if its links give anything
-    but a tensor with the examples first, or if a link behind uses again what is frozen.
+    The tail is the links after these, which do what a replay does without its cost in every call.
+    None if the model is no such chain, if its links give anything but a tensor with the examples
+    first, or if a later link uses again what is frozen.
     """
     plain = feature.trace.call == ModelCall() and isinstance(plan.form, Tensor)
     if len(plan.kept) != 1 or not plain:
-        return None
-    if not isinstance(feature.trace.sample, Tensor):
         return None
     kept = plan.kept[0]
     shape = plan.shapes[kept]
@@ -238,12 +223,11 @@ def chain_end(feature: Feature, plan: CutPlan) -> int | None:
 
 
 def links_of(model: nn.Module) -> list[nn.Module]:
-    """Return the links of a chain in order, each maps what the one before gives."""
+    """Return the links of a chain in order; each maps the value of the one before."""
     return [module for _, module in _links(model, "")]
 
 
 def _links(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]:
-    """Yield the links of a chain in order, opening every Sequential in it but one with hooks."""
     if type(module) is not nn.Sequential or module._forward_hooks or module._forward_pre_hooks:
         yield name, module
         return

@@ -1,4 +1,4 @@
-"""What a model computes, call by call: where each value comes from, found by following it.
+"""Traces of a model: its computation call by call, and the origin of each value.
 
 The model runs as it is, on real examples, in eval mode; every call of a torch function is noted as
 a `Step`, every run of a module as a `Visit`. The steps are a graph: from a feature's value back to
@@ -8,7 +8,7 @@ so any code that computes with torch's functions can be followed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +20,7 @@ from torch.utils._pytree import TreeSpec, tree_flatten, tree_map_only
 
 from probe.batch import Value, first, mapped, tensors
 from probe.cut.model_call import ModelCall, explained, tensors_of
-from probe.cut.names import FOREIGN, Call, Name, Names, Naming, Tag, alias
+from probe.cut.names import FOREIGN, Name, Names, Naming, Tag, TorchCall, alias
 from probe.errors import InputError
 from probe.modules import copied, forget, frozen_in, kept_buffers, named_state, state_groups
 from probe.seeding import every_global_stream, global_states, global_stream, python_draws, stream
@@ -29,15 +29,13 @@ from probe.training.costs import OpsCounter
 _LEAF = tree_flatten(None)[1]
 _LARGE, _SMALL = 4, 2  # examples: two batch sizes show which dimensions grow with the batch
 
-State = Mapping[int, tuple[str, ...]]
-"""By the number of a "call" the names of the parameters and buffers that are its result.
-
-A parameter is taken for that of a call without inputs: so the graph has calls only."""
+StateCalls = Mapping[int, tuple[str, ...]]
+"""The names of parameters and buffers by the number of a "call" without inputs that gives them."""
 
 
 @dataclass(frozen=True)
 class TensorMetadata:
-    """What is known of a tensor without its values."""
+    """A tensor's shape, strides and type."""
 
     shape: tuple[int, ...]
     stride: tuple[int, ...]
@@ -56,7 +54,7 @@ class TensorMetadata:
 
 @dataclass(frozen=True)
 class Step:
-    """One call of a torch function in a forward pass: what it reads and what it makes.
+    """One call of a torch function in a forward pass, with its inputs and results.
 
     - parents: the names of the tensors that go in, its inputs, numbered from 0;
     - names: of the values that it makes, those that it writes over an input included;
@@ -89,7 +87,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Visit:
-    """One time that a module ran: the tensors in its output, in order, by name and description.
+    """One run of a module: the tensors in its output, in order, by name and description.
 
     work: floating-point operations of the pass so far, 0 where they were not counted.
     """
@@ -102,7 +100,7 @@ class Visit:
 
 @dataclass(frozen=True)
 class Pass:
-    """One forward pass, followed.
+    """A followed forward pass.
 
     steps: by the calls' numbers, in order of execution; visits: of modules, in order of finishing;
     logits: the name of the output; metadata: of each value; drawn: whether `random` or numpy was.
@@ -132,7 +130,7 @@ class Pass:
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """A copy of a model in eval mode, and what it computes there.
+    """A copy of a model in eval mode, and its computation.
 
     - large, small: the same forward pass on a few and on fewer examples of `sample` (B, ...);
     - sizes: how many these are;
@@ -143,7 +141,7 @@ class Trace:
 
     model: nn.Module
     names: Names
-    state: State
+    state: StateCalls
     large: Pass
     small: Pass
     sample: Value
@@ -191,7 +189,7 @@ def trace(model: nn.Module, sample: Value, call: ModelCall) -> Trace:
 def follow(
     model: nn.Module,
     names: Names,
-    state: State,
+    state: StateCalls,
     sample: Value,
     call: ModelCall,
     counter: OpsCounter | None = None,
@@ -213,18 +211,15 @@ def follow(
         return Pass(run.steps, tuple(run.visits), run.name_of(logits), run.metadata, drawn())
 
 
-def state_tags(model: nn.Module, state: State) -> dict[int, Tag]:
-    """Return the tags of all parameters and buffers of a model, by the tensors' ids.
-
-    They belong to no run: a parameter has one name for ever.
-    """
+def state_tags(model: nn.Module, state: StateCalls) -> dict[int, Tag]:
+    """Return the tags of a model's parameters and buffers, by the tensors' ids, for all runs."""
     own = named_state(model)
     tags = [(names, Tag(None, (number, 0), [])) for number, names in state.items()]
     return {id(own[name]): tag for names, tag in tags for name in names}
 
 
 class _Tracing(Naming):
-    """Runs everything and takes notes."""
+    """A pass that takes notes of every call."""
 
     def __init__(self, names: Names, state: Mapping[int, Tag], counter: OpsCounter | None) -> None:
         super().__init__(names, state)
@@ -240,7 +235,7 @@ class _Tracing(Naming):
     def seen_through(self, name: Name, parents: tuple[Name, ...]) -> None:
         self.steps[name[0]] = Step("seen through a view", parents, (name,))
 
-    def perform(self, call: Call) -> Any:
+    def perform(self, call: TorchCall) -> Any:
         for tensor, name in zip(call.inputs, call.parents, strict=True):
             if name == FOREIGN and isinstance(tensor, nn.Parameter):
                 raise InputError(
@@ -273,16 +268,16 @@ class _Tracing(Naming):
 
     @contextmanager
     def visiting(self, model: nn.Module) -> Iterator[None]:
-        """Within the block, know which module runs, and note what it returns."""
+        """Note within the block which module runs, and its results."""
         with ExitStack() as hooks:
             for name, module in model.named_modules():
-                hooks.enter_context(module.register_forward_pre_hook(self._entering(name)))
+                entering = module.register_forward_pre_hook(
+                    lambda module, inputs, name=name: self._running.append(name)
+                )
+                hooks.enter_context(entering)
                 leaving = module.register_forward_hook(self._leaving, always_call=True)
                 hooks.enter_context(leaving)
             yield
-
-    def _entering(self, name: str) -> Callable[[nn.Module, object], None]:
-        return lambda module, inputs: self._running.append(name)
 
     def _leaving(self, module: nn.Module, inputs: object, output: object) -> None:
         tensors = tensors_of(output)

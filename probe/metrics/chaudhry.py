@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from probe.errors import InputError, NotMeasured
 from probe.metrics.matrix import AccuracyMatrix
+from probe.metrics.registry import metric
 
 
+@metric(after="k")
 def average_accuracy(R: AccuracyMatrix, k: int | None = None) -> float:
     """Average accuracy on the tasks learned so far: A_k = (1/k) sum_{j=1..k} a_{k,j}.
 
@@ -27,6 +29,7 @@ def average_accuracy(R: AccuracyMatrix, k: int | None = None) -> float:
     return float(R.seen(learned).sum() / learned)
 
 
+@metric(after="k")
 def forgetting(R: AccuracyMatrix, k: int | None = None) -> float:
     """Average forgetting of the earlier tasks: F_k = (1/(k-1)) sum_{j=1..k-1} f_j^k.
 
@@ -40,6 +43,7 @@ def forgetting(R: AccuracyMatrix, k: int | None = None) -> float:
     return float(task_forgetting(R, k).mean())
 
 
+@metric(scorecard=False)
 def task_forgetting(R: AccuracyMatrix, k: int | None = None) -> NDArray[np.float64]:
     """Forgetting of every task j < k: f_j^k = max_{l=1..k-1} a_{l,j} - a_{k,j}.
 
@@ -57,6 +61,7 @@ def task_forgetting(R: AccuracyMatrix, k: int | None = None) -> NDArray[np.float
     return np.asarray(best - R.measured(k, past))
 
 
+@metric(after="k", needs=["reference"])
 def intransigence(
     R: AccuracyMatrix, reference: AccuracyMatrix | ArrayLike, k: int | None = None
 ) -> float:

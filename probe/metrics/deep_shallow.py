@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
+from probe.metrics.registry import metric
 
 
+@metric(scorecard=False)
 def task_deep_forgetting(A_star: AccuracyMatrix) -> NDArray[np.float64]:
     """Deep forgetting of every task before the last: F*_j = A*_jj - A*_Tj.
 
@@ -29,6 +31,7 @@ def task_deep_forgetting(A_star: AccuracyMatrix) -> NDArray[np.float64]:
     return _since_learned(A_star)
 
 
+@metric(scorecard=False)
 def deep_forgetting(A_star: AccuracyMatrix) -> float:
     """Deep forgetting: the mean over j < T of F*_j = A*_jj - A*_Tj.
 
@@ -38,6 +41,7 @@ def deep_forgetting(A_star: AccuracyMatrix) -> float:
     return _mean_since_learned(A_star)
 
 
+@metric(scorecard=False)
 def task_shallow_forgetting(A: AccuracyMatrix) -> NDArray[np.float64]:
     """Shallow forgetting of every task before the last: F_j = A_jj - A_Tj.
 
@@ -47,6 +51,7 @@ def task_shallow_forgetting(A: AccuracyMatrix) -> NDArray[np.float64]:
     return _since_learned(A)
 
 
+@metric(scorecard=False)
 def shallow_forgetting(A: AccuracyMatrix) -> float:
     """Shallow forgetting: the mean over j < T of F_j = A_jj - A_Tj; minus the BWT of GEM.
 
@@ -56,6 +61,7 @@ def shallow_forgetting(A: AccuracyMatrix) -> float:
     return _mean_since_learned(A)
 
 
+@metric(scorecard=False)
 def replay_gap(A: AccuracyMatrix, A_star: AccuracyMatrix) -> float:
     """How much more is forgotten at the output than in the feature: shallow minus deep forgetting.
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from probe.errors import InputError, NotMeasured, unknown
 from probe.metrics.matrix import AccuracyMatrix
+from probe.metrics.registry import metric
 
 CRITERIA = ("A", "MS", "SSS", "CE", "REM", "BWT+", "FWT")
 """The criteria in the order in which the paper lists weights."""
@@ -35,6 +36,7 @@ Weights = Mapping[str, float] | Sequence[float]
 Indices = NDArray[np.intp]
 
 
+@metric(public="diaz_accuracy")
 def accuracy(R: AccuracyMatrix) -> float:
     """Accuracy over the whole training: A = sum_{i>=j} R_{i,j} / (T(T+1)/2).
 
@@ -47,6 +49,7 @@ def accuracy(R: AccuracyMatrix) -> float:
     return R.mean(*_triangle(np.tril_indices, R.tasks, 0))
 
 
+@metric(public="diaz_bwt")
 def bwt(R: AccuracyMatrix) -> float:
     """Backward transfer after every task: BWT = sum_{j<i} (R_{i,j} - R_{j,j}) / (T(T-1)/2).
 
@@ -61,6 +64,7 @@ def bwt(R: AccuracyMatrix) -> float:
     return R.mean(i, j) - R.mean(j, j)
 
 
+@metric()
 def rem(R: AccuracyMatrix) -> float:
     """Remembering, the part of BWT below 0: REM = 1 - |min(BWT, 0)|.
 
@@ -70,6 +74,7 @@ def rem(R: AccuracyMatrix) -> float:
     return 1 - abs(min(bwt(R), 0.0))
 
 
+@metric()
 def bwt_plus(R: AccuracyMatrix) -> float:
     """Positive backward transfer, the part of BWT above 0: BWT+ = max(BWT, 0).
 
@@ -79,6 +84,7 @@ def bwt_plus(R: AccuracyMatrix) -> float:
     return max(bwt(R), 0.0)
 
 
+@metric(public="diaz_fwt")
 def fwt(R: AccuracyMatrix) -> float:
     """Forward transfer, accuracy on tasks still to come: FWT = sum_{i<j} R_{i,j} / (T(T-1)/2).
 
@@ -89,6 +95,7 @@ def fwt(R: AccuracyMatrix) -> float:
     return R.mean(*_triangle(np.triu_indices, R.tasks, 1))
 
 
+@metric(scorecard=False)
 def ms(model_bytes: Sequence[float]) -> float:
     """Model size efficiency: MS = min(1, (1/T) sum_i Mem(theta_1) / Mem(theta_i)).
 
@@ -105,6 +112,7 @@ def ms(model_bytes: Sequence[float]) -> float:
     return min(1.0, float((sizes[0] / sizes).mean()))
 
 
+@metric(scorecard=False)
 def sss(stored_bytes: Sequence[float], lifetime_bytes: float) -> float:
     """Samples storage size efficiency: SSS = 1 - min(1, (1/T) sum_i Mem(M_i) / Mem(D)).
 
@@ -121,6 +129,7 @@ def sss(stored_bytes: Sequence[float], lifetime_bytes: float) -> float:
     return 1 - min(1.0, float((stored / lifetime_bytes).mean()))
 
 
+@metric(scorecard=False)
 def ce(
     ops_one_pass: Sequence[float],
     ops_spent: Sequence[float],
@@ -151,6 +160,7 @@ def ce(
     return min(1.0, float((one_pass * epsilon / divisor).mean()))
 
 
+@metric(scorecard=False)
 def cl_score(criteria: Mapping[str, float], weights: Weights | None = None) -> float:
     """Weighted mean of the seven criteria: CLscore = sum_k w_k c_k.
 
@@ -166,6 +176,7 @@ def cl_score(criteria: Mapping[str, float], weights: Weights | None = None) -> f
     return _weighted_sum(criteria, "criterion", weights)
 
 
+@metric(scorecard=False)
 def cl_stability(deviations: Mapping[str, float], weights: Weights | None = None) -> float:
     """Agreement of the runs: CLstability = 1 - sum_k w_k stddev(c_k).
 

@@ -7,8 +7,10 @@ Section 2. The authors' code divides both transfers by T; the paper, and this mo
 import numpy as np
 
 from probe.metrics.matrix import AccuracyMatrix
+from probe.metrics.registry import metric
 
 
+@metric()
 def acc(R: AccuracyMatrix) -> float:
     """Average accuracy after the last task: ACC = (1/T) sum_{j=1..T} R_{T,j}.
 
@@ -21,6 +23,7 @@ def acc(R: AccuracyMatrix) -> float:
     return R.mean(R.tasks, np.arange(1, R.tasks + 1))
 
 
+@metric(public="gem_bwt")
 def bwt(R: AccuracyMatrix) -> float:
     """Backward transfer: BWT = (1/(T-1)) sum_{j=1..T-1} (R_{T,j} - R_{j,j}).
 
@@ -35,6 +38,7 @@ def bwt(R: AccuracyMatrix) -> float:
     return R.mean(R.tasks, j) - R.mean(j, j)
 
 
+@metric(public="gem_fwt")
 def fwt(R: AccuracyMatrix) -> float:
     """Forward transfer: FWT = (1/(T-1)) sum_{j=2..T} (R_{j-1,j} - b_j).
 

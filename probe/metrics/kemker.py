@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 
 from probe.errors import InputError, NotMeasured
 from probe.metrics.matrix import AccuracyMatrix
+from probe.metrics.registry import metric
 
 MOST_EXAMPLES = 10**15
 """The most test examples of a task: float64, in which they are weighted, has every number to it."""
 
 
+@metric(after="i")
 def alpha_base(R: AccuracyMatrix, i: int) -> float:
     """Accuracy on the base set after session i: alpha_{base,i} = R_{i,1}.
 
@@ -32,6 +34,7 @@ def alpha_base(R: AccuracyMatrix, i: int) -> float:
     return R.cell(i, 1)
 
 
+@metric(after="i")
 def alpha_new(R: AccuracyMatrix, i: int) -> float:
     """Accuracy on session i right after it is learned: alpha_{new,i} = R_{i,i}.
 
@@ -42,6 +45,7 @@ def alpha_new(R: AccuracyMatrix, i: int) -> float:
     return R.cell(i, i)
 
 
+@metric(after="i", needs=["test_sizes"])
 def alpha_all(R: AccuracyMatrix, i: int, test_sizes: Sequence[int] | None = None) -> float:
     """Accuracy on the test data of all sessions so far together, after session i.
 
@@ -59,6 +63,7 @@ def alpha_all(R: AccuracyMatrix, i: int, test_sizes: Sequence[int] | None = None
     return float((n * R.seen(i)).sum() / n.sum())
 
 
+@metric(needs=["ideal"])
 def omega_base(R: AccuracyMatrix, ideal: float) -> float:
     """Retention of the base set: (1/(T-1)) sum_{i=2..T} alpha_{base,i} / alpha_ideal.
 
@@ -73,6 +78,7 @@ def omega_base(R: AccuracyMatrix, ideal: float) -> float:
     return fmean(alpha_base(R, i) for i in _later(R)) / ideal
 
 
+@metric()
 def omega_new(R: AccuracyMatrix) -> float:
     """Recall of a session right after it: Omega_new = (1/(T-1)) sum_{i=2..T} alpha_{new,i}.
 
@@ -82,6 +88,7 @@ def omega_new(R: AccuracyMatrix) -> float:
     return fmean(alpha_new(R, i) for i in _later(R))
 
 
+@metric(needs=["ideal", "test_sizes"])
 def omega_all(R: AccuracyMatrix, ideal: float, test_sizes: Sequence[int] | None = None) -> float:
     """Accuracy on all that was learned: Omega_all = (1/(T-1)) sum_{i=2..T} alpha_{all,i} / ideal.
 

@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from probe.errors import InputError, NotMeasured
 from probe.metrics.counts import Counts
+from probe.metrics.registry import metric
 
 RETRAIN = "retrain"
 """The readout whose scores are a PRA by the definition: all behind the feature is trained anew."""
 
 
+@metric(scorecard=False)
 def pra(counts: Counts) -> float:
     """Partial retrain accuracy PRA(F_i): overall accuracy of M_i on the test data of all tasks.
 
@@ -32,6 +34,7 @@ def pra(counts: Counts) -> float:
     return counts.accuracy()
 
 
+@metric(scorecard=False)
 def forgetting_strength(offline: float, pra: float) -> float:
     """Strength of representational forgetting on F_i: offline accuracy - PRA(F_i).
 
@@ -42,6 +45,7 @@ def forgetting_strength(offline: float, pra: float) -> float:
     return offline - pra
 
 
+@metric(scorecard=False)
 def task_f1(counts: Counts, tasks: Sequence[Sequence[int]]) -> NDArray[np.float64]:
     """Micro-F1 of every task: the direction of the bias on a feature.
 

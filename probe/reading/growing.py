@@ -1,4 +1,4 @@
-"""Rows that are written batch after batch, in memory or, where that ends, in mapped files."""
+"""Rows that grow batch after batch, in memory or, where that ends, in mapped files."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from torch import Tensor
 
 from probe.batch import pieces
 from probe.errors import InputError
-from probe.memory.byte_sizes import show_size
-from probe.memory.scratch import MappedRows
+from probe.memory import MappedRows, show_size
 
 _START = 256  # rows to begin with, where nobody knows how many there will be
 _ENOUGH = 2**24  # bytes of a file that count as this process's memory before they are let go
@@ -20,7 +19,7 @@ _ENOUGH = 2**24  # bytes of a file that count as this process's memory before th
 
 @dataclass(frozen=True, kw_only=True)
 class Room:
-    """Where rows may lie: `budget` bytes of memory, or files in a folder, None = there is none."""
+    """Room for rows: `budget` bytes of memory, or files in a folder, None = there is none."""
 
     budget: int
     scratch: Path | None
@@ -29,10 +28,9 @@ class Room:
 class GrowingRows:
     """N examples' tensors, each (N, ...), to which batches are added; N grows.
 
-    sample: a batch, each tensor (n, ...), of the shapes and types to come; expected: how many
-    examples will come, None = nobody knows: then the rows double as needed, and take up to twice
-    their bytes while they do. Raises InputError once they fit nowhere, NotWritten if the disk is
-    full.
+    sample: a batch, each tensor (n, ...), of the shapes and types to come; expected: the number of
+    examples to come, None = unknown: then the rows double as needed, and take up to twice their
+    bytes meanwhile. Raises InputError once they fit nowhere, NotWritten if the disk is full.
     """
 
     def __init__(self, sample: Sequence[Tensor], expected: int | None, room: Room) -> None:
@@ -44,7 +42,7 @@ class GrowingRows:
         self._files: list[MappedRows] = []
 
     def add(self, batch: Sequence[Tensor]) -> None:
-        """Write a batch, each tensor (n, ...), behind what is there."""
+        """Append a batch, each tensor (n, ...)."""
         end = self._n + len(batch[0])
         if end > self._capacity:
             self._grow(end)
@@ -68,7 +66,13 @@ class GrowingRows:
     def _grow(self, needed: int) -> None:
         """Make room for `needed` rows or more, and take along those that are there."""
         before, files = self._rows, self._files
-        self._capacity = self._next(needed)
+        if not self._capacity and self._expected is not None:
+            self._capacity = max(needed, self._expected)
+        else:
+            doubled = max(needed, _START, 2 * self._capacity)
+            most = self._room.budget // max(1, self._bytes)
+            # What fits into the budget is never refused for what doubling would take.
+            self._capacity = most if needed <= most < doubled else doubled
         self._rows, self._files = self._made(self._capacity)
         for old, new in zip(before, self._rows, strict=False):
             at = 0
@@ -76,15 +80,6 @@ class GrowingRows:
                 new[at : at + len(piece)] = piece
                 at += len(piece)
                 _let_go(files + self._files)
-
-    def _next(self, needed: int) -> int:
-        """Return for how many rows to make room, `needed` or more."""
-        if not self._capacity and self._expected is not None:
-            return max(needed, self._expected)
-        doubled = max(needed, _START, 2 * self._capacity)
-        most = self._room.budget // max(1, self._bytes)
-        # What fits into the budget is never refused for what doubling would take.
-        return most if needed <= most < doubled else doubled
 
     def _made(self, n: int) -> tuple[list[Tensor], list[MappedRows]]:
         """Return n rows of each tensor, in memory if they fit, else in files, and the files."""

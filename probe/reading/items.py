@@ -1,4 +1,4 @@
-"""What a dataset or a loader gives, an example or a batch, as inputs and labels."""
+"""Items of datasets and loaders, an example or a batch, as inputs and labels."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _NUMBERS = "biufc"  # numpy's kinds of types that torch has too
 
 @dataclass(frozen=True, kw_only=True)
 class ItemForm:
-    """What the items of some data look like.
+    """The form of the items of some data.
 
     - batched: whether an item is a batch; None = its labels tell;
     - tasks: whether task labels follow x and y, as in Avalanche: they are left out;
     - label: the name of the labels where an item is a mapping; None = `label` or `labels`;
-    - columns: the names of what makes up x where x is a mapping, a single one as a text, which then
-      is x itself; None = all but the label.
+    - columns: the names in x where x is a mapping; of a single name as a text, that column is x;
+      None = all but the label.
     """
 
     batched: bool | None
@@ -49,7 +49,6 @@ class ItemForm:
         return x, y
 
     def _pair(self, item: object) -> tuple[object, object]:
-        """Return x and y of an item, as they are."""
         if isinstance(item, Mapping):
             name = self._label_in(item)
             return {key: part for key, part in item.items() if key != name}, item[name]
@@ -64,7 +63,6 @@ class ItemForm:
         )
 
     def _label_in(self, item: Mapping[Any, object]) -> str:
-        """Return the name of a mapping's labels."""
         if self.label is not None:
             if self.label not in item:
                 raise unknown("column", self.label, map(str, item))
@@ -80,7 +78,6 @@ class ItemForm:
         return found[0]
 
     def _chosen(self, x: object) -> object:
-        """Return what `columns` names of x."""
         if self.columns is None:
             return x
         if not isinstance(x, Mapping):
@@ -100,17 +97,15 @@ def same_form(x: Value, first: Value) -> Value:
     if isinstance(x, Mapping) and isinstance(first, Mapping) and x.keys() == first.keys():
         x = {name: x[name] for name in first}
     if _signature(x) != _signature(first):
-        one, other = (kinds(mapped(each, _example)) for each in (first, x))
+        one, other = (  # there may be no example
+            kinds(mapped(each, lambda tensor: tensor.new_empty(tensor.shape[1:])))
+            for each in (first, x)
+        )
         raise InputError(
             f"x is {other}, and {one} in those before: pad or crop all examples to one shape, and "
             f"give them one type"
         )
     return x
-
-
-def _example(tensor: Tensor) -> Tensor:
-    """Return a tensor of an example's shape and type; there may be no example."""
-    return tensor.new_empty(tensor.shape[1:])
 
 
 def _signature(x: Value) -> tuple[object, ...]:

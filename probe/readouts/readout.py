@@ -1,12 +1,19 @@
-"""The readouts by name, with their settings."""
+"""The readouts by name, with their settings.
+
+A readout is one class: its fields are settings, `predict` fits and predicts, and the decorator
+`readout` names it. The classes above `READOUTS` are known everywhere: in a study's
+`[probing.readouts]`, to `probe model --readouts` and to `probe.analyze`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Annotated, Protocol
 
 import torch
+from pydantic import Field, Strict
 from torch import Tensor
 
 from probe.batch import pieces
@@ -14,86 +21,95 @@ from probe.errors import InputError, unknown
 from probe.readouts.linear import fit_linear
 from probe.readouts.matrix import FeatureMatrix
 from probe.readouts.neighbors import k_nearest, nearest_class_mean
+from probe.registered import OwnReadout, marked_in, marks_of, readout
 from probe.training.precision import products
-from probe.validation import PositiveFloat, PositiveInt, configuration
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Read:
-    """The predicted classes of M test examples, (M,) int64 on the CPU, and what is to be said."""
+    """Predicted classes of M test examples, (M,) int64 on the CPU, and notes on the fit."""
 
     predicted: Tensor
     notes: tuple[str, ...] = ()
 
 
-@configuration
+class Readout(Protocol):
+    """A classifier that is fitted to a feature; its fields are settings."""
+
+    def predict(self, x: Tensor, y: Tensor, test: Tensor, classes: int) -> Tensor | Read:
+        """Fit to x (N, D) with labels y (N,), and predict the classes (M,) of test (M, D).
+
+        x, test: float32, not standardised; y: int64, below `classes`, all on one device. Return
+        class numbers int64, or `Read` where there are notes.
+        """
+
+
+@readout("linear")
 class Linear:
     """Multinomial logistic regression to convergence on the standardised feature.
 
-    C: how much the examples count beside the penalty, as in scikit-learn: a larger one penalises
-    less.
+    C: the weight of the examples against the penalty, as in scikit-learn.
     """
 
-    C: PositiveFloat = 1.0
+    C: Annotated[float, Strict(), Field(gt=0, le=1e6, allow_inf_nan=False)] = 1.0
 
-    @property
-    def name(self) -> str:
-        """The readout's name."""
-        return "linear"
-
-    def read(self, train: FeatureMatrix, y: Tensor, test: FeatureMatrix, classes: int) -> Read:
-        """Fit to train (N, D) with labels y (N,), and predict test (M, D)."""
-        with _checked(train, y, test, classes):
-            model = fit_linear(train.values, y, classes, self.C)
-            return Read(predicted=model.predict(test.values).cpu(), notes=model.notes)
+    def predict(self, x: Tensor, y: Tensor, test: Tensor, classes: int) -> Read:
+        """Fit the logistic regression, and predict."""
+        model = fit_linear(x, y, classes, self.C)
+        return Read(predicted=model.predict(test), notes=model.notes)
 
 
-@configuration
+@readout("ncm")
 class Ncm:
     """The nearest class mean of the standardised feature (Rebuffi et al., CVPR 2017)."""
 
-    @property
-    def name(self) -> str:
-        """The readout's name."""
-        return "ncm"
-
-    def read(self, train: FeatureMatrix, y: Tensor, test: FeatureMatrix, classes: int) -> Read:
-        """Take the means of train (N, D) with labels y (N,), and predict test (M, D)."""
-        with _checked(train, y, test, classes):
-            found = nearest_class_mean(train.values, y, test.values, classes)
-            return Read(predicted=found.cpu())
+    def predict(self, x: Tensor, y: Tensor, test: Tensor, classes: int) -> Tensor:
+        """Take the mean of each class, and predict."""
+        return nearest_class_mean(x, y, test, classes)
 
 
-@configuration
+@readout("knn")
 class Knn:
     """The majority of the k nearest training examples in the standardised feature."""
 
-    k: PositiveInt = 10
+    k: Annotated[int, Strict(), Field(ge=1, le=10_000)] = 10
 
-    @property
-    def name(self) -> str:
-        """The readout's name."""
-        return "knn"
-
-    def read(self, train: FeatureMatrix, y: Tensor, test: FeatureMatrix, classes: int) -> Read:
-        """Find neighbours in train (N, D) with labels y (N,), and predict test (M, D)."""
-        if self.k > len(train):
+    def predict(self, x: Tensor, y: Tensor, test: Tensor, classes: int) -> Tensor:
+        """Find the neighbours, and predict."""
+        if self.k > len(x):
             raise InputError(
-                f"the readout 'knn' asks for {self.k} neighbours and there are {len(train)} "
+                f"the readout 'knn' asks for {self.k} neighbours and there are {len(x)} "
                 f"training examples: lower k"
             )
-        with _checked(train, y, test, classes):
-            found = k_nearest(train.values, y, test.values, classes, self.k)
-            return Read(predicted=found.cpu())
+        return k_nearest(x, y, test, classes, self.k)
 
 
-Readout = Linear | Ncm | Knn
+READOUTS = {own.name: own for own in marked_in(globals()) if isinstance(own, OwnReadout)}
+"""The readouts that can be named now: ours, and the user's while their file is loaded."""
 
-READOUTS: dict[str, type[Linear] | type[Ncm] | type[Knn]] = {
-    "linear": Linear,
-    "ncm": Ncm,
-    "knn": Knn,
-}
+OURS = tuple(READOUTS)
+
+
+@contextmanager
+def nameable(each: Mapping[str, OwnReadout]) -> Iterator[None]:
+    """Let readouts of a user be named within the block; names that are known stay as they are."""
+    added = {name: own for name, own in each.items() if name not in READOUTS}
+    READOUTS.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            del READOUTS[name]
+
+
+def name_of(settings: object) -> str | None:
+    """Return the name of a readout, None for anything else.
+
+    >>> name_of(Knn(k=3)), name_of("knn")
+    ('knn', None)
+    """
+    found = [own.name for own in marks_of(type(settings)) if isinstance(own, OwnReadout)]
+    return found[0] if found else None
 
 
 def readout_named(name: str) -> Readout:
@@ -104,7 +120,36 @@ def readout_named(name: str) -> Readout:
     """
     if name not in READOUTS:
         raise unknown("readout", name, READOUTS)
-    return READOUTS[name]()
+    made: Readout = READOUTS[name].readout()
+    return made
+
+
+def read(
+    settings: Readout, train: FeatureMatrix, y: Tensor, test: FeatureMatrix, classes: int
+) -> Read:
+    """Fit a readout to train (N, D) with labels y (N,), and predict test (M, D).
+
+    Raises InputError for labels that do not fit, values that are not finite, and predictions that
+    are not one class for each test example.
+    """
+    with _checked(train, y, test, classes):
+        found = settings.predict(train.values, y, test.values, classes)
+    found = found if isinstance(found, Read) else Read(predicted=found)
+    predicted = found.predicted
+    if not isinstance(predicted, Tensor) or predicted.shape != (len(test),):
+        got = tuple(getattr(predicted, "shape", ())) or type(predicted).__name__
+        raise InputError(
+            f"the readout {name_of(settings)!r} predicts {got}, expected a class for each of "
+            f"{len(test)} test examples: return a tensor of {len(test)} class numbers"
+        )
+    if predicted.dtype != torch.int64 or not bool(
+        predicted.ge(0).logical_and(predicted < classes).all()
+    ):
+        raise InputError(
+            f"the readout {name_of(settings)!r} predicts {predicted.dtype}, expected int64 from 0 "
+            f"to {classes - 1}: return class numbers"
+        )
+    return Read(predicted=predicted.cpu(), notes=found.notes)
 
 
 @contextmanager

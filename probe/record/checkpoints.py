@@ -1,4 +1,4 @@
-"""Files of networks after each task, found by a pattern that says what is where in their names."""
+"""Files of networks after each task, found by a pattern of their names."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from probe.record.state_files import few, fit_state, load_state
 
 __all__ = ["Checkpoints", "Run", "fit_state", "load_state"]
 
-NAME = "[A-Za-z0-9_-]+"  # what learners and orders are called
+NAME = "[A-Za-z0-9_-]+"  # of learners and orders
 _NUMBER = "[0-9]+"
 _FIELDS = {"learner": NAME, "order": NAME, "seed": _NUMBER, "task": _NUMBER, "index": _NUMBER}
 _STEPS = ("task", "index")  # one of them is needed
 
 
 class Run(NamedTuple):
-    """One training: who learned, in which order of tasks, from which seed."""
+    """One training: its learner, order of tasks and seed."""
 
     learner: str
     order: str
@@ -35,8 +35,8 @@ class Run(NamedTuple):
 class Checkpoints:
     """Files of networks: runs[run][tasks learned] -> Path; offline[seed] -> Path.
 
-    Every run has the same steps, there is one for each learner, order and seed, and an offline
-    network for each seed, or none. Raises InputError unless that is so.
+    Raises InputError unless every learner, order and seed has a run, all runs have the same steps,
+    and every seed has an offline network, or none has.
     """
 
     runs: Mapping[Run, Mapping[int, Path]]
@@ -59,36 +59,34 @@ class Checkpoints:
     ) -> Checkpoints:
         """Find the files whose names fit a pattern, as `ckpt/{learner}/seed{seed}-task{task}.pt`.
 
-        - pattern: {task} is the number of tasks learned, which is needed, 0 for an untrained
-          network, or, in its place, {index} the number of the last task learned, counted from 0;
-          {seed} a whole number, too; {learner} and {order} are of letters, digits, _ and -. All
-          else stands for itself. Without {seed} it is 0, without {order} "0";
+        - pattern: {task} is the number of tasks learned, 0 for an untrained network, or, in its
+          place, {index} the number of the last task learned, counted from 0; {seed} a whole number
+          too; {learner} and {order} are of letters, digits, _ and -. All else stands for itself.
+          Without {seed} it is 0, without {order} "0";
         - offline: of the networks trained on all tasks at once, with {seed} at most;
         - learner: the name where the pattern has none.
 
-        Raises InputError where no file fits, for a field that there is not, for two files of one
-        place, and where a run, a step or an offline network is missing that others have.
+        Raises InputError where no file fits, for an unknown field, for two files of the same
+        network, and where a run, a step or an offline network is missing that others have.
         """
-        places: dict[Run, dict[int, Path]] = {}
+        seen: dict[Run, dict[int, Path]] = {}
         for path, said in _Pattern(pattern, _FIELDS, _STEPS).files():
             name = said.get("learner", learner)
             run = Run(name, said.get("order", "0"), int(said.get("seed", 0)))
             step = int(said["task"]) if "task" in said else int(said["index"]) + 1
-            _put(places.setdefault(run, {}), step, path)
-        runs = {run: dict(sorted(places[run].items())) for run in sorted(places, key=place)}
-        levels: dict[int, Path] = {}
+            _put(seen.setdefault(run, {}), step, path)
+        runs = {run: dict(sorted(seen[run].items())) for run in sorted(seen, key=place)}
+        of_seeds: dict[int, Path] = {}
         if offline is not None:
             for path, said in _Pattern(offline, ["seed"]).files():
-                _put(levels, int(said.get("seed", 0)), path)
-        found = cls(runs=runs, offline=dict(sorted(levels.items())))
+                _put(of_seeds, int(said.get("seed", 0)), path)
+        found = cls(runs=runs, offline=dict(sorted(of_seeds.items())))
         wanted = {run.seed for run in runs}
         own = {seed: path for seed, path in found.offline.items() if seed in wanted}
         return replace(found, offline=own)
 
 
 class _Pattern:
-    """A pattern of file names."""
-
     def __init__(
         self, pattern: str | Path, fields: Iterable[str], needed: Sequence[str] = ()
     ) -> None:
@@ -109,10 +107,7 @@ class _Pattern:
             )
 
     def files(self) -> list[tuple[Path, dict[str, str]]]:
-        """Return the files that fit, each with what its name says of the fields.
-
-        Raises InputError if there is none.
-        """
+        """Return the files that fit, each with its fields; raises InputError if there is none."""
         path = Path(self._text).expanduser()
         fixed = [not re.search("[{}]", part) for part in path.parts]
         depth = fixed.index(False) if False in fixed else len(fixed) - 1
@@ -132,15 +127,15 @@ class _Pattern:
         return found
 
     def _fit(self, part: str, entry: Path, before: Mapping[str, str]) -> dict[str, str] | None:
-        """Return what a name says of the fields, with those before it; None where it does not fit.
+        """Return the fields in a name, with those before it; None where it does not fit.
 
-        Raises InputError where a field that comes twice is not the same both times.
+        Raises InputError where a repeated field differs.
         """
         if match := self._match(part, entry.name, before):
             return {**before, **match.groupdict()}
         if match := self._match(part, entry.name, None):
             raise InputError(
-                f"{entry} says two things of one field of {self._text!r}: rename it, or write the "
+                f"{entry} has two values for one field of {self._text!r}: rename it, or write the "
                 f"field once"
             )
         return None
@@ -148,9 +143,9 @@ class _Pattern:
     def _match(
         self, part: str, name: str, before: Mapping[str, str] | None
     ) -> re.Match[str] | None:
-        """Match a name with a part of the pattern; before: known fields, None = each is anything.
+        """Match a name with a part of the pattern, numbers without their leading zeros.
 
-        Numbers are told without their leading zeros.
+        before: the known fields, None = each may be anything.
         """
         known = dict.fromkeys(before or (), "")
         regex = ""
@@ -192,7 +187,7 @@ class _Pattern:
         """Return the error for no file that fits, in folders of which some may not exist."""
         there = sorted({entry.name for folder in folders for entry in _entries(folder)})
         where = f"{folders[0]}{f' and {len(folders) - 1} more' if len(folders) > 1 else ''}"
-        what = f"which has {few(there)}" if there else "where nothing is"
+        what = f"which has {few(there)}" if there else "which is empty"
         if not any(map(Path.is_dir, folders)):
             what = "which is no folder"
         return InputError(
@@ -207,18 +202,18 @@ def _entries(folder: Path) -> list[Path]:
         return []
 
 
-def _put(places: dict[int, Path], at: int, path: Path) -> None:
-    """Keep a file's place; raises InputError if another file has it."""
-    if at in places:
+def _put(files: dict[int, Path], at: int, path: Path) -> None:
+    """Keep a file; raises InputError if another one has its number."""
+    if at in files:
         raise InputError(
-            f"{places[at]} and {path} are for the same place: remove one of them, or name with "
-            f"{{learner}}, {{order}} or {{seed}} in what they differ"
+            f"{files[at]} and {path} are of the same run and task: remove one of them, or tell "
+            f"them apart with {{learner}}, {{order}} or {{seed}}"
         )
-    places[at] = path
+    files[at] = path
 
 
 def place(run: Run) -> tuple[str, bool, int, str, int]:
-    """Return what sorts runs: by learner, order and seed, orders that are numbers first, as such.
+    """Return the sorting key of a run: learner, order and seed, numeric orders first.
 
     >>> sorted([Run("er", "10", 0), Run("er", "9", 0), Run("er", "a", 0)], key=place)[0].order
     '9'

@@ -1,4 +1,4 @@
-"""The examples that a recording was made with, kept beside it once as plain tensors."""
+"""Examples of a recording, kept beside it once as plain tensors."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _PARTS = ("train", "test")
 
 
 def examples_of(data: object, name: str) -> Examples[Any]:
-    """Return data as Examples: these themselves, a pair (x, y), or a Dataset or DataLoader.
+    """Return Examples as they are, or made from a pair (x, y), a Dataset or a DataLoader.
 
-    name: what the message calls them. Raises InputError for anything else.
+    name: of the data, for messages. Raises InputError for anything else.
 
     >>> len(examples_of((torch.zeros(3, 8), torch.zeros(3).long()), "test"))
     3
@@ -43,7 +43,13 @@ def keep_data(path: Path, train: Examples[Any], test: Examples[Any]) -> None:
     try:
         with FileLock(path.with_name(f"{path.name}.lock")):
             if path.exists():
-                _check_same(path, (train, test))
+                for name, own, other in zip(_PARTS, load_data(path), (train, test), strict=True):
+                    if not _same(own, other):
+                        raise InputError(
+                            f"{path} holds other {name} data, x of {kinds(own.x)}, than those "
+                            f"given, of {kinds(other.x)}: all runs of a folder share one data set, "
+                            f"so choose another folder"
+                        )
             else:
                 both = zip(_PARTS, (train, test), strict=True)
                 keep_tensors({name: {"x": each.x, "y": each.y} for name, each in both}, path)
@@ -70,17 +76,6 @@ def load_data(path: Path) -> tuple[Examples[Any], Examples[Any]]:
             f"{path} is damaged, or holds no examples: remove it, and record once more with train="
         ) from None
     return train, test
-
-
-def _check_same(path: Path, given: tuple[Examples[Any], Examples[Any]]) -> None:
-    """Raise InputError unless a file holds these examples, bit for bit."""
-    for name, own, other in zip(_PARTS, load_data(path), given, strict=True):
-        if not _same(own, other):
-            raise InputError(
-                f"{path} holds other {name} data, x of {kinds(own.x)}, than those given, of "
-                f"{kinds(other.x)}: all runs of a folder share one data set, so choose another "
-                f"folder"
-            )
 
 
 def _same(a: Examples[Any], b: Examples[Any]) -> bool:

@@ -42,12 +42,12 @@ _FEW = 2  # examples on which a model is tried before it is trained
 
 
 class Recorder:
-    """Keeps a network after each task, and fills its accuracy matrix, from within a training loop.
+    """A recorder of networks and their accuracy matrix, called from within a training loop.
 
     - folder: of the recording; several runs, of other learners, orders and seeds, may share it,
       also at the same time, from several processes;
-    - model: the network that is trained, or wrapped for that; it is left as it was found, bit for
-      bit, and so are its mode, its gradients and all global generators;
+    - model: the network that is trained, or its wrapper; it is left as it was, bit for bit, and so
+      are its mode, its gradients and all global generators;
     - test: examples of all tasks, or a pair (x, y) or a Dataset of them, labels 0..K-1;
     - tasks: the classes of each of T tasks in executed order, each class in exactly one;
     - seed, order, learner: which run this is; order: what the order of its tasks is called;
@@ -56,10 +56,9 @@ class Recorder:
     - call, output: how the model is given a batch and where its logits are, as in
       `partial_retrain`; batch_size: of the evaluation, None = what is fast on the device.
 
-    A run that is recorded again, after a restart, goes on where it was: a row replaces its
-    earlier self, and where its network is another one, those of later rows are dropped. Raises
-    InputError before any training for data, tasks and names that do not fit each other, the model,
-    or what the folder holds, and NotWritten.
+    A run that is recorded again, after a restart, continues: a row replaces its earlier self, and
+    where its network differs, later rows are dropped. Raises InputError before any training for
+    data, tasks and names that do not fit each other, the model, or the folder, and NotWritten.
 
     >>> import torch
     >>> from tempfile import TemporaryDirectory
@@ -95,14 +94,24 @@ class Recorder:
         executed = as_tasks(tasks)
         check_tasks(executed, known := sum(map(len, executed)))
         self._test = _read(test, "test", known)
-        _check_each_tested(self._test, executed)
+        there = set(self._test.y.unique().tolist())
+        for number, task in enumerate(executed, 1):
+            if there.isdisjoint(task):
+                raise InputError(
+                    f"test has no examples of task {number}, classes {list(task)}: give some of "
+                    f"each"
+                )
         self._record = RunRecord(
             run=run, tasks=executed, output=output, called=call is not None, rows={}
         )
         others = [other for other in read_runs(self._root) if other.run != run]
         check_tasks_of(self._record, others)
-        self._go_on()
-        self._try()
+        self._resume()
+        # What fails on a few examples now would fail after hours of training. A model without
+        # shapes yet would get them here, and with them its weights.
+        if not any(map(is_lazy, plain_state(self._model).values())):
+            few = Examples(first(self._test.x, _FEW), self._test.y[:_FEW])
+            self._tested(few, 0)
         _make(run_folder(self._root, run))
         if train is not None:
             both = alike(_read(train, "train", known), self._test)
@@ -115,7 +124,7 @@ class Recorder:
 
     @property
     def run(self) -> Run:
-        """Which run this is."""
+        """The learner, order and seed of this run."""
         return self._record.run
 
     @property
@@ -180,15 +189,8 @@ class Recorder:
             )[""]
         return Counts.of(test.y.cpu(), predicted.cpu(), known)
 
-    def _try(self) -> None:
-        """Run the model on a few examples: what fails there would fail after hours of training."""
-        state = plain_state(self._model)
-        # One without shapes yet would get them here, and with them its weights.
-        if not any(map(is_lazy, state.values())):
-            self._tested(Examples(first(self._test.x, _FEW), self._test.y[:_FEW]), 0)
-
-    def _go_on(self) -> None:
-        """Take up what an earlier process has recorded of this run."""
+    def _resume(self) -> None:
+        """Take up the rows that an earlier process has recorded of this run."""
         found = read_run(self._root, self.run)
         if found is None:
             return
@@ -208,7 +210,6 @@ def _checked(model: nn.Module) -> nn.Module:
 
 
 def _run(learner: str, order: str | int, seed: int) -> Run:
-    """Return a run; raises InputError for names that no folder could have."""
     run = Run(learner, str(order), _whole(seed, "seed", 0))
     for kind, name in zip(("learner", "order"), run[:2], strict=True):
         if not isinstance(name, str) or not re.fullmatch(NAME, name):
@@ -230,19 +231,9 @@ def _whole(value: object, name: str, least: int) -> int:
 
 
 def _read(data: object, name: str, classes: int) -> Examples[Any]:
-    """Return data as examples, checked."""
     examples = examples_of(data, name)
     check_examples(examples, range(classes), name)
     return examples
-
-
-def _check_each_tested(test: Examples[Any], tasks: Sequence[Sequence[int]]) -> None:
-    there = set(test.y.unique().tolist())
-    for number, task in enumerate(tasks, 1):
-        if there.isdisjoint(task):
-            raise InputError(
-                f"test has no examples of task {number}, classes {list(task)}: give some of each"
-            )
 
 
 def _make(folder: Path) -> None:

@@ -1,8 +1,8 @@
-"""A folder that a recorder has filled, read back: its networks, its accuracies and its data."""
+"""Folders that recorders have filled, read back: networks, accuracies and data."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,13 +26,13 @@ __all__ = ["Recording", "load_data", "read_recording"]
 
 @dataclass(frozen=True, kw_only=True)
 class Recording:
-    """What a recorder has kept of all runs of a folder.
+    """All recorded runs of a folder.
 
     - tasks: the classes of each of T tasks, in the order in which the first run learned them;
     - orders: by its name, the tasks of an order, numbers from 0 into `tasks`;
     - checkpoints: the files of all networks; data: of the examples, None if they were not kept;
-    - R: the accuracy matrix of each run, tasks in its own order; counts: what it is made of, (K, K)
-      by tasks learned;
+    - R: the accuracy matrix of each run, tasks in its own order; counts: its (K, K) tables by tasks
+      learned;
     - output: where in the model's output the logits are; called: whether a function gave the model
       its batches, which is not kept.
     """
@@ -62,14 +62,22 @@ def read_recording(folder: str | Path) -> Recording:
         raise InputError(f"{root} has no network in it yet: record one with rec.after_task")
     for at, record in enumerate(records):
         check_tasks_of(record, records[:at])
-    _check_outputs(records)
-    tasks = records[0].tasks
+        if record.output != records[0].output:
+            raise InputError(
+                f"run {record.run} has its logits at output={record.output!r}, run "
+                f"{records[0].run} at {records[0].output!r}: record them with one network"
+            )
+    tasks, seeds = records[0].tasks, {record.run.seed for record in records}
+    numbers = {frozenset(task): number for number, task in enumerate(tasks)}
     return Recording(
         tasks=tasks,
-        orders={record.run.order: _into(tasks, record.tasks) for record in records},
+        orders={
+            record.run.order: tuple(numbers[frozenset(task)] for task in record.tasks)
+            for record in records
+        },
         checkpoints=Checkpoints(
             runs={record.run: _files(root, record) for record in records},
-            offline=_offline(root, records),
+            offline={seed: path for seed, path in offline_files(root).items() if seed in seeds},
         ),
         data=root / DATA if (root / DATA).exists() else None,
         R={record.run: record.matrix() for record in records},
@@ -79,14 +87,7 @@ def read_recording(folder: str | Path) -> Recording:
     )
 
 
-def _into(base: Sequence[Sequence[int]], executed: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Return the number of each executed task in the base order."""
-    numbers = {frozenset(task): number for number, task in enumerate(base)}
-    return tuple(numbers[frozenset(task)] for task in executed)
-
-
 def _files(root: Path, record: RunRecord) -> dict[int, Path]:
-    """Return the files of a run's networks; raises InputError if one is missing."""
     found = {learned: network_file(root, record.run, learned) for learned in sorted(record.rows)}
     for learned, path in found.items():
         if not path.is_file():
@@ -95,17 +96,3 @@ def _files(root: Path, record: RunRecord) -> dict[int, Path]:
                 f"the run {record.run} again"
             )
     return found
-
-
-def _offline(root: Path, records: Sequence[RunRecord]) -> dict[int, Path]:
-    seeds = {record.run.seed for record in records}
-    return {seed: path for seed, path in offline_files(root).items() if seed in seeds}
-
-
-def _check_outputs(records: Sequence[RunRecord]) -> None:
-    for record in records:
-        if record.output != records[0].output:
-            raise InputError(
-                f"run {record.run} has its logits at output={record.output!r}, run "
-                f"{records[0].run} at {records[0].output!r}: record them with one network"
-            )

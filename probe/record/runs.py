@@ -1,4 +1,4 @@
-"""What a recording keeps of each run, a JSON file beside its networks, and where all of it lies."""
+"""Records of runs, a JSON file each beside the networks, and the layout of the folder."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ class RunRecord:
             "tasks": self.tasks,
             "output": self.output,
             "called": self.called,
-            "rows": {str(learned): _cells(self.rows[learned]) for learned in sorted(self.rows)},
+            "rows": {str(at): _cells(counts) for at, counts in sorted(self.rows.items())},
         }
         with replacing(run_folder(root, self.run) / _RECORD) as partial:
             partial.write_bytes(hashed(json.dumps(content).encode()))
 
 
 def read_run(root: Path, run: Run) -> RunRecord | None:
-    """Return what is kept of a run, None for nothing; raises InputError if it is damaged."""
+    """Return the record of a run, None if there is none; raises InputError if it is damaged."""
     path = run_folder(root, run) / _RECORD
     try:
         found = _of_content(json.loads(unhashed(path.read_bytes())))
@@ -105,7 +105,7 @@ def read_run(root: Path, run: Run) -> RunRecord | None:
 
 
 def read_runs(root: Path) -> list[RunRecord]:
-    """Return what is kept of every run; raises InputError if something is damaged."""
+    """Return the records of all runs; raises InputError if one is damaged."""
     found = []
     for path in sorted(root.glob(f"runs/*/order-*/seed-*/{_RECORD}")):
         learner, order, seed = path.parts[-4:-1]
@@ -117,10 +117,7 @@ def read_runs(root: Path) -> list[RunRecord]:
 
 
 def check_tasks_of(record: RunRecord, others: list[RunRecord]) -> None:
-    """Raise InputError unless a run has the tasks of the others, and their order where it should.
-
-    The order of the tasks is called alike where it is the same, and otherwise not.
-    """
+    """Raise InputError unless a run has the tasks of the others, in one order under one name."""
     for other in others:
         if set(map(frozenset, record.tasks)) != set(map(frozenset, other.tasks)):
             raise InputError(
@@ -141,14 +138,19 @@ def _shown(tasks: tuple[tuple[int, ...], ...]) -> str:
 
 
 def _of_content(content: Any) -> RunRecord:
-    """Return the record in a file's content; raises about anything if it is another's."""
+    """Return the record in a file's content; raises almost any error if it is none."""
     if content["version"] != _VERSION:
         raise ValueError
     tasks, run = as_tasks(content["tasks"]), Run(*(content[name] for name in Run._fields))
     check_tasks(tasks, known := sum(map(len, tasks)))
     if not all(re.fullmatch(NAME, name) for name in run[:2]):
         raise ValueError
-    rows = {int(learned): _counts(cells, known) for learned, cells in content["rows"].items()}
+    rows = {}
+    for learned, cells in content["rows"].items():
+        table = np.zeros((known, known), dtype=np.int64)
+        for true, predicted, count in cells:
+            table[true, predicted] = count
+        rows[int(learned)] = Counts(table)
     if not all(0 <= learned <= len(tasks) for learned in rows):
         raise ValueError
     called = bool(content["called"])
@@ -160,10 +162,3 @@ def _cells(counts: Counts) -> list[list[int]]:
     true, predicted = np.nonzero(counts.table)
     cells: list[list[int]] = np.stack([true, predicted, counts.table[true, predicted]], 1).tolist()
     return cells
-
-
-def _counts(cells: list[list[int]], classes: int) -> Counts:
-    table = np.zeros((classes, classes), dtype=np.int64)
-    for true, predicted, count in cells:
-        table[true, predicted] = count
-    return Counts(table)

@@ -1,4 +1,4 @@
-"""The weights in a file, loaded as data alone, and put into a network that they must fit."""
+"""Files of weights, loaded as data alone and put into a network that they fit."""
 
 from __future__ import annotations
 
@@ -37,16 +37,9 @@ def load_state(path: Path) -> dict[str, Tensor]:
     ...     list(load_state(path))
     ['fc.bias']
     """
-    state = _state_dict(path, _read_safe(path) if path.suffix == ".safetensors" else _read(path))
+    safe = path.suffix == ".safetensors"
+    state = _state_dict(path, _read_safe(path) if safe else read_content(path))
     return {bare: state[name] for bare, name in _bare(state).items()}
-
-
-def read_content(path: Path) -> object:
-    """Return all that a file of torch holds, on the CPU, tensors and plain values.
-
-    Raises InputError for a file that cannot be read, or that could run code.
-    """
-    return _read(path)
 
 
 def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> None:
@@ -62,20 +55,20 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> None:
     """
     wanted, given = model.state_dict(), _bare(state)
     own = _bare(wanted)
-    faults = [
-        _listed("lacks {}", [name for name in own if name not in given]),
-        _listed("has {}, which the model has not", [name for name in given if name not in own]),
-    ]
+    missing, more = (
+        [n for n in one if n not in other] for one, other in ((own, given), (given, own))
+    )
+    faults = [f"lacks {few(missing)}"] * bool(missing)
+    faults += [f"has {few(more)}, which the model has not"] * bool(more)
     for bare in own.keys() & given.keys():
         mine, theirs = wanted[own[bare]], state[given[bare]]
         if isinstance(mine, Tensor) and not is_lazy(mine) and mine.shape != theirs.shape:
             shapes = f"{tuple(theirs.shape)}, in the model {tuple(mine.shape)}"
             faults.append(f"has {bare} of shape {shapes}")
-    if found := [fault for fault in faults if fault]:
-        more = f" and {len(found) - _FEW} more" if len(found) > _FEW else ""
+    if faults:
         raise InputError(
-            f"{name} does not fit the model: it {', '.join(found[:_FEW])}{more}; give the network "
-            f"that these weights are of"
+            f"{name} does not fit the model: it {few(faults)}; give the network that these weights "
+            f"are of"
         )
     try:
         model.load_state_dict({own[bare]: state[given[bare]] for bare in own})
@@ -134,8 +127,11 @@ def _alone(content: Any) -> Any:
     return type(content)(map(_alone, content))
 
 
-def _read(path: Path) -> object:
-    """Read a file of torch as data; raises InputError if that is not possible."""
+def read_content(path: Path) -> object:
+    """Return all that a file of torch holds, on the CPU, tensors and plain values.
+
+    Raises InputError for a file that cannot be read, or that could run code.
+    """
     try:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -189,9 +185,10 @@ def _state_dict(path: Path, found: object) -> dict[str, Tensor]:
             break
         found = inner[0]
     if not isinstance(found, Mapping) or not _some(found, Tensor):
-        raise InputError(
-            f"{path} holds no state dict, tensors by name, but {_contents(found)}: {_REMEDY}"
-        )
+        got = f"an object of type {type(found).__name__}"
+        if isinstance(found, Mapping):
+            got = f"a table of {few(list(map(str, found))) or 'nothing'}"
+        raise InputError(f"{path} holds no state dict, tensors by name, but {got}: {_REMEDY}")
     for name, one in found.items():
         if not isinstance(name, str) or not isinstance(one, Tensor) or _strange(one):
             kind = type(one).__name__
@@ -206,7 +203,7 @@ def _some(mapping: Mapping[object, object], kind: type) -> bool:
 
 
 def _strange(tensor: Tensor) -> bool:
-    """Whether it is sparse, nested, or one without values."""
+    """Return whether it is sparse, nested, or one without values."""
     return tensor.layout != torch.strided or tensor.is_nested or tensor.is_meta
 
 
@@ -223,16 +220,6 @@ def _bare(names: Iterable[str]) -> dict[str, str]:
             break
         found = {bare.removeprefix(shared[0]): name for bare, name in found.items()}
     return found
-
-
-def _contents(found: object) -> str:
-    if not isinstance(found, Mapping):
-        return f"an object of type {type(found).__name__}"
-    return f"a table of {few(list(map(str, found))) or 'nothing'}"
-
-
-def _listed(text: str, names: Sequence[str]) -> str:
-    return text.format(few(names)) if names else ""
 
 
 def few(names: Sequence[str]) -> str:

@@ -18,10 +18,8 @@ from probe.errors import InputError
 MOST_BINS = 256
 """The most bins of a feature: for 8-bit images each grey level then has a bin of its own."""
 
-Codes = NDArray[np.uint8]
 
-
-def equal_width(x: NDArray[np.floating[Any]], bins: int) -> Codes:
+def equal_width(x: NDArray[np.floating[Any]], bins: int) -> NDArray[np.uint8]:
     """Return the number of each value's bin, (N, D), of `bins` equally wide ones from 0.
 
     x: (N, D) finite values; the bins divide each feature's own range in x, from its least to its
@@ -46,7 +44,9 @@ def equal_width(x: NDArray[np.floating[Any]], bins: int) -> Codes:
     return codes
 
 
-def minimum_description(x: NDArray[np.floating[Any]], labels: NDArray[np.integer[Any]]) -> Codes:
+def minimum_description(
+    x: NDArray[np.floating[Any]], labels: NDArray[np.integer[Any]]
+) -> NDArray[np.uint8]:
     """Return the number of each value's bin, (N, D), in bins that tell the classes apart.
 
     x: (N, D) finite values; labels: (N,) class numbers from 0. A feature is cut in two where the

@@ -154,7 +154,6 @@ def _joint_counts(x: Codes, y: Codes) -> NDArray[np.intp]:
 
 
 def _entropy(counts: NDArray[np.intp]) -> float:
-    """Return the entropy in bits of counts of any shape."""
     # Sorted: other names for the bins give the same bits, as FCBF needs to see what is equal.
     p = np.sort(counts[counts > 0]) / counts.sum()
     return float(-(p * np.log2(p)).sum())

@@ -1,4 +1,4 @@
-"""How redundant a data set's features are, in and out of CSV: what figures are drawn from."""
+"""Tables of the redundancy of a data set's features, in and out of CSV."""
 
 from __future__ import annotations
 

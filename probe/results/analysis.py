@@ -14,9 +14,10 @@ from probe.errors import InputError, unknown
 from probe.metrics.matrix import AccuracyMatrix
 from probe.notes import listed
 from probe.results.evaluations import At, Evaluation, Evaluations, Step
-from probe.results.text import ONE_NETWORK, layer_sheets, note_sentences, pra_sheet, together
+from probe.results.text import ONE_NETWORK, note_sentences
 from probe.tables.folder import Saved, Tables
 from probe.tables.held import Held
+from probe.tables.layer_text import layer_sheets, pra_sheet, together
 from probe.tables.matrices import Matrices
 from probe.tables.rows import LayerRow, Row, StartRow
 from probe.tables.sheets import Sheet, as_latex, as_text

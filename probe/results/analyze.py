@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.progress import track
 from torch import Tensor, nn
 
-from probe.by_layer.engine import InMemory, Results, measure
 from probe.batch import first
+from probe.by_layer.engine import InMemory, Results, measure
 from probe.by_layer.given import Files, GivenNetworks, Models
 from probe.by_layer.jobs import Job, jobs_of
 from probe.by_layer.measure import Measure
@@ -30,7 +30,7 @@ from probe.examples import Examples, alike, as_tasks, check_examples, check_labe
 from probe.files import make_folder
 from probe.metrics.murata import RETRAIN
 from probe.modules import check_model
-from probe.readouts.readout import Readout
+from probe.readouts.readout import Readout, nameable
 from probe.record.checkpoints import Checkpoints, Run
 from probe.record.recording import Recording, load_data, read_recording
 from probe.registered import OwnNetwork, marks_of
@@ -39,7 +39,7 @@ from probe.results.evaluations import Evaluations
 from probe.results.run_directory import describe, made_of, refuse_foreign, store_of, survey
 from probe.results.tables import tables_of, write_tables
 from probe.retrain import SAMPLE
-from probe.source import source_hash
+from probe.source import hash_of, source_hash
 from probe.tables.folder import read_tables
 from probe.tasks import Scenario
 from probe.training.recipe import Recipe
@@ -106,7 +106,32 @@ def analyze(
     ((3, 2), ('1', '2'))
     """
     refuse_moved("analyze", moved)
-    model, measured = Model.around(models), Measure.of(readouts)
+    measured = Measure.of(readouts)
+    with nameable(measured.user_defined):
+        return _analyze(
+            Model.around(models),
+            train,
+            test,
+            tasks,
+            features,
+            (untrained, offline),
+            measured,
+            recipe or Recipe(),
+            None if out is None else Path(out),
+        )
+
+
+def _analyze(
+    model: Model,
+    train: Examples[Any] | None,
+    test: Examples[Any] | None,
+    tasks: Sequence[Sequence[int]] | None,
+    features: Sequence[str] | Literal["auto"],
+    controls: tuple[nn.Module | None, nn.Module | str | Path | None],
+    measured: Measure,
+    recipe: Recipe,
+    root: Path | None,
+) -> Analysis:
     recording = _recording(model.of)
     if recording is not None:
         model = _completed(model, recording)
@@ -120,9 +145,8 @@ def analyze(
         )
     executed = as_tasks(tasks)
     check_tasks(executed, sum(map(len, executed)))
-    networks = _networks(model, untrained, offline, recording, len(executed), measured.seeds)
+    networks = _networks(model, *controls, recording, len(executed), measured.seeds)
     train, test = _data(train, test, executed, networks)
-    root = None if out is None else Path(out)
     model, name, source = _named(model, networks)
     request = Request(
         name=_run_name(root),
@@ -134,9 +158,10 @@ def analyze(
         orders=model.orders,
         features=None if features == "auto" else list(features),
         probing=measured.probing,
-        recipe=recipe or Recipe(),
-        train_offline=offline == "train",
+        recipe=recipe,
+        train_offline=controls[1] == "train",
         storage=measured.cache.storage if measured.cache else "fp32",
+        readout_sources={n: hash_of(own) for n, own in measured.user_defined.items()},
     )
     given, cache = request.given(), measured.cache or CacheSettings()
     if isinstance(networks, Models):

@@ -98,7 +98,7 @@ class Evaluations:
             for at in job.steps:
                 if (step := self._step(job, at)) is not None:
                     own = self._evaluation(job, parts[f"step-{at}"])
-                    for readout in self.plan.probing.readouts.given:
+                    for readout in self.plan.readouts:
                         found[At(step, output, readout, job.seed)] = own
             for each in readings_of(self.plan, job):
                 step = self._step(job, each.step)

@@ -62,9 +62,9 @@ def metric_rows(
 
     Those that look at outputs come under each head of the report. Chaudhry's intransigence needs
     the learner `cumulative` in the study, Kemker's Omega_base and Omega_all and Murata's forgetting
-    strength need `offline`; without them they are left out. metrics: user-defined ones. by_first: whether the Omegas also come
-    by what was learned first, as `omega_base[NAME first]`: in Kemker 2018's multi-modal experiment
-    the orders are not each other's repetition.
+    strength need `offline`; without them they are left out. metrics: user-defined ones; by_first:
+    whether the Omegas also come by the first task, as `omega_base[NAME first]`: in Kemker 2018's
+    multi-modal experiment the orders are not each other's repetition.
     """
     scores: defaultdict[str, _Scores] = defaultdict(lambda: defaultdict(list))
     # By kind, not by name: what the study calls its learners is the user's choice.

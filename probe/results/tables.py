@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
 import numpy as np
+from numpy.typing import NDArray
 
 from probe.by_layer.engine import Results
 from probe.by_layer.jobs import Job, jobs_of, parts_of

@@ -1,4 +1,7 @@
-"""What can be done with every result that holds rows: read, show, draw and save its tables."""
+"""A result that holds rows: its tables can be read, shown, drawn and saved.
+
+pandas and xarray are imported when a table is asked for: to measure takes neither.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from probe.errors import unknown
-from probe.tables.dataset import to_dataset
 from probe.tables.folder import KINDS, Saved, Tables, write_folder
-from probe.tables.frames import to_frame
 from probe.tables.rows import Row
 from probe.tables.sheets import Sheet, as_html
-from probe.tables.summary import summarize
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,34 +21,38 @@ if TYPE_CHECKING:
 
 
 class Held(ABC):
-    """A result that is in memory, and whose tables are those of a study's run directory."""
+    """A result in memory, with the same tables as the run directory of a study."""
 
     @abstractmethod
     def rows(self) -> list[Row]:
-        """Return all measurements, a row for each, as in rows.csv."""
+        """Return all measurements, one row each, as in rows.csv."""
 
     @abstractmethod
     def sheets(self) -> list[Sheet]:
-        """Return what is printed."""
+        """Return the tables that are printed."""
 
     @abstractmethod
     def remarks(self) -> Sequence[str]:
-        """Return what is printed below: the notes."""
+        """Return the notes that are printed below them."""
 
     @abstractmethod
     def saved(self) -> Saved:
-        """Return what a folder has to hold for it."""
+        """Return the content of the folder that `save` writes."""
 
     def tables(self) -> Tables:
-        """Return all tables by name, as they are named in a run directory."""
+        """Return all tables, by their names in a run directory."""
+        from probe.tables.summary import summarize
+
         rows = self.rows()
         return {"rows": rows, "summary": summarize(rows)}
 
     def to_pandas(self, table: str = "rows") -> pd.DataFrame:
         """Return a table as a pandas DataFrame, see `probe.tables.frames`.
 
-        Raises InputError for a table that there is not, and without pandas.
+        Raises InputError for an unknown table.
         """
+        from probe.tables.frames import to_frame
+
         if table not in KINDS:
             raise unknown("table", table, KINDS)
         return to_frame(self.tables().get(table, ()), KINDS[table])
@@ -58,12 +62,14 @@ class Held(ABC):
 
         Raises InputError without xarray.
         """
+        from probe.tables.dataset import to_dataset
+
         return to_dataset(self.rows())
 
     def save(self, folder: str | Path) -> None:
         """Write it into a folder, from which `probe.load` reads it back exactly.
 
-        The folder is there as a whole or not at all, holds no code and nothing pickled; an earlier
+        The folder appears as a whole or not at all, and holds no code and no pickles; an earlier
         result in it is replaced. Raises InputError for a folder that holds something else, and
         NotWritten if it cannot be written.
         """
@@ -71,7 +77,7 @@ class Held(ABC):
 
     @property
     def plot(self) -> Any:
-        """What draws it, a method for each kind of figure, as `plot.depth(ax=None)`.
+        """The figures of this result, a method for each kind, as `plot.depth(ax=None)`.
 
         Raises InputError where the figures are not installed.
         """

@@ -1,17 +1,65 @@
-"""What is printed of layers: a line of a table for each, and a sentence on where it starts."""
+"""Sheets of layers: a line for each layer, and a sentence on where forgetting starts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from probe.tables.rows import LayerRow, StartRow
+from probe.metrics.murata import RETRAIN
+from probe.tables.rows import LayerRow, StartRow, SummaryRow
+from probe.tables.sheets import Sheet
 
-COLUMNS = ("accuracy", "floor", "ceiling", "missing", "retained")
-"""What stands in a layer's line, in %, behind the feature's name."""
+_COLUMNS = ("accuracy", "floor", "ceiling", "missing", "retained")
 
-Rows = dict[str, LayerRow]
-"""The rows of one feature and all tasks, by quantity."""
+
+def layer_sheets(
+    layers: Iterable[LayerRow], starts: Iterable[StartRow], *, given: bool = False
+) -> list[Sheet]:
+    """Return the rows over all tasks as sheets, one for each learner and readout.
+
+    Numbers are in %, missing in points of accuracy; a dash was not measured. given: whether the
+    networks were, so that there is one learner, and seeds are those of retrainings.
+    """
+    groups: dict[tuple[str, str], list[LayerRow]] = {}
+    for row in layers:
+        if row.place is None:
+            groups.setdefault((row.learner, row.readout), []).append(row)
+    said = {(row.learner, row.readout): start_sentence(row) for row in starts}
+    return [
+        Sheet(
+            of="" if given else learner,
+            title=_title(readout, own[0].seeds, given),
+            columns=("feature", *_COLUMNS),
+            lines=_lines(own),
+            after=[said[learner, readout]] if (learner, readout) in said else [],
+        )
+        for (learner, readout), own in groups.items()
+    ]
+
+
+def pra_sheet(summary: Iterable[SummaryRow]) -> Sheet:
+    """Return the PRA of each learner's features as one sheet."""
+    rows = [row for row in summary if row.measure == "pra"]
+    seeds = max((row.seeds for row in rows), default=0)
+    over = f", mean ± standard deviation over {seeds} seeds" if seeds > 1 else ""
+    return Sheet(
+        title=f"Partial Retrain Accuracy, in %{over}",
+        columns=("learner", "feature", "PRA"),
+        lines=[(r.learner, r.feature, mean_cell((r.mean, r.std), " ± ")) for r in rows],
+    )
+
+
+def together(sheets: Sequence[Sheet]) -> Sheet:
+    """Return sheets of the same columns as one, with the learner as a first column."""
+    first = sheets[0]
+    if len(sheets) == 1:
+        return first
+    return Sheet(
+        title=first.title,
+        columns=("learner", *first.columns),
+        lines=[(sheet.of, *line) for sheet in sheets for line in sheet.lines],
+        after=[sentence for sheet in sheets for sentence in sheet.after],
+    )
 
 
 def start_sentence(row: StartRow) -> str:
@@ -26,13 +74,12 @@ def start_sentence(row: StartRow) -> str:
     """
     margin = f"{100 * row.margin:g} point{'' if round(100 * row.margin, 6) == 1 else 's'}"
     if row.seeds == 1:
-        return f"{row.learner}: one seed: no interval"
+        return f"{row.learner}: one seed, so no interval"
     if not row.feature:
-        may = f" for certain; the first that may is {row.earliest}" if row.earliest else ""
-        return f"{row.learner}: no layer lacks more than {margin}{may}"
-    earliest = (
-        f"; at {row.earliest} at the earliest" if row.earliest not in ("", row.feature) else ""
-    )
+        may = f" with certainty; {row.earliest} is the first that may" if row.earliest else ""
+        return f"{row.learner}: no layer falls more than {margin} below the ceiling{may}"
+    earlier = row.earliest not in ("", row.feature)
+    earliest = f"; at {row.earliest} at the earliest" if earlier else ""
     value, low, high = (f"{100 * number:.1f}" for number in (row.value, row.low, row.high))
     return (
         f"{row.learner}: forgetting starts at {row.feature} ({value} points below the ceiling, "
@@ -40,35 +87,46 @@ def start_sentence(row: StartRow) -> str:
     )
 
 
-def by_feature(layers: Iterable[LayerRow]) -> dict[str, Rows]:
-    """Return the rows of one learner by feature, in order of depth, and by quantity."""
-    found: dict[str, Rows] = {}
-    for row in sorted(layers, key=lambda row: row.depth):
-        found.setdefault(row.feature, {})[row.quantity] = row
-    return found
+def mean_cell(
+    value: tuple[float, float] | None, between: str = "±", scale: int = 100, digits: int = 1
+) -> str:
+    """Return a mean with its deviation, if there is one, or a dash for what was not measured.
 
+    between: what separates the two; scale: multiplies both; digits: after the decimal point.
 
-def layer_cells(found: Rows) -> tuple[str, ...]:
-    """Return what stands in a layer's line, a cell for each of `COLUMNS`."""
-    return (
-        _percent(found.get("accuracy"), interval=True),
-        _percent(found.get("floor")),
-        _percent(found.get("ceiling")),
-        _percent(found.get("missing")),
-        _retained(found.get("retained")),
-    )
-
-
-def _percent(row: LayerRow | None, *, interval: bool = False, digits: int = 1) -> str:
-    """Return a value in percent, with its interval or without, or a dash for no value."""
-    if row is None or math.isnan(row.value):
+    >>> mean_cell((0.5, 0.25)), mean_cell((0.5, math.nan)), mean_cell(None)
+    ('50.0±25.0', '50.0', '-')
+    """
+    if value is None:
         return "-"
+    mean, std = (f"{scale * number:.{digits}f}" for number in value)
+    return mean if math.isnan(value[1]) else f"{mean}{between}{std}"
+
+
+def _title(readout: str, seeds: int, given: bool) -> str:
+    averaged = "retrainings" if given else "seeds"
+    # With given networks only retraining depends on the seed.
+    mean = seeds > 1 and (not given or readout == RETRAIN)
+    over = f", mean over {seeds} {averaged}" if mean else ""
+    return f"readout {readout}, in %{over}{' [95 % interval]' if seeds > 1 else ''}"
+
+
+def _lines(layers: Iterable[LayerRow]) -> list[tuple[str, ...]]:
+    """Return a line for each feature of one learner and readout, by depth."""
+    by_feature: dict[str, dict[str, LayerRow]] = {}
+    for row in sorted(layers, key=lambda row: row.depth):
+        by_feature.setdefault(row.feature, {})[row.quantity] = row
+    return [
+        (feature, *(_cell(own.get(name), name) for name in _COLUMNS))
+        for feature, own in by_feature.items()
+    ]
+
+
+def _cell(row: LayerRow | None, quantity: str) -> str:
+    """Return a value in percent, those of the outer columns with their interval."""
+    if row is None or math.isnan(row.value):
+        return "not identifiable" if row and quantity == "retained" else "-"
+    digits = 0 if quantity == "retained" else 1
     value, low, high = (f"{100 * x:.{digits}f}" for x in (row.value, row.low, row.high))
-    return f"{value} [{low}, {high}]" if interval and not math.isnan(row.low) else value
-
-
-def _retained(row: LayerRow | None) -> str:
-    """Return what was retained, in whole percent, or that it cannot be told."""
-    if row is not None and math.isnan(row.value):
-        return "not identifiable"
-    return _percent(row, interval=True, digits=0)
+    interval = quantity in ("accuracy", "retained") and not math.isnan(row.low)
+    return f"{value} [{low}, {high}]" if interval else value

@@ -21,6 +21,9 @@ from probe.tables.cells import (
     Positive,
 )
 
+CONTROLS = UNTRAINED, OFFLINE = "untrained", "offline"
+"""The learners downstream of whose features are floor and ceiling; they have no order."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Row:

@@ -1,24 +1,23 @@
-"""What the rows of a study say as a whole: means over the orders of a seed, then over seeds."""
+"""Summaries of a study: means over the orders of each seed, then over seeds."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.mean_over_seeds import SeedMean, mean_over_seeds
 from probe.metrics.murata import RETRAIN
 from probe.tables.cells import Measure
+from probe.tables.frames import to_frame
 from probe.tables.rows import Row, SummaryRow, TimeRow
 
 MEASURES: tuple[Measure, ...] = ("pra", "f1")
 """The measures that `summarize` keeps, in the order in which it lists them."""
-
-_Cells = defaultdict[tuple[int, int], list[tuple[int, float]]]  # by step, place: seed, value
 
 
 class Layer(NamedTuple):
@@ -30,7 +29,7 @@ class Layer(NamedTuple):
 
 
 class Group(NamedTuple):
-    """What a line of the summary is the mean of, see `Row`; place: None for `pra`."""
+    """The runs that a line of the summary averages, see `Row`; place: None for `pra`."""
 
     learner: str
     measure: Measure
@@ -42,20 +41,26 @@ class Group(NamedTuple):
 def summarize(rows: Iterable[Row]) -> list[SummaryRow]:
     """Return the mean and the sample standard deviation (ddof=1) over seeds of `pra` and `f1`.
 
-    Of retraining, and of each learner after the last of its steps: 0 for `untrained`.
+    Of the readout `retrain` and of the output, each learner after its last step: 0 for `untrained`.
 
-    A seed's score is the mean over its orders (Murata 2020, section 3); `f1` is grouped by the
-    task's place in the executed order, whatever the task. Fractions in [0, 1]; `std` is NaN for a
-    single seed; rows whose value is NaN were not measured and count nowhere. Sorted by learner
-    (in order of first appearance), measure, depth and place. The result does not depend on the
-    order of a learner's rows. Raises InputError for rows of more than one scenario or network.
+    A seed's score is the mean over its orders (Murata 2020, section 3); `f1` is grouped by task
+    position, whatever the task. Fractions in [0, 1]; `std` is NaN for a single seed; NaN values
+    were not measured and are left out. Sorted by learner (in order of first appearance), measure,
+    depth and position. The order of a learner's rows does not change the result. Raises InputError
+    for rows of more than one scenario or network.
     """
     table = _of_one_study(rows)
-    learners = list(dict.fromkeys(row.learner for row in table))
-    groups: defaultdict[Group, list[tuple[int, float]]] = defaultdict(list)
-    for row in _at_the_last_step(table):
-        groups[_group(row)].append((row.seed, row.value))
-    return summarize_groups(groups, learners)
+    kept = table[table["measure"].isin(MEASURES) & table["readout"].isin(["", RETRAIN])]
+    last = kept.groupby("learner")["step"].transform("max")
+    # Tables of earlier versions have the last step alone, and do not name it.
+    kept = kept[kept["step"].isna() | (kept["step"] == last).fillna(False)]
+    _check(kept, "depth", 1)
+    _check(kept[kept["measure"] == "f1"], "place", 1)
+    kept = kept.assign(place=kept["place"].where(kept["measure"] == "f1", 0))
+    groups = {
+        Group(*key, place or None): own for (*key, place), own in _grouped(kept, Group._fields)
+    }
+    return summarize_groups(groups, table["learner"].unique().tolist())
 
 
 def summarize_groups(
@@ -63,8 +68,7 @@ def summarize_groups(
 ) -> list[SummaryRow]:
     """Return what `summarize` returns, from the (seed, value) pairs of each group.
 
-    learners: in the order in which they are listed. The same groups give the same rows, to the last
-    bit, in whatever order they and their pairs come.
+    learners: in the order in which they are listed. The order of groups and pairs changes no bit.
     """
 
     def rank(group: Group) -> tuple[int, int, int, int]:
@@ -72,50 +76,59 @@ def summarize_groups(
         return learners.index(group.learner), measure, group.depth, group.place or 0
 
     means = ((group, mean_over_seeds(groups[group])) for group in sorted(groups, key=rank))
-    return [SummaryRow(**group._asdict(), **vars(found)) for group, found in means if found]
+    return [SummaryRow(**group._asdict(), **vars(mean)) for group, mean in means if mean]
 
 
 def mean_accuracies(rows: Iterable[Row]) -> dict[str, AccuracyMatrix]:
-    """Return each learner's R by place, (T+1, T): each cell the mean over seeds of means of orders.
+    """Return R of each learner, (T+1, T): each cell the mean over orders, then over seeds.
 
-    Learners come in order of first appearance, those without `accuracy` rows are not among them. T
-    is the largest step or place in a learner's rows; a cell without a measurement is NaN. Rows with
-    a feature are cells of its own matrix A, not of R, and count nowhere. Raises InputError for rows
-    of more than one scenario or network, and for fewer cells than there are tasks: one evaluation
-    gives T.
+    Learners come in order of first appearance, without those that have no `accuracy` rows. T is the
+    largest step or task position in a learner's rows; NaN = not measured. Rows with a feature
+    belong to its own matrix A and are left out. Raises InputError for rows of more than one
+    scenario or network, and for fewer cells than tasks: a single evaluation gives T.
     """
-    learners: defaultdict[str, _Cells] = defaultdict(lambda: defaultdict(list))
-    for row in _of_one_study(rows):
-        if row.measure == "accuracy" and not row.feature:
-            cell = _cell(row, "step", 0), _cell(row, "place", 1)
-            learners[row.learner][cell].append((row.seed, row.value))
-    return {learner: _mean_matrix(learner, cells) for learner, cells in learners.items()}
+    table = _of_one_study(rows)
+    table = table[(table["measure"] == "accuracy") & (table["feature"] == "")]
+    _check(table, "step", 0)
+    _check(table, "place", 1)
+    means = _means(table, ["learner", "step", "place"])
+    matrices = {}
+    for learner, own in table.groupby("learner", sort=False):
+        tasks, cells = int(own[["step", "place"]].max(axis=None)), means[learner]
+        # A damaged step or position could ask for a matrix of any size.
+        if len(cells) < tasks:
+            raise InputError(
+                f"the accuracies of {learner!r} name {tasks} tasks, but have {len(cells)} cells of "
+                f"R: write the tables again from the results"
+            )
+        values = np.full((tasks + 1, tasks), np.nan)
+        for (step, place), mean in cells.items():
+            values[step, place - 1] = mean.mean if mean else np.nan
+        matrices[learner] = AccuracyMatrix(values)
+    return matrices
 
 
 def pra_by_step(rows: Iterable[Row], readout: str) -> dict[Layer, dict[int, SeedMean]]:
     """Return the PRA of each learner's features by the number of tasks learned, ascending.
 
-    Each is the mean over seeds of means of orders. readout: what was trained behind the features;
-    rows of none are of the output, and there as well. Sorted by learner (in order of first
-    appearance) and depth. Rows of no step, as in tables of earlier versions, count nowhere.
+    Each is the mean over seeds of means over orders. readout: by which the features were read; the
+    output needs none, and is included. Sorted by learner (in order of first appearance) and depth.
+    Rows without a step, as in tables of earlier versions, are left out.
     """
-    found: defaultdict[Layer, defaultdict[int, list[tuple[int, float]]]]
-    found = defaultdict(lambda: defaultdict(list))
-    for row in rows:
-        if row.measure == "pra" and row.readout in ("", readout) and row.step is not None:
-            layer = Layer(row.learner, _cell(row, "depth", 1), row.feature)
-            found[layer][row.step].append((row.seed, row.value))
-    learners = list(dict.fromkeys(layer.learner for layer in found))
-    ordered = sorted(found, key=lambda layer: (learners.index(layer.learner), layer.depth))
-    means = {
-        layer: {step: mean_over_seeds(pairs) for step, pairs in sorted(found[layer].items())}
-        for layer in ordered
-    }
-    return {layer: {k: mean for k, mean in own.items() if mean} for layer, own in means.items()}
+    table = to_frame(rows)
+    table = table[(table["measure"] == "pra") & table["readout"].isin(["", readout])]
+    table = table.dropna(subset="step")
+    _check(table, "depth", 1)
+    means = _means(table, [*Layer._fields, "step"]).dropna()
+    learners = table["learner"].unique().tolist()
+    courses: dict[Layer, dict[int, SeedMean]] = {}
+    for *layer, step in sorted(means.index, key=lambda at: (learners.index(at[0]), at[1], at[3])):
+        courses.setdefault(Layer(*layer), {})[step] = means[(*layer, step)]
+    return courses
 
 
 def training_seconds(times: Iterable[TimeRow]) -> dict[str, float]:
-    """Return how many seconds each learner trained in all: the mean over seeds of means of orders.
+    """Return the seconds of each learner's whole training: the mean over orders, then over seeds.
 
     A run counts once it has learned as many tasks as any other has; learners are in the order in
     which such a run first appears.
@@ -124,66 +137,40 @@ def training_seconds(times: Iterable[TimeRow]) -> dict[str, float]:
     >>> training_seconds([row, TimeRow(learner="er", order="0", seed=0, step=2, seconds=2.5)])
     {'er': 4.0}
     """
-    runs: defaultdict[tuple[str, str, int], dict[int, float]] = defaultdict(dict)
-    for row in times:
-        runs[row.learner, row.order, row.seed][row.step] = row.seconds
-    # A run that is not finished took less time because it did less.
-    last = max((max(run) for run in runs.values()), default=0)
-    whole: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
-    for (learner, _, seed), run in runs.items():
-        if last in run:
-            whole[learner].append((seed, sum(run.values())))
-    means = {learner: mean_over_seeds(sums) for learner, sums in whole.items()}
-    return {learner: found.mean for learner, found in means.items() if found}
+    runs = to_frame(times, TimeRow).groupby(["learner", "order", "seed"], sort=False)
+    # Python's sum, for its rounding.
+    whole = runs.agg(step=("step", "max"), value=("seconds", lambda own: sum(own))).reset_index()
+    # An unfinished run took less time because it did less.
+    whole = whole[whole["step"] == whole["step"].max()]
+    return {name: mean.mean for name, mean in _means(whole, ["learner"]).dropna().items()}
 
 
-def _group(row: Row) -> Group:
-    place = _cell(row, "place", 1) if row.measure == "f1" else None
-    return Group(row.learner, row.measure, _cell(row, "depth", 1), row.feature, place)
+def _means(table: pd.DataFrame, by: Sequence[str]) -> pd.Series[Any]:
+    """Return the `SeedMean` of each group of rows, None where nothing was measured."""
+    return _grouped(table, by).agg(mean_over_seeds)
 
 
-def _at_the_last_step(rows: Sequence[Row]) -> list[Row]:
-    """Return what `summarize` keeps: retraining and the output, each learner at its last step."""
-    # Accuracies are cells of R, which `mean_accuracies` averages.
-    kept = [row for row in rows if row.measure in MEASURES and row.readout in ("", RETRAIN)]
-    last: dict[str, int] = {}
-    for row in kept:
-        last[row.learner] = max(last.get(row.learner, 0), row.step or 0)
-    # Without a step, as in tables of earlier versions, it is the last one.
-    return [row for row in kept if row.step in (None, last[row.learner])]
+def _grouped(table: pd.DataFrame, by: Sequence[str]) -> Any:
+    """Return the pairs (seed, value) of each group of rows, in order of first appearance."""
+    pairs = list(zip(table["seed"].tolist(), table["value"].tolist(), strict=True))
+    column = pd.Series(pairs, index=table.index, dtype=object)
+    return table.assign(pair=column).groupby(list(by), sort=False)["pair"]
 
 
-def _mean_matrix(learner: str, cells: _Cells) -> AccuracyMatrix:
-    tasks = max(map(max, cells))
-    # A damaged step or place could ask for a matrix of any size.
-    if len(cells) < tasks:
+def _check(table: pd.DataFrame, column: str, least: int) -> None:
+    """Raise InputError for rows that lack a whole number which their measure needs."""
+    for row in table[~(table[column] >= least).fillna(False)].to_dict("records"):
+        value: Any = None if pd.isna(row[column]) else row[column]
         raise InputError(
-            f"the accuracies of {learner!r} name {tasks} tasks, but have {len(cells)} cells of R: "
-            f"write the tables again from the results"
+            f"a row of measure {row['measure']!r} (learner {row['learner']!r}, seed {row['seed']}) "
+            f"needs a {column} from {least}, got {value}: write the tables again from the results"
         )
-    values = np.full((tasks + 1, tasks), np.nan)
-    for (step, place), measured in cells.items():
-        if found := mean_over_seeds(measured):
-            values[step, place - 1] = found.mean
-    return AccuracyMatrix(values)
 
 
-def _cell(row: Row, column: str, least: int) -> int:
-    """Return a whole number that a row of its measure has to have."""
-    value = getattr(row, column)
-    if not isinstance(value, int) or value < least:
-        raise InputError(
-            f"a row of measure {row.measure!r} (learner {row.learner!r}, seed {row.seed}) needs a "
-            f"{column} from {least}, got {value}: write the tables again from the results"
-        )
-    return value
-
-
-def _of_one_study(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows; raises InputError unless one scenario and network gave them all."""
-    # A generator can be gone through only once, and it is needed twice.
-    table = list(rows)
-    studied = sorted({f"{row.network} on {row.scenario}" for row in table})
-    if len(studied) > 1:
-        raise InputError(f"rows of different studies cannot be averaged: {', '.join(studied)}")
+def _of_one_study(rows: Iterable[Row]) -> pd.DataFrame:
+    """Return rows as a table; raises InputError unless one scenario and network gave them all."""
+    table = to_frame(rows)
+    studies = sorted(set(table["network"] + " on " + table["scenario"]))
+    if len(studies) > 1:
+        raise InputError(f"rows of different studies cannot be averaged: {', '.join(studies)}")
     return table

@@ -1,5 +1,5 @@
-"""How networks are trained and evaluated.
+"""Training and evaluation of networks.
 
-`recipe` says how one training runs, `loop` runs it, for learners, tails and probes alike;
-`fresh_weights` initializes, `evaluation` counts predictions, `costs` counts what learning takes.
+`recipe` configures one training, `loop` runs it, for learners, tails and probes alike;
+`fresh_weights` initializes, `evaluation` predicts, `costs` counts operations and bytes.
 """

@@ -1,9 +1,9 @@
-"""Running statistics of batch norm, taken anew from given inputs."""
+"""Running statistics of batch norm, estimated anew from given inputs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 
 import torch
 from torch import nn
@@ -36,11 +36,11 @@ def reestimate(
 ) -> bool:
     """Give each layer that keeps running statistics those of the inputs x (N, ...), in place.
 
-    An untrained network has statistics of nothing (mean 0, variance 1), and a fine-tuned one those
-    of its last task. Here they are means over batches of all inputs in a mixed order, always the
-    same; all else stays in eval mode, and no labels are used. call: how the model is given a batch,
-    `model(x)` by default. Returns whether there is any such layer. Modes and momentum are as before
-    afterwards, also after a failure, which leaves statistics of what was seen until then.
+    An untrained network has no statistics (mean 0, variance 1), a fine-tuned one those of its last
+    task. Here they are means over batches of all inputs in one fixed mixed order; all else stays in
+    eval mode, and no labels are used. call: gives the model a batch, `model(x)` by default. Returns
+    whether there is any such layer. Modes and momentum are as before afterwards, also after a
+    failure, which leaves the statistics of the batches seen until then.
     """
     norms = running_norms(model)
     if not norms:
@@ -48,35 +48,20 @@ def reestimate(
     first = tensors(x)[0]
     order = torch.randperm(len(first), generator=stream(0, "batch norm")).to(first.device)
     own = every_global_stream(stream(0, "batch norm", "pass"))
-    with mode(model, training=False), _plain_means(norms), own:
+    with ExitStack() as restored, mode(model, training=False), own:
         for norm in norms:
+            restored.callback(setattr, norm, "momentum", norm.momentum)
+            norm.momentum = None  # the plain mean over batches
             norm.reset_running_stats()
             norm.train()
         # Of nearly one size, as each counts alike; one example alone has no variance.
         for count, indices in enumerate(order.tensor_split(max(1, len(order) // _SIZE)), 1):
-            for norm in filter(_is_instance_norm, norms):
-                norm.momentum = 1 / count
+            for norm in norms:
+                if isinstance(norm, _InstanceNorm):  # torch takes no momentum there for one of 0
+                    norm.momentum = 1 / count
             batch = gather(x, indices)
             _ = model(batch) if call is None else call(model, batch)
     return True
-
-
-def _is_instance_norm(norm: Norm) -> bool:
-    """Whether torch takes no momentum for one of 0, and not for the plain mean."""
-    return isinstance(norm, _InstanceNorm)
-
-
-@contextmanager
-def _plain_means(norms: Sequence[Norm]) -> Iterator[None]:
-    """Let layers take the plain mean over batches; restore their momentum, also after a failure."""
-    before = [norm.momentum for norm in norms]
-    for norm in norms:
-        norm.momentum = None
-    try:
-        yield
-    finally:
-        for norm, momentum in zip(norms, before, strict=True):
-            norm.momentum = momentum
 
 
 def reestimated(

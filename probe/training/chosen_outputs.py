@@ -1,4 +1,4 @@
-"""A network of which only some outputs are read: those of the classes that tasks have."""
+"""Networks of which only some outputs are read: those of the tasks' classes."""
 
 from collections.abc import Sequence
 from operator import index
@@ -28,10 +28,10 @@ class ChosenOutputs(nn.Module):
 
 
 def outputs_of(classes: int, shape: Sequence[int], chosen: Sequence[int] | None) -> Tensor | None:
-    """Return which outputs stand for classes 0..K-1, (K,) int64; None if they are all there are.
+    """Return the outputs that stand for classes 0..K-1, (K,) int64; None if these are all outputs.
 
-    classes: K; shape: (B, O), of the logits; chosen: what the user says, None = O is K. Raises
-    InputError where that is not so, and for outputs that there are not, too few, or named twice.
+    classes: K; shape: (B, O), of the logits; chosen: by the user, None = O is K. Raises InputError
+    where O is not K, and for outputs that do not exist, are too few, or are named twice.
 
     >>> outputs_of(2, (8, 10), [3, 7])
     tensor([3, 7])

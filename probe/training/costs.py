@@ -1,4 +1,4 @@
-"""What learning a task cost: bytes of parameters and samples, and multiply-adds as spent.
+"""Costs of learning a task: bytes of parameters and samples, and multiply-adds.
 
 Diaz-Rodriguez 2018 and Kemker 2018 compare learners by these, see `probe.metrics.diaz_rodriguez`.
 """
@@ -25,7 +25,7 @@ from probe.seeding import global_stream, stream
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What one task cost a learner, measured while it was learned.
+    """The costs of one task for a learner, measured while it was learned.
 
     - parameter_bytes: of the model;
     - carried_bytes: what the learner carried into the task beside it (importance, anchors);
@@ -56,10 +56,7 @@ class Cost:
 
 
 class _NoModules(ModuleTracker):
-    """Follows no module: torch's own tracker has hooks on whatever asks for gradients.
-
-    It fails at a view of a parameter that was made without any.
-    """
+    """A tracker of no module: torch's own fails at a view of a parameter without gradients."""
 
     def __enter__(self) -> Self:
         return self
@@ -69,7 +66,7 @@ class _NoModules(ModuleTracker):
 
 
 class OpsCounter(FlopCounterMode):
-    """Torch's counter of floating-point operations, for their sum over all modules.
+    """Torch's counter of floating-point operations, summed over all modules.
 
     >>> with torch.no_grad(), OpsCounter() as counter:
     ...     _ = nn.Linear(3, 5)(torch.zeros(2, 3))
@@ -83,11 +80,11 @@ class OpsCounter(FlopCounterMode):
 
 
 class OpsMeter:
-    """Counts multiply-adds of matrix products and convolutions, forward and backward.
+    """A meter of multiply-adds of matrix products and convolutions, forward and backward.
 
-    torch's FlopCounterMode counts them (two floating-point operations each) as they run: a step of
-    a size that was seen before is not counted again but taken to cost the same. What it does not
-    know, the elementwise work, is added by formula with `add`. steps: how many were counted.
+    torch's FlopCounterMode counts them (two floating-point operations each) as they run; a step of
+    a size seen before is taken to cost the same. Elementwise work is added by formula with `add`.
+    steps: the number of steps counted.
 
     >>> meter = OpsMeter()
     >>> with meter.once():

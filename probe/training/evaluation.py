@@ -1,7 +1,4 @@
-"""Evaluation in batches: from a function that gives logits to predicted classes.
-
-Logits are (B, K) scores of K classes for a batch of B examples; the largest is the prediction.
-"""
+"""Evaluation in batches: predicted classes from logits (B, K), of which the largest counts."""
 
 from __future__ import annotations
 
@@ -27,11 +24,10 @@ def predict_each(
     barred: Mapping[str, Tensor | None],
     batch_size: int | None = None,
 ) -> dict[str, Tensor]:
-    """Predict the class of all N examples, for several sets of classes that compete, in one pass.
+    """Predict the class of all N examples, for several sets of competing classes, in one pass.
 
-    The prediction is the largest of the K = classes logits. Always in fp32, whatever the precision
-    of the training: bf16 logits have ties, all of which would go to the lowest class. A GPU keeps
-    all bits, too (no TF32).
+    The prediction is the largest of the K = classes logits. Always in fp32 without TF32, whatever
+    the precision of the training: ties of bf16 logits would go to the lowest class.
 
     - logits: maps a batch (B, ...) to (B, K); a module must be in eval mode already;
     - examples: x (N, ...) and y (N,) int64, on the model's device;
@@ -40,7 +36,7 @@ def predict_each(
     - batch_size: what is fast on the device, unless given.
 
     Returns the predictions (N,) int64 by those names. Raises InputError if the logits have another
-    shape or one is NaN, which no largest one can be told from.
+    shape or one is NaN.
 
     >>> from probe.examples import Examples
     >>> data = Examples(torch.eye(2), torch.tensor([0, 0]))
@@ -59,20 +55,17 @@ def predict_each(
             scores = logits(channels_last(x) if any_layout else x)
             _check(scores, (len(indices), classes))
             for name, table in barred.items():
-                left = scores if table is None else _without(scores, table, examples.y[indices])
+                left = scores
+                if table is not None:
+                    # Where all that compete are -inf, one of them is to be predicted all the same.
+                    finite = scores.clamp(min=torch.finfo(scores.dtype).min)
+                    left = finite.masked_fill(table[examples.y[indices]], -torch.inf)
                 predicted[name].append(left.argmax(1))
     return {name: torch.cat(parts) for name, parts in predicted.items()}
 
 
-def _without(scores: Tensor, barred: Tensor, y: Tensor) -> Tensor:
-    """Return scores (B, K) with -inf for the outputs that do not compete, by labels y (B,)."""
-    # Where all that compete are -inf, one of them is to be predicted all the same.
-    lowest = torch.finfo(scores.dtype).min
-    return scores.clamp(min=lowest).masked_fill(barred[y], -torch.inf)
-
-
 def batch_size_on(device: torch.device) -> int:
-    """Return how many examples at a time are evaluated fast on that device."""
+    """Return the number of examples at a time that are evaluated fast on a device."""
     # On a CPU the activations of larger batches leave the caches and come from fresh pages of the
     # system: at 500 an example took 1.5 times as long. A GPU wants to be filled.
     return 128 if device.type == "cpu" else 2048

@@ -14,10 +14,10 @@ Rule = Literal["torch", "murata"]
 """The rules by name, see `initialize`."""
 
 Fresh = Rule | nn.Module | Mapping[str, Tensor] | Callable[[], nn.Module]
-"""Where fresh values come from.
+"""The source of fresh values.
 
-A rule; a function that makes a new model of the same architecture; or a model or a state dict whose
-values are taken as they are, to rewind to a checkpoint.
+A rule; a function that makes a new model of the same architecture; or a model or a state dict, to
+rewind to its values.
 """
 
 _CONVOLUTIONS = nn.Conv1d | nn.Conv2d | nn.Conv3d
@@ -72,7 +72,7 @@ def initialize(
 def without_rule(model: nn.Module, rule: Rule) -> list[str]:
     """Return the names of all parameters that no rule can reach, without writing any.
 
-    Each belongs to a module without `reset_parameters`, and so does every module around it.
+    They belong to modules without `reset_parameters`, in modules without it.
 
     >>> without_rule(nn.ParameterDict({"scale": torch.ones(2)}), "torch")
     ['scale']
@@ -86,7 +86,7 @@ def without_rule(model: nn.Module, rule: Rule) -> list[str]:
 
 
 def no_rule_for(names: Collection[str]) -> InputError:
-    """Return the error for parameters that no rule writes; names: all of theirs."""
+    """Return the error for parameters that no rule writes."""
     what = "parameter" if len(names) == 1 else "parameters"
     return InputError(
         f"no rule re-initializes the {what} {', '.join(map(repr, names))}: pass fresh=, a function "
@@ -95,10 +95,9 @@ def no_rule_for(names: Collection[str]) -> InputError:
 
 
 def check_fresh(fresh: Fresh, model: nn.Module) -> None:
-    """Raise InputError unless `fresh` is a rule, or holds all that the model's state does.
+    """Raise InputError unless `fresh` is a rule, or holds the whole state of the model.
 
-    A function is called once for it. Whether a rule reaches all parameters is another question:
-    see `without_rule`.
+    A function is called once for it. See `without_rule` for parameters that a rule does not reach.
     """
     if isinstance(fresh, str):
         if fresh not in get_args(Rule):
@@ -167,14 +166,12 @@ def _reset_of(module: nn.Module) -> Callable[[], object] | None:
 
 
 def _by_murata(module: nn.Module, rule: Rule) -> bool:
-    """Whether it is a convolution or a dense layer to which Murata's rule applies."""
     # A parametrized layer computes its weight from other parameters, which only it can fill.
     weighted = "weight" in dict(module.named_parameters(recurse=False))
     return rule == "murata" and weighted and isinstance(module, _CONVOLUTIONS | nn.Linear)
 
 
 def _fill(module: nn.Module, rule: Rule, generator: torch.Generator) -> None:
-    """Give the module's own parameters fresh values by a rule, or by its own where that says so."""
     if _by_murata(module, rule):
         weight = module.get_parameter("weight")
         # He et al. 2015: variance 2 over the inputs of a unit; weight: (out, in, ...).

@@ -1,4 +1,4 @@
-"""How a training went: its loss and training accuracy by epoch, and whether it was done."""
+"""Histories of trainings: loss and training accuracy by epoch, and convergence."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from torch.nn import functional
 from probe.modules import named_state
 from probe.training.loop import Objective
 
-_LEVEL = 0.05  # of the loss: an epoch that lowers it by less has levelled off
+_LEVEL = 0.05  # of the loss: an epoch that lowers it by less has converged
 _LITTLE = 0.01  # nats: below it a loss is as good as level
 
 
 @dataclass(frozen=True, kw_only=True)
 class History:
-    """How a training of E epochs went.
+    """The course of a training of E epochs.
 
-    losses: in nats, E + 1: that of the first batch before any step, then each epoch's mean over its
-    batches; accuracies: E shares, in [0, 1], of an epoch's examples that were classified right when
-    they were trained on. Raises ValueError for numbers that no training gives.
+    losses: in nats, E + 1: that of the first batch before any step, then the mean of each epoch;
+    accuracies: E shares in [0, 1] of an epoch's examples, as classified when trained on. Raises
+    ValueError for numbers that no training gives.
     """
 
     losses: tuple[float, ...]
@@ -36,7 +36,7 @@ class History:
             raise ValueError(f"no training gives {self}")
 
     def until(self, epoch: int) -> History:
-        """Return how it went until after an epoch, from 1 to E."""
+        """Return the history up to an epoch, 1 to E."""
         return History(losses=self.losses[: epoch + 1], accuracies=self.accuracies[:epoch])
 
 
@@ -56,7 +56,7 @@ class Watched(Objective):
 
     @property
     def history(self) -> History:
-        """How the training went until now, once an epoch is over."""
+        """The history until now, once an epoch is over."""
         return History(losses=self._losses, accuracies=tuple(self._accuracies))
 
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
@@ -77,14 +77,13 @@ class Watched(Objective):
 
 
 def notes_of(losses: Sequence[float]) -> list[str]:
-    """Return a note on a training that was not done, or did nothing; see `History.losses`.
+    """Return a note on a training that did not converge, or did nothing; see `History.losses`.
 
-    Where the loss never left its first value, that is all that is said. The mean over a single
-    epoch tells neither. With dropout a loss goes up and down by more than an epoch lowers it: the
+    A single epoch gets no note. With dropout a loss fluctuates by more than an epoch lowers it: the
     last has to be below all before.
 
     >>> notes_of([2.3, 1.0, 0.8])
-    ['its training had not levelled off: the last epoch lowered the loss by more than 5 %']
+    ['its training has not converged: the last epoch lowered the loss by more than 5 %']
     >>> notes_of([2.3, 0.1, 0.099])
     []
     """
@@ -98,7 +97,7 @@ def notes_of(losses: Sequence[float]) -> list[str]:
 
 
 def never_left(losses: Sequence[float]) -> bool:
-    """Whether a training of two epochs or more ended at its first loss; see `History.losses`.
+    """Return whether a training of two epochs or more had no effect; see `History.losses`.
 
     >>> never_left([2.303, 2.31, 2.302]), never_left([])
     (True, False)
@@ -106,6 +105,6 @@ def never_left(losses: Sequence[float]) -> bool:
     return len(losses) > 2 and losses[-1] > max((1 - _LEVEL) * losses[0], _LITTLE)
 
 
-_FALLING = "its training had not levelled off: the last epoch lowered the loss by more than 5 %"
-STUCK = "its training ended where it began: the loss never left that of its first batch"
-"""The note on a training that did nothing."""
+_FALLING = "its training has not converged: the last epoch lowered the loss by more than 5 %"
+STUCK = "its training had no effect: the loss stayed at that of its first batch"
+"""The note on a training without effect."""

@@ -1,4 +1,4 @@
-"""How a network is trained: the one loop that learners, tails and probes share."""
+"""The training loop that learners, tails and probes share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from probe.training.recipe import Recipe
 
 
 class Objective:
-    """What one step minimizes, and what happens around it; plain cross-entropy unless overridden.
+    """The loss of one step, and hooks around it; plain cross-entropy unless overridden.
 
     For every batch of B examples the first four methods are called once each, in this order.
     """
@@ -47,7 +47,7 @@ class Objective:
         """Read or change the parameters after the optimizer's step."""
 
     def after_epoch(self, model: nn.Module, losses: Sequence[float]) -> None:
-        """See how far it is after an epoch; losses: the first batch's, then each epoch's mean."""
+        """Look at an epoch's result; losses: the first batch's, then each epoch's mean."""
 
 
 def fit(
@@ -75,7 +75,8 @@ def fit(
     steps = objective or Objective()
     metered = meter.step if meter else nullcontext
     # Adam's moments start at 0 with each training: none are carried over from another task.
-    updates = Updates(model, recipe, recipe.epochs * _count(len(data), recipe.batch_size))
+    batches = math.ceil(_cut(len(data), recipe.batch_size) / recipe.batch_size)
+    updates = Updates(model, recipe, recipe.epochs * batches)
     device = data.y.device
     with (
         torch.enable_grad(),
@@ -145,12 +146,7 @@ def _batches(
     yield torch.cat([last, order[cut:]])
 
 
-def _count(n: int, size: int) -> int:
-    """Return how many batches `_batches` yields."""
-    return math.ceil(_cut(n, size) / size)
-
-
 def _cut(n: int, size: int) -> int:
-    """Return before which of n examples the last batch ends, but for an example that joins it."""
+    """Return the end of the last batch among n examples, but for an example that joins it."""
     # A last batch of one example would stop batch norm: it joins the batch before it.
     return n - 1 if n > size > 1 and n % size == 1 else n

@@ -1,4 +1,4 @@
-"""How a batch of images lies in memory: channel by channel, or pixel by pixel (channels-last)."""
+"""Memory formats of images: channel by channel, or pixel by pixel (channels-last)."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ def channels_last(x: AnyValue) -> AnyValue:
     >>> channels_last(torch.zeros(1, 3, 2, 2)).stride()
     (12, 1, 6, 3)
     """
-    return mapped(x, _pixelwise)
+    last = torch.channels_last
+    return mapped(x, lambda t: t.contiguous(memory_format=last) if t.ndim == 4 else t)
 
 
 @torch.no_grad()
 def same_in_both_layouts(function: Callable[..., Tensor], few: Value) -> bool:
-    """Whether a function of batches (B, ...) gives the same for a few examples in both layouts.
+    """Return whether a function of batches (B, ...) gives the same in both layouts.
 
     False if they are no images, which have one layout only. A `view` that joins channels and pixels
     fails on channels-last images, and `as_strided` would read something else. Equal means up to
@@ -42,14 +43,17 @@ def same_in_both_layouts(function: Callable[..., Tensor], few: Value) -> bool:
     if all(a.stride() == b.stride() for a, b in zip(tensors(x), tensors(other), strict=True)):
         return False
     try:
-        return _near(function(x), function(other))
+        a, b = function(x), function(other)
+        # Logits of classes that do not compete are -inf.
+        largest = float(a[a.isfinite()].abs().max())
+        return torch.allclose(a, b, rtol=1e-3, atol=1e-3 * largest)
     except Exception:
         # What goes wrong here goes wrong again, and is reported, where it counts.
         return False
 
 
 def some(data: Labeled) -> Value:
-    """Return some of N examples, each tensor (n, ...): enough to tell two layouts apart."""
+    """Return a few of N examples, each tensor (n, ...), enough to tell two layouts apart."""
     return gather(data.x, torch.arange(min(_FEW, len(data)), device=data.y.device))
 
 
@@ -57,10 +61,10 @@ def some(data: Labeled) -> Value:
 def faster_layout(model: nn.Module, data: Labeled) -> Iterator[None]:
     """Let `model` see batches of `data` channels-last within the block, where that trains faster.
 
-    It does where there are convolutions to train and nothing is drawn at random: on one CPU core
-    (an AMD EPYC) a step takes 0.55 to 0.95 of the time. The parameters stay as they are: the
-    kernels follow the layout of the activations. data: N examples on the model's device; the
-    model's buffers and mode are as before afterwards, and it has no gradients.
+    It does with convolutions to train and no random draws: on one CPU core (an AMD EPYC) a step
+    takes 0.55 to 0.95 of the time. Parameters stay as they are, as kernels follow the layout of the
+    activations. data: N examples on the model's device; the model's buffers and mode are as before
+    afterwards, and it has no gradients.
     """
     if not gains_pixelwise(model, model, some(data)):
         yield
@@ -78,7 +82,7 @@ def faster_layout(model: nn.Module, data: Labeled) -> Iterator[None]:
 
 
 def gains_pixelwise(model: nn.Module, function: Callable[[Value], Tensor], few: Value) -> bool:
-    """Whether a model takes less time for channels-last images, and gives and learns the same.
+    """Return whether a model is faster on channels-last images, and gives and learns the same.
 
     function: runs the model on a batch (B, ...); few: some examples. The model keeps its buffers
     and its mode, and has no gradients afterwards.
@@ -92,7 +96,7 @@ def gains_pixelwise(model: nn.Module, function: Callable[[Value], Tensor], few: 
 
 
 def _gains(model: nn.Module) -> bool:
-    """Whether channels-last takes less time; measured, see the comments."""
+    """Return whether channels-last takes less time; measured, see the comments."""
     leaves = [module for module in model.modules() if not list(module.children())]
     if not any(isinstance(leaf, nn.Conv2d) and leaf.weight.requires_grad for leaf in leaves):
         return False
@@ -105,7 +109,7 @@ def _gains(model: nn.Module) -> bool:
 
 
 def _trains_pixelwise(model: nn.Module, function: Callable[[Value], Tensor], few: Value) -> bool:
-    """Whether a step in training mode goes through, and draws nothing.
+    """Return whether a step in training mode goes through, and draws nothing.
 
     Random masks are drawn in the order of the memory: of another layout they would be others.
     """
@@ -118,14 +122,3 @@ def _trains_pixelwise(model: nn.Module, function: Callable[[Value], Tensor], few
     finally:
         model.zero_grad()
     return all(map(torch.equal, before, global_states()))
-
-
-def _pixelwise(x: Tensor) -> Tensor:
-    return x.contiguous(memory_format=torch.channels_last) if x.ndim == 4 else x
-
-
-def _near(a: Tensor, b: Tensor) -> bool:
-    """Whether logits (B, K) are equal up to rounding."""
-    # Logits of classes that do not compete are -inf.
-    largest = float(a[a.isfinite()].abs().max())
-    return torch.allclose(a, b, rtol=1e-3, atol=1e-3 * largest)

@@ -1,7 +1,8 @@
-"""Optimizers by name: what makes their steps, and what a step costs."""
+"""Optimizers by name: their steps, learning rates and costs."""
 
 from __future__ import annotations
 
+import math
 from itertools import count
 
 import torch
@@ -9,13 +10,12 @@ from torch import nn
 from torch.optim import Optimizer
 
 from probe.training.recipe import Recipe
-from probe.training.schedule import rate_at
 
 
 class Updates:
     """The steps of one training: a fresh optimizer, with the recipe's clipping and schedule.
 
-    They move the parameters of the model that require gradients now. steps: how many there will be.
+    They move the parameters of the model that require gradients now. steps: their number.
     """
 
     def __init__(self, model: nn.Module, recipe: Recipe, steps: int) -> None:
@@ -38,8 +38,27 @@ class Updates:
         self._optimizer.step()
 
 
+def rate_at(recipe: Recipe, step: int, steps: int) -> float:
+    """Return the learning rate of a training's step; for a constant one exactly the recipe's.
+
+    step: 0 to steps - 1; steps: of the whole training. With W steps of warm-up, the rate rises from
+    1 / (W + 1) of the recipe's in the first step to all of it in the step after the warm-up. Along
+    a cosine it falls from there, and would be 0 in the step after the last.
+
+    >>> recipe = Recipe(learning_rate=1.0, schedule="cosine", warmup=0.2)
+    >>> [round(rate_at(recipe, step, 5), 3) for step in range(5)]
+    [0.5, 1.0, 0.854, 0.5, 0.146]
+    """
+    warm = round(recipe.warmup * steps)
+    if step < warm:
+        return recipe.learning_rate * (step + 1) / (warm + 1)
+    if recipe.schedule == "constant":
+        return recipe.learning_rate
+    part = (step - warm) / (steps - warm)
+    return recipe.learning_rate * (1 + math.cos(math.pi * part)) / 2
+
+
 def _optimizer(recipe: Recipe, trained: list[nn.Parameter]) -> Optimizer:
-    """Return a fresh optimizer of some parameters of any shapes."""
     rate, decay = recipe.learning_rate, recipe.weight_decay
     match recipe.optimizer:
         # Fused, one kernel updates all parameters; of Nadam torch has none.

@@ -1,4 +1,4 @@
-"""Penultimate features phi(x): what a network's last dense layer tells the classes apart by."""
+"""Penultimate features phi(x): the input of a network's last dense layer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def penultimate(model: nn.Module, x: Tensor) -> Tensor:
     """Return phi(x) (B, D), the input of the layer whose output is the logits.
 
     x: a batch (B, ...); the model keeps its mode. The layer is the last one with a weight matrix, a
-    dense layer as a rule; layers behind it (Flatten, Identity, an activation) are passed over, and
+    dense layer as a rule; layers after it (Flatten, Identity, an activation) are passed over, and
     inputs of more dimensions are flattened. Raises InputError where what the model returns does not
     come from such a layer through layers of one input each.
 
@@ -36,13 +36,16 @@ def penultimate(model: nn.Module, x: Tensor) -> Tensor:
 
     def note(module: nn.Module, inputs: tuple[object, ...], output: object) -> None:
         if isinstance(output, Tensor) and len(inputs) == 1 and isinstance(inputs[0], Tensor):
-            features = inputs[0] if _is_matrix(module) else before.get(inputs[0])
+            # Norms have weights too, but vectors: they tell no classes apart.
+            matrix = any(p.ndim > 1 for p in module.parameters())
+            features = inputs[0] if matrix else before.get(inputs[0])
             if features is not None:
                 before[output] = features
 
     with ExitStack() as hooks:
         for module in model.modules():
-            if _is_layer(module):
+            # A dense layer under a parametrization (weight norm) has children.
+            if isinstance(module, nn.Linear) or not any(True for _ in module.children()):
                 hooks.callback(module.register_forward_hook(note).remove)
         logits = model(x)
     features = before.get(logits) if isinstance(logits, Tensor) else None
@@ -73,13 +76,3 @@ def in_batches(
         # A copy: a model may write into its input.
         parts = examples.x.split(batch_size_on(examples.y.device))
         return torch.cat([function(x.clone()) for x in parts])
-
-
-def _is_layer(module: nn.Module) -> bool:
-    # A dense layer under a parametrization (weight norm) has children.
-    return isinstance(module, nn.Linear) or not any(True for _ in module.children())
-
-
-def _is_matrix(module: nn.Module) -> bool:
-    # Norms have weights too, but vectors: they tell no classes apart.
-    return any(p.ndim > 1 for p in module.parameters())

@@ -1,4 +1,4 @@
-"""How exactly torch multiplies fp32 numbers: its global settings, borrowed for a block."""
+"""Precision of torch's products of fp32 numbers: its global settings, borrowed for a block."""
 
 from __future__ import annotations
 

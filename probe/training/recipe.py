@@ -1,4 +1,4 @@
-"""The recipe: how one training runs, as one frozen object."""
+"""Recipes: the configuration of one training, as one frozen object."""
 
 from __future__ import annotations
 
@@ -18,22 +18,21 @@ Optimizer = Literal["adam", "adamw", "nadam", "sgd"]
 """The optimizers by name, each with torch's own settings but for those that a recipe has."""
 
 Schedule = Literal["constant", "cosine"]
-"""What becomes of the learning rate after the warm-up, see `probe.training.schedule`."""
+"""The course of the learning rate after the warm-up, see `probe.training.optimizers`."""
 
 Precision = Literal["fp32", "tf32", "bf16"]
-"""What the loss is computed in; weights, their updates and evaluations are always fp32."""
+"""The precision of the loss; weights, their updates and evaluations are always fp32."""
 
 
 @configuration
 class Recipe:
-    """How one training runs; the defaults are Murata 2020's on MNIST (section 3).
+    """The configuration of one training; the defaults are Murata 2020's on MNIST (section 3).
 
     The batch size is not given there; 64 is ours. `init` names the rule for the fresh weights at
-    the start (see `fresh_weights`). precision: `bf16` computes the loss under torch's autocast,
-    which runs matrix products and convolutions in bfloat16 (also in the frozen part of a model that
-    can only be cut the slow way); `tf32` lets a GPU round their factors to 10 bits, which `fp32`
-    does not; weights, their updates and every evaluation stay in fp32. On a CPU a training in fp32
-    repeats bit for bit; on a GPU, kernels that add in no fixed order may change the last bits.
+    the start (see `fresh_weights`). precision: `bf16` computes the loss under torch's autocast, and
+    so the frozen part of a model that is run whole; `tf32` lets a GPU round the factors of products
+    to 10 bits. Weights, updates and evaluations stay in fp32. On a CPU a training in fp32 repeats
+    bit for bit; on a GPU, kernels that add in no fixed order may change the last bits.
 
     - weight_decay: torch's, 0 or more; `adamw` shrinks the weights by it, apart from the gradient,
       and the others add it to the gradient. It is 0 unless given, for `adamw` too, where torch
@@ -71,9 +70,9 @@ class Recipe:
 
 @configuration
 class RecipeChanges:
-    """What a learner trains by in place of the study's recipe; None = as the study says.
+    """A learner's changes of the study's recipe; None = as in the study.
 
-    A study's clip_norm can be changed and not taken back.
+    A study's clip_norm can be changed but not removed.
     """
 
     epochs: PositiveInt | None = None

@@ -1,4 +1,4 @@
-"""Where the values that prefixes give are to live: decided before any of them is computed."""
+"""Allocation of the values of prefixes, decided before any of them is computed."""
 
 from __future__ import annotations
 
@@ -12,28 +12,27 @@ from typing import Literal, get_args
 import torch
 
 from probe.errors import InputError, unknown
-from probe.memory.byte_sizes import show_size
-from probe.memory.free import free_memory
+from probe.memory import free_memory, show_size
 
 Storage = Literal["fp32", "bf16"]
 """The precision in which floating-point values are kept."""
 
 Location = Literal["in memory", "memory-mapped", "recomputed"]
-"""Where a feature's values live; recomputed: nowhere, they are computed whenever asked for."""
+"""The place of a feature's values; recomputed: none, they are computed whenever asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CacheSettings:
-    """How the values that prefixes give may be kept; only `storage` can change a result.
+    """Limits on the cache of values; only `storage` can change a result.
 
-    - budget: bytes of memory for them, on the model's device; None = half of what is free there;
-    - scratch: a folder for those that do not fit; None = they are computed again when needed;
-    - room: bytes of that folder's disk; None = half of what is free;
+    - budget: bytes of memory on the model's device; None = half of the free ones;
+    - scratch: a folder for values that do not fit; None = they are computed again when needed;
+    - room: bytes of that folder's disk; None = half of the free ones;
     - storage: `bf16` keeps floating-point values in half the bytes of fp32, rounded to 8
       significant bits.
 
-    Raises InputError for sizes that are no whole numbers of bytes, a scratch folder that is no
-    path, room without a scratch folder, and an unknown storage.
+    Raises InputError for invalid sizes, a scratch folder that is no path, room without a scratch
+    folder, and an unknown storage.
     """
 
     budget: int | None = None
@@ -55,19 +54,22 @@ class CacheSettings:
             raise unknown("storage", self.storage, get_args(Storage))
 
     def settled(self, device: torch.device, processes: int = 1) -> CacheSettings:
-        """Return one process's share, with every None replaced by half of what is free now.
+        """Return one process's share, with every None replaced by half of the free bytes.
 
         device: the model's; processes: how many share the memory and the disk.
         """
         # Half: training needs memory too, and so may others.
         budget = free_memory(device) // 2 if self.budget is None else self.budget
-        room = _free_disk(self.scratch) // 2 if self.room is None else self.room
+        room = self.room or 0
+        if self.room is None and self.scratch is not None:
+            above = self.scratch, *self.scratch.absolute().parents
+            room = shutil.disk_usage(next(path for path in above if path.exists())).free // 2
         return replace(self, budget=budget // processes, room=room // processes)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Need:
-    """What keeping a feature's values takes, and what it saves.
+    """The bytes that keeping a feature's values takes, and the work that it saves.
 
     size: bytes for all examples; work: floating-point operations to compute one example's value.
     """
@@ -79,7 +81,7 @@ class Need:
 
 @dataclass(frozen=True, kw_only=True)
 class Allocation:
-    """Where a feature's values live, and how many bytes they take; as text, a line of the plan.
+    """The location of a feature's values, and their bytes; as text, a line of the plan.
 
     >>> print(Allocation(feature="conv1", size=2_000_000, location="in memory"))
     conv1: 2.0 MB, in memory
@@ -113,11 +115,3 @@ def allocate(needs: Sequence[Need], settings: CacheSettings) -> tuple[Allocation
         left[first] -= need.size
         chosen[need.feature] = Allocation(feature=need.feature, size=need.size, location=first)
     return tuple(chosen[need.feature] for need in needs)
-
-
-def _free_disk(folder: Path | None) -> int:
-    """Return the bytes free where a folder is or would be made."""
-    if folder is None:
-        return 0
-    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    return shutil.disk_usage(there).free

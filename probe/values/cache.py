@@ -1,4 +1,4 @@
-"""The values that prefixes give, by number: kept in memory or in a file, or computed again."""
+"""Caches of the values of prefixes, in memory or in a file, or computed again."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +12,7 @@ from torch import Tensor
 from probe.batch import Rows, Value, first, mapped, tensors
 from probe.cut.names import of_input
 from probe.cut.split import Cut, passing_values, values_of
-from probe.cut.trace import Trace
-from probe.memory.scratch import MappedRows
+from probe.memory import MappedRows
 from probe.modules import copied
 from probe.training.memory_format import gains_pixelwise
 from probe.training.precision import products
@@ -34,11 +33,10 @@ _SEEN = 4  # examples
 
 
 class ValueCache:
-    """Keeps and serves the values of one model's cuts, on one device.
+    """A cache of the values of one model's cuts, on one device.
 
-    settings: None = the defaults; batch_size: of training. Every batch that a prefix is given has
-    as many examples, so that what is recomputed costs what it must; but neither so few that most of
-    the time goes into calls, nor so many that they take a part of the memory.
+    settings: None = the defaults; batch_size: of training. Prefixes are given batches of that size,
+    within limits: smaller ones spend their time in calls, larger ones take memory.
     """
 
     def __init__(
@@ -49,26 +47,17 @@ class ValueCache:
         self._pixelwise: bool | None = None  # found out once: training and test data are alike
 
     def plan(self, cuts: Sequence[Cut], sizes: tuple[int, int]) -> tuple[Allocation, ...]:
-        """Return where each cut's values are to live; nothing is computed for it.
+        """Return the location of each cut's values; nothing is computed.
 
-        sizes: how many training and test examples there are.
+        sizes: the numbers of training and test examples.
         """
         needs = []
         for cut in cuts:
-            # Behind the model's output nothing is trained: no training example is needed there.
+            # At the model's output nothing is trained: no training example is needed.
             size = _size(cut, self._settings.storage) * (sum(sizes) if cut.trainable else sizes[1])
             work = cut.feature.visit.work
             needs.append(Need(feature=cut.feature.name, size=size, work=work))
         return allocate(needs, self._settings)
-
-    def _layouts(self, cuts: Sequence[Cut], inputs: Inputs) -> dict[str, ValueLayout]:
-        """Return how each cut's values lie in memory, by feature, seen on a few of the inputs."""
-        few = inputs.between(slice(0, min(_SEEN, len(inputs))), _SEEN)
-        found = values_of(cuts, few)
-        return {
-            cut.name: value_layout(found[cut.name], _given(cut, inputs), self._settings.storage)
-            for cut in cuts
-        }
 
     def rows(self, cuts: Sequence[Cut], plan: Sequence[Allocation], x: Value) -> dict[str, Rows]:
         """Return every cut's values for all inputs x (N, ...), by feature, living as planned.
@@ -76,25 +65,27 @@ class ValueCache:
         All that is kept is computed in one pass over the inputs.
         """
         if self._pixelwise is None and cuts:
-            self._pixelwise = _faster_pixelwise(cuts[0].feature.trace)
+            trace = cuts[0].feature.trace
+            model, few = copied(trace.model), first(trace.sample, _SEEN)
+            with products("fp32"), torch.autocast(tensors(few)[0].device.type, enabled=False):
+                self._pixelwise = gains_pixelwise(model, partial(trace.call, model), few)
         inputs = Inputs(x, bool(self._pixelwise))
-        layouts = self._layouts(cuts, inputs)
+        seen = values_of(cuts, inputs.between(slice(0, min(_SEEN, len(inputs))), _SEEN))
         locations = {each.feature: each.location for each in plan}
         rows: dict[str, Rows] = {}
         kept: dict[str, CachedRows] = {}
         for cut in cuts:
-            name = cut.feature.name
-            layout, location = layouts[name], locations[name]
+            name, location = cut.name, locations[cut.name]
+            layout = value_layout(seen[name], _given(cut, inputs), self._settings.storage)
             if location == "recomputed":
-                prefix = partial(_value_of, cut)
-                rows[name] = RecomputedRows(layout, prefix, inputs, self._size)
+                rows[name] = RecomputedRows(layout, partial(_value_of, cut), inputs, self._size)
             else:
                 scratch = self._settings.scratch if location == "memory-mapped" else None
                 rows[name] = cached = CachedRows(layout, inputs, scratch)
                 # A value that is the input itself needs no pass to be filled.
                 if layout.size:
                     kept[name] = cached
-        filled = [cut for cut in cuts if cut.feature.name in kept]
+        filled = [cut for cut in cuts if cut.name in kept]
         fill(kept, partial(passing_values, filled), inputs, self._size)
         return rows
 
@@ -114,27 +105,15 @@ def _size(cut: Cut, storage: Storage) -> int:
     """Return the bytes of an example's value, as the cut's plan says; the input takes none."""
     if cut.plan is None:
         return 0
-    names = [name for name in cut.plan.kept if not of_input(name)]
-    seen = [cut.plan.shapes[name].at(1)[0] for name in names]
-    metas = [
-        torch.empty(shape, dtype=cut.plan.shapes[name].seen.dtype, device="meta")
-        for name, shape in zip(names, seen, strict=True)
-    ]
+    shapes = [cut.plan.shapes[name] for name in cut.plan.kept if not of_input(name)]
+    metas = [torch.empty(each.at(1)[0], dtype=each.seen.dtype, device="meta") for each in shapes]
     return sum(meta.numel() * tensor_layout(meta, storage).stored.itemsize for meta in metas)
 
 
-def _faster_pixelwise(trace: Trace) -> bool:
-    """Whether the traced model may be given its images pixel by pixel, and is faster so."""
-    model = copied(trace.model)
-    few = first(trace.sample, _SEEN)
-    with products("fp32"), torch.autocast(tensors(few)[0].device.type, enabled=False):
-        return gains_pixelwise(model, partial(trace.call, model), few)
-
-
 class CachedRows:
-    """Values kept in memory, or in a memory-mapped file where a scratch folder is given.
+    """Values in memory, or in a memory-mapped file where a scratch folder is given.
 
-    The parts that are the input itself are not copied.
+    Tensors of the input itself are not copied.
     """
 
     def __init__(self, layout: ValueLayout, inputs: Inputs, scratch: Path | None) -> None:
@@ -181,9 +160,9 @@ class RecomputedRows:
     """Values computed again from the inputs whenever they are asked for, bit for bit the same.
 
     The last bits of a product or a convolution depend on the batch's size, which is therefore
-    always the one with which caches are filled. Some (of matrices with rows that are no multiple of
-    16 bytes, say) depend on the slot in the batch as well. If the prefix shows this on a batch,
-    every example is computed at its slot in the filling pass, which takes several rounds.
+    always the one with which caches are filled. Some depend on the slot in the batch as well. If
+    the prefix shows this, every example is computed at its slot in the filling pass, which takes
+    several rounds.
     """
 
     def __init__(
@@ -240,9 +219,9 @@ def fill(
 
 @torch.no_grad()
 def _same_at_every_slot(prefix: PrefixCall, inputs: Inputs, batch_size: int) -> bool:
-    """Whether an example's value has the same bits at every slot of a batch, on many batches.
+    """Return whether an example's value has the same bits at every slot of many batches.
 
-    One batch would not do: where little is summed up, the bits often agree by luck.
+    With one batch the bits often agree by chance.
     """
     some = torch.arange(min(_WATCHED * batch_size, len(inputs)), device=inputs.device)
     for _, _, batch in inputs.batches(some, batch_size):

@@ -1,4 +1,4 @@
-"""How inputs and values lie in memory, so that a row of bytes can stand for an example's value."""
+"""Memory layouts of inputs and values: a row of bytes for each example."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -90,15 +90,22 @@ class ValueLayout:
 class Inputs:
     """A model's inputs by number, one or more tensors (N, ...).
 
-    Each batch is laid out in memory as they are, or its images pixel by pixel. rows: the memory of
-    each tensor as (N, D); a tensor is copied if its examples do not lie in one piece.
+    Each batch has their memory layout, or its images lie pixel by pixel. rows: the memory of each
+    tensor as (N, D); a tensor is copied if its examples do not lie in one piece.
     """
 
     def __init__(self, x: Value, pixelwise: bool = False) -> None:
-        whole = [_in_one_piece(tensor) for tensor in tensors(x)]
+        # A batch is gathered row by row: each example must be one run of memory.
+        whole = [
+            tensor
+            if _strides(tensor) is not None and tensor.stride(0) == tensor[:1].numel()
+            else tensor.contiguous()
+            for tensor in tensors(x)
+        ]
         self.form = first(x, 0)
         self.device = whole[0].device
-        self.rows = [tensor.as_strided(*_as_rows(tensor)) for tensor in whole]
+        widths = [tensor[:1].numel() for tensor in whole]
+        self.rows = [t.as_strided((len(t), D), (D, 1)) for t, D in zip(whole, widths, strict=True)]
         self.layouts = [tensor_layout(tensor, "fp32", given=at) for at, tensor in enumerate(whole)]
         self._pixelwise = pixelwise
 
@@ -172,15 +179,6 @@ def tensor_layout(part: Tensor, storage: Storage, given: int | None = None) -> T
         stored=torch.bfloat16 if narrow else part.dtype,
         given=given,
     )
-
-
-def _in_one_piece(x: Tensor) -> Tensor:
-    # A batch is gathered row by row: each example must be one run of memory.
-    return x if _strides(x) is not None and x.stride(0) == x[:1].numel() else x.contiguous()
-
-
-def _as_rows(x: Tensor) -> tuple[tuple[int, int], tuple[int, int]]:
-    return (len(x), x[:1].numel()), (x[:1].numel(), 1)
 
 
 def _strides(rows: Tensor) -> tuple[int, ...] | None:

@@ -1,8 +1,8 @@
-"""The commands of `probe` with their flags; each one's work is in its own module.
+"""The commands of `probe` with their flags; the work of each is in a module of its own.
 
-The signature of a function here is what the command takes, and its docstring is what `--help`
-shows: both are written for the user of the command line. Everything heavy is imported inside the
-commands, so that `probe --help` answers at once.
+The signature of a function here is its command line, and its docstring is its `--help`: both are
+written for the user of the command line. Everything heavy is imported inside the commands, so that
+`probe --help` answers at once.
 """
 
 from __future__ import annotations
@@ -17,17 +17,14 @@ from scenarios.commands.parsing import with_options
 from scenarios.model_options import ModelOptions
 from scenarios.options import FigureOptions, RunOptions
 
-app = typer.Typer(
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")]
 
 
 def _show_version(asked: bool) -> None:
-    """Print the version and end, if that is asked."""
+    """Print the version and exit, if asked."""
     if asked:
         print(f"forgetting-probe {version('forgetting-probe')}")
         raise typer.Exit
@@ -40,17 +37,20 @@ def probe(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Which layer of a continually trained network forgot what, toward which task."""
+    """Measure which layer of a continually trained network forgot which task."""
 
 
 @app.command()
 @with_options(RunOptions)
 def run(
-    study: Annotated[str, typer.Argument(metavar="PRESET|FILE.toml")], options: RunOptions
+    study: Annotated[
+        str, typer.Argument(metavar="PRESET|FILE.toml", help="A preset of `probe list`, or a file.")
+    ],
+    options: RunOptions,
 ) -> None:
-    """Run a study, or go on with it: train, retrain behind every feature, write tables, draw.
+    """Run or resume a study: train, retrain downstream of each layer, write tables and figures.
 
-    Exit code 1 if a job failed while the others were finished.
+    The exit code is 1 if any job failed.
     """
     from scenarios.commands.run import run_study
 
@@ -64,21 +64,22 @@ def init(
         "study.toml"
     ),
     data: Annotated[
-        str | None, typer.Option(metavar="DATASET|FILE.npz", help="Bundled digits by default.")
+        str | None,
+        typer.Option(metavar="DATASET|FILE.npz", help="Data; the bundled digits by default."),
     ] = None,
     network: Annotated[
-        str | None, typer.Option(help="Of `probe list`; one that suits the data by default.")
+        str | None, typer.Option(help="A network of `probe list`; by default one for the data.")
     ] = None,
     learners: Annotated[
-        str | None, typer.Option(help="As a,b; finetune,er,offline by default.")
+        str | None, typer.Option(help="Learners; finetune,er,offline by default.")
     ] = None,
     own: Annotated[
-        bool, typer.Option("--own", help="And mynets.py, for a network and data of your own.")
+        bool, typer.Option("--own", help="Also write mynets.py with a network and data to edit.")
     ] = False,
 ) -> None:
-    """Write a study's file to begin with: every key is explained, and it runs as it is.
+    """Write a first study file that explains every key and runs unchanged.
 
-    No file is written over.
+    Existing files are never overwritten.
     """
     from scenarios.commands.init import show_written
 
@@ -88,12 +89,19 @@ def init(
 @app.command()
 @with_options(ModelOptions)
 def model(
-    factory: Annotated[str, typer.Argument(metavar="MODULE:FACTORY|DIR")], options: ModelOptions
+    factory: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODULE:FACTORY|DIR",
+            help="A function that builds the network, or the folder of a probe.Recorder.",
+        ),
+    ],
+    options: ModelOptions,
 ) -> None:
-    """Measure what each layer of your own network kept, from its checkpoints.
+    """Measure how much each layer of your own network retains, from its checkpoints.
 
-    FACTORY makes the network when called without arguments; DIR is the folder of a probe.Recorder.
-    The run directory, its tables and figures are those of a study. Exit code 1 if a job failed.
+    The run directory has the same tables and figures as that of a study. The exit code is 1 if any
+    job failed.
     """
     from scenarios.commands.model import probe_model
 
@@ -103,9 +111,9 @@ def model(
 
 @app.command()
 def status(directory: Directory, as_json: AsJson = False) -> None:
-    """Show what of a study is finished, running, failed or left, learner by learner.
+    """Show the finished, running, failed and remaining jobs of a study, and the time left.
 
-    And about how long the rest takes, judged by what is finished. Nothing is written.
+    The time is an estimate from the finished jobs. Nothing is written.
     """
     from scenarios.commands.status import show_status
 
@@ -115,9 +123,10 @@ def status(directory: Directory, as_json: AsJson = False) -> None:
 @app.command()
 @with_options(FigureOptions)
 def figures(directory: Directory, options: FigureOptions) -> None:
-    """Draw every figure of a study from its tables alone; with any flag, those asked for.
+    """Draw the figures of a study from its tables alone.
 
-    These are for a paper: each with its caption, in a folder of their own.
+    With any flag, draw only the requested figures, for a paper: each with its caption, in a
+    separate folder.
     """
     from scenarios.commands.figures import draw_asked, draw_figures
 
@@ -129,32 +138,32 @@ def figures(directory: Directory, options: FigureOptions) -> None:
 
 @app.command()
 def metrics(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="R as .csv or .npy, or a log.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="R as .csv or .npy, or a log file.")],
     as_json: AsJson = False,
     test_sizes: Annotated[
-        str | None, typer.Option(help="Test examples per task, as 10,20,...; equal by default.")
+        str | None, typer.Option(help="Test examples of each task, 10,20,...; equal by default.")
     ] = None,
     reference: Annotated[
-        Path | None, typer.Option(help="The cumulative learner's R, for intransigence.")
+        Path | None, typer.Option(help="R of the cumulative learner, for intransigence.")
     ] = None,
     ideal: Annotated[
         float | None, typer.Option(help="Offline accuracy on the first task, for Omega.")
     ] = None,
-    percent: Annotated[bool, typer.Option("--percent", help="Input is in percent.")] = False,
+    percent: Annotated[bool, typer.Option("--percent", help="Values are in percent.")] = False,
     source: Annotated[
         str | None,
         typer.Option(
             "--from",
             metavar="FRAMEWORK",
-            help="Whose log FILE is: mammoth (logs.pyd), facil (acc_tag-*.txt), pycil, pilot "
-            "(.log), of one run.",
+            help="Framework that wrote the log of one run: mammoth (logs.pyd), facil "
+            "(acc_tag-*.txt), pycil or pilot (.log).",
         ),
     ] = None,
 ) -> None:
     """Compute every metric of the literature from an accuracy matrix.
 
-    FILE is T x T, or (T+1) x T with the accuracy before any training as its first row; row =
-    tasks learned so far, column = task; an empty cell or nan = not measured.
+    Each row of FILE holds the accuracy on all T tasks after one more task has been learned. A first
+    row with the accuracy before any training is optional. Leave unmeasured cells empty or nan.
     """
     from scenarios.commands.metrics import score_file
 
@@ -163,29 +172,35 @@ def metrics(
 
 @app.command()
 def layers(
-    model: Annotated[str, typer.Argument(metavar="MODULE:FACTORY|NETWORK")],
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODULE:FACTORY|NETWORK",
+            help="A model, a function that builds it, or a network of `probe list`.",
+        ),
+    ],
     inputs: Annotated[
         list[str],
         typer.Option(
             "--input",
             metavar="[NAME=]SHAPE[:int]",
-            help="Shape of one input, as 3x32x32; :int makes it whole numbers. Of several, each "
-            "with its own --input, the model takes those with names by name, others in order.",
+            help="Shape of one example, such as 3x32x32; :int for integers. Repeat it for several "
+            "inputs, which are passed by name, or in order if they have none.",
         ),
     ],
     output: Annotated[
-        str | None, typer.Option(help="Where the logits are in what the model returns.")
+        str | None,
+        typer.Option(help="Key, attribute or index of the logits in the output of the model."),
     ] = None,
     integers: Annotated[
-        bool, typer.Option("--integers", help="All inputs are whole numbers, as of words.")
+        bool, typer.Option("--integers", help="All inputs are integers, such as tokens.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List the modules of a model that can be features, with a suggestion of a good set.
+    """List the modules at which a model can be cut, and suggest a good set of them.
 
-    FACTORY, in a MODULE that can be imported from here, gives the model when called without
-    arguments, or is it. The model sees random inputs: normal values, or the numbers 0 and 1 (a mask
-    of them may leave nothing to see). Frozen and left are numbers of parameters.
+    The model is called on random inputs: normal values, or zeros and ones for integers. The columns
+    frozen and left count parameters up to the cut and downstream of it.
     """
     from scenarios.commands.layers import show_layers
 
@@ -195,22 +210,22 @@ def layers(
 @app.command()
 def features(
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Holds train/CLASS/* and test/CLASS/*, images.")
+        Path, typer.Argument(metavar="FOLDER", help="Images as train/CLASS/* and test/CLASS/*.")
     ],
     network: Annotated[str, typer.Option(help="A classification network of torchvision.")],
     out: Annotated[Path, typer.Option(metavar="FILE.npz", help="The feature file to write.")],
     weights: Annotated[
         str,
         typer.Option(
-            metavar="FILE|default|random", help="A state dict, torchvision's own, or none trained."
+            metavar="FILE|default|random",
+            help="A state dict, the weights of torchvision, or untrained weights.",
         ),
     ] = "default",
     device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
 ) -> None:
-    """Make a feature file of images: the last hidden layer of a pretrained network.
+    """Write a feature file of images: the last hidden layer of a pretrained network.
 
-    A study takes the file in place of a data set. torchvision downloads its own weights unless it
-    has them.
+    A study takes the file in place of a data set. torchvision downloads its weights if needed.
     """
     from scenarios.data.image_features import write_features_of_images
     from scenarios.device import device_named
@@ -220,18 +235,20 @@ def features(
 
 @app.command()
 def redundancy(
-    data_sets: Annotated[list[str], typer.Argument(metavar="DATASET|FILE.npz...")],
-    data: Annotated[Path | None, typer.Option(help="Data folder; or set PROBE_DATA.")] = None,
+    data_sets: Annotated[
+        list[str], typer.Argument(metavar="DATASET|FILE.npz...", help="Data sets or feature files.")
+    ],
+    data: Annotated[Path | None, typer.Option(help="Data folder; PROBE_DATA by default.")] = None,
     bins: Annotated[
-        int | None, typer.Option(help="Bins of equal width, 2 to 256; MDL cuts by default.")
+        int | None, typer.Option(help="Number of bins of equal width, 2 to 256; MDL by default.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("runs/redundancy"),
-    download: Annotated[bool, typer.Option("--download", help="Fetch missing data.")] = False,
+    download: Annotated[bool, typer.Option("--download", help="Download missing data.")] = False,
 ) -> None:
-    """Count the non-redundant features of data sets (FCBF), and draw how the features depend.
+    """Count the non-redundant features of data sets by FCBF, and plot their dependence.
 
-    Of the training data. A feature that is not discrete is cut where that tells the classes apart,
-    as far as the principle of minimum description length (MDL) allows, or into bins.
+    Continuous features of the training data are discretized by minimum description length (MDL), or
+    into bins.
     """
     from scenarios.commands.redundancy import show_redundancy
     from scenarios.data.datasets import Location

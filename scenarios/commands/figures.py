@@ -1,7 +1,6 @@
-"""`probe figures`: draw a study again, from its tables alone.
+"""`probe figures`: the figures of a study, from its tables alone.
 
-Figures depend on nothing but the tables beside them. So they can be drawn on another machine, from
-a copy of the tables, or again after a change of style.
+They can be drawn on another machine, from a copy of the tables, or again after a change of style.
 """
 
 from __future__ import annotations
@@ -11,53 +10,54 @@ from pathlib import Path
 from figures.build import build, build_asked
 from figures.options import ON_REQUEST, Options
 from probe.errors import InputError
+from probe.results.run_directory import older_tables, read_plan, remarks, survey
 from scenarios.commands.screen.results import note_lines
 from scenarios.commands.screen.terminal import printable
 from scenarios.options import FigureOptions, names
-from probe.results.run_directory import older_tables, read_plan, remarks, survey
 
 
 def draw_figures(directory: Path) -> None:
-    """Draw every figure and print its path, the notes, and what a reader must know of the results.
+    """Draw every figure; print the paths, the notes, and remarks on the results.
 
-    directory: of a run, or a folder of tables alone, without its study, which is drawn as well:
-    nothing more is known of it. Raises InputError without tables, and for tables that cannot be
-    read.
+    directory: of a run, or a folder of tables alone, of which nothing more is known. Raises
+    InputError for missing and unreadable tables.
     """
-    # Before anything is drawn, as what is wrong with a table is said before.
+    # Before anything is drawn: unreadable notes are refused first.
     notes = note_lines(directory)
     for line in (*(printable(str(path)) for path in build(directory)), *notes):
         print(line)
-    # Tables may have been copied without it.
     if (directory / "study.json").is_file():
         states = survey(read_plan(directory), directory)
         older = older_tables(directory, states)
-        # What the results are like says nothing of tables that were not made of them.
+        # Remarks on the results do not apply to tables of older results.
         for remark in [older] if older else remarks(directory, states):
             print(printable(remark))
 
 
 def draw_asked(directory: Path, asked: FigureOptions) -> None:
-    """Draw the figures that are asked for and print the paths of their files.
+    """Draw the requested figures and print the paths of their files.
 
-    Raises InputError, before anything is written, for what cannot be drawn so.
+    Raises InputError, before anything is written, for a request that cannot be met.
     """
     options = Options(
-        learners=names(asked.learners) if asked.learners is not None else None,
+        learners=_listed(asked.learners),
         labels=dict(map(_labelled, asked.label or ())),
-        readouts=names(asked.readouts) if asked.readouts is not None else None,
+        readouts=_listed(asked.readouts),
         width=asked.width,
         font_size=asked.font_size,
         font=asked.font or "",
     )
-    kinds = names(asked.only) if asked.only is not None else ()
-    formats = names(asked.format) if asked.format is not None else ON_REQUEST[:1]
+    kinds, formats = _listed(asked.only) or (), _listed(asked.format) or ON_REQUEST[:1]
     for path in build_asked(directory, options, kinds, formats, asked.out):
         print(printable(str(path)))
 
 
+def _listed(text: str | None) -> list[str] | None:
+    return None if text is None else names(text)
+
+
 def _labelled(text: str) -> tuple[str, str]:
-    """Return the learner and the name in print of a label.
+    """Return the learner of a label and its printed name.
 
     >>> _labelled("er=Replay (ours)")
     ('er', 'Replay (ours)')

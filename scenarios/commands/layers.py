@@ -1,17 +1,14 @@
-"""`probe layers`: where a user's own model can be cut, and which features make a good set.
+"""`probe layers`: the modules at which a user's model can be cut, and a good set of them.
 
-A feature is the value of a module at which the network can be cut: what lies before it is held
-fixed, what lies after it retrained. Not every module will do, so each is tried on a batch of three
-random inputs, and what is found is a table: the shape of its value, the memory that it takes for
-each example, and how many parameters are frozen and left. What makes a good set is decided in
-`probe.cut.candidates`; here the model is loaded, and the table is printed.
+Each module is tried on a batch of three random inputs (`probe.cut.candidates`, which also chooses
+the good set); here the model is loaded and the table printed.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from math import prod
 from typing import Any
 
@@ -21,13 +18,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
-from torch import Generator, Tensor, nn
+from torch import Tensor, nn
 
 from probe.batch import Value, tensors
 from probe.cut.candidates import Candidate, candidates
 from probe.cut.feature import Feature
 from probe.errors import InputError, ModelRaised, described
-from probe.memory.byte_sizes import show_size
+from probe.memory import show_size
 from probe.seeding import stream
 from scenarios.commands.screen.terminal import print_json
 from scenarios.networks import ARCHITECTURES, build_network
@@ -37,7 +34,7 @@ _CLASSES = 10
 _EXAMPLES = 3
 _LARGEST = 2**28  # values of the examples: 1 GiB
 _SHAPE = r"[1-9]\d{0,9}(x[1-9]\d{0,9})*"
-_WIDE = 200  # columns: what goes into a file or a pipe is not cut off
+_WIDE = 200  # columns for a file or a pipe
 
 
 def show_layers(
@@ -50,9 +47,9 @@ def show_layers(
     """Print every module of a model that can be a feature, and a good set of them.
 
     target: MODULE:FACTORY, or the name of a network of this package; inputs: their shapes, see
-    `sample_inputs`; output: key, attribute or position of the logits in what the model returns;
-    integers: whether inputs are whole numbers, as of words; as_json: print one JSON object. Raises
-    InputError for whatever of it cannot be used, also for a model that fails on such inputs.
+    `sample_inputs`; output: key, attribute or position of the logits in the output of the model;
+    integers: whether inputs are integers, such as tokens; as_json: print one JSON object. Raises
+    InputError for unusable values, and for a model that fails on such inputs.
     """
     sample = sample_inputs(inputs, integers)
     with current_folder():
@@ -63,10 +60,9 @@ def show_layers(
             found = candidates(model, sample, where, progress=_with_progress)
         except ModelRaised as error:
             raise _refused(error.raised, sample) from error
-        # They say what they mean already.
         except (InputError, KeyboardInterrupt):
             raise
-        # The user's model runs in it, and may raise anything.
+        # The user's model may raise anything.
         except BaseException as error:
             raise _refused(error, sample) from error
     if as_json:
@@ -76,29 +72,25 @@ def show_layers(
 
 
 def _record(found: Sequence[Candidate]) -> dict[str, Any]:
-    """Return what the table shows as values that JSON has; docs/studies.md has the keys."""
+    """Return the table as values that JSON has; docs/studies.md lists the keys."""
+    renamed = {"kind": "type", "shape": "output", "bytes": "cached_bytes"}
+    features = [
+        {renamed.get(name, name): value for name, value in asdict(one).items() if name != "values"}
+        for one in found
+    ]
+    for each in features:
+        if each["slow"]:
+            each["cached_bytes"] = None
+        each["slow"] = each["slow"] or None
     return {
-        "features": [
-            {
-                "feature": one.feature,
-                "type": one.kind,
-                "output": list(one.shape),
-                "tensors": one.tensors,
-                "cached_bytes": None if one.slow else one.bytes,
-                "slow": one.slow or None,
-                "frozen": one.frozen,
-                "left": one.left,
-                "suggested": one.suggested,
-            }
-            for one in found
-        ],
+        "features": features,
         "suggested": [one.feature for one in found if one.suggested],
     }
 
 
 def _model(target: str, sample: Value) -> nn.Module:
     """Return the model of that name, a network of this package or the user's own."""
-    # A dotted name is no network of ours: it lacks its factory, which is for `load_model` to say.
+    # A dotted name without a factory is refused by `load_model`.
     if ":" in target or (target not in ARCHITECTURES and "." in target):
         return load_model(target)
     if target in ARCHITECTURES and not isinstance(sample, Tensor):
@@ -117,16 +109,16 @@ def _refused(error: BaseException, sample: Value) -> InputError:
 
 
 def _with_progress(features: Sequence[Feature]) -> Iterable[Feature]:
-    """Return the features, and show on a terminal which of them is being tried."""
+    """Return the features, with a progress bar on a terminal."""
     console = Console(stderr=True)
     hidden = not console.is_terminal
     return track(features, "cutting", console=console, transient=True, disable=hidden)
 
 
 def _print(found: Sequence[Candidate]) -> None:
-    """Print a table of the features, why some cannot be cached, and the features to choose.
+    """Print a table of the features, the reasons against caching some, and the suggested set.
 
-    found: in the order in which the model computes them. Into a file or a pipe no line is cut off.
+    found: in the order in which the model computes them. Lines to a file or a pipe are not cut off.
     """
     console = Console()
     if not console.is_terminal:
@@ -147,7 +139,7 @@ def _print(found: Sequence[Candidate]) -> None:
             f"{one.left:,}",
         )
     console.print(table)
-    # Each reason once, with all features that it holds for: there are few reasons.
+    # Each reason once, with all of its features.
     for reason in dict.fromkeys(one.slow for one in found if one.slow):
         names = ", ".join(one.feature for one in found if one.slow == reason)
         _print_line(console, f"the slow way, as {reason}: {names}")
@@ -165,50 +157,38 @@ def _joined(shape: Sequence[int]) -> str:
     return "x".join(map(str, shape)) or "one number"
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Input:
-    """One --input: its name, empty if it has none, its sizes with the batch's, and its kind."""
-
-    name: str
-    sizes: tuple[int, ...]
-    integers: bool
-
-    def drawn(self, own: Generator) -> Tensor:
-        if self.integers:
-            return torch.randint(2, self.sizes, generator=own)
-        return torch.randn(self.sizes, generator=own)
-
-
 def sample_inputs(texts: Sequence[str], integers: bool) -> Value:
-    """Return a batch of three: one tensor, a tuple of several, or a mapping of those with names.
+    """Return a batch of three: one tensor, a tuple of several, or a mapping of named ones.
 
-    texts: [NAME=]SHAPE[:int], as 3x32x32 or mask=16:int; integers: whether all are whole numbers.
-    Values are normal, or the numbers 0 and 1, which any table holds; they are the same every time.
-    Raises InputError for a text that is no such thing, names that some lack or two share, and for
-    inputs that would not fit into memory.
+    texts: [NAME=]SHAPE[:int], as 3x32x32 or mask=16:int; integers: whether all are integers. Values
+    are normal, or zeros and ones, which any embedding holds; the same every time. Raises InputError
+    for any other text, for names that some inputs lack or two share, and for too many values.
     """
     given = [_read(text, integers) for text in texts]
-    names = [one.name for one in given]
-    if any(names) and not all(names):
+    named = [name for name, *_ in given if name]
+    if named and len(named) < len(given):
         raise InputError(
-            f"--input is given with a name ({next(filter(None, names))}) and without one: name all "
-            f"inputs, or none"
+            f"--input is given with a name ({named[0]}) and without one: name all inputs, or none"
         )
-    if twice := next((name for name in names if name and names.count(name) > 1), None):
+    if twice := next((name for name in named if named.count(name) > 1), None):
         raise InputError(f"--input names {twice!r} twice: give each input a name of its own")
-    if sum(prod(one.sizes) for one in given) > _LARGEST:
+    if sum(prod(sizes) for _, sizes, _ in given) > _LARGEST:
         raise InputError(
             f"--input expects a shape of at most {_LARGEST // _EXAMPLES:,} values, got "
             f"{', '.join(map(repr, texts))}"
         )
-    own = stream(0, "sample")
-    drawn = [one.drawn(own) for one in given]
-    if any(names):
-        return dict(zip(names, drawn, strict=True))
+    chance = stream(0, "sample")
+    drawn = [
+        torch.randint(2, sizes, generator=chance) if whole else torch.randn(sizes, generator=chance)
+        for _, sizes, whole in given
+    ]
+    if named:
+        return dict(zip(named, drawn, strict=True))
     return tuple(drawn) if len(drawn) > 1 else drawn[0]
 
 
-def _read(text: str, integers: bool) -> _Input:
+def _read(text: str, integers: bool) -> tuple[str, tuple[int, ...], bool]:
+    """Return the name of an --input ("" without one), its sizes and whether it is of integers."""
     name, named, rest = text.rpartition("=")
     shape, marked, kind = rest.partition(":")
     if (named and not name.isidentifier()) or (marked and kind != "int"):
@@ -217,5 +197,4 @@ def _read(text: str, integers: bool) -> _Input:
         )
     if not re.fullmatch(_SHAPE, shape):
         raise InputError(f"--input expects the shape of one input as 3x32x32, got {text!r}")
-    sizes = (_EXAMPLES, *map(int, shape.split("x")))
-    return _Input(name=name, sizes=sizes, integers=integers or bool(marked))
+    return name, (_EXAMPLES, *map(int, shape.split("x"))), integers or bool(marked)

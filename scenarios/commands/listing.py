@@ -1,7 +1,7 @@
 """`probe list`: everything that a study or a command can name.
 
-The lists are those that the package itself uses, so nothing is missing or out of date; a learner's
-line is the first of its class's docstring.
+The lists are those that the package itself uses; a learner or readout is described by the first
+line of its class's docstring.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from probe.metrics.murata import RETRAIN
 from probe.metrics.scorecard import METRICS
+from probe.readouts.readout import READOUTS
 from scenarios.commands.screen.terminal import print_json
 from scenarios.data.datasets import BUNDLED, LOADERS
 from scenarios.learners.catalog import LEARNERS
@@ -22,7 +24,7 @@ from scenarios.study.spec import Study
 
 
 def show_known(as_json: bool = False) -> None:
-    """Print the presets, data sets, networks with their features, learners and metrics.
+    """Print the presets, data sets, networks with their features, learners, readouts and metrics.
 
     as_json: as one JSON object, of each a list. Every preset is read and checked for it; no data
     are loaded.
@@ -44,12 +46,13 @@ _TITLES = {
     "data_sets": "data set",
     "networks": "network",
     "learners": "learner",
+    "readouts": "readout",
     "metrics": "metrics of",
 }
 
 
 def _told(key: str, about: Any, *rest: Any) -> str:
-    """Return what a table says of an entry."""
+    """Return the second cell of an entry of a table."""
     listed = ", ".join(about) if isinstance(about, list) else str(about)
     if key == "networks":
         return f"features: {listed}"
@@ -57,7 +60,7 @@ def _told(key: str, about: Any, *rest: Any) -> str:
 
 
 def _known() -> dict[str, list[dict[str, Any]]]:
-    """Return all that can be named, by what it is: what it is called first, then what it is."""
+    """Return the entries of each list: the name first, then the description."""
     presets = [
         {"name": name, "about": _contents(check_study(read_study(name), name))}
         for name in preset_names()
@@ -85,16 +88,21 @@ def _known() -> dict[str, list[dict[str, Any]]]:
         "presets": presets,
         "data_sets": data,
         "networks": [{"name": n, "features": list(a.features)} for n, a in ARCHITECTURES.items()],
-        "learners": [
-            {"name": name, "about": (kind.__doc__ or "").partition("\n")[0]}
-            for name, kind in LEARNERS.items()
+        "learners": [_described(name, kind) for name, kind in LEARNERS.items()],
+        "readouts": [
+            {"name": RETRAIN, "about": "Partial retraining: all downstream of the feature anew."},
+            *(_described(name, own.readout) for name, own in READOUTS.items()),
         ],
         "metrics": papers,
     }
 
 
+def _described(name: str, kind: type) -> dict[str, str]:
+    return {"name": name, "about": (kind.__doc__ or "").partition("\n")[0]}
+
+
 def _contents(study: Study) -> str:
-    """Return what a study is about, in a line."""
+    """Return a description of a study in a line."""
     learners = ", ".join(study.learners)
     return (
         f"{study.network.name} on {study.scenario.title}: {learners}; seeds 0-{study.each_seed[-1]}"

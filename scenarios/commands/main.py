@@ -1,27 +1,31 @@
 """The command line, `probe`: from its first moment to its exit code.
 
 Nothing heavy is imported before signals are taken care of. Exit codes: 0; 1 if a job of a study
-failed; 2 for a mistake of the user's, with one sentence on standard error and no traceback; 130 and
-143 if Ctrl-C or SIGTERM has stopped it; 141 if nobody reads what is printed.
+failed; 2 for a user's mistake, with one sentence on standard error and no traceback; 130 and 143 if
+Ctrl-C or SIGTERM stopped it; 141 if nobody reads its output.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from errno import EBADF, EDQUOT, EFBIG, EIO, ENOSPC
+from typing import NoReturn
 
 from probe.errors import InputError
 from scenarios.commands.screen.stopping import HOW_TO_GO_ON, STOPPED, stoppable
 from scenarios.commands.screen.terminal import READER_GONE, printable, printed, say
 
+_OUTPUT_FAILS = {EBADF, EDQUOT, EFBIG, EIO, ENOSPC}
+
 
 def main() -> None:
     """Run the command line; a user's mistake is one sentence and exit code 2.
 
-    Always ends by SystemExit. An error that nobody foresaw keeps its traceback: it is a mistake of
-    ours.
+    Always ends by SystemExit. An unforeseen error keeps its traceback: it is a mistake of ours, or
+    a broken installation.
     """
-    # Nothing is shown on a screen, whatever the surroundings ask matplotlib for.
+    # Figures are never shown on a screen, whatever the environment asks of matplotlib.
     os.environ["MPLBACKEND"] = "agg"
     try:
         # Signals outermost: output that cannot be written must not keep the process from ending.
@@ -29,20 +33,21 @@ def main() -> None:
             code = _command()
         sys.exit(code)
     except InputError as error:
-        _show_error(str(error))
-        sys.exit(2)
+        _refuse(str(error))
     except BrokenPipeError:
-        # Who has read enough, as `head` has, makes no mistake; but a study was stopped by it.
+        # A reader who has read enough, as `head` has, is no mistake; but it has stopped a study.
         if sys.argv[1:2] == ["run"] and "--help" not in sys.argv:
             say(HOW_TO_GO_ON)
         sys.exit(READER_GONE)
     except MemoryError:
-        _show_error("there is not enough memory for that: is one of the files far too large?")
-        sys.exit(2)
+        _refuse("there is not enough memory for that: is one of the files far too large?")
     except OSError as error:
-        shown = f"cannot write what is shown ({error.strerror}): make room, or show it elsewhere"
-        _show_error(f"{error}; check the path" if error.filename else shown)
-        sys.exit(2)
+        if error.filename:
+            _refuse(f"{error}; check the path")
+        # Of errors without a file, only these come from standard output.
+        if error.errno not in _OUTPUT_FAILS:
+            raise
+        _refuse(f"cannot write the output ({error.strerror}): make room, or send it elsewhere")
     except SystemExit as stop:
         # Ctrl-C arrives here as the exit code that typer makes of it, without a word.
         if stop.code in STOPPED:
@@ -59,6 +64,7 @@ def _command() -> int:
     return call(app)
 
 
-def _show_error(said: str) -> None:
-    """Print an error as one line on standard error."""
-    say(f"error: {printable(' '.join(said.split()))}")
+def _refuse(reason: str) -> NoReturn:
+    """Print an error as one line on standard error, and exit."""
+    say(f"error: {printable(' '.join(reason.split()))}")
+    sys.exit(2)

@@ -1,8 +1,8 @@
-"""`probe metrics`: an accuracy matrix from a file, every metric of the literature out.
+"""`probe metrics`: every metric of the literature from an accuracy matrix in a file.
 
-The matrix may come from any framework: only R is needed, in a file of numbers. Metrics that need
-more (the cumulative learner's matrix, offline accuracy, sizes of the test sets) are computed if it
-is given; what cannot be computed is listed with the reason.
+The matrix may come from any framework. Metrics that need more (the matrix of the cumulative
+learner, offline accuracy, sizes of the test sets) are computed if that is given, and otherwise
+listed with the reason.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from probe.metrics.kemker import MOST_EXAMPLES
 from probe.metrics.log_file import read_log
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.matrix_file import read_matrix
-from probe.metrics.scorecard import Scorecard, scorecard
+from probe.metrics.scorecard import scorecard
 from probe.validation import shown
 
 _DIGITS = len(str(MOST_EXAMPLES))
@@ -32,18 +32,17 @@ def score_file(
     percent: bool,
     source: str | None = None,
 ) -> None:
-    """Print the metrics of the matrix in `file`, as JSON or as a table with what is missing.
+    """Print the metrics of the matrix in `file` as fractions, as JSON or as a table.
 
-    file, reference: R and the cumulative learner's R, T x T or (T+1) x T, as .csv or .npy;
-    test_sizes: T whole numbers, as 10,20,..., None = equal; ideal: the offline learner's accuracy
-    on the first task; percent: whether the numbers given are in percent, else they are fractions;
-    source: the framework whose log each file is (`probe.metrics.log_file`), which says itself what
-    its numbers are. What is printed are fractions. Raises InputError for whatever of it cannot be
-    read, and for matrices of different T.
+    file, reference: R and that of the cumulative learner, T x T or (T+1) x T, as .csv or .npy;
+    test_sizes: T whole numbers, as 10,20,..., None = equal; ideal: the accuracy of the offline
+    learner on the first task; percent: whether the numbers are in percent; source: the framework
+    whose log each file is (`probe.metrics.log_file`). Raises InputError for unreadable values, and
+    for matrices of different T.
     """
     scale = 100 if percent else 1
     R = _matrix(file, percent, source)
-    # In percent all three are, or none: they come from one experiment.
+    # All three are in percent or none: they come from one experiment.
     other = _matrix(reference, percent, source) if reference else None
     if other and other.tasks != R.tasks:
         raise InputError(
@@ -58,8 +57,12 @@ def score_file(
     )
     if as_json:
         print(card.to_json())
-    else:
-        _print_table(card)
+        return
+    table = Table("paper", "metric", "value", "not measured because")
+    for paper, metric, value in card.rows():
+        reason = card.not_measured.get(f"{paper}.{metric}", "")
+        table.add_row(paper, metric, "" if value is None else f"{value:.4f}", reason)
+    Console().print(table)
 
 
 def _matrix(path: Path, percent: bool, source: str | None) -> AccuracyMatrix:
@@ -67,7 +70,7 @@ def _matrix(path: Path, percent: bool, source: str | None) -> AccuracyMatrix:
 
 
 def _sizes(text: str | None) -> list[int] | None:
-    """Return the numbers of test examples, None if not given; raises InputError for others."""
+    """Return the numbers of test examples, None if not given; raises InputError otherwise."""
     if text is None:
         return None
     cells = [cell.strip() for cell in text.split(",")]
@@ -79,12 +82,3 @@ def _sizes(text: str | None) -> list[int] | None:
             f"{shown(text)}"
         )
     return sizes
-
-
-def _print_table(card: Scorecard) -> None:
-    """Print a line for each metric: its paper, its name, and its value or why there is none."""
-    table = Table("paper", "metric", "value", "not measured because")
-    for paper, metric, value in card.rows():
-        reason = card.not_measured.get(f"{paper}.{metric}", "")
-        table.add_row(paper, metric, "" if value is None else f"{value:.4f}", reason)
-    Console().print(table)

@@ -17,17 +17,17 @@ from probe.by_layer.measure import Measure
 from probe.errors import InputError, located, unknown
 from probe.examples import as_tasks, check_tasks
 from probe.record.checkpoints import Checkpoints
-from probe.record.readers import READERS, Reading
+from probe.record.readers import READERS, ForeignRuns
 from probe.record.recording import Recording, read_recording
+from probe.results.run_directory import refuse_foreign
 from probe.training.recipe import Recipe
 from scenarios.commands.run import Begun, carry_through
 from scenarios.commands.screen.page import show_page
+from scenarios.given import GivenOrigin
 from scenarios.model_options import ModelOptions
 from scenarios.options import names
-from scenarios.given import GivenOrigin
 from scenarios.own_code import OwnCode, source_of
 from scenarios.study.own import OURS
-from probe.results.run_directory import refuse_foreign
 
 _MOST_CLASSES = 100_000  # of one range: more is a slip of the pen
 
@@ -83,7 +83,7 @@ def probe_model(target: str, options: ModelOptions) -> bool:
         return carry_through(begin, replace(options.of_run, out=root), root, show_page)
 
 
-def _reading(options: ModelOptions) -> Reading | None:
+def _reading(options: ModelOptions) -> ForeignRuns | None:
     """Return what another framework has left of its runs, None where none is named."""
     if options.from_ is None:
         return None
@@ -146,7 +146,13 @@ def _own_code(factory: str, recording: Recording | None, options: ModelOptions) 
     where = int(output) if output and re.fullmatch(r"-?\d+", output) else output
     if where is None and recording:
         where = recording.output
-    return OwnCode(network=factory, output=where, call=options.call or "", data=data)
+    return OwnCode(
+        loads=options.load or (),
+        network=factory,
+        output=where,
+        call=options.call or "",
+        data=data,
+    )
 
 
 def _found(recording: Recording | None, options: ModelOptions) -> Checkpoints:
@@ -164,7 +170,7 @@ def _found(recording: Recording | None, options: ModelOptions) -> Checkpoints:
 
 
 def _tasks(
-    recording: Recording | None, reading: Reading | None, options: ModelOptions
+    recording: Recording | None, reading: ForeignRuns | None, options: ModelOptions
 ) -> Sequence[Sequence[int]]:
     """Return the classes of each task."""
     if options.tasks is not None:

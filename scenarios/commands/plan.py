@@ -1,95 +1,87 @@
-"""`--dry-run`: what a run would do, where features' values would live, and how long it would take.
-
-Nothing is written, not even the run directory. The time is measured: by what the directory holds
-already, if that is a part of this study, or else by doing some jobs on a few examples.
-"""
+"""The plan that `--dry-run` shows: jobs, training steps and memory; nothing is written."""
 
 from __future__ import annotations
 
-import time
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from math import ceil
 
-import torch
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from probe.errors import InputError
+from probe.by_layer.jobs import Job, is_retraining, readings_of
+from probe.by_layer.plan import Plan
+from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.screen.progress import show_plan
 from scenarios.commands.screen.terminal import printable
-from scenarios.execution.rehearsal import LIMIT, Rehearsal
-from scenarios.execution.remaining import Pace, pace_of, seconds_left, shown_duration
+from scenarios.execution.remaining import pace_of, seconds_left, shown_duration
 from scenarios.execution.work import Work
-from scenarios.learners.catalog import LEARNERS
-from probe.tasks import Scenario
-from probe.by_layer.jobs import Job
-from scenarios.study.preflight import cache_plans
 
 
 def show_dry_run(
-    console: Console, work: Work, scenario: Scenario, jobs: Sequence[Job], processes: int
+    console: Console,
+    work: Work,
+    sizes: Sequence[int],
+    caches: Callable[[CacheSettings], Mapping[str, Sequence[Allocation]]],
+    jobs: Sequence[Job],
+    processes: int,
 ) -> None:
-    """Print the jobs, the plan of features' values and the time; writes nothing.
+    """Print the jobs with their training steps, the plan of cached activations and the time.
 
-    scenario: the whole one; processes: how many would be at work.
+    sizes: the training examples of each task; caches: tells where cached activations would be;
+    processes: as many as would be at work. The time is known only where a
+    part of the study is finished.
     """
-    left = {job: _left(work, job) for job in jobs}
-    _show_jobs(console, work, left)
-    # A machine that only drives those with GPUs knows nothing of their memory.
+    plan = work.plan
+    left = {
+        job: [part for part in work.parts(job) if part not in work.finished(job)] for job in jobs
+    }
+    table = Table(title=f"{plan.name}: jobs to do", title_justify="left")
+    for column in ("learner", "jobs", "finished", "left", "parts left", "training steps left"):
+        table.add_column(column, justify="left" if column == "learner" else "right")
+    for learner in dict.fromkeys(job.learner for job in jobs):
+        own = {job: parts for job, parts in left.items() if job.learner == learner}
+        begun = sum(map(bool, own.values()))
+        steps = sum(_steps(plan, sizes, job, parts) for job, parts in own.items())
+        numbers = len(own), len(own) - begun, begun, sum(map(len, own.values()))
+        # It trains its own network in its own way, which no recipe describes.
+        unknown = begun and next(iter(own)).own_network
+        shown = "unknown" if unknown else f"{steps:,}"
+        table.add_row(escape(printable(learner)), *map(str, numbers), shown)
+    console.print(table)
+    # A machine that only drives those with GPUs does not know their memory.
     if work.sharing is None and work.retraining_left(jobs):
-        show_plan(console, cache_plans(work.setup.study, scenario, work.cache), work.cache)
-    said = _time(work, scenario, left, processes)
-    for line in (said, "a dry run: nothing was written"):
+        show_plan(console, caches(work.cache), work.cache)
+    seconds = seconds_left(left, pace_of(plan, work.root, jobs), processes)
+    if not any(left.values()):
+        time = "none, as all is finished"
+    elif seconds is None:
+        time = "unknown: `probe status` estimates it once two parts of a job are finished"
+    else:
+        time = f"about {shown_duration(seconds)} at {processes} jobs in parallel (an estimate)"
+    for line in (f"time: {time}", "a dry run: nothing was written"):
         console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
 
 
-def _left(work: Work, job: Job) -> list[str]:
-    """Return the parts of a job that are to be done."""
-    finished = work.finished(job)
-    return [part for part in work.parts(job) if part not in finished]
+def _steps(plan: Plan, every: Sequence[int], job: Job, left: Sequence[str]) -> int:
+    """Return the optimizer steps of the parts left of a job, by the recipes of the plan.
 
+    every: the training examples of each task, in base order.
 
-def _show_jobs(console: Console, work: Work, left: Mapping[Job, Sequence[str]]) -> None:
-    table = Table(title=f"{work.setup.study.name}: what would be done", title_justify="left")
-    for column in ("learner", "jobs", "finished", "left", "parts left"):
-        table.add_column(column, justify="left" if column == "learner" else "right")
-    by_learner = defaultdict[str, list[Sequence[str]]](list)
-    for job, parts in left.items():
-        by_learner[job.learner].append(parts)
-    for learner, each in by_learner.items():
-        begun = sum(map(bool, each))
-        numbers = len(each), len(each) - begun, begun, sum(map(len, each))
-        table.add_row(escape(printable(learner)), *map(str, numbers))
-    console.print(table)
-
-
-def _time(work: Work, scenario: Scenario, left: Mapping[Job, Sequence[str]], processes: int) -> str:
-    """Return how long it would take, and how that was found, in a sentence."""
-    to_do = {job: parts for job, parts in left.items() if parts}
-    if not to_do:
-        return "time: none, as all is finished"
-    with_whom = "1 process" if processes == 1 else f"{processes} processes"
-    pace, how = pace_of(work.setup, work.root, left), f"by what {work.root} holds already"
-    besides = ""
-    if not pace.parts:
-        how = "by doing some jobs on a few examples of each task"
-        own = {job.learner for job in to_do if LEARNERS[job.kind].own_features}
-        to_do = {job: parts for job, parts in to_do.items() if job.learner not in own}
-        besides = f", besides {', '.join(sorted(own))}, with a training of its own" if own else ""
-        try:
-            pace = _measured(work, scenario)
-        except InputError as error:
-            return f"time: unknown, as a job on a few examples failed ({error})"
-    seconds = seconds_left(to_do, pace, processes)
-    if not to_do or seconds is None:
-        return f"time: unknown{besides}"
-    return f"time: about {shown_duration(seconds)} with {with_whom}, estimated {how}{besides}"
-
-
-def _measured(work: Work, scenario: Scenario) -> Pace:
-    device = torch.device(work.device)
-    if device.type == "cuda" and not torch.cuda.is_available():
-        return Pace()
-    end = time.perf_counter() + LIMIT
-    return Rehearsal(study=work.setup.study, scenario=scenario, device=device, end=end).pace()
+    All multiples of a retraining share one training.
+    """
+    sizes = [every[task] for task in job.tasks]
+    recipe, retraining = plan.learners[job.learner].training, plan.retraining
+    steps = 0
+    for part in left:
+        if part.startswith("step-") and part != "step-0" and not job.given:
+            i = int(part.removeprefix("step-"))
+            begin = 0 if job.offline or job.kind == "cumulative" else i - 1
+            steps += recipe.epochs * ceil(sum(sizes[begin:i]) / recipe.batch_size)
+    longest: dict[tuple[int, str, bool], int] = {}
+    for each in readings_of(plan, job):
+        if each.part in left and is_retraining(each.part):
+            key = each.step, each.feature, each.reestimated
+            longest[key] = max(longest.get(key, 0), each.multiple)
+    epoch = ceil(sum(sizes) / retraining.batch_size)
+    return steps + sum(longest.values()) * retraining.epochs * epoch

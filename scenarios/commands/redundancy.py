@@ -1,9 +1,8 @@
-"""`probe redundancy`: how redundant the features of data sets are, in numbers and as a figure.
+"""`probe redundancy`: the redundancy of the features of data sets, in numbers and as a figure.
 
 Kemker et al. 2018 ask whether methods that do well on one data set do so because its features are
-redundant, and count the non-redundant ones with FCBF (Yu and Liu 2003). The algorithm is in
-`probe.redundancy`, the figure in `figures.redundancy`; here the data are loaded, made discrete, and
-the numbers are printed and written.
+redundant, and count the non-redundant ones by FCBF (Yu and Liu 2003). The algorithm is in
+`probe.redundancy`, the figure in `figures.redundancy`.
 """
 
 from __future__ import annotations
@@ -28,16 +27,16 @@ from scenarios.data.datasets import Dataset, Location, load
 
 
 def show_redundancy(names: Sequence[str], location: Location, bins: int | None, out: Path) -> None:
-    """Print each data set's number of non-redundant features; write a table of each and a figure.
+    """Print the number of non-redundant features of each data set; write tables and a figure.
 
-    names: of data sets, or feature files; location: where they are; bins: equally wide ones of each
+    names: of data sets, or feature files; location: where they are; bins: of equal width for each
     feature, or None for cuts by minimum description length; out: a folder, made if need be.
 
-    Writes out/DATA.csv for each and out/redundancy.png and .svg. Raises InputError for what cannot
-    be loaded or written, and for data sets of the same name.
+    Writes out/DATA.csv for each and out/redundancy.png and .svg. Raises InputError for data that
+    cannot be loaded, files that cannot be written, and data sets of the same name.
     """
     data_sets = [load(name, location) for name in names]
-    # Their tables are files of that name: one would replace the other.
+    # One table would replace the other.
     known = [data.name for data in data_sets]
     if len(set(known)) < len(known):
         raise InputError(
@@ -46,7 +45,7 @@ def show_redundancy(names: Sequence[str], location: Location, bins: int | None, 
     found = [measure(data, bins) for data in data_sets]
     make_folder(out)
     tables = [write_redundancy(out, one) for one in found]
-    # From the files, as every figure is: what is drawn is what was written.
+    # From the files, as every figure is.
     pictures = style.save(draw([read_redundancy(path) for path in tables]), out, "redundancy")
     _print(found)
     for path in [*tables, *pictures]:
@@ -54,13 +53,12 @@ def show_redundancy(names: Sequence[str], location: Location, bins: int | None, 
 
 
 def measure(data: Dataset, bins: int | None = None) -> Redundancy:
-    """Return how redundant the features of a data set are, on its training data.
+    """Return the redundancy of the features of a data set, on its training data.
 
-    Every element of an input is a feature: N inputs of any shape are (N, D). bins: as in
-    `show_redundancy`. By default features are cut as `minimum_description` does: it has no setting
-    to choose, and gives the paper's 39 features of MNIST's 60,000 training examples (37 to 42 on
-    parts of them). Source: Kemker 2018, table S9, which says neither how features were made
-    discrete nor on which data.
+    Every element of an input is a feature: N inputs of any shape are (N, D). bins: see
+    `show_redundancy`. The default, `minimum_description`, has no setting to choose, and gives the
+    paper's 39 features of MNIST's 60,000 training examples (37 to 42 on parts of them). Source:
+    Kemker 2018, table S9, which states neither the discretization nor the data.
     """
     x, labels = data.train.x.flatten(1).numpy(), data.train.y.numpy()
     codes = minimum_description(x, labels) if bins is None else equal_width(x, bins)
@@ -75,7 +73,7 @@ def measure(data: Dataset, bins: int | None = None) -> Redundancy:
 
 
 def _print(found: Sequence[Redundancy]) -> None:
-    """Print a line for each data set: how many features it has, and how many matter."""
+    """Print the numbers of all, relevant and non-redundant features of each data set."""
     table = Table(box=SIMPLE, padding=(0, 1), title=f"features, {found[0].discretization}")
     table.add_column("data set")
     for column in ("all", "relevant", "non-redundant", "% of all"):

@@ -16,12 +16,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from scenarios.commands.screen.terminal import print_json, printable
-from scenarios.execution.locks import is_locked
-from scenarios.execution.remaining import pace_of, seconds_left, shown_duration
 from probe.by_layer.jobs import Job, parts_of
 from probe.by_layer.plan import Plan
 from probe.results.run_directory import JobState, failure, read_plan, remarks, store_of, survey
+from scenarios.commands.screen.terminal import print_json, printable
+from scenarios.execution.locks import is_locked
+from scenarios.execution.remaining import pace_of, seconds_left, shown_duration
 
 How = Literal["finished", "running", "failed", "left"]
 HOWS: tuple[How, ...] = ("finished", "running", "failed", "left")

@@ -1,7 +1,6 @@
-"""Which executor a study is run on, with which devices.
+"""The executor of a study and its devices, from the flags.
 
-Here the flags `--executor`, `--workers`, `--device` and Ray's become an executor. Without
-`--executor` it is this process where one worker is wanted, and a pool where there are more.
+Without `--executor` it is this process for one worker, and a pool for more.
 """
 
 from __future__ import annotations
@@ -18,28 +17,32 @@ from scenarios.options import RunOptions
 
 
 def side_by_side(options: RunOptions, device: torch.device) -> int:
-    """Return how many jobs share this machine's memory.
+    """Return how many jobs share the memory of this machine.
 
-    As many as `--workers` says, or else one for each core that this process may use or, on GPUs, as
-    many as there is room for on all of them.
+    As many as `--workers`, or else one for each core that this process may use or, on GPUs, as many
+    as there is room for on all of them.
     """
     if options.executor == "inline":
         return 1
-    share = options.gpus_per_job or 1
-    room = _cores() if device.type == "cpu" else len(_devices(device)) / share
-    return options.workers or int(room)
+    if device.type == "cpu":
+        # Only Linux tells the cores that this process may use.
+        affinity = getattr(os, "sched_getaffinity", None)
+        room = len(affinity(0)) if affinity else os.cpu_count() or 1
+    else:
+        room = int(len(_devices(device)) / (options.gpus_per_job or 1))
+    return options.workers or room
 
 
 def executor_for(options: RunOptions, device: torch.device) -> Executor:
-    """Return the executor; jobs compute on `device`, `cuda` standing for all that there are.
+    """Return the executor; jobs compute on `device`, `cuda` standing for all GPUs.
 
-    A pool's workers take the GPUs in turn, several sharing one if there are more workers. Raises
-    InputError if the executor cannot be had, or not with this device.
+    The workers of a pool take the GPUs in turn, and share them if there are more workers. Raises
+    InputError if the executor is not available, or not with this device.
     """
-    workers = side_by_side(options, device)
     if options.executor == "ray":
         share = _share_of_gpu(options, device)
         return Cluster(options.ray_address, options.workers, share)
+    workers = side_by_side(options, device)
     if options.executor == "inline" or (options.executor is None and workers == 1):
         return Inline()
     devices = _devices(device)
@@ -47,15 +50,15 @@ def executor_for(options: RunOptions, device: torch.device) -> Executor:
 
 
 def _share_of_gpu(options: RunOptions, device: torch.device) -> float:
-    """Return how much of a GPU Ray is to give to a job, from 0 to 1.
+    """Return the share of a GPU that Ray is to give to a job, from 0 to 1.
 
-    Raises InputError for one GPU by its number, which only Ray can choose, and for a share of a GPU
-    where jobs compute on the CPU.
+    Raises InputError for a GPU by its number, as only Ray can choose one, and for a share of a GPU
+    for jobs on the CPU.
     """
     if device.type == "cuda" and device.index is None:
         return options.gpus_per_job or 1.0
     if device.type == "cuda":
-        raise InputError(f"Ray deals out the GPUs: use --device cuda, not {device}")
+        raise InputError(f"Ray assigns the GPUs: use --device cuda, not {device}")
     if options.gpus_per_job is not None:
         raise InputError("--gpus-per-job is for jobs on GPUs: add --device cuda, or leave it out")
     return 0.0
@@ -67,10 +70,3 @@ def _devices(device: torch.device) -> list[str]:
         # Without a GPU here it may be that of another machine.
         return [f"cuda:{k}" for k in range(torch.cuda.device_count())] or ["cuda"]
     return [str(device)]
-
-
-def _cores() -> int:
-    """Return how many processor cores this process may use."""
-    # Only Linux says which cores this process may use.
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1

@@ -1,14 +1,12 @@
 """The jobs of a study on a Ray cluster, or on this machine by Ray.
 
-Ray is an optional dependency and imported only where it is used. It deals out processors and GPUs
-and starts one process for each job; everything else is as in any other executor: the job is done by
-`scenarios.execution.work` and writes to the run directory itself. Ray is not asked to try again or
-to carry results: both are in the run directory, and `scenarios.execution.schedule` sees to the
-rest.
+Ray is an optional dependency and imported only here. It assigns processors and GPUs and starts one
+process for each job, which works as in any other executor. Ray neither retries jobs nor carries
+results: those are in the run directory, and `scenarios.execution.schedule` sees to the rest.
 
 Much of this module keeps Ray from changing the process that uses it: its environment, its handler
-of SIGTERM, its output. What can go wrong with a cluster is found out in the constructor, before
-anything is written.
+of SIGTERM, its output. The constructor finds whatever can go wrong with a cluster, before anything
+is written.
 """
 
 from __future__ import annotations
@@ -26,36 +24,36 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from probe.by_layer.jobs import Job
 from probe.errors import InputError, NotWritten
+from scenarios.environment import variables
 from scenarios.execution.executor import Finished, Take
 from scenarios.execution.work import Ended, Event, Work, carried_out
-from probe.by_layer.jobs import Job
 
-_POLL = 1.0  # seconds between two looks at what the workers have finished
-_AHEAD = 2  # jobs asked for at once for each of the cluster's processors: a cluster may grow
-_PATIENCE = 5.0  # seconds in which a cluster's address must answer
+_POLL = 1.0  # seconds between two looks at the results of the workers
+_AHEAD = 2  # jobs submitted at once for each processor of the cluster, which may grow
+_PATIENCE = 5.0  # seconds in which the address of a cluster must answer
 
 _OURS = Path(__file__).parents[2]
 
 _QUIET = {
-    "RAY_USAGE_STATS_ENABLED": "0",  # what we use Ray for is nobody's business
-    "RAY_DEDUP_LOGS_SKIP_REGEX": ".?",  # what Ray has to say would stand between our lines
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # without it a warning of what is to change
+    "RAY_USAGE_STATS_ENABLED": "0",  # no statistics of use
+    "RAY_DEDUP_LOGS_SKIP_REGEX": ".?",  # no messages between our lines
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # no warning of a future change
 }
 
 
 class Cluster:
     """Ray's workers, each with a processor, a share of a GPU and one job.
 
-    They write their results into the run directory themselves, which must be on storage that all
-    nodes share under one path; so the loss of a node, or of this process, loses what was being
-    done.
+    They write their results into the run directory, which must be on storage that all nodes share
+    under one path: the loss of a node, or of this process, costs only unfinished parts.
 
-    address: of a cluster (`auto`: the one that this machine belongs to), None = a cluster of this
-    machine alone, made for the time; workers: jobs side by side at most, None = as many as there is
-    room for; gpus: the share of a GPU that a job takes, 0 to 1. A connection to Ray that this
-    process has already is used and kept. Raises InputError without Ray, if nobody answers at the
-    address, and if there is no GPU there for the jobs to share: all before anything is written.
+    address: of a cluster (`auto`: the one that this machine belongs to), None = a temporary cluster
+    of this machine alone; workers: the most jobs in parallel, None = as many as there is room for;
+    gpus: the share of a GPU that a job takes, 0 to 1. An existing connection to Ray is used and
+    kept. Raises InputError without Ray, if nobody answers at the address, and if jobs need a GPU
+    and there is none.
     """
 
     def __init__(self, address: str | None, workers: int | None, gpus: float) -> None:
@@ -65,7 +63,9 @@ class Cluster:
             )
         if address:
             _refuse_unless_answered(address)
-            _refuse_unless_connected(address, gpus)
+            # Only Ray knows where it finds the cluster called auto: a third of a second.
+            with _connected(address, None) as ray:
+                _refuse_without_gpu(ray, gpus)
         self._address = address
         self._workers = workers
         self._gpus = gpus
@@ -77,13 +77,15 @@ class Cluster:
         with _connected(self._address, self._workers) as ray:
             _refuse_without_gpu(ray, self._gpus)
             remote = ray.remote(num_cpus=1, num_gpus=self._gpus, max_retries=0)(_on_node)
-            # Once for all jobs: a study's description can be large.
+            # Once for all jobs: the description of a study can be large.
             shared = ray.put(work)
             running: dict[Any, Job] = {}
             while True:
-                while len(running) < self._room(ray) and (job := take()):
-                    running[remote.remote(shared, job, Path.cwd())] = job
+                # Jobs without a processor wait in Ray.
+                ahead = max(1, _AHEAD * int(ray.cluster_resources().get("CPU", 1)))
+                while len(running) < (self._workers or ahead) and (job := take()):
                     seen.follow(job)
+                    running[remote.remote(shared, job, Path.cwd())] = job
                 if not running:
                     return
                 done, _ = ray.wait(list(running), num_returns=1, timeout=_POLL)
@@ -93,14 +95,9 @@ class Cluster:
                     yield from seen.last_parts(ended.job)
                     yield ended
 
-    def _room(self, ray: Any) -> int:
-        """Return how many jobs may be asked for at once; those without a processor wait in Ray."""
-        return self._workers or max(1, _AHEAD * int(ray.cluster_resources().get("CPU", 1)))
-
 
 def _on_node(work: Work, job: Job, folder: Path) -> Ended:
-    """Do a job on a node; folder: where the command was given."""
-    # What the user named, as a file of features, is named from where the command was given.
+    """Do a job on a node; folder: from where the user's relative paths are named."""
     here = chdir(folder) if folder.is_dir() else nullcontext()
     with _gone_with(os.getppid()), here:
         return carried_out(work, job)
@@ -110,7 +107,7 @@ def _on_node(work: Work, job: Job, folder: Path) -> Ended:
 def _gone_with(parent: int) -> Iterator[None]:
     """End this process at once if its parent, Ray's own process on the node, ends.
 
-    Ray itself lets a worker go on for a while, which whoever continues the study had to wait for.
+    Ray lets a worker go on for a while, and another process that resumes the study would wait.
     """
     done = threading.Event()
 
@@ -127,35 +124,33 @@ def _gone_with(parent: int) -> Iterator[None]:
 
 
 def _ended(ray: Any, reference: Any, job: Job) -> Ended:
-    """Return how a job ended, whether it told so itself, failed or lost its process.
-
-    Raises NotWritten if that is what the job did.
-    """
+    """Return how a job ended: by itself, by an error or with its process; raises its NotWritten."""
     try:
-        ended = ray.get(reference)
+        ended: Ended = ray.get(reference)
     except ray.exceptions.RayTaskError as error:
         if isinstance(error.cause, NotWritten):
             raise error.cause from None
-        # Its last line is the error itself; those before it are the trace.
+        # The last line is the error itself; those before it are the traceback.
         *_, reason = str(error).splitlines()
         return Ended(job=job, how="failed", reason=reason, trace=str(error))
     except ray.exceptions.RayError as error:
         reason = f"its worker is gone ({type(error).__name__})"
         return Ended(job=job, how="killed", reason=reason)
-    return ended if isinstance(ended, Ended) else Ended(job=job, how="killed")
+    return ended
 
 
 @contextmanager
 def _connected(address: str | None, workers: int | None) -> Iterator[Any]:
     """Connect to a cluster within the block; raises InputError if that is not possible."""
-    with _environment_kept():
+    # Ray sets variables, too.
+    with variables(_QUIET):
         import ray
 
         if ray.is_initialized():
             yield ray
             return
         try:
-            # Its workers import from the folder in which it is started: no user's, but ours.
+            # Workers import from the folder in which Ray is started: ours, not the user's.
             with _signals_kept(), chdir(_OURS):
                 ray.init(
                     address=address or "local",
@@ -165,10 +160,10 @@ def _connected(address: str | None, workers: int | None) -> Iterator[Any]:
                     logging_level=logging.ERROR,
                 )
         except SystemExit:
-            # What the handler makes of SIGTERM that Ray has while it starts.
+            # Ray's own handler of SIGTERM while it starts.
             ray.shutdown()
             raise SystemExit(128 + signal.SIGTERM) from None
-        # Ray has no class for what can go wrong here, and raises almost anything.
+        # Ray raises almost anything here.
         except Exception as error:
             ray.shutdown()
             where = f"connect to Ray at {address}" if address else "start Ray on this machine"
@@ -181,13 +176,6 @@ def _connected(address: str | None, workers: int | None) -> Iterator[Any]:
             ray.shutdown()
 
 
-def _refuse_unless_connected(address: str, gpus: float) -> None:
-    """Raise InputError unless Ray can be reached at the address, with a GPU if jobs need one."""
-    # Only Ray knows where it finds the cluster called auto, and that costs a third of a second.
-    with _connected(address, None) as ray:
-        _refuse_without_gpu(ray, gpus)
-
-
 def _refuse_without_gpu(ray: Any, gpus: float) -> None:
     """Raise InputError if jobs need a GPU and the cluster has none."""
     if gpus > ray.cluster_resources().get("GPU", 0):
@@ -196,7 +184,7 @@ def _refuse_without_gpu(ray: Any, gpus: float) -> None:
 
 def _refuse_unless_answered(address: str) -> None:
     """Raise InputError if nobody answers at the host and port of an address within _PATIENCE."""
-    # Ray itself tries for minutes. What it finds without a host and a port, it finds at once.
+    # Ray itself tries for minutes, but finds at once a cluster without a host and port.
     if address == "auto":
         address = os.environ.get("RAY_ADDRESS", address)
     match = re.fullmatch(r"(?:ray://)?\[?([^/]+?)\]?:(\d{1,5})", address)
@@ -212,23 +200,9 @@ def _refuse_unless_answered(address: str) -> None:
 
 
 @contextmanager
-def _environment_kept() -> Iterator[None]:
-    """Lend the process what Ray and its own processes read from the environment."""
-    before = dict(os.environ)
-    os.environ.update(_QUIET)
-    try:
-        yield
-    finally:
-        # Ray adds to it, too.
-        for name in os.environ.keys() - before.keys():
-            del os.environ[name]
-        os.environ.update(before)
-
-
-@contextmanager
 def _signals_kept() -> Iterator[None]:
     """Put the handler of SIGTERM back after the block."""
-    # Ray puts a handler of its own in the place of the one that says how to go on.
+    # Ray replaces the handler that says how to continue.
     main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGTERM)
     try:

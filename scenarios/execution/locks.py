@@ -1,11 +1,10 @@
-"""Locks of folders: one process at a time, given back by the kernel when their holder dies.
+"""Locks of folders: held by one process at a time, released by the kernel when it dies.
 
-A job's lock keeps two processes from doing the same job; the run directory's own lock is held for
-the moment in which tables are written. Both are a `filelock.FileLock`: a lock of the kernel on an
-open file. So there is nothing to clean up after a process that was killed, no clock to compare and
-no process to ask about. The file itself stays and means nothing.
+The lock of a job keeps two processes from doing the same job; the lock of the run directory is held
+while tables are written. Both are a `filelock.FileLock`, a lock of the kernel on an open file, so
+there is nothing to clean up after a killed process. The file itself stays and means nothing.
 
-On storage where locks do not work, work may be done twice, and no result is wrong for it.
+On storage where locks do not work, jobs may be done twice; no result is wrong for it.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ from probe.files import not_written
 
 _NAME = "lock"
 
-# Whoever looks at a lock takes it for less than a millisecond: one that is free after a moment was
-# not held.
+# To look at a lock is to hold it for less than a millisecond: one that is free soon was not held.
 _MOMENT = 0.05  # seconds
 _POLL = 0.005
 
@@ -38,15 +36,15 @@ def lock(folder: Path, wait: bool = False) -> Iterator[None]:
     """Hold a folder's lock, the file `lock` in it, within the block; the folder must exist.
 
     Locks only save work: every file is replaced atomically, and two processes that do the same job
-    write the same bytes. wait: wait for a lock that another process holds, as long as it takes;
-    else raises Locked. Raises NotWritten if the folder is gone or cannot be written to.
+    write the same bytes. wait: wait for another process, as long as it takes; else raises Locked.
+    Raises NotWritten if the folder is gone or cannot be written to.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as name, lock(Path(name)):
     ...     is_locked(Path(name))
     True
     """
-    # A lock would make it anew: with nothing in it, where a run directory was moved away.
+    # A lock would create it again, empty, after a run directory was moved away.
     if not folder.is_dir():
         raise not_written(folder / _NAME, FileNotFoundError(ENOENT, os.strerror(ENOENT)))
     held = FileLock(folder / _NAME)
@@ -63,11 +61,10 @@ def lock(folder: Path, wait: bool = False) -> Iterator[None]:
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether a process holds the folder's lock; makes nothing.
+    """Whether a process holds the lock of a folder; creates nothing.
 
-    No process that may not write there can tell: for it no lock is held.
+    For a process that may not write there, no lock is held.
     """
-    # Only to look must leave no file behind.
     if not (folder / _NAME).exists():
         return False
     try:

@@ -1,13 +1,13 @@
-"""The jobs of a study side by side, in processes of this machine.
+"""The jobs of a study in parallel, in processes of this machine.
 
-Every worker is a `ProcessPoolExecutor` of one process. A pool of many processes would be broken as
-a whole when one of them is killed, as by the kernel when memory is short, and all jobs with it; so
-only one job is lost, and its worker is started again with the next.
+Every worker is a `ProcessPoolExecutor` of one process. A pool of many processes would break as a
+whole when one of them is killed, such as by the kernel when memory is short; here only the job of
+that process is lost, and its worker is restarted with the next.
 
-Processes are forked from a server (`forkserver`) that has loaded what a job needs but has done
-nothing yet: it holds no threads and no GPU, which a fork of this process might. Where there is no
-such server they are spawned. Workers do not hear Ctrl-C, as their parent decides for all of them,
-and they end at once if their parent is gone.
+Processes are forked from a server (`forkserver`) that has imported the modules of a job and nothing
+else: it holds no threads and no GPU, unlike this process. Where there is no such server they are
+spawned. Workers ignore Ctrl-C, as their parent decides for all of them, and end at once if their
+parent is gone.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import os
 import signal
 import threading
 import time
+from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -24,21 +25,21 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from multiprocessing.context import BaseContext
 
+from probe.by_layer.jobs import Job
 from probe.errors import InputError
 from scenarios.environment import variable
 from scenarios.execution.executor import Finished, Take
 from scenarios.execution.work import Ended, Event, Work, carried_out
 from scenarios.learners.catalog import MODULES
-from probe.by_layer.jobs import Job
 
-_POLL = 0.2  # seconds between two looks at what the workers have finished
+_POLL = 0.2  # seconds between two looks at the results of the workers
 
 # Torch loads its compiler with the first optimizer, and a study its small data sets with
-# scikit-learn: together that takes a worker longer than a small job. All learners are loaded too:
-# so every worker has the same code, whatever is edited while a study runs.
+# scikit-learn, which takes a worker longer than a small job. All learners are loaded too, so that
+# every worker has the same code, even if it is edited while a study runs.
 _PRELOADED = (
     "scenarios.execution.work",
-    *(f"scenarios.learners.{where.partition(':')[0]}" for where in MODULES.values()),
+    *MODULES.values(),
     "torch._dynamo",
     "sklearn.datasets",
 )
@@ -47,8 +48,7 @@ _PRELOADED = (
 class Pool:
     """Processes, each with a device and one job at a time.
 
-    devices: one for each process, as torch names them; several may share a GPU. A process that is
-    killed takes only its own job along, as each has a `concurrent.futures` pool to itself.
+    devices: one for each process, as torch names them; several may share a GPU.
     """
 
     def __init__(self, devices: Sequence[str]) -> None:
@@ -60,22 +60,23 @@ class Pool:
         A worker is started with its first job: no more than there are jobs.
         """
         workers = [_Worker(replace(work, device=device)) for device in self._devices]
-        seen = Finished(work)
+        seen, idle = Finished(work), deque(workers)
+        running: dict[Future[Ended], tuple[_Worker, Job]] = {}
         try:
             while True:
-                for worker in workers:
-                    job = None if worker.future else take()
-                    if job:
-                        worker.start(job)
-                        seen.follow(job)
-                running = {worker.future: worker for worker in workers if worker.future}
+                while idle and (job := take()):
+                    seen.follow(job)
+                    worker = idle.popleft()
+                    running[worker.start(job)] = worker, job
                 if not running:
                     return
                 done, _ = wait(running, timeout=_POLL, return_when=FIRST_COMPLETED)
                 yield from seen.new_parts()
                 for future in done:
-                    ended = running[future].end()
-                    yield from seen.last_parts(ended.job)
+                    worker, job = running.pop(future)
+                    idle.append(worker)
+                    ended = worker.ended(future, job)
+                    yield from seen.last_parts(job)
                     yield ended
         finally:
             for worker in workers:
@@ -83,40 +84,25 @@ class Pool:
 
 
 class _Worker:
-    """One process, started again after it was killed."""
+    """One process, restarted after it was killed."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
         self._pool: ProcessPoolExecutor | None = None
-        self._job: Job | None = None
-        self.future: Future[Ended] | None = None
 
-    def start(self, job: Job) -> None:
+    def start(self, job: Job) -> Future[Ended]:
         """Do a job in the process, started if need be; raises InputError if that fails."""
-        self._job = job
-        try:
-            self.future = self._submit_again_if_killed(job)
-        except OSError as error:
-            raise InputError(
-                f"cannot start another worker ({error.strerror}): run the same command again with "
-                f"fewer --workers"
-            ) from None
-
-    def _submit_again_if_killed(self, job: Job) -> Future[Ended]:
         try:
             return self._submit(job)
         except (BrokenProcessPool, ConnectionError):
-            # It was killed while it had nothing to do, or the server that forks it was just now:
-            # multiprocessing starts another server once this one has been waited for.
+            # It was killed while idle, or the server that forks it was: multiprocessing starts
+            # another server once this one has been waited for.
             self.stop()
             time.sleep(_POLL)
             return self._submit(job)
 
-    def end(self) -> Ended:
-        """Return how the job has ended whose future is done; frees the worker for another."""
-        future, job, self.future = self.future, self._job, None
-        if future is None or job is None:
-            raise RuntimeError("a worker that was not started cannot end")
+    def ended(self, future: Future[Ended], job: Job) -> Ended:
+        """Return how a job has ended; future: its result, which is there."""
         try:
             return future.result()
         except BrokenProcessPool:
@@ -124,7 +110,7 @@ class _Worker:
             return Ended(job=job, how="killed", reason="its worker was killed")
 
     def stop(self) -> None:
-        """End the process at once: what it has finished is kept, and the rest can be done again."""
+        """End the process at once: finished parts are kept, and the rest can be done again."""
         if self._pool is None:
             return
         pool, self._pool = self._pool, None
@@ -133,20 +119,25 @@ class _Worker:
         pool.shutdown(wait=True, cancel_futures=True)
 
     def _submit(self, job: Job) -> Future[Ended]:
-        """Hand a job to the process and return its future."""
-        # It is started by `python -c`, which else imports what the current folder has: a pickle.py.
-        with variable("PYTHONSAFEPATH", "1"):
-            if self._pool is None:
-                self._pool = ProcessPoolExecutor(1, mp_context=_context(), initializer=_prepare)
-            with _ctrl_c_held_back():
-                return self._pool.submit(carried_out, self._work, job)
+        """Hand a job to the process, started if need be."""
+        try:
+            # It is started by `python -c`, which would import a pickle.py of the current folder.
+            with variable("PYTHONSAFEPATH", "1"):
+                if self._pool is None:
+                    self._pool = ProcessPoolExecutor(1, mp_context=_context(), initializer=_prepare)
+                with _ctrl_c_held_back():
+                    return self._pool.submit(carried_out, self._work, job)
+        except ConnectionError:
+            raise
+        except OSError as error:
+            raise InputError(
+                f"cannot start another worker ({error.strerror}): run the same command again with "
+                f"fewer --workers"
+            ) from None
 
 
 def _context() -> BaseContext:
-    """Return how processes are started: forked from one that has loaded what a job needs.
-
-    So each after the first starts at once. Spawned where there is no such server.
-    """
+    """Return the way to start processes: forked from a server, or spawned where there is none."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
@@ -155,7 +146,7 @@ def _context() -> BaseContext:
 
 
 def _prepare() -> None:
-    """Prepare a worker: deaf to Ctrl-C (the parent decides), gone with its parent."""
+    """Let a worker ignore Ctrl-C and end with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
@@ -163,9 +154,8 @@ def _prepare() -> None:
 
 
 def _follow(sentinel: int) -> None:
-    """End this process as soon as the one behind the sentinel, its parent, has ended."""
-    # A killed parent cannot tell its workers: one that went on would write into a run continued
-    # by somebody else.
+    """End this process as soon as its parent, by its sentinel, has ended."""
+    # A killed parent cannot stop its workers, and another process may have resumed the study.
     with suppress(OSError):
         multiprocessing.connection.wait([sentinel])
     os._exit(1)
@@ -173,10 +163,9 @@ def _follow(sentinel: int) -> None:
 
 @contextmanager
 def _ctrl_c_held_back() -> Iterator[None]:
-    """Let processes that are started within the block be deaf to Ctrl-C from their first moment.
+    """Let processes that are started within the block ignore Ctrl-C from their first moment.
 
-    A terminal sends it to all of them, and what they would say of it is of no use. For this process
-    it only comes later.
+    A terminal sends it to all of them. For this process it is only delayed.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield

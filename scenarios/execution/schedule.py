@@ -1,12 +1,12 @@
-"""All jobs of a study to their end: tried again if killed, left to others who do them.
+"""All jobs of a study to their end: retried if killed, left to other processes that do them.
 
-Several processes may run the same study on one directory, and any of them may die. Each does two
-steps in turn. First it does every job that no other process has locked. Then it looks at the jobs
-that were locked: those whose lock is free again are finished, or are done here.
+Several processes may run a study on one directory, and any of them may die. Each repeats two steps:
+it does every job that no other process has locked; then it looks at the locked ones, and those that
+are free again are finished, or are done here.
 
-When there is more than one process, somebody has to be the last, who writes the tables of all. A
-process that does not wait first gives all of its own locks back and then looks; so of two that end
-at the same time, at least the later one finds no lock held and everything finished.
+The last process must write the tables of all. A process that does not wait first releases all of
+its own locks and then looks: so of two that end at the same time, at least the later one finds no
+lock held and everything finished.
 """
 
 from __future__ import annotations
@@ -17,22 +17,19 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
+from probe.by_layer.jobs import Job
 from scenarios.execution.executor import Executor
 from scenarios.execution.work import Ended, Event, Part, Work
-from probe.by_layer.jobs import Job
 
 RETRIES = 2
-"""How often a job is tried again whose process was killed."""
+"""The number of retries of a job whose process was killed."""
 
-_POLL = 0.5  # seconds between two looks at what other processes do
+_POLL = 0.5  # seconds between two looks at the jobs of other processes
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """Nothing is left but this many jobs, which other processes do.
-
-    jobs: their number. It comes again with each look, every half a second.
-    """
+    """Only jobs of other processes are left; jobs: their number, at each look."""
 
     jobs: int
 
@@ -40,20 +37,19 @@ class Waiting:
 def execute(
     work: Work, jobs: Sequence[Job], executor: Executor, wait: bool = True
 ) -> Iterator[Event | Waiting]:
-    """Do what is left of the jobs and yield what happens; every job ends once, with an `Ended`.
+    """Do the unfinished jobs and yield their events; every job ends once, with an `Ended`.
 
-    jobs: in the order in which they are begun; those that are finished already give no event. wait:
-    whether to stay until other processes have done theirs. A job that another process does is
-    skipped. When nothing else is left it is waited for, and done here if that process dies; without
-    `wait` it ends as `locked`. A job whose own process was killed is tried again, RETRIES times.
-    Raises NotWritten if the run directory cannot be written to; what was finished is kept.
+    jobs: in the order in which they are begun; finished ones give no event. A job of another
+    process is left to the end, and done here if that process dies; without `wait` it ends as
+    `locked`. A job whose process was killed is retried, RETRIES times. Raises NotWritten if the run
+    directory cannot be written to.
     """
     left = deque(job for job in jobs if not work.is_finished(job))
     while left:
         locked = yield from _attempts(work, left, executor)
         while locked and not left:
-            # All locks of this process are given back by now. So of several processes that end
-            # without waiting, the last to look here sees everything finished.
+            # This process holds no lock by now: of several that end without waiting, the last to
+            # look here finds everything finished.
             free = [job for job in locked if not work.is_locked(job)]
             locked = [job for job in locked if job not in free]
             for job in free:
@@ -74,7 +70,7 @@ def execute(
 def _attempts(
     work: Work, left: deque[Job], executor: Executor
 ) -> Generator[Event, None, list[Job]]:
-    """Do the jobs, killed ones again; return those that were locked by other processes.
+    """Do the jobs, killed ones again; return those that other processes had locked.
 
     left: jobs are taken from its front, killed ones put at its end.
     """
@@ -86,20 +82,15 @@ def _attempts(
                 yield event
             elif event.how == "locked":
                 locked.append(event.job)
-            elif event.how == "killed" and killed[event.job] < RETRIES:
+            elif event.how != "killed":
+                yield event
+            elif killed[event.job] < RETRIES:
                 killed[event.job] += 1
                 left.append(event.job)
             else:
-                yield _final(event)
+                reason = (
+                    f"{event.reason}, {RETRIES + 1} times: if memory was short, run the same "
+                    f"command again with fewer --workers"
+                )
+                yield replace(event, how="failed", reason=reason)
     return locked
-
-
-def _final(ended: Ended) -> Ended:
-    """Return how a job has ended for good: one killed too often has failed."""
-    if ended.how != "killed":
-        return ended
-    reason = (
-        f"{ended.reason}, {RETRIES + 1} times: if memory was short, run the same command again "
-        f"with fewer --workers"
-    )
-    return replace(ended, how="failed", reason=reason)

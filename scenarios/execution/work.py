@@ -188,7 +188,7 @@ def _do(work: Work, job: Job) -> Iterator[str]:
             cache = cache.settled(device, work.sharing)
         networks = source.networks(job, store, partial(_offline_network, work, job, source))
         yield from measure(work.plan, job, networks, store, cache)
-        if work.plan.probing.checkpoints == "needed":
+        if work.plan.checkpoints == "needed":
             # A study may grow by a feature or readout, for which it needs the last.
             store.drop_checkpoints(kept=f"step-{job.last}")
 

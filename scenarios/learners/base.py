@@ -12,13 +12,13 @@ from torch import Tensor, nn
 from probe.batch import tensors
 from probe.examples import Examples
 from probe.seeding import stream
+from probe.tasks import Scenario, Task
 from probe.training.costs import Cost, OpsMeter, bytes_of, one_pass_ops
 from probe.training.loop import Objective, fit
 from probe.training.optimizers import optimizer_ops
 from probe.training.precision import products
 from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners.exemplars import ExemplarSettings
-from probe.tasks import Scenario, Task
 
 
 class Settings(BaseModel):

@@ -1,10 +1,12 @@
-"""All learners by name, one line each; the module of one is imported when it is asked for.
+"""All learners by name: a class below `Learner` in this folder, marked by `learner`.
 
-A user's own are marked by `learner`, and known once their file is loaded (`scenarios.own_code`).
+The module of a learner is imported when its class is asked for. A user's are marked the same way,
+and known while their file is loaded (`scenarios.own_code`).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from types import MappingProxyType
@@ -12,33 +14,23 @@ from typing import Annotated
 
 from pydantic import PlainValidator, SerializeAsAny
 
+from probe.by_layer.sources import SOURCES
 from probe.errors import InputError
-from probe.registered import OwnLearner, mark
+from probe.registered import OwnLearner, mark, marked_in
 from scenarios.learners.base import Learner, Settings
 from scenarios.own_code import REGISTRY, unregistered
 
+_MARKED = re.compile(rb'^@learner\("([\w:-]+)"\)$', re.MULTILINE)
+# Found in the text, as most of these modules load torch.
 MODULES = MappingProxyType(
     {
-        "finetune": "finetune:Finetune",
-        "offline": "joint:Offline",
-        "untrained": "joint:Untrained",
-        "cumulative": "joint:Cumulative",
-        "er": "replay.er:ExperienceReplay",
-        "ewc": "penalties.ewc:Ewc",
-        "ewc_online": "penalties.ewc_online:EwcOnline",
-        "si": "penalties.si:SynapticIntelligence",
-        "rwalk": "penalties.rwalk:RWalk",
-        "lwf": "distillation.lwf:LearningWithoutForgetting",
-        "gem": "replay.gem:GradientEpisodicMemory",
-        "icarl": "distillation.icarl:Icarl",
-        "icarl_hybrid1": "distillation.icarl:IcarlHybrid1",
-        "pathnet": "kemker.pathnet:PathNet",
-        "geppnet": "kemker.geppnet:Geppnet",
-        "geppnet_stm": "kemker.geppnet_stm:GeppnetStm",
-        "fel": "kemker.fel:FixedExpansion",
+        kind.decode(): module
+        for module in sorted(SOURCES, key=lambda name: (name.count("."), name))
+        if module.startswith("scenarios.learners.")
+        for kind in _MARKED.findall(SOURCES[module])
     }
 )
-"""Where each learner's class is, as MODULE:CLASS below `scenarios.learners`."""
+"""The module of each learner of this package."""
 
 
 class Catalog(Mapping[str, type[Learner]]):
@@ -50,30 +42,30 @@ class Catalog(Mapping[str, type[Learner]]):
     (True, 'ExperienceReplay')
     """
 
-    def __init__(self, modules: Mapping[str, str]) -> None:
-        self._modules = modules
-
     def __getitem__(self, kind: str) -> type[Learner]:
         if kind in REGISTRY.learners:
             return REGISTRY.learners[kind].learner
         # Python keeps imported modules: the second time costs nothing.
-        module, _, name = self._modules[kind].partition(":")
-        learner: type[Learner] = getattr(import_module(f"scenarios.learners.{module}"), name)
-        return learner
+        names = vars(import_module(MODULES[kind]))
+        return next(
+            own.learner
+            for own in marked_in(names)
+            if isinstance(own, OwnLearner) and own.name == kind
+        )
 
     def __iter__(self) -> Iterator[str]:
-        yield from self._modules
+        yield from MODULES
         yield from REGISTRY.learners
 
     def __len__(self) -> int:
-        return len(self._modules) + len(REGISTRY.learners)
+        return len(MODULES) + len(REGISTRY.learners)
 
     def __contains__(self, kind: object) -> bool:
         # Mapping's own would import the learner's module.
-        return kind in self._modules or kind in REGISTRY.learners
+        return kind in MODULES or kind in REGISTRY.learners
 
 
-LEARNERS = Catalog(MODULES)
+LEARNERS = Catalog()
 
 
 def learner(kind: str) -> Callable[[type[Learner]], type[Learner]]:

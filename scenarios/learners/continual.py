@@ -11,12 +11,12 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
+from probe.by_layer.heads import barred_but, own_task
 from probe.examples import Examples, join
+from probe.tasks import Task
 from probe.training.costs import bytes_of
 from scenarios.learners import base
 from scenarios.learners.exemplars import Exemplars, ExemplarSettings
-from probe.by_layer.heads import barred_but, own_task
-from probe.tasks import Task
 
 Competing = Literal["all", "seen", "task"]
 

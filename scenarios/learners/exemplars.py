@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from probe.errors import InputError
 from probe.examples import Examples, join
-from scenarios.learners.sampling import Strategy, choose
 from probe.tasks import Task
+from scenarios.learners.sampling import Strategy, choose
 
 Replay = Literal["batch", "joined"]
 

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from scenarios.learners.catalog import learner
 from scenarios.learners.continual import ContinualLearner, ContinualSettings
 
 
@@ -11,6 +12,7 @@ class FinetuneSettings(ContinualSettings):
     kind: Literal["finetune"] = "finetune"
 
 
+@learner("finetune")
 class Finetune(ContinualLearner):
     """Train on each task as it comes and do nothing about forgetting (FT, naive, vanilla).
 

@@ -15,10 +15,11 @@ from torch import Tensor, nn
 from probe.batch import tensors
 from probe.examples import Examples, join
 from probe.modules import named_state
+from probe.tasks import Task
 from probe.training.costs import bytes_of
 from probe.training.recipe import Recipe
 from scenarios.learners import base
-from probe.tasks import Task
+from scenarios.learners.catalog import learner
 
 
 class OfflineSettings(base.Settings):
@@ -27,6 +28,7 @@ class OfflineSettings(base.Settings):
     kind: Literal["offline"] = "offline"
 
 
+@learner("offline")
 class Offline(base.Learner):
     """Train once on all tasks together (Murata 2020, section 3); knows no task order."""
 
@@ -40,6 +42,7 @@ class UntrainedSettings(base.Settings):
     kind: Literal["untrained"] = "untrained"
 
 
+@learner("untrained")
 class Untrained(base.Learner):
     """Learn nothing: the floor, what the features of fresh weights already give."""
 
@@ -72,6 +75,7 @@ class CumulativeSettings(base.Settings):
     kind: Literal["cumulative"] = "cumulative"
 
 
+@learner("cumulative")
 class Cumulative(FullRehearsalLearner):
     """At every task, train from scratch on all tasks so far (Diaz-Rodriguez 2018, appendix A).
 

@@ -6,8 +6,8 @@ from torch.nn import functional
 
 from probe.errors import InputError
 from probe.examples import Examples
-from scenarios.data.datasets import Dataset
 from probe.tasks import Scenario, Task
+from scenarios.data.datasets import Dataset
 
 
 def multimodal(first: Dataset, second: Dataset) -> Scenario:

@@ -8,8 +8,8 @@ from torch import Tensor
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.seeding import stream
-from scenarios.data.datasets import Dataset
 from probe.tasks import Scenario, Task
+from scenarios.data.datasets import Dataset
 
 
 def permuted(data: Dataset, sessions: int = 10, seed: int = 0) -> Scenario:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from probe.errors import InputError
-from scenarios.data.datasets import Dataset
 from probe.tasks import Scenario, Task
+from scenarios.data.datasets import Dataset
 
 
 def split_by_class(data: Dataset, classes_per_task: int = 2) -> Scenario:

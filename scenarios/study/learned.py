@@ -12,7 +12,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-import torch
 from torch import nn
 
 from probe.batch import Value, tensors

@@ -7,7 +7,8 @@ import hashlib
 import torch
 
 from probe.by_layer.fingerprint import data_hash, tensor_hash
-from probe.by_layer.plan import UNTRAINED, Plan, PlannedLearner, PlannedTask
+from probe.by_layer.plan import UNTRAINED, Plan, PlannedLearner, PlannedTask, planned
+from probe.by_layer.probing import ProbingSpec
 from probe.errors import InputError
 from probe.orders import orders
 from probe.source import source_hash
@@ -44,7 +45,7 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
         seeds=study.each_seed,
         retraining=study.retraining_recipe,
         storage=study.storage,
-        probing=study.probing,
+        **planned(study.probing, readout_sources(study.probing)),
         report=study.report,
         data=data_hash(scenario),
         device=device.type,
@@ -79,6 +80,12 @@ def _learner(study: Study, name: str, sources: dict[str, str], tasks: int) -> Pl
         total=budget.total if budget else None,
         sampling=budget.sampling if budget else "",
     )
+
+
+def readout_sources(probing: ProbingSpec) -> dict[str, str]:
+    """Return hashes of the user-defined readouts, by name."""
+    found = {name: source_of("readout", name) for name in probing.readouts}
+    return {name: source for name, source in found.items() if source is not None}
 
 
 def sources_of(study: Study) -> dict[str, str]:

@@ -16,12 +16,13 @@ from torch import Tensor
 from probe.batch import first
 from probe.errors import InputError
 from probe.examples import Examples
+from probe.readouts.readout import Knn
 from probe.retrain import SAMPLE, cache_plan
+from probe.tasks import Scenario
 from probe.training.batch_norm import running_norms
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.learners.catalog import LEARNERS
 from scenarios.networks import bare
-from probe.tasks import Scenario
 from scenarios.study.learned import network_of
 from scenarios.study.spec import Study
 
@@ -45,8 +46,9 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
                     f"learners.{name}: exemplars are of one tensor, and the data have several: "
                     f"leave it out"
                 )
-    knn, examples = study.probing.readouts.knn, sum(len(task.train) for task in scenario.tasks)
-    if knn and knn.k > examples:
+    examples = sum(len(task.train) for task in scenario.tasks)
+    knn = study.probing.readouts["knn"].readout if "knn" in study.probing.readouts else None
+    if isinstance(knn, Knn) and knn.k > examples:
         raise InputError(
             f"probing.readouts.knn.k: {study.name} has {examples} training examples, expected no "
             f"more neighbours than that, got {knn.k}: lower k"

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from scenarios.learners.base import Learner, of_kind
-from probe.tasks import Task
 from probe.by_layer.measurement import Spent
 from probe.by_layer.store import Checkpoint, Store
+from probe.tasks import Task
+from scenarios.learners.base import Learner, of_kind
 
 # What a device says that fails; the second is a RuntimeError without a name in older torch.
 _DEVICE_FAILED = (

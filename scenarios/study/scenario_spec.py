@@ -14,13 +14,13 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, StrictInt, Tag
 
 from probe.examples import check_tasks
+from probe.orders import MOST
+from probe.tasks import Scenario
 from scenarios.data.datasets import LOADERS, Dataset, Location, held_out, limited, load
 from scenarios.own_code import REGISTRY, unregistered
 from scenarios.streams.multimodal import multimodal
-from probe.orders import MOST
 from scenarios.streams.permuted import permuted
 from scenarios.streams.split import cut, incremental, split_by_class
-from probe.tasks import Scenario
 
 
 def _known(name: str) -> str:

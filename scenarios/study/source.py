@@ -18,6 +18,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from probe.by_layer.probing import readouts_model
 from probe.errors import InputError, unknown
 from probe.validation import keys_at, message, problems, shown
 from scenarios.learners.catalog import LEARNERS
@@ -118,6 +119,8 @@ def _whole_numbers(table: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 
 def _keys_at(path: Sequence[str | int], raw: Mapping[str, Any]) -> list[str]:
     """Return the keys of the table of a study that a path ends in; empty where it is not known."""
+    if path[:2] == ("probing", "readouts") and len(path) > 2:
+        return keys_at(readouts_model(), path[2:])
     if path[:1] != ("learners",) or len(path) < 3:
         return keys_at(Study, path)
     # Which settings a learner has is decided by its kind.

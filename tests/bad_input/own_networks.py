@@ -83,8 +83,8 @@ MISTAKES = {
     FILE.format("''"): "there are no checkpoints: give --checkpoints 'ckpt/seed{seed}-task{task}",
     FILE.format("ck"): "ck is a folder without a recording: name its files, as --checkpoints",
     FILE.format("rec-none"): "rec-none has no network in it yet: record one with rec.after_task",
-    FILE.format("'ck-twice/task{task}.pt'"): "ck-twice/task02.pt and ck-twice/task2.pt are for the"
-    " same place: remove one of them",
+    FILE.format("'ck-twice/task{task}.pt'"): "ck-twice/task02.pt and ck-twice/task2.pt are of the"
+    " same run and task: remove one of them",
     FILE.format("'ck-ragged/seed{seed}-task{task}.pt'"): "model/order-0/seed-1 has no checkpoint"
     " after 1 tasks, as other runs have: add it",
     FILE.format("'ck-grid/{learner}-seed{seed}-task{task}.pt'"): "there are no checkpoints of"

@@ -44,10 +44,9 @@ def test_networks_of_timm_are_cut_rightly_and_their_values_kept(name: str) -> No
 def test_networks_of_transformers_are_cut_rightly_and_their_values_kept(name: str) -> None:
     reason = "transformers is not installed; `make zoo` installs it"
     pytest.importorskip("transformers", reason=reason)
-    from tests.laws.others.transformers_senses import SENSES
-    from tests.laws.others.transformers_text import READERS
+    from tests.laws.others import transformers_nets
 
-    assert broken(name, {**READERS, **SENSES}[name]) == []
+    assert broken(name, transformers_nets.TRANSFORMERS[name]) == []
 
 
 def test_fresh_weights_that_are_not_as_built_break_the_law() -> None:

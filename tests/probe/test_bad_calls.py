@@ -131,7 +131,7 @@ MODEL_CASES: dict[str, Case] = {
     ),
     "no gradient": (
         lambda: retrained(call=lambda model, x: model(x).detach()),
-        "what is behind '1' cannot be trained, as no gradient comes out of it",
+        "the model downstream of '1' cannot be trained, as no gradient comes out of it",
     ),
     "a lazy module": (
         lambda: retrained(nn.Sequential(nn.LazyLinear(8), nn.ReLU(), nn.Linear(8, 2))),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from probe.errors import InputError, NotWritten
-from probe.files import discard, make_folder, replacing, sweep, unfinished
+from probe.files import discard, make_folder, replacing
 
 
 @pytest.mark.parametrize("step", ["replace", "fsync"])
@@ -37,36 +37,6 @@ def test_a_write_that_fails_leaves_what_was_there(
     assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"new"]
 
 
-def test_sweeping_removes_what_was_left_unfinished_and_nothing_else(tmp_path: Path) -> None:
-    (tmp_path / "below").mkdir()
-    left = [unfinished(tmp_path / "a.json"), unfinished(tmp_path / "a.json")]
-    kept = [tmp_path / "a.json", tmp_path / "tmp", unfinished(tmp_path / "below" / "b.pt")]
-    for path in (*left, *kept):
-        path.write_bytes(b"")
-    sweep(tmp_path)
-    assert {path for path in tmp_path.rglob("*") if path.is_file()} == set(kept)
-    sweep(tmp_path / "absent")
-
-
-def test_no_two_unfinished_files_have_the_same_name(tmp_path: Path) -> None:
-    """Also those that threads, or processes on different machines, write at the same time."""
-    names = {unfinished(tmp_path / "rows.csv") for _ in range(100)}
-    assert len(names) == 100
-    assert all(name.parent == tmp_path for name in names)
-
-
-def test_what_is_replaced_is_another_file(tmp_path: Path) -> None:
-    """So whoever has it under another name, or open, keeps what there was."""
-    path, other = tmp_path / "rows.csv", tmp_path / "backup.csv"
-    path.write_bytes(b"old")
-    os.link(path, other)
-    with path.open("rb") as file:
-        with replacing(path) as partial:
-            partial.write_bytes(b"new")
-        assert file.read() == other.read_bytes() == b"old"
-    assert path.read_bytes() == b"new"
-
-
 def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
     with (
         pytest.raises(NotWritten, match="was its folder moved or removed"),
@@ -75,14 +45,6 @@ def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
         partial.write_bytes(b"new")
     discard(tmp_path / "gone" / "rows.csv")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_block_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
-    path = tmp_path / "part.json"
-    path.write_bytes(b"old")
-    with pytest.raises(UnicodeEncodeError), replacing(path) as partial:
-        partial.write_text("half \udc80", encoding="utf-8")
-    assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"old"]
 
 
 def test_a_folder_that_cannot_be_is_refused(tmp_path: Path) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -14,7 +12,7 @@ from probe import Examples, Recipe, partial_retrain
 from probe.cut.cuts import split
 from probe.errors import InputError
 from probe.modules import named_state
-from probe.seeding import global_states, stream
+from probe.seeding import stream
 from probe.training.fresh_weights import fresh_state
 
 TASKS = [[0, 1], [2, 3]]
@@ -92,20 +90,6 @@ def test_a_tail_takes_a_new_models_values_and_keeps_what_is_frozen(model, data) 
     assert all(map(torch.equal, named_state(model).values(), before.values()))
 
 
-def test_a_chain_s_tail_does_so_too(data) -> None:
-    def build() -> nn.Module:
-        return nn.Sequential(
-            nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4)
-        )
-
-    cut = split(build(), "1", data.x)
-    assert type(cut.tail) is nn.Sequential
-    cut.reinitialize(build, stream(1))
-    built = fresh_state(build, stream(1))
-    assert torch.equal(cut.tail[0].weight, built["2.weight"])
-    assert torch.equal(cut.tail[2].bias, built["4.bias"])
-
-
 @pytest.mark.parametrize("form", [lambda model: model, lambda model: model.state_dict()])
 def test_a_checkpoint_is_rewound_to_bit_for_bit(
     model, data, form: Callable[[Tokens], nn.Module | dict[str, Tensor]]
@@ -118,56 +102,6 @@ def test_a_checkpoint_is_rewound_to_bit_for_bit(
         assert torch.equal(after[name], named_state(checkpoint)[name])
 
 
-class Placed(nn.Module):
-    """Works out, at its first pass, where each of its inputs is, and keeps that."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.last = nn.Linear(8, 8), nn.Linear(8, 4)
-        self.register_buffer("places", torch.zeros(1, 1), persistent=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        if self.places.shape[1] != x.shape[1]:
-            self.places = torch.arange(x.shape[1])[None] / x.shape[1]
-        return self.last(self.first(x) + self.places)
-
-
-def test_what_a_model_has_worked_out_for_its_inputs_size_stays() -> None:
-    x, model = torch.randn(6, 8), Placed()
-    model(x)
-    cut = split(model, "first", x)
-    cut.reinitialize(Placed, stream(0, "fresh"))
-    assert torch.equal(named_state(cut.tail)["model.places"], model.places)
-    assert not torch.equal(named_state(cut.tail)["model.last.weight"], model.last.weight)
-
-
-def test_the_seed_decides_and_global_generators_are_left_alone(model, data) -> None:
-    def build() -> Tokens:
-        random.random()
-        np.random.random()  # noqa: NPY002
-        return Tokens()
-
-    before = [*global_states(), random.getstate(), str(np.random.get_state())]  # noqa: NPY002
-    heads = []
-    for seed in (0, 0, 1):
-        cut = split(model, "blocks.0", data.x)
-        cut.reinitialize(build, stream(seed, "tail"))
-        heads.append(in_model(cut.tail)["head.weight"].clone())
-    after = [*global_states(), random.getstate(), str(np.random.get_state())]  # noqa: NPY002
-    assert torch.equal(heads[0], heads[1])
-    assert not torch.equal(heads[0], heads[2])
-    assert torch.equal(before[0], after[0])
-    assert before[-2:] == after[-2:]
-
-
-def test_the_whole_protocol_runs_on_a_model_that_no_rule_covers(model, data) -> None:
-    features = ["blocks.0", "blocks.2", "head"]
-    result = partial_retrain(model, features, data, data, TASKS, QUICK, fresh=Tokens)
-    again = partial_retrain(model, features, data, data, TASKS, QUICK, fresh=Tokens)
-    assert result.counts == again.counts
-    assert result.features == tuple(features)
-
-
 def test_what_no_rule_writes_is_refused_before_any_cut_and_all_of_it_named(
     model, data, monkeypatch
 ) -> None:
@@ -176,16 +110,6 @@ def test_what_no_rule_writes_is_refused_before_any_cut_and_all_of_it_named(
     names = "'blocks.1.gamma', 'blocks.2.gamma'"
     with pytest.raises(InputError, match=rf"the parameters {names}: pass fresh=, a function"):
         partial_retrain(model, ["blocks.0", "blocks.1"], data, data, TASKS, QUICK)
-
-
-def test_what_nothing_reads_stands_in_nobodys_way(model, data) -> None:
-    """Behind the last block all that is left has a rule, but for the mask that is never read."""
-    result = partial_retrain(model, ["blocks.2"], data, data, TASKS, QUICK)
-    assert 0 <= result.pra["blocks.2"] <= 1
-    cut = split(model, "blocks.2", data.x)
-    cut.reinitialize("torch", stream(0))
-    assert torch.equal(in_model(cut.tail)["mask"], model.mask)
-    assert not torch.equal(in_model(cut.tail)["head.weight"], model.head.weight)
 
 
 BAD = {

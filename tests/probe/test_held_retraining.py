@@ -11,7 +11,6 @@ from probe import Recipe, load, partial_retrain
 from probe.errors import InputError
 from probe.retraining import PartialRetraining
 from probe.tables.folder import Saved, write_folder
-from probe.tables.frames import rows_of_frame
 from probe.tables.summary import summarize
 from tests.probe.calls import DATA, TASKS, net
 
@@ -61,11 +60,3 @@ def test_it_shows_the_same_in_every_way(found: PartialRetraining) -> None:
         cells = [f"{value:.4f}" for value in (found.pra[feature], *f1)]
         assert rf"{feature} & {' & '.join(cells)} \\" in lines
         assert all(f">{cell}<" in page and cell in str(found) for cell in cells)
-
-
-def test_frames_and_arrays_have_its_rows(found: PartialRetraining) -> None:
-    pytest.importorskip("pandas")
-    assert rows_of_frame(found.to_pandas()) == found.rows()
-    pytest.importorskip("xarray")
-    cell = found.to_xarray().pra.sel(feature="1", readout="retrain", step=2, seed=4)
-    assert cell.item() == found.pra["1"]

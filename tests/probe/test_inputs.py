@@ -11,11 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from probe.batch import Value
-from probe.cut.candidates import candidates
-from probe.cut.cuts import split
-from probe.errors import InputError
 from probe.examples import Examples
-from probe.modules import mode
 from probe.retrain import partial_retrain
 from probe.retraining import PartialRetraining
 from probe.seeding import stream
@@ -119,25 +115,6 @@ def test_the_same_however_the_inputs_are_held(way: str, cache: str, tmp_path: Pa
     assert tables(got) != tables(unmasked)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_prefix_and_tail_are_the_model(way: str) -> None:
-    ids, mask, _ = words()
-    x, call = WAYS[way](ids, mask)
-    model = built().eval()
-    cut = split(model, "mix", x, call=call)
-    assert cut.cached
-    with torch.no_grad(), mode(cut.tail, training=False):
-        assert torch.equal(cut.tail(cut.prefix(x)), model(ids, mask))
-
-
-def test_candidates_are_found_behind_several_inputs() -> None:
-    ids, mask, _ = words()
-    found = candidates(built(), {"ids": ids[:5], "mask": mask[:5]})
-    assert [one.feature for one in found] == ["words", "mix", "norm", "head"]
-    # What is kept beside the feature is a mask: it does not stand in the way of a suggestion.
-    assert {one.feature for one in found if one.suggested} == {"words", "norm", "head"}
-
-
 def test_batches_that_take_another_path_run_the_model_whole() -> None:
     """A mask that masks nothing is left out: cut on padded words, trained on others."""
     ids, mask, y = words()
@@ -155,48 +132,3 @@ def test_batches_that_take_another_path_run_the_model_whole() -> None:
     assert [note for note in same.notes if STUCK not in note] == []
     plain = partial_retrain(built(), ["norm"], trained, tested, TASKS, RECIPE)
     assert tables(got) == tables(plain)
-
-
-def test_a_task_is_given_by_example_too() -> None:
-    """A head for each task, chosen by a tensor of task numbers among the inputs."""
-
-    class Heads(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.body = nn.Linear(4, 8)
-            self.heads = nn.ModuleList(nn.Linear(8, 3) for _ in range(2))
-
-        def forward(self, x: Tensor, task: Tensor) -> Tensor:
-            hidden = torch.relu(self.body(x))
-            every = torch.stack([head(hidden) for head in self.heads], 1)
-            return every[torch.arange(len(x)), task]
-
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = Heads()
-    y = torch.arange(N) % 3
-    x = torch.randn(N, 4, generator=stream(0)) + torch.eye(4)[y] * 3
-    result = retrained(
-        model, (x, (y == 2).long()), y, at="body", recipe=Recipe(epochs=30, learning_rate=0.03)
-    )
-    assert result.pra["body"] > 0.8
-    assert result.notes == ()
-
-
-@pytest.mark.parametrize(
-    ("train", "test", "said"),
-    [
-        ({"a": 4}, {"b": 4}, "train has x of a, test of b"),
-        ({"a": 4}, {"a": 5}, r"an example of train is \{a: float32 \(4,\)\}, of test \{a: float"),
-    ],
-)
-def test_train_and_test_hold_the_same(
-    train: dict[str, int], test: dict[str, int], said: str
-) -> None:
-    y = torch.arange(N) % 3
-    halves = [
-        Examples({name: torch.rand(N, width) for name, width in half.items()}, y)
-        for half in (train, test)
-    ]
-    with pytest.raises(InputError, match=said):
-        partial_retrain(built(), ["mix"], *halves, TASKS, RECIPE)

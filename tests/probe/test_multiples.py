@@ -72,20 +72,6 @@ def test_they_are_what_trainings_of_their_lengths_give(make, features) -> None:
     assert any(not torch.equal(one.predicted, last[one.feature]) for one in together)
 
 
-def test_the_output_is_the_same_at_every_multiple() -> None:
-    found = measured(chain, ["5"], recipe=recipe(), multiples=MULTIPLES)
-    assert [one.multiple for one in found] == [1, 2, 4]
-    assert [one.history for one in found] == [None] * 3
-    assert all(torch.equal(one.predicted, found[0].predicted) for one in found)
-
-
-def test_the_first_need_not_be_one() -> None:
-    [two] = measured(branched, ["a"], recipe=recipe(), multiples=(2,))
-    [four] = measured(branched, ["a"], recipe=recipe(2 * EPOCHS))
-    assert two.multiple == 2
-    assert torch.equal(two.predicted, four.predicted)
-
-
 @pytest.mark.parametrize(
     "multiples", [(), (0, 1), (-1,), (2, 1), (1, 1), (1, 2.0), (True, 2), ("1", "2")]
 )

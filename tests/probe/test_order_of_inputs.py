@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from probe import Examples, Recipe, split
+from probe import Examples, Recipe
 from probe.cut.cuts import cut_each
 from probe.errors import InputError
 from probe.retrain import retrain_each
@@ -54,11 +54,6 @@ def test_cuts_serve_data_with_their_names_in_another_order(model: nn.Module) -> 
         cuts = cut_each(model, ["a#1"], cut_of.x)
         for data in (ONE, OTHER):
             assert torch.equal(predicted(model, cuts, data), expected)
-
-
-def test_the_parts_of_a_split_take_names_in_any_order(model: nn.Module) -> None:
-    parts = split(model, "a#1", ONE.x)
-    assert torch.equal(parts.tail.eval()(parts.prefix(OTHER.x)), model(**ONE.x))
 
 
 @pytest.mark.parametrize(

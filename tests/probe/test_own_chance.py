@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,11 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from probe.cut.cuts import split
 from probe.examples import Examples
 from probe.retrain import retrain_each
 from probe.retraining import RetrainSettings
-from probe.seeding import every_global_stream, global_stream, stream
+from probe.seeding import global_stream, stream
 from probe.training.recipe import Recipe
 from tests.laws.zoo.written import Layer, Written
 
@@ -103,66 +100,3 @@ def test_a_way_that_python_chooses_takes_its_own_values(seed: int) -> None:
         random.seed(seed)
         found += retrain_each(model, ["stem"], images, images, 4, how)
     assert torch.equal(found[0].predicted, found[1].predicted)
-
-
-class Chooser(TwoWays):
-    """Skips by a state of its own, which nothing can see from outside."""
-
-    skips = False
-
-    def forward(self, x: Tensor) -> Tensor:
-        h = self.stem(x)
-        left = 0 if self.skips else self.left(self.pool(h, 2).flatten(1))
-        return left + self.right(self.pool(h, 3).flatten(1))
-
-
-def test_a_way_that_the_model_itself_chooses_takes_its_own_values() -> None:
-    images = torch.randn(8, 3, 4, 4, generator=stream(1))
-    model = Chooser(pooled)
-    parts = split(model, "stem", images)
-    kept = parts.prefix(images)
-    for module in (model, *parts.tail.modules()):
-        module.skips = True
-    assert torch.equal(parts.tail(kept), model(images))
-
-
-class Drawn(nn.Module):
-    """A model whose weights come from numpy."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.a = nn.Linear(6, 4)
-        self.scale = nn.Parameter(torch.tensor(np.random.rand(4)).float())  # noqa: NPY002
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.a(x) * self.scale
-
-
-def test_fresh_weights_that_numpy_draws_follow_the_seed() -> None:
-    model, how = Drawn(), RetrainSettings(recipe=Recipe(epochs=1), fresh=Drawn)
-    found = []
-    for draw in range(2):
-        np.random.seed(draw)  # noqa: NPY002
-        found += retrain_each(model, ["a"], DATA, DATA, 4, how)
-    assert torch.equal(found[0].predicted, found[1].predicted)
-
-
-def test_torch_draws_the_same_whether_the_others_are_lent_or_not() -> None:
-    drawn = []
-    for lend in (global_stream, every_global_stream):
-        with lend(stream(3, "dropout")):
-            drawn.append(torch.rand(5))
-    assert torch.equal(*drawn)
-
-
-def test_reading_examples_draws_nothing_either() -> None:
-    """In a process of its own, as only the first time something is imported."""
-    code = (
-        "import random\n"
-        "from probe import Examples\n"
-        "import torch\n"
-        "before = random.getstate()\n"
-        "Examples.of([(torch.zeros(2), 0)])\n"
-        "assert random.getstate() == before\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections import OrderedDict
 from functools import cache
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from torch import nn
 from probe import Examples, Recipe, partial_retrain
 from probe.cut.cuts import split
 from probe.errors import InputError
-from probe.examples import join
 from probe.metrics.counts import Counts
 from probe.modules import mode
 from probe.seeding import stream
@@ -85,35 +83,11 @@ def test_the_tail_is_the_plain_implementation_s_tail() -> None:
         torch.testing.assert_close(own, value, rtol=2e-3, atol=2e-4, msg=key)
 
 
-def test_the_model_is_not_changed() -> None:
-    model, train, test = biased("cnn3")
-    before = copy.deepcopy(model.state_dict())
-    partial_retrain(model, ["conv1", "conv3"], train, test, TASKS, Recipe(epochs=1))
-    assert all(torch.equal(before[key], value) for key, value in model.state_dict().items())
-
-
 def test_the_output_is_the_model_as_it_is() -> None:
     model, train, test = biased("cnn3")
     result = partial_retrain(model, ["output"], train, test, TASKS, RECIPE)
     with mode(model, training=False):
         assert result.counts["output"] == evaluate(model, test, 10)
-
-
-def test_two_runs_with_one_seed_are_identical_and_other_seeds_differ() -> None:
-    model, train, test = biased("cnn3")
-    features = ["conv1", "conv2"]
-    first = partial_retrain(model, features, train, test, TASKS, RECIPE, seed=0)
-    again = partial_retrain(model, features, train, test, TASKS, RECIPE, seed=0)
-    other = partial_retrain(model, features, train, test, TASKS, RECIPE, seed=1)
-    assert first.counts == again.counts
-    assert first.counts != other.counts
-
-
-def test_a_feature_s_result_does_not_depend_on_the_others() -> None:
-    model, train, test = biased("cnn3")
-    alone = partial_retrain(model, ["conv2"], train, test, TASKS, RECIPE)
-    among = partial_retrain(model, ["conv3", "conv1", "conv2"], train, test, TASKS, RECIPE)
-    assert alone.counts["conv2"] == among.counts["conv2"]
 
 
 def test_a_replay_gives_what_a_chain_gives() -> None:
@@ -127,43 +101,6 @@ def test_a_replay_gives_what_a_chain_gives() -> None:
     )
     for feature, counts in slow.counts.items():
         assert np.abs(counts.table - fast.counts[feature].table).sum() <= 2
-
-
-def test_a_caller_without_gradients_gets_the_same() -> None:
-    model, train, test = biased("mlp")
-    with torch.no_grad():
-        inside = partial_retrain(model, ["hidden1"], train, test, TASKS, RECIPE)
-    outside = partial_retrain(model, ["hidden1"], train, test, TASKS, RECIPE)
-    assert inside.counts == outside.counts
-
-
-def test_the_users_data_are_not_written_to() -> None:
-    model = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 3))
-    x = torch.randn(60, 6, generator=stream(0))
-    before, data = x.clone(), Examples(x, torch.arange(60) % 3)
-    partial_retrain(model, ["0", "2"], data, data, [[0, 1], [2]], Recipe(epochs=1))
-    assert torch.equal(x, before)
-
-
-class Watched(nn.Linear):
-    """Notes in which mode each batch was seen."""
-
-    seen: ClassVar[list[tuple[int, bool]]] = []
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        self.seen.append((len(x), self.training))
-        return super().forward(x)
-
-
-def test_the_tail_is_trained_in_train_mode_and_evaluated_in_eval_mode() -> None:
-    model = nn.Sequential(nn.Linear(6, 6), nn.ReLU(), Watched(6, 3))
-    data = Examples(torch.randn(193, 6, generator=stream(0)), torch.arange(193) % 3)
-    train, test = data.take(torch.arange(123)), data.take(torch.arange(123, 193))
-    Watched.seen.clear()
-    partial_retrain(model, ["1"], train, test, [[0, 1], [2]], Recipe(epochs=1, batch_size=41))
-    assert Watched.seen.count((41, True)) == 3
-    # Up to 64 examples serve to check the cut.
-    assert {training for n, training in Watched.seen if n > 64} == {False}
 
 
 def test_cut_zero_would_be_offline_training() -> None:
@@ -204,46 +141,9 @@ def test_scores_are_those_of_scikit_learn() -> None:
     assert result.pra["output"] == float((predicted == test.y).double().mean())
 
 
-def bad_inputs() -> list[tuple[str, dict[str, object], str]]:
-    train, test = digits(50)
-    nan = Examples(test.x.clone().index_fill_(0, torch.tensor([7]), torch.nan), test.y)
-    return [
-        ("unknown feature", {"features": ["conv9"]}, "unknown feature 'conv9'.*did you mean"),
-        ("no features", {"features": []}, "no features"),
-        ("twice", {"features": ["conv1", "conv1"]}, "named twice"),
-        ("class in two tasks", {"tasks": [[0, 1, 2, 3, 4], [4, 5, 6, 7, 8]]}, r"\[4\].*more than"),
-        ("class in none", {"tasks": [[0, 1], [2, 4]]}, r"\[4\].*outside"),
-        ("strange label", {"train": Examples(train.x, train.y + 1)}, r"labels \[10\]"),
-        ("NaN", {"test": nan}, "test has NaN or Inf in example 7"),
-        ("no examples", {"train": train.take(torch.arange(0))}, "train holds no examples"),
-        (
-            "too few outputs",
-            {"tasks": [[k] for k in range(10)] + [[10]]},
-            r"has 10 outputs and the tasks have 11 classes: say",
-        ),
-    ]
-
-
-@pytest.mark.parametrize(("name", "changed", "says"), bad_inputs(), ids=lambda v: str(v)[:20])
-def test_bad_input_is_refused(name: str, changed: dict[str, object], says: str) -> None:
-    train, test = digits(50)
-    model = ARCHITECTURES["cnn3"].build((1, 8, 8), 10)
-    given = {"features": ["conv1"], "train": train, "test": test, "tasks": TASKS, **changed}
-    with pytest.raises(InputError, match=says):
-        partial_retrain(model, **given, recipe=Recipe(epochs=1))  # type: ignore[arg-type]
-
-
 def test_divergence_says_when() -> None:
     train, test = digits(50)
     model = ARCHITECTURES["mlp"].build((1, 8, 8), 10)
     wild = Recipe(epochs=3, optimizer="sgd", learning_rate=1e30)
     with pytest.raises(InputError, match=r"diverged.*epoch [1-3] of 3.*learning_rate"):
         partial_retrain(model, ["hidden1"], train, test, TASKS, wild)
-
-
-def test_join_and_of_classes_take_nothing_away() -> None:
-    train, _ = digits(100)
-    parts = [train.of_classes(task) for task in TASKS]
-    whole = join(parts)
-    assert len(whole) == 100
-    assert sorted(whole.y.tolist()) == sorted(train.y.tolist())

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import copy
-
 import pytest
 import torch
 from torch import Tensor, nn
 
 from probe import Examples, Recipe, partial_retrain
-from probe.cut.cuts import cut_each
 from probe.errors import InputError
 from probe.seeding import stream
 from probe.training.evaluation import predict_each
-from tests.laws.counting import evaluate
 
 TASKS = [[0, 1], [2, 3]]
 RECIPE = Recipe(epochs=2, batch_size=8, learning_rate=0.05)
@@ -68,33 +64,6 @@ def test_what_was_frozen_stays_as_it_is(tails: dict[str, Tensor]) -> None:
     for name in ("up", "down"):
         [adapter] = [value for key, value in tails.items() if key.endswith(f"{name}.weight")]
         assert not torch.equal(adapter, own[f"3.{name}.weight"])
-
-
-def test_its_statistics_are_no_part_of_a_re_initialization() -> None:
-    model = lora()
-    model[2].running_mean.add_(1)
-    cut = cut_each(model, ["0"], DATA.x, trainable="as given").each[0].split()
-    cut.reinitialize("torch", stream(0))
-    means = [value for name, value in cut.tail.state_dict().items() if "running_mean" in name]
-    assert [torch.equal(value, model[2].running_mean) for value in means] == [True]
-
-
-def test_by_default_all_of_the_tail_is_trained(tails: dict[str, Tensor]) -> None:
-    model = lora()
-    partial_retrain(model, ["0"], DATA, DATA, TASKS, RECIPE)
-    [base] = [value for name, value in tails.items() if name.endswith("base.weight")]
-    assert not torch.equal(base, model[3].base.weight)
-    assert any(name.endswith("base.weight.grad") for name in tails)
-    assert not model[3].base.weight.requires_grad
-
-
-def test_where_all_that_is_left_was_frozen_the_model_is_evaluated_as_it_is() -> None:
-    model = lora()
-    model[3].requires_grad_(False)
-    result = partial_retrain(model, ["2"], DATA, DATA, TASKS, RECIPE, trainable="as given")
-    assert result.counts["2"] == evaluate(copy.deepcopy(model).eval(), DATA, 4)
-    other = partial_retrain(model, ["2"], DATA, DATA, TASKS, RECIPE)
-    assert other.counts["2"] != result.counts["2"]
 
 
 def test_frozen_parameters_without_a_rule_stand_in_nobodys_way() -> None:

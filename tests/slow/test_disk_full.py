@@ -147,7 +147,7 @@ def test_what_is_shown_finds_the_disk_full(
         patch.setattr("sys.stdout", full)
         code, _, error = probe(command.format(out=out))
     assert (code, error.count("\n")) == (2, 1)
-    assert error.startswith("error: cannot write what is shown (No space left on device): make")
+    assert error.startswith("error: cannot write the output (No space left on device): make")
 
 
 def test_a_read_only_disk(tmp_path: Path, finished: Path) -> None:

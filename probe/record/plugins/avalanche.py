@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 from avalanche.training.plugins import SupervisedPlugin
 
 from probe.examples import Examples, join
-from probe.record.plugins.progress import Progress
+from probe.record.plugins.task_counter import TaskCounter
 from probe.record.recorder import Recorder
 
 
 class ForgettingProbe(SupervisedPlugin):
-    """Records each experience of a strategy as a task.
+    """A recorder of each experience of a strategy as a task.
 
     recorder: of the run, of examples as by `data_of`; learned: number of experiences that an
     earlier process has trained. Raises InputError as the recorder does.
@@ -20,14 +20,14 @@ class ForgettingProbe(SupervisedPlugin):
 
     def __init__(self, recorder: Recorder, learned: int = 0) -> None:
         super().__init__()
-        self._progress = Progress(recorder, learned)
+        self._counter = TaskCounter(recorder, learned)
         self._ended = False
         self.recorder = recorder
 
     def before_train_dataset_adaptation(self, strategy: Any, **kwargs: Any) -> None:
-        """Record what came before this experience: here no plugin has prepared it yet."""
+        """Record the network before this experience: no plugin has prepared it yet."""
         self.after_training(strategy)
-        self._progress.begin(strategy.model)
+        self._counter.begin(strategy.model)
 
     def after_training_exp(self, strategy: Any, **kwargs: Any) -> None:
         """Note that an experience is over."""
@@ -36,12 +36,12 @@ class ForgettingProbe(SupervisedPlugin):
     def after_training(self, strategy: Any, **kwargs: Any) -> None:
         """Record the network: now the strategy's own plugins, which come last, are done with it."""
         if self._ended:
-            self._progress.end()
+            self._counter.end()
         self._ended = False
 
 
 class Data(NamedTuple):
-    """What a recorder needs of a benchmark: examples, and the classes of each of T tasks."""
+    """The data of a benchmark for a recorder: examples, and the classes of each of T tasks."""
 
     train: Examples
     test: Examples

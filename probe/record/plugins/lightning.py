@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 
-from probe.record.plugins.progress import Progress
+from probe.record.plugins.task_counter import TaskCounter
 from probe.record.recorder import Recorder
 
 
 class ForgettingProbe(Callback):
-    """Records each `fit()` as a task; the same callback goes to the trainers of all tasks.
+    """A recorder of each `fit()` as a task; the same callback goes to the trainers of all tasks.
 
     recorder: of the run, whose model is the LightningModule or a network in it; learned: number of
     tasks that an earlier process has trained. Raises InputError as the recorder does. Of several
@@ -18,15 +18,15 @@ class ForgettingProbe(Callback):
 
     def __init__(self, recorder: Recorder, learned: int = 0) -> None:
         super().__init__()
-        self._progress = Progress(recorder, learned)
+        self._counter = TaskCounter(recorder, learned)
         self.recorder = recorder
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Record the network before any training."""
         if trainer.is_global_zero:
-            self._progress.begin(pl_module)
+            self._counter.begin(pl_module)
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Record the network after one more task."""
         if trainer.is_global_zero:
-            self._progress.end()
+            self._counter.end()

@@ -6,12 +6,12 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from probe.record.plugins.progress import Progress
+from probe.record.plugins.task_counter import TaskCounter
 from probe.record.recorder import Recorder
 
 
 class ForgettingProbe(TrainerCallback):
-    """Records each `train()` as a task; the same callback goes to the trainers of all tasks.
+    """A recorder of each `train()` as a task; the same callback goes to the trainers of all tasks.
 
     recorder: of the run, mostly with output="logits"; learned: number of tasks that an earlier
     process has trained. Raises InputError as the recorder does. Of several processes the first
@@ -19,15 +19,15 @@ class ForgettingProbe(TrainerCallback):
     """
 
     def __init__(self, recorder: Recorder, learned: int = 0) -> None:
-        self._progress = Progress(recorder, learned)
+        self._counter = TaskCounter(recorder, learned)
         self.recorder = recorder
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Record the network before any training."""
         if state.is_world_process_zero:
-            self._progress.begin(kwargs["model"])
+            self._counter.begin(kwargs["model"])
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Record the network after one more task."""
         if state.is_world_process_zero:
-            self._progress.end()
+            self._counter.end()

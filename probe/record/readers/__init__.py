@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from probe.record.readers.facil import read_facil
+from probe.record.readers.foreign_runs import NEVER, ForeignRuns
 from probe.record.readers.mammoth import read_mammoth
 from probe.record.readers.pycil import read_pycil
-from probe.record.readers.reading import NEVER, Reading
 
-__all__ = ["NEVER", "READERS", "Reading"]
+__all__ = ["NEVER", "READERS", "ForeignRuns"]
 
-READERS: Mapping[str, Callable[[Path], Reading]] = {
+READERS: Mapping[str, Callable[[Path], ForeignRuns]] = {
     "mammoth": read_mammoth,
     "facil": read_facil,
     "pycil": read_pycil,

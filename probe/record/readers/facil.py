@@ -9,16 +9,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from probe.errors import InputError
 from probe.metrics.log_file import read_log
 from probe.record.readers.folders import merged, named, one_file, runs_in
-from probe.record.readers.reading import Reading, State, consecutive, grown
+from probe.record.readers.foreign_runs import ForeignRuns, consecutive, load_grown
 from probe.record.state_files import load_state
 
 _FILES = "models/task*.ckpt"
 
 
-def read_facil(folder: Path) -> Reading:
+def read_facil(folder: Path) -> ForeignRuns:
     """Read a folder of an experiment, or a folder of such folders.
 
     The tensors have the names of FACIL's own `LLL_Net`: `model` and all `heads`. The network must
@@ -37,7 +39,7 @@ def read_facil(folder: Path) -> Reading:
     return merged(readings, {})
 
 
-def _run(folder: Path) -> Reading:
+def _run(folder: Path) -> ForeignRuns:
     numbers = {path: re.fullmatch(r"task(\d+)\.ckpt", path.name) for path in folder.glob(_FILES)}
     files = dict(sorted((int(match[1]) + 1, path) for path, match in numbers.items() if match))
     if not files:
@@ -47,18 +49,14 @@ def _run(folder: Path) -> Reading:
     *_, last = files.values()
     sizes, shapes = _heads(load_state(last), last)
     log = one_file(folder, "results/acc_tag-*.txt", "accuracy matrices")
-    return Reading(
+    return ForeignRuns(
         files={run: files},
         offline={},
-        load=partial(_load, shapes),
+        load=partial(load_grown, shapes),
         tasks=consecutive(sizes),
         class_order=None,
         R={run: read_log(log, "facil")} if log else {},
     )
-
-
-def _load(shapes: Mapping[str, tuple[int, ...]], path: Path) -> State:
-    return grown(load_state(path), shapes, path)
 
 
 def _arguments(folder: Path) -> Mapping[str, Any]:
@@ -76,7 +74,7 @@ def _arguments(folder: Path) -> Mapping[str, Any]:
     return found
 
 
-def _heads(state: State, path: Path) -> tuple[list[int], dict[str, tuple[int, ...]]]:
+def _heads(state: Mapping[str, Tensor], path: Path) -> tuple[list[int], dict[str, tuple[int, ...]]]:
     """Return the outputs of each head, and the shapes of their weights and biases."""
     shapes = {name: tuple(one.shape) for name, one in state.items() if name.startswith("heads.")}
     count = len({name.split(".")[1] for name in shapes})

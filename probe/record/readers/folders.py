@@ -1,4 +1,4 @@
-"""Folders of runs of other frameworks: which are in them, and what all of them share."""
+"""Folders of runs of other frameworks, merged into one."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 
 from probe.errors import InputError
 from probe.record.checkpoints import Run
-from probe.record.readers.reading import Reading
+from probe.record.readers.foreign_runs import ForeignRuns
 
 
-def merged(readings: Mapping[Path, Reading], offline: Mapping[int, Path]) -> Reading:
-    """Return the runs of several readings as one; offline: of those without an own.
+def merged(readings: Mapping[Path, ForeignRuns], offline: Mapping[int, Path]) -> ForeignRuns:
+    """Return several readings, by their folders, as one; offline: networks of all of them.
 
-    readings: by where they were found. Raises InputError for runs of one name, and for runs of
-    which the outputs stand for other classes, or the tasks have others.
+    Raises InputError for two runs of one name, and for runs whose outputs stand for different
+    classes.
     """
     (first, one), *others = readings.items()
     where = dict.fromkeys(one.files, first)
@@ -39,7 +39,7 @@ def merged(readings: Mapping[Path, Reading], offline: Mapping[int, Path]) -> Rea
         for own in reading.files.values()
         for path in own.values()
     }
-    return Reading(
+    return ForeignRuns(
         files={run: own for each in readings.values() for run, own in each.files.items()},
         offline=offline,
         load=lambda path: loads.get(path, one.load)(path),

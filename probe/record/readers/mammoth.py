@@ -13,7 +13,7 @@ from probe.errors import InputError
 from probe.metrics.log_file import learned
 from probe.metrics.matrix import AccuracyMatrix
 from probe.record.readers.folders import merged, named
-from probe.record.readers.reading import Reading, State
+from probe.record.readers.foreign_runs import ForeignRuns
 from probe.record.state_files import load_state, read_content
 
 _NAME = re.compile(r"(.+)_(\d+|joint)\.pt")
@@ -21,7 +21,7 @@ _NET = "net."  # the backbone, among what else a learner of theirs keeps
 _REMEDY = "give checkpoints that Mammoth wrote with --savecheck task --save_checkpoint_mode safe"
 
 
-def read_mammoth(folder: Path) -> Reading:
+def read_mammoth(folder: Path) -> ForeignRuns:
     """Read the checkpoints in a folder; runs of joint training become the offline networks.
 
     The tensors have the names of the backbone. The files do not say the classes of each task. Where
@@ -45,12 +45,12 @@ def read_mammoth(folder: Path) -> Reading:
     return merged(readings, _offline(joint))
 
 
-def _run(own: Mapping[int, Path]) -> Reading:
+def _run(own: Mapping[int, Path]) -> ForeignRuns:
     files = dict(sorted(own.items()))
     *_, last = files.values()
     args, results = _said(last)
     run, R = named(args.get("model"), args.get("seed")), _matrix(results, last)
-    return Reading(
+    return ForeignRuns(
         files={run: files},
         offline={},
         load=_load,
@@ -71,7 +71,6 @@ def _offline(joint: Sequence[Path]) -> dict[int, Path]:
 
 
 def _said(path: Path) -> tuple[Mapping[str, Any], Any]:
-    """Return the arguments and the results in a checkpoint."""
     try:
         content = read_content(path)
     except InputError as error:
@@ -85,7 +84,7 @@ def _said(path: Path) -> tuple[Mapping[str, Any], Any]:
 def _class_order(args: Mapping[str, Any], path: Path) -> tuple[int, ...]:
     """Return the class of each output.
 
-    Mammoth's own list has the output of each class, and counts only with `--permute_classes`.
+    Mammoth's own list has the output of each class, and holds only with `--permute_classes`.
     """
     classes, outputs = args.get("num_classes"), args.get("class_order")
     if not isinstance(classes, int):
@@ -109,8 +108,8 @@ def _matrix(results: Any, path: Path) -> AccuracyMatrix | None:
         return None
 
 
-def _load(path: Path) -> State:
-    state: dict[str, Tensor] = load_state(path)
+def _load(path: Path) -> dict[str, Tensor]:
+    state = load_state(path)
     found = {name.removeprefix(_NET): one for name, one in state.items() if name.startswith(_NET)}
     if not found:
         raise InputError(f"{path} holds no network of Mammoth, with names from {_NET}: {_REMEDY}")

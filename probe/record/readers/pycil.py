@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -14,14 +13,14 @@ from probe.metrics.log_file import read_log, text_of
 from probe.metrics.matrix import AccuracyMatrix
 from probe.record.checkpoints import Run
 from probe.record.readers.folders import merged, named, one_file, runs_in
-from probe.record.readers.reading import Reading, State, consecutive, grown
+from probe.record.readers.foreign_runs import ForeignRuns, consecutive, load_grown
 from probe.record.state_files import load_state
 
 _NAME = re.compile(r"(.+)_(\d+)\.pkl")
 _HEAD = ("fc.weight", "fc.bias")
 
 
-def read_pycil(folder: Path) -> Reading:
+def read_pycil(folder: Path) -> ForeignRuns:
     """Read a folder with `NAME_0.pkl`, `NAME_1.pkl`, ... and the `.log` of a run, or folders of it.
 
     The tensors have the names of their networks, and `fc` all outputs. The outputs that `fc` gained
@@ -39,7 +38,7 @@ def read_pycil(folder: Path) -> Reading:
     return merged(readings, {})
 
 
-def _run(folder: Path) -> Reading:
+def _run(folder: Path) -> ForeignRuns:
     matches = [match for path in folder.glob("*.pkl") if (match := _NAME.fullmatch(path.name))]
     names = sorted({match[1] for match in matches})
     if len(names) != 1:
@@ -64,10 +63,10 @@ def _run(folder: Path) -> Reading:
     log = one_file(folder, "**/*.log", "logs")
     said = _log(log, names[0], outputs[-1]) if log else None
     run, order, R = said or (named(names[0], 0), None, None)
-    return Reading(
+    return ForeignRuns(
         files={run: files},
         offline={},
-        load=partial(_load, {name: tuple(one.shape) for name, one in heads[-1].items()}),
+        load=partial(load_grown, {name: tuple(one.shape) for name, one in heads[-1].items()}),
         tasks=consecutive(sizes),
         class_order=order,
         R={} if R is None else {run: R},
@@ -82,10 +81,6 @@ def _head(path: Path) -> dict[str, Tensor]:
             f"with a bias is read, so that outputs of later tasks can be filled in"
         )
     return found
-
-
-def _load(shapes: Mapping[str, tuple[int, ...]], path: Path) -> State:
-    return grown(load_state(path), shapes, path)
 
 
 def _log(path: Path, name: str, outputs: int) -> tuple[Run, tuple[int, ...], AccuracyMatrix | None]:

@@ -1,6 +1,6 @@
-"""What the command line shows of the layers of a study: what each lacks, and where that starts.
+"""The layers of a study on the screen: what each is missing, and where forgetting starts.
 
-All of it comes from layers.csv and starts.csv; nothing is printed where they are missing, as in
+All of it comes from layers.csv and starts.csv; nothing is printed where these are absent, as in
 directories of earlier versions.
 """
 
@@ -14,71 +14,56 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from probe.tables.layer_text import COLUMNS, by_feature, layer_cells, start_sentence
-from probe.tables.rows import LayerRow, StartRow
+from probe.tables.layer_text import layer_sheets
+from probe.tables.rows import CONTROLS, LayerRow, StartRow
+from probe.tables.sheets import Sheet
 from probe.tables.table_file import read_table
 from scenarios.commands.screen.terminal import printable
-from scenarios.study.spec import LEVELS
 
 _READOUTS = {
-    "retrain": "What each layer lacks when all behind it is retrained (readout retrain)",
-    "linear": "What each layer lacks to a linear classifier behind it (readout linear)",
+    "retrain": "Missing in each layer with everything downstream retrained (readout retrain)",
+    "linear": "Missing in each layer to a linear classifier downstream (readout linear)",
 }
 
 
 def show_layers_found(console: Console, root: Path) -> None:
-    """Print, from the tables of a run directory, what each layer lacks of all tasks.
+    """Print the layers of a run directory over all tasks.
 
-    A table for each readout that is there, of `retrain` and `linear`, and below it a sentence for
-    each learner. Raises InputError for tables that cannot be read.
+    Raises InputError for tables that cannot be read.
     """
-    path = root / "layers.csv"
-    if not path.is_file():
-        return
-    rows = read_table(path, LayerRow, lambda cells: cells["place"] is None)
-    starts = root / "starts.csv"
-    show_layers_lacking(console, rows, read_table(starts, StartRow) if starts.is_file() else [])
+    path, starts = root / "layers.csv", root / "starts.csv"
+    if path.is_file():
+        rows = read_table(path, LayerRow, lambda cells: cells["place"] is None)
+        show_layers_lacking(console, rows, read_table(starts, StartRow) if starts.is_file() else [])
 
 
 def show_layers_lacking(
     console: Console, layers: Iterable[LayerRow], starts: Sequence[StartRow]
 ) -> None:
-    """Print a table for each readout, and a sentence for each learner.
+    """Print a table for each learner by the readouts `retrain` and `linear`, without the controls.
 
     layers, starts: the rows of layers.csv and starts.csv. Numbers are in %, missing in points of
     accuracy; brackets hold 95 % intervals, of several seeds.
     """
-    of_all = [row for row in layers if row.place is None and row.learner not in LEVELS]
+    learned = [row for row in layers if row.learner not in CONTROLS]
     for readout, title in _READOUTS.items():
-        own = [row for row in of_all if row.readout == readout]
-        if own:
-            seeds = max(row.seeds for row in own)
-            over = f"mean over {seeds} seeds [95 % interval]" if seeds > 1 else "one seed"
-            for line in (f"{title},", f"in %: {over}"):
-                console.print(line, markup=False, highlight=False)
-            console.print(_table(own))
-            for line in _sentences(own, [row for row in starts if row.readout == readout]):
-                console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
+        sheets = layer_sheets((row for row in learned if row.readout == readout), starts)
+        if sheets:
+            console.print(title, markup=False, highlight=False)
+        for sheet in sheets:
+            console.print(printable(sheet.heading), markup=False, highlight=False)
+            show_sheet(console, sheet)
 
 
-def _sentences(layers: Iterable[LayerRow], starts: Sequence[StartRow]) -> list[str]:
-    """Return a sentence for each learner that has rows of starts, in the order of the layers."""
-    by_learner = {row.learner: row for row in starts}
-    names = dict.fromkeys(row.learner for row in layers)
-    return [start_sentence(by_learner[name]) for name in names if name in by_learner]
-
-
-def _table(layers: Sequence[LayerRow]) -> Table:
-    """Return a table with a section for each learner and a line for each of its features."""
+def show_sheet(console: Console, sheet: Sheet) -> None:
+    """Print a sheet without its heading; a long first cell is folded, others never are."""
     table = Table(box=SIMPLE, padding=0, pad_edge=False)
-    for column in ("", *COLUMNS):
-        # A long name is folded; numbers never are.
-        table.add_column(column, justify="right", no_wrap=bool(column), overflow="fold")
-    table.columns[0].justify = "left"
-    for learner in dict.fromkeys(row.learner for row in layers):
-        table.add_row(Text(printable(learner), style="bold"))
-        own = [row for row in layers if row.learner == learner]
-        for feature, found in by_feature(own).items():
-            table.add_row(Text(f" {printable(feature)}"), *layer_cells(found))
-        table.add_section()
-    return table
+    for column in sheet.columns:
+        table.add_column(Text(printable(column)), justify="right", no_wrap=True)
+    first = table.columns[0]
+    first.justify, first.no_wrap, first.overflow = "left", False, "fold"
+    for name, *cells in sheet.lines:
+        table.add_row(Text(printable(name)), *map(Text, cells))
+    console.print(table)
+    for sentence in sheet.after:
+        console.print(printable(sentence), markup=False, highlight=False, soft_wrap=True)

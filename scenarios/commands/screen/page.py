@@ -1,9 +1,9 @@
-"""A page of results with heat maps: what each layer lacks, task by task, or how it is read."""
+"""A page of results on the screen: tables, heat maps of layers by task position, and notes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from rich.box import SIMPLE
@@ -12,12 +12,11 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from probe.tables.rows import LayerRow
+from probe.tables.rows import CONTROLS, LayerRow
 from probe.tables.table_file import read_table
 from scenarios.commands.screen.layers_found import show_layers_found
 from scenarios.commands.screen.results import note_lines
 from scenarios.commands.screen.terminal import printable
-from scenarios.study.spec import LEVELS
 
 _Cells = dict[tuple[str, int], float]  # by feature and place
 
@@ -27,12 +26,12 @@ _MOST = 12  # columns that fit on a page
 
 
 def show_heat(console: Console, layers: Sequence[LayerRow]) -> None:
-    """Print a map for each learner and readout: features by depth, tasks by place, in points.
+    """Print a map for each learner and readout: features by depth, tasks by position, in points.
 
-    Where there is a ceiling a cell is what the layer lacks against it, the darker the more; without
-    one it is the accuracy, the darker the less. Nothing of studies of more tasks than fit.
+    A cell shows what the layer is missing against the ceiling, the darker the more; without a
+    ceiling it is the accuracy, the darker the less. Prints nothing for more tasks than fit.
     """
-    of_tasks = [row for row in layers if row.place is not None and row.learner not in LEVELS]
+    of_tasks = [row for row in layers if row.place is not None and row.learner not in CONTROLS]
     places = sorted({row.place for row in of_tasks if row.place is not None})
     if not places or len(places) > _MOST:
         return
@@ -41,9 +40,10 @@ def show_heat(console: Console, layers: Sequence[LayerRow]) -> None:
         missing = _cells(own, "missing")
         cells = missing or _cells(own, "accuracy")
         what = "points below the ceiling" if missing else "accuracy in %"
-        title = f"{learner}, {readout}: {what} after all tasks, by place of the task"
+        title = f"{learner}, {readout}: {what} after all tasks, by task position"
+        features = dict.fromkeys(row.feature for row in sorted(own, key=lambda row: row.depth))
         console.print(printable(title), markup=False, highlight=False)
-        console.print(_map(cells, places, _by_depth(own), dark_is_high=bool(missing)))
+        console.print(_map(cells, places, features, dark_is_high=bool(missing)))
 
 
 def _cells(own: Sequence[LayerRow], quantity: str) -> _Cells:
@@ -54,14 +54,10 @@ def _cells(own: Sequence[LayerRow], quantity: str) -> _Cells:
     }
 
 
-def _by_depth(own: Sequence[LayerRow]) -> list[str]:
-    return list(dict.fromkeys(row.feature for row in sorted(own, key=lambda row: row.depth)))
-
-
 def _map(
     cells: Mapping[tuple[str, int], float],
     places: Sequence[int],
-    features: Sequence[str],
+    features: Iterable[str],
     *,
     dark_is_high: bool,
 ) -> Table:
@@ -76,7 +72,7 @@ def _map(
 
 
 def _cell(value: float | None, dark_is_high: bool) -> Text:
-    """Return a number on its color, a dash for none."""
+    """Return a number on its color, or a dash."""
     if value is None:
         return Text("-  ", justify="right")
     share = min(max(value / 100 if dark_is_high else 1 - value / 100, 0.0), 1.0)
@@ -86,16 +82,14 @@ def _cell(value: float | None, dark_is_high: bool) -> Text:
 
 
 def show_page(console: Console, root: Path) -> None:
-    """Print the results of somebody's own networks on a page: tables, maps and notes.
+    """Print the results in the run directory of user-defined networks: tables, maps and notes.
 
-    root: the run directory. Raises InputError for tables that cannot be read.
+    Raises InputError for tables that cannot be read.
     """
     show_layers_found(console, root)
     if (root / "layers.csv").is_file():
         show_heat(console, read_table(root / "layers.csv", LayerRow))
     lines = note_lines(root)
-    lines.append(
-        f"tables: {root}/*.csv, figures: {root / 'figures'}: look at layers and depth first"
-    )
+    lines.append(f"tables: {root}/*.csv, figures: {root / 'figures'}: see layers and depth first")
     for line in lines:
         console.print(printable(line), markup=False, highlight=False, soft_wrap=True)

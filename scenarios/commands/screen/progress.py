@@ -1,12 +1,12 @@
-"""What `probe run` prints while it runs: the plan, a bar with the time left, and what failed.
+"""Output of `probe run` while it runs: the plan, a bar with the time left, and failed jobs.
 
-All of it is drawn from the events of `scenarios.execution.schedule`, wherever jobs are done. The
-bar counts effort, not parts: retraining on the data of all tasks takes as long as many tasks, and
-the time left would else be far off.
+All of it follows from the events of `scenarios.execution.schedule`, wherever jobs are done. The bar
+counts effort, not parts, as retraining takes as long as all tasks together.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,25 +21,24 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from probe.by_layer.jobs import Job
 from probe.files import discard, make_folder, replacing
-from probe.memory.byte_sizes import show_size
+from probe.memory import show_size
+from probe.results.run_directory import FAILURES, failure_file
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.screen.terminal import printable
 from scenarios.execution.remaining import effort
 from scenarios.execution.schedule import Waiting
 from scenarios.execution.work import Ended, Event, Part, Work
-from probe.by_layer.jobs import Job
-from probe.results.run_directory import FAILURES, failure_file
 
 
 def show_progress(
     console: Console, work: Work, jobs: Sequence[Job], events: Iterable[Event | Waiting]
 ) -> list[Ended]:
-    """Draw from `events` until there are none, showing how far it is; return how jobs ended.
+    """Read `events` to their end, showing the progress; return how jobs ended.
 
-    work, jobs: all that is to be done, of which some may be finished already; events: see
-    `scenarios.execution.schedule.execute`, which is carried on by being read here. What it raises
-    goes through, after the bar is closed.
+    jobs: all of the study, finished ones included; events: from
+    `scenarios.execution.schedule.execute`, whose errors pass through after the bar is closed.
     """
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -49,20 +48,20 @@ def show_progress(
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    name, ends = work.setup.study.name, list[Ended]()
+    name, ends = work.plan.name, list[Ended]()
     parts = {job: work.parts(job) for job in jobs}
     done = {Part(job, part) for job in jobs for part in work.finished(job)}
     total = sum(effort(job, part) for job in jobs for part in parts[job])
     with Progress(*columns, console=console) as progress:
         bar = progress.add_task(name, total=total, completed=0)
-        # Set after the bar has begun: the time left is judged by what this run does itself.
+        # Set after the bar has begun: the time left is judged by this run alone.
         progress.update(bar, completed=sum(effort(each.job, each.part) for each in done))
         for event in events:
             if isinstance(event, Waiting):
                 progress.update(bar, description=f"{event.jobs} jobs left to other processes")
             elif isinstance(event, Ended):
                 ends.append(event)
-            # Of a job that another process finished all parts are told, also those counted before.
+            # A job that another process finished reports all of its parts, also those counted.
             elif event not in done:
                 done.add(event)
                 at = f"{event.job.name} {event.part}"
@@ -77,28 +76,28 @@ _LACKING = (
 
 
 def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
-    """Print which jobs failed and which others do; return whether none failed.
+    """Print failed jobs and the number of those that others do; return whether none failed.
 
-    root: the run directory. Why a job failed is written to `failures/` there, and of an error that
-    nobody foresaw where it came from: a file for each job, which is removed once it is finished.
-    Raises NotWritten if that cannot be written.
+    root: the run directory. The reason of each failure, and the traceback of an unforeseen error,
+    is written to a file in `failures/`, removed once the job is finished. Raises NotWritten if that
+    cannot be written.
     """
-    ends = list(ends)
+    by_end = defaultdict[str, list[Ended]](list)
     for end in ends:
-        if end.how == "finished":
-            discard(failure_file(root, end.job))
+        by_end[end.how].append(end)
+    for end in by_end["finished"]:
+        discard(failure_file(root, end.job))
     # It stays as long as a file is in it.
     with suppress(OSError):
         (root / FAILURES).rmdir()
-    locked = [end for end in ends if end.how == "locked"]
-    if locked:
+    if locked := len(by_end["locked"]):
         console.print(
-            f"{'1 job is' if len(locked) == 1 else f'{len(locked)} jobs are'} being done by other "
-            f"processes: the last to finish writes the tables",
+            f"{'1 job is' if locked == 1 else f'{locked} jobs are'} being done by other processes: "
+            f"the last to finish writes the tables",
             soft_wrap=True,
         )
-    # Last, so that what has to be looked into stands at the end of what is shown.
-    failed = [end for end in ends if end.how == "failed"]
+    # Last, so that the end of the output names what needs attention.
+    failed = by_end["failed"]
     if failed:
         jobs = "1 job" if len(failed) == 1 else f"{len(failed)} jobs"
         console.print(f"{jobs} failed; run the same command again to try again:")
@@ -109,7 +108,6 @@ def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
         make_folder(path.parent)
         with replacing(path) as partial:
             partial.write_text(end.trace or end.reason, encoding="utf-8")
-        # The rest of it stands above.
         if end.trace:
             console.print(f"    {printable(str(path))}", markup=False, soft_wrap=True)
     if failed and not locked:
@@ -120,13 +118,13 @@ def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
 def show_plan(
     console: Console, plans: Mapping[str, Sequence[Allocation]], cache: CacheSettings
 ) -> None:
-    """Print where each feature's values live while networks, by name, are retrained behind it.
+    """Print where the activations of each feature live while the layers downstream are retrained.
 
-    plans: see `scenarios.study.preflight.cache_plans`; cache: the memory that one worker has. A
-    line for each feature; the network is named only if there are several.
+    plans: by network, see `scenarios.study.preflight.cache_plans`; cache: the memory of one worker.
+    The network is named only if there are several.
     """
     allowed = show_size(cache.budget or 0)
-    console.print(f"features' values, of which at most {allowed} in memory per worker:")
+    console.print(f"cached activations, at most {allowed} in memory per worker:")
     for network, plan in plans.items():
         for each in plan:
             line = f"  {each}" if len(plans) == 1 else f"  {network}, {each}"

@@ -1,8 +1,8 @@
-"""What the command line shows of a study at its end: tables of results, and the files written.
+"""The end of a study on the screen: tables of results, notes, and the files written.
 
-Everything comes from the tables on disk, not from the run: what is printed is what a reader of the
-files would find. Learners with networks of their own have features of their own, and so tables of
-their own. A dash is what was not measured.
+Everything comes from the tables on disk, not from the run: a reader of the files finds the same
+numbers. Learners of another network have other features, and so a table of their own. A dash was
+not measured.
 """
 
 from __future__ import annotations
@@ -12,17 +12,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from rich.box import SIMPLE
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from probe.notes import listed
+from probe.tables.layer_text import mean_cell
 from probe.tables.rows import MetricRow, NoteRow, Row, SummaryRow, TimeRow
 from probe.tables.run_directory import NOTES
+from probe.tables.sheets import Sheet
 from probe.tables.summary import training_seconds
 from probe.tables.table_file import read_table
-from scenarios.commands.screen.layers_found import show_layers_found
+from scenarios.commands.screen.layers_found import show_layers_found, show_sheet
 from scenarios.commands.screen.terminal import printable
 
 _Value = tuple[float, float]  # mean and standard deviation
@@ -31,10 +30,10 @@ _MOST_NOTES = 8
 
 
 def show_outcome(console: Console, root: Path, omegas: bool, files: Iterable[str]) -> None:
-    """Print the results in the tables of a run directory with the notes on them, then paths.
+    """Print the results in a run directory, the notes on them, and the paths of files.
 
-    root: the run directory; omegas: whether to print Kemker's metrics too; files: by name within
-    the run directory, whose paths are printed. Raises InputError for tables that cannot be read.
+    omegas: whether to print Kemker's metrics too; files: by name within the run directory. Raises
+    InputError for tables that cannot be read.
     """
     # Metrics of R: those of a feature's own matrix are for a reader of the file.
     metrics = read_table(root / "metrics.csv", MetricRow, lambda cells: not cells["feature"])
@@ -51,12 +50,11 @@ def show_outcome(console: Console, root: Path, omegas: bool, files: Iterable[str
 def show_results(
     console: Console, summary: Sequence[SummaryRow], metrics: Sequence[MetricRow]
 ) -> None:
-    """Print a line for each learner, in %: PRA behind each feature, and A and F.
+    """Print a line for each learner, in %: PRA downstream of each feature, and A and F.
 
     summary, metrics: the rows of summary.csv and metrics.csv. Learners that share a network share a
     table. A and F are Chaudhry 2018's average accuracy and forgetting after the last task, under
-    the main head, which is the first in the metrics. Of a study that retrains nothing there is no
-    PRA.
+    the main head, which is the first in the metrics. A study that retrains nothing has no PRA.
     """
     seeds = max((row.seeds for row in summary), default=0)
     main = _main_head(metrics)
@@ -68,52 +66,52 @@ def show_results(
     a, f = (_after_the_last(metrics, m, main) for m in ("average_accuracy[", "forgetting["))
     pra = {(r.learner, r.feature): (r.mean, r.std) for r in summary if r.measure == "pra"}
     for features, learners in networks.items():
-        table = _table(["learner", *features, "A", "F"])
         # Many features fit into 80 columns with the deviation below the mean.
         between = "\n±" if len(features) > 4 else "±"
+        lines = []
         for learner in learners:
-            behind = [pra.get((learner, feature)) for feature in features]
-            values = [*behind, a.get(learner), f.get(learner)]
-            table.add_row(_plain(learner), *(_cell(value, between) for value in values))
-        console.print(table)
+            values = [*(pra.get((learner, each)) for each in features), a.get(learner)]
+            values.append(f.get(learner))
+            lines.append((learner, *(mean_cell(value, between) for value in values)))
+        show_sheet(console, Sheet(title="", columns=["learner", *features, "A", "F"], lines=lines))
 
 
 def show_omegas(console: Console, metrics: Sequence[MetricRow], times: Sequence[TimeRow]) -> None:
     """Print Kemker 2018's table: the Omegas under the main head, model size and training time.
 
     metrics, times: the rows of metrics.csv and times.csv. Sizes are in 10^6 bytes, times in seconds
-    for all tasks, the mean over orders and seeds. Where the metrics have the Omegas by what was
-    learned first, a table for each of these.
+    for all tasks, the mean over orders and seeds. If the metrics split the Omegas by the task
+    learned first, each of these gets a table.
     """
     main = _main_head(metrics)
     title = printable(f"Kemker's Omegas ({main}-head), model size, training time of a run")
     console.print(title, markup=False)
-    own = {(r.learner, r.metric): (r.mean, r.std) for r in metrics if r.head in ("", main)}
+    values = {(r.learner, r.metric): (r.mean, r.std) for r in metrics if r.head in ("", main)}
     seconds = training_seconds(times)
+    learners = dict.fromkeys(r.learner for r in metrics if r.metric == "omega_new")
     by_first = (r.metric for r in metrics if r.metric.startswith("omega_new["))
     for first in dict.fromkeys(name.removeprefix("omega_new") for name in by_first) or [""]:
         if first:
             console.print(printable(first.strip("[]")), markup=False, highlight=False)
-        table = _table(["learner", "base", "new", "all", "MB", "seconds"])
-        for learner in dict.fromkeys(r.learner for r in metrics if r.metric == "omega_new"):
-            omegas = [own.get((learner, f"omega_{of}{first}")) for of in ("base", "new", "all")]
-            size, spent = own.get((learner, "model_size_mb")), seconds.get(learner)
-            table.add_row(
-                _plain(learner),
-                *(_cell(value, scale=1, digits=3) for value in omegas),
-                _cell(size and (size[0], math.nan), scale=1, digits=2),
-                _cell(None if spent is None else (spent, math.nan), scale=1),
-            )
-        console.print(table)
+        lines = []
+        for learner in learners:
+            omegas = [values.get((learner, f"omega_{of}{first}")) for of in ("base", "new", "all")]
+            size, spent = values.get((learner, "model_size_mb")), seconds.get(learner)
+            cells = [mean_cell(value, scale=1, digits=3) for value in omegas]
+            cells.append(mean_cell(size and (size[0], math.nan), scale=1, digits=2))
+            cells.append(mean_cell(None if spent is None else (spent, math.nan), scale=1))
+            lines.append((learner, *cells))
+        columns = ["learner", "base", "new", "all", "MB", "seconds"]
+        show_sheet(console, Sheet(title="", columns=columns, lines=lines))
 
 
 def note_lines(root: Path) -> list[str]:
     """Return a line for each note on the results of a run directory, those of most jobs first.
 
-    A line says for which learners the note holds, behind which of their features, if it is of any,
-    how these are read and after how many tasks, where that is not by retraining after all, and for
-    how many of the jobs that were measured there. Of many lines the last says only how many more
-    there are. Raises InputError for tables that cannot be read.
+    A line names the learners and features that the note applies to, the readout and the number of
+    tasks learned, unless it is `retrain` after all tasks, and how many of the jobs measured there
+    have it. Beyond a few lines, the last one only counts the rest. Raises InputError for tables
+    that cannot be read.
     """
     if not (root / NOTES).is_file():
         return []
@@ -121,7 +119,7 @@ def note_lines(root: Path) -> list[str]:
     for noted in read_table(root / NOTES, NoteRow):
         notes[noted.note, noted.readout, bool(noted.feature)].append(noted)
     measured, last = _Jobs(set), defaultdict[str, int](int)
-    # Of no feature is what is told of a learner itself, in any of its jobs.
+    # A note without a feature is on the learner itself, in any of its jobs.
     for row in read_table(root / "rows.csv", Row, lambda cells: cells["measure"] == "pra"):
         measured[row.learner, row.feature].add(_job(row))
         measured[row.learner, ""].add(_job(row))
@@ -135,8 +133,8 @@ def note_lines(root: Path) -> list[str]:
 def _note_line(own: Sequence[NoteRow], measured: _Jobs, last: Mapping[str, int]) -> str:
     """Return the line of one note.
 
-    own: its rows, all of one readout; measured: the jobs measured there; last: the number of tasks
-    after which a learner ends.
+    own: its rows, of one readout; measured: the jobs by learner and feature; last: the number of
+    tasks after which a learner ends.
     """
     learners = listed(dict.fromkeys(row.learner for row in own))
     features = listed(dict.fromkeys(row.feature for row in own if row.feature))
@@ -148,7 +146,7 @@ def _note_line(own: Sequence[NoteRow], measured: _Jobs, last: Mapping[str, int])
 
 
 def _how(readout: str) -> str:
-    """Return how a feature is read, nothing for retraining as the study has it.
+    """Name a readout, unless it is plain retraining.
 
     >>> _how("retrain"), _how("linear"), _how("retrain@2+bn")
     ('', ', read by linear', ', retrained for 2 times the epochs, with batch norm reestimated')
@@ -161,83 +159,43 @@ def _how(readout: str) -> str:
 
 
 def _when(own: Sequence[NoteRow], last: Mapping[str, int]) -> str:
-    """Return after how many tasks a note holds, nothing where that is only at the end."""
-    early = sorted({row.step for row in own if row.step is not None and _is_early(row, last)})
-    if not early:
+    """Name the numbers of tasks after which a note applies, unless it is only at the end."""
+    steps = {row.step for row in own if row.step is not None and row.step < last[row.learner]}
+    if not steps:
         return ""
-    tasks = "task" if early == [1] else "tasks"
-    at_last = "" if all(_is_early(row, last) for row in own) else " and after all"
-    return f", after {listed(early)} {tasks}{at_last}"
-
-
-def _is_early(row: NoteRow, last: Mapping[str, int]) -> bool:
-    return row.step is not None and row.step < last[row.learner]
+    tasks = "task" if steps == {1} else "tasks"
+    at_end = any(row.step is None or row.step >= last[row.learner] for row in own)
+    return f", after {listed(sorted(steps))} {tasks}{' and after all' if at_end else ''}"
 
 
 def _job(row: Row | NoteRow) -> tuple[str, str, int]:
-    """Return which job a row is of: learner, order and seed."""
     return row.learner, row.order, row.seed
 
 
 def _by_features(summary: Sequence[SummaryRow]) -> dict[tuple[str, ...], list[str]]:
     """Return the learners by the features of their network, in order of depth.
 
-    A learner that retrains none, as Offline, is listed with the first network; () = nobody does.
+    A learner with an output alone is listed with the first network; () if all are.
     """
-    own: dict[str, dict[int, str]] = {}
-    for row in summary:
+    features: dict[str, list[str]] = {}
+    for row in sorted(summary, key=lambda row: row.depth):
         if row.measure == "pra":
-            own.setdefault(row.learner, {})[row.depth] = row.feature
-    features = {
-        learner: tuple(named[depth] for depth in sorted(named)) if len(named) > 1 else ()
-        for learner, named in own.items()
-    }
-    first = next(filter(None, features.values()), ())
+            features.setdefault(row.learner, []).append(row.feature)
+    own = {row.learner: tuple(features[row.learner]) for row in summary if row.measure == "pra"}
+    first = next((names for names in own.values() if len(names) > 1), ())
     networks: dict[tuple[str, ...], list[str]] = {}
-    for learner, named in features.items():
-        networks.setdefault(named or first, []).append(learner)
+    for learner, names in own.items():
+        networks.setdefault(names if len(names) > 1 else first, []).append(learner)
     return networks
 
 
 def _main_head(metrics: Iterable[MetricRow]) -> str:
-    """Return the head that the report names first; metrics of costs have none."""
+    """Return the first head in the metrics; those of costs have none."""
     return next((row.head for row in metrics if row.head), "single")
 
 
 def _after_the_last(metrics: Iterable[MetricRow], name: str, head: str) -> dict[str, _Value]:
-    """Return mean and deviation after the last task, by learner.
-
-    name: of the metric up to its bracket, as `forgetting[`.
-    """
-    # They come in order of k: what stays is the value after the last task.
+    """Return mean and deviation after the last task, by learner; name: up to the bracket."""
+    # They come in order of k: the last one stays.
     own = (row for row in metrics if row.metric.startswith(name) and row.head == head)
     return {row.learner: (row.mean, row.std) for row in own}
-
-
-def _table(columns: Iterable[str]) -> Table:
-    """Return an empty table: names in the first column, numbers in the others."""
-    table = Table(box=SIMPLE, padding=(0, 1))
-    for column in columns:
-        table.add_column(_plain(column), justify="right", no_wrap=True)
-    table.columns[0].justify = "left"
-    return table
-
-
-def _plain(name: str) -> Text:
-    """Return a name as a cell that shows it as it is; rich would read a string as markup."""
-    return Text(printable(name))
-
-
-def _cell(value: _Value | None, between: str = "±", scale: int = 100, digits: int = 1) -> str:
-    """Return mean and deviation, if there is one, or a dash for what was not measured.
-
-    between: what stands between the two; scale: what both are multiplied by; digits: after the
-    point.
-
-    >>> _cell((0.5, 0.25)), _cell((0.5, math.nan)), _cell(None)
-    ('50.0±25.0', '50.0', '-')
-    """
-    if value is None:
-        return "-"
-    mean, std = (f"{scale * number:.{digits}f}" for number in value)
-    return mean if math.isnan(value[1]) else f"{mean}{between}{std}"

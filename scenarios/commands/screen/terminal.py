@@ -1,8 +1,7 @@
 """Printing: safe for the terminal, in any encoding, and whether or not anybody reads it.
 
 Names of learners, files and tasks come from files that anybody may have written, so they are made
-`printable` before they are shown. All commands run inside `printed`, which sees to it that no
-character is too much for the terminal and that nothing is lost without a word.
+`printable` before they are shown. All commands run inside `printed`.
 """
 
 from __future__ import annotations
@@ -17,31 +16,29 @@ from contextlib import contextmanager
 from typing import TextIO
 
 READER_GONE = 141
-"""Exit code of a process whose output nobody reads any more, as if SIGPIPE had ended it."""
+"""The exit code of a process whose output nobody reads any more, as if SIGPIPE had ended it."""
 
 
 def printable(text: str) -> str:
     r"""Return a text with every character that a terminal would obey, or not show, as its escape.
 
-    A name or a note that was read from a file could otherwise move the cursor, recolor the screen
-    or turn the direction of reading.
+    A name or note read from a file could otherwise move the cursor, recolor the screen or turn the
+    direction of reading.
 
     >>> print(printable("er\x1b[2J \u202eexe"))
     er\x1b[2J \u202eexe
     """
-    if text.isprintable():
-        return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 @contextmanager
 def printed() -> Iterator[None]:
-    """Print any characters within the block, and have written all of them by its end.
+    """Print any characters within the block, all of them written by its end.
 
-    A character that the encoding of standard output lacks is written as its escape, which is how
-    Python writes to standard error. Raises BrokenPipeError if the reader is gone (`probe list |
-    head -1`), and another OSError if the disk is full. What could not be written is thrown away:
-    Python would try again when the process ends, complain, and change the exit code.
+    Characters that the encoding of standard output lacks are written as their escapes. Raises
+    BrokenPipeError if the reader is gone (`probe list | head -1`), and another OSError if the disk
+    is full; the rest of the output is then discarded, as Python would try again when the process
+    ends, complain, and change the exit code.
     """
     out = sys.stdout
     errors = out.errors if isinstance(out, io.TextIOWrapper) else None
@@ -75,10 +72,7 @@ def _without_nan(value: object) -> object:
 
 
 def say(sentence: str) -> None:
-    """Print a sentence on standard error; do nothing if that cannot be written to.
-
-    Errors are told this way: to fail at that must not hide the error.
-    """
+    """Print a sentence on standard error, if possible: a failure here must not hide the error."""
     try:
         if sys.stderr:
             print(sentence, file=sys.stderr, flush=True)
@@ -87,16 +81,13 @@ def say(sentence: str) -> None:
 
 
 def _set_errors(stream: TextIO, errors: str | None) -> None:
-    """Set what a stream does with characters that its encoding lacks."""
+    """Set how a stream treats characters that its encoding lacks."""
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors=errors)
 
 
 def _flush_or_discard(stream: TextIO) -> None:
-    """Write what a stream still holds, or throw it away with all that follows.
-
-    What follows goes nowhere, as the reader is gone or the disk is full.
-    """
+    """Write the rest of a stream, or discard it with all that follows if that fails."""
     try:
         if stream:
             stream.flush()

@@ -9,14 +9,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from probe.tasks import Task
 from probe.training.penultimate import in_batches, penultimate, penultimate_of
 from probe.training.recipe import Recipe
 from scenarios.learners import base
+from scenarios.learners.catalog import learner
 from scenarios.learners.continual import ContinualSettings
 from scenarios.learners.distillation.teacher import DistillingLearner
 from scenarios.learners.exemplars import ExemplarSettings, Replay
 from scenarios.learners.sampling import Strategy
-from probe.tasks import Task
 
 
 class HerdedSettings(ExemplarSettings):
@@ -52,6 +53,7 @@ class IcarlHybrid1Settings(HerdingSettings):
     kind: Literal["icarl_hybrid1"] = "icarl_hybrid1"
 
 
+@learner("icarl_hybrid1")
 class IcarlHybrid1(DistillingLearner):
     """Train as iCaRL does, but classify by the network's own outputs (hybrid1).
 
@@ -86,6 +88,7 @@ class IcarlHybrid1(DistillingLearner):
         return loss + _binary(scores[:, self._earlier], old[:, self._earlier].sigmoid())
 
 
+@learner("icarl")
 class Icarl(IcarlHybrid1):
     """Train as `IcarlHybrid1`; classify by the nearest mean of exemplars.
 

@@ -9,9 +9,10 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
+from probe.tasks import Task
+from scenarios.learners.catalog import learner
 from scenarios.learners.continual import ContinualSettings
 from scenarios.learners.distillation.teacher import DistillingLearner
-from probe.tasks import Task
 
 
 class LwfSettings(ContinualSettings):
@@ -24,6 +25,7 @@ class LwfSettings(ContinualSettings):
     temperature: float = Field(default=2.0, gt=0, allow_inf_nan=False)
 
 
+@learner("lwf")
 class LearningWithoutForgetting(DistillingLearner):
     """Minimize L + strength x T^2 KL(p', p), p' and p the old and the new model's softened outputs.
 

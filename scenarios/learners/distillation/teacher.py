@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from probe.modules import copied
-from scenarios.learners.continual import ContinualLearner
 from probe.tasks import Task
+from scenarios.learners.continual import ContinualLearner
 
 
 class DistillingLearner(ContinualLearner):

@@ -14,6 +14,7 @@ from torch.nn import functional
 from probe.errors import InputError
 from probe.training.recipe import RecipeChanges
 from scenarios.learners import base
+from scenarios.learners.catalog import learner
 from scenarios.learners.continual import ContinualLearner, ContinualSettings
 
 
@@ -63,6 +64,7 @@ class FelSettings(ContinualSettings):
         return self
 
 
+@learner("fel")
 class FixedExpansion(ContinualLearner):
     """Train its own network on each task as it comes: a dense, an expansion and an output layer.
 

@@ -12,12 +12,13 @@ from torch import Tensor, nn
 
 from probe.errors import InputError
 from probe.examples import Examples
+from probe.tasks import Task
 from probe.training.costs import OpsMeter
 from scenarios.learners import base
+from scenarios.learners.catalog import learner
 from scenarios.learners.joint import FullRehearsalLearner
 from scenarios.learners.kemker.online_map import OnlineMap, decayed
 from scenarios.learners.kemker.som import SelfOrganizingMap, longest_block
-from probe.tasks import Task
 
 
 class MapSettings(base.Settings):
@@ -52,6 +53,7 @@ class GeppnetSettings(MapSettings):
     kind: Literal["geppnet"] = "geppnet"
 
 
+@learner("geppnet")
 class Geppnet(FullRehearsalLearner):
     """Learn one example at a time, in later sessions those alone that are novel, and store all.
 

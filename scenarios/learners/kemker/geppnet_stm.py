@@ -11,11 +11,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from probe.examples import Examples
+from probe.tasks import Task
 from probe.training.costs import bytes_of
+from scenarios.learners.catalog import learner
 from scenarios.learners.kemker.geppnet import Geppnet, MapSettings
 from scenarios.learners.kemker.online_map import OnlineMap
 from scenarios.learners.kemker.som import longest_block
-from probe.tasks import Task
 
 
 class GeppnetStmSettings(MapSettings):
@@ -87,6 +88,7 @@ class ShortTermMemory:
         self._times = 0
 
 
+@learner("geppnet_stm")
 class GeppnetStm(Geppnet):
     """Learn as GeppNet does, but put what is novel into a short-term memory, and learn asleep.
 

@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from probe.errors import InputError
 from probe.examples import Examples
+from probe.tasks import Scenario, Task
 from probe.training.costs import OpsMeter
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Objective, fit
@@ -22,8 +23,8 @@ from probe.training.optimizers import optimizer_ops
 from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners import base
 from scenarios.learners.base import Learner
+from scenarios.learners.catalog import learner
 from scenarios.learners.kemker.path_network import LiftedPath, PathNetwork
-from probe.tasks import Scenario, Task
 
 _MOST_TASKS = 256  # bf16, in which features may be cached, has every whole number up to it
 _WIDEST = 100_000  # units of a layer: more is a slip of the pen
@@ -67,6 +68,7 @@ class PathNetSettings(base.Settings):
         return self
 
 
+@learner("pathnet")
 class PathNet(Learner):
     """Search a path for each task, train it, freeze its modules and draw the others anew.
 

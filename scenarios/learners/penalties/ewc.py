@@ -18,8 +18,9 @@ from torch.utils.hooks import RemovableHandle
 from probe.examples import Examples
 from probe.modules import kept_buffers, mode
 from probe.seeding import global_stream
-from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSettings, Quadratic
 from probe.tasks import Task
+from scenarios.learners.catalog import learner
+from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSettings, Quadratic
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 """From scores (B, K) and labels (B,) to the mean of -log p(y|x)."""
@@ -40,6 +41,7 @@ class EwcSettings(PenalizedSettings):
     fisher_examples: int | None = Field(default=None, ge=1)
 
 
+@learner("ewc")
 class Ewc(PenalizedLearner):
     """Minimize L + (lambda / 2) sum_j sum_i F_ji (theta_i - theta_ji)^2, one term per past task j.
 

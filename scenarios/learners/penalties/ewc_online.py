@@ -10,8 +10,9 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSettings, Quadratic
 from probe.tasks import Task
+from scenarios.learners.catalog import learner
+from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSettings, Quadratic
 
 
 class OnlineSettings(PenalizedSettings):
@@ -72,6 +73,7 @@ class RunningFisherLearner(PenalizedLearner):
                 fisher.addcmul_(p.grad, p.grad, value=alpha * self._batch)
 
 
+@learner("ewc_online")
 class EwcOnline(RunningFisherLearner):
     """Minimize L + (lambda / 2) sum_i F_i (theta_i - theta'_i)^2, theta' where the last task ended.
 

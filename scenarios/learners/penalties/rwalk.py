@@ -10,11 +10,12 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from probe.tasks import Task
 from scenarios.learners.base import by_kind, of_kind
+from scenarios.learners.catalog import learner
 from scenarios.learners.penalties.ewc_online import OnlineSettings, RunningFisherLearner
 from scenarios.learners.penalties.path_integral import PathIntegral
 from scenarios.learners.penalties.quadratic import Quadratic
-from probe.tasks import Task
 
 
 class RWalkSettings(OnlineSettings):
@@ -32,6 +33,7 @@ class RWalkSettings(OnlineSettings):
     distance: Literal["fisher", "euclidean"] = "fisher"
 
 
+@learner("rwalk")
 class RWalk(RunningFisherLearner):
     """Minimize L + lambda sum_i (F_i + s_i) (theta_i - theta'_i)^2.
 

@@ -8,9 +8,10 @@ import torch
 from pydantic import Field
 from torch import nn
 
+from probe.tasks import Task
+from scenarios.learners.catalog import learner
 from scenarios.learners.penalties.path_integral import PathIntegral
 from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSettings, Quadratic
-from probe.tasks import Task
 
 
 class SiSettings(PenalizedSettings):
@@ -23,6 +24,7 @@ class SiSettings(PenalizedSettings):
     damping: float = Field(default=1e-3, gt=0, allow_inf_nan=False)
 
 
+@learner("si")
 class SynapticIntelligence(PenalizedLearner):
     """Minimize L + c sum_i Omega_i (theta_i - theta*_i)^2, theta* where the last task ended.
 

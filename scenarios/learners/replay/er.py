@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from scenarios.learners.catalog import learner
 from scenarios.learners.continual import ClassMemorySettings, ContinualLearner
 
 
@@ -13,6 +14,7 @@ class ErSettings(ClassMemorySettings):
     kind: Literal["er"] = "er"
 
 
+@learner("er")
 class ExperienceReplay(ContinualLearner):
     """Learn each batch together with one of equal size from the memory (naive rehearsal).
 

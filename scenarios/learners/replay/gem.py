@@ -15,11 +15,12 @@ from torch import Tensor, nn
 from probe.errors import InputError
 from probe.examples import Examples, join
 from probe.modules import mode
+from probe.tasks import Task
 from probe.training.costs import bytes_of
 from probe.training.evaluation import batch_size_on
+from scenarios.learners.catalog import learner
 from scenarios.learners.continual import ClassMemorySettings, ContinualLearner
 from scenarios.learners.sampling import uniform
-from probe.tasks import Task
 
 Floats = NDArray[np.float64]
 
@@ -34,6 +35,7 @@ class GemSettings(ClassMemorySettings):
     margin: float = Field(default=0.5, ge=0, allow_inf_nan=False)
 
 
+@learner("gem")
 class GradientEpisodicMemory(ContinualLearner):
     """Replace a gradient that would raise an earlier task's loss by one that would not.
 

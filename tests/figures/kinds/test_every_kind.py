@@ -2,13 +2,12 @@
 
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import get_type_hints
 
 import pytest
 from matplotlib.figure import Figure
 
-from figures import build, kinds, style
+from figures import build, style
 from figures.kinds import KINDS
 from figures.pages.page import Page
 from figures.tables import Tables
@@ -41,20 +40,22 @@ SHAPES = {
 }
 QUICK = ["one learner, T=2, one seed", "five learners, T=5"]
 WEIGHTINGS = ["W1", "W2", "W3", "my_own_weights_of_the_criteria"]
-EXEMPLARS = {"memory", "sampling"}  # these need sweeps: their own tests draw them in several shapes
-COMPARING = {"sessions", "omegas", "costs"}
+NEEDS = {name: import_module(f"figures.kinds.{name}").NEEDS for name in KINDS}
+# These need sweeps: their own tests draw them in several shapes.
+EXEMPLARS = {name for name in KINDS if NEEDS[name].startswith("a kind of learner")}
+COMPARING = {name for name in KINDS if NEEDS[name].startswith("two learners")}
 
 
 @cache
-def drawn(shape):
-    """Return the figures of a study of that shape, which nobody may change."""
+def tables_of(shape):
+    """Return the tables of a study of that shape."""
     learners, features, tasks, seeds, head = SHAPES[shape]
     rows = invented.rows(learners, features, tasks=tasks, orders=1, seeds=seeds, head=head, own=OWN)
     alone = [name for name in learners if name != "offline"]
     of = {"features": features, "own": OWN}
     both = {"readouts": ("retrain", "linear"), "seeds": seeds}
     courses = invented.courses(alone, steps=tasks, seeds=seeds, orders=1, **of)
-    tables = Tables(
+    return Tables(
         rows=[*rows, *courses, *invented.levels(features, steps=tasks, seeds=seeds)],
         layers=invented.layers(alone, tasks=tasks, split=("linear",), **of, **both),
         starts=invented.starts(alone, features[1], **both),
@@ -63,15 +64,24 @@ def drawn(shape):
         learners=[invented.learner(name) for name in learners],
         times=invented.times(learners, tasks=tasks, orders=1, seeds=seeds),
     )
-    return build.draw(tables)
 
 
-def test_every_module_of_the_folder_is_a_kind_and_draws_tables():
-    modules = {path.stem for path in Path(kinds.__file__).parent.glob("[!_]*.py")}
-    assert modules == set(KINDS)
-    for name in KINDS:
-        hints = get_type_hints(import_module(f"figures.kinds.{name}").draw)
-        assert hints == {"tables": Tables, "page": Page, "return": Figure | None}
+@cache
+def drawn(shape, name):
+    """Return a figure of a study of that shape, which nobody may change."""
+    return build.draw(tables_of(shape), [name])[name]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_draws_tables(name):
+    hints = get_type_hints(import_module(f"figures.kinds.{name}").draw)
+    assert hints == {"tables": Tables, "page": Page, "return": Figure | None}
+
+
+def test_the_order_of_kinds_is_that_of_their_files_which_no_two_share():
+    orders = [getattr(import_module(f"figures.kinds.{name}"), "ORDER", 1e9) for name in KINDS]
+    assert orders == sorted(orders)
+    assert list(KINDS)[:2] == ["depth", "layers"]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +89,7 @@ def test_every_module_of_the_folder_is_a_kind_and_draws_tables():
 )
 @pytest.mark.parametrize("name", sorted(set(KINDS) - EXEMPLARS))
 def test_no_text_is_lost_and_no_data_are_cut_off(shape, name):
-    figure = drawn(shape)[name]
+    figure = drawn(shape, name)
     alone = len(set(SHAPES[shape][0]) - {"offline"}) == 1
     assert (figure is None) == (alone and name in COMPARING)
     if figure is not None:
@@ -128,32 +138,32 @@ def test_a_study_of_offline_alone_and_empty_tables_have_nothing_to_draw():
 
 
 def test_one_seed_has_no_bars_and_says_so():
-    figures = drawn("one learner, T=2, one seed")
     for name in ("depth", "bias", "tradeoff", "scores"):
-        containers = [c for axes in figures[name].axes for c in axes.containers]
+        figure = drawn("one learner, T=2, one seed", name)
+        containers = [c for axes in figure.axes for c in axes.containers]
         assert containers
         assert not any(each.has_xerr or each.has_yerr for each in containers)
-        assert seen.note(figures[name]).startswith("One seed")
+        assert seen.note(figure).startswith("One seed")
 
 
 @pytest.mark.parametrize(
     "name", ["bias", "tasks", "sessions", "tradeoff", "spider", "scores", "costs"]
 )
 def test_learners_are_named_once_in_the_order_of_the_table(name):
-    figure = drawn("five learners, T=5")[name]
+    figure = drawn("five learners, T=5", name)
     assert seen.legend(figure) == ["Finetune", "Cumulative", "EWC", "SI", "ER"]
 
 
 @pytest.mark.parametrize("name", ["depth", "bias", "tasks", "sessions", "costs"])
 def test_panels_share_the_y_axis(name):
-    assert len({axes.get_ylim() for axes in drawn("five learners, T=5")[name].axes}) == 1
+    assert len({axes.get_ylim() for axes in drawn("five learners, T=5", name).axes}) == 1
 
 
 @pytest.mark.parametrize(
     ("shape", "head"), [(QUICK[0], ""), (QUICK[1], ", over all outputs")], ids=["single", "all"]
 )
 def test_what_depends_on_the_head_names_it_unless_it_is_the_usual_one(shape, head):
-    figures = {name: figure for name, figure in drawn(shape).items() if figure}
+    figures = {name: figure for name in KINDS if (figure := drawn(shape, name))}
     for name in {"curves", "tasks", "sessions"} & set(figures):
         assert figures[name].get_supylabel() == f"Accuracy (%){head}"
     for name in {"tradeoff", "spider", "scores", "omegas"} & set(figures):

@@ -13,7 +13,11 @@ import time
 import torch
 
 from tests.laws.others.examine import Report, counted, examine_other, explained, said
-from tests.laws.others.nets import OTHERS
+from tests.laws.others.timm_nets import TIMM
+from tests.laws.others.transformers_nets import TRANSFORMERS
+
+OTHERS = {f"timm/{name}": net for name, net in TIMM.items()}
+OTHERS |= {f"transformers/{name}": net for name, net in TRANSFORMERS.items()}
 
 
 def main(arguments: list[str]) -> int:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import traceback
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from probe.cut.feature import find
+from probe.cut.model_call import ModelCall
+from probe.cut.names import INPUT
+from probe.cut.trace import Trace, trace
 from probe.errors import InputError
-from tests.laws.others.choose import features_of
 from tests.laws.others.laws import ALL, protocol
 from tests.laws.zoo.examine import Verdict, examine
 from tests.laws.zoo.net import CACHED, REFUSED, SAFE, SLOW, Net
@@ -78,3 +81,27 @@ def explained(name: str, report: Report) -> list[str]:
 
 def _last_line() -> str:
     return " / ".join(traceback.format_exc().strip().splitlines()[-3:])[:300]
+
+
+def features_of(net: Net, number: int) -> list[str]:
+    """Return the first value that a module gives, the last before the logits, and some between.
+
+    Counted are the runs of modules in which a new value comes out that depends on the input.
+    """
+    model, sample, _ = net.made()
+    names = list(_features(trace(model, sample, ModelCall(output=net.output))))
+    last, steps = len(names) - 1, max(1, number - 1)
+    return list(dict.fromkeys(names[last * step // steps] for step in range(number)))
+
+
+def _features(seen: Trace) -> Iterator[str]:
+    known, before = {(seen.large.logits,)}, Counter[str]()
+    runs = Counter(visit.module for visit in seen.large.visits)
+    for visit in seen.large.visits:
+        before[visit.module] += 1
+        number = f"#{before[visit.module]}" if runs[visit.module] > 1 else ""
+        if visit.module and visit.names and visit.names not in known:
+            known.add(visit.names)
+            feature = find(seen, f"{visit.module}{number}")
+            if INPUT[0] in feature.upstream and not feature.random:
+                yield feature.name

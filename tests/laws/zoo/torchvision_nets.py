@@ -12,9 +12,7 @@ import torch
 from torch import nn
 from torchvision import models
 from torchvision.models.convnext import CNBlockConfig, ConvNeXt
-from torchvision.models.efficientnet import EfficientNet, FusedMBConvConfig, MBConvConfig
 from torchvision.models.maxvit import MaxVit
-from torchvision.models.resnet import Bottleneck, ResNet
 from torchvision.models.swin_transformer import (
     PatchMergingV2,
     SwinTransformer,
@@ -80,15 +78,6 @@ def _inside(block: str, downsample: str) -> str:
     )
 
 
-def _efficientnet_v2(num_classes: int) -> nn.Module:
-    blocks = [
-        FusedMBConvConfig(1, 3, 1, 16, 16, 1),
-        FusedMBConvConfig(4, 3, 2, 16, 24, 2),
-        MBConvConfig(4, 3, 2, 24, 32, 2),
-    ]
-    return EfficientNet(blocks, 0.2, 0.5, num_classes=num_classes, last_channel=64)
-
-
 def _convnext(num_classes: int) -> nn.Module:
     blocks = [CNBlockConfig(16, 32, 2), CNBlockConfig(32, None, 2)]
     return ConvNeXt(blocks, stochastic_depth_prob=0.5, num_classes=num_classes)
@@ -121,11 +110,6 @@ TORCHVISION: dict[str, Net] = {
         64,
         "features.{2,5,12} avgpool classifier.{2,5,6} features.{0,1,3,8,9} classifier.{0,1,3}",
     ),
-    "vgg11_bn": _net(
-        partial(_narrow, partial(models.vgg11_bn, init_weights=False)),
-        32,
-        "features.{3,7,14,21,28} avgpool classifier.6 features.{0,1,9} classifier.{0,2,3}",
-    ),
     "googlenet": _net(
         partial(models.googlenet, aux_logits=False, init_weights=False, transform_input=True),
         64,
@@ -140,19 +124,6 @@ TORCHVISION: dict[str, Net] = {
         refuses="aux1",
         output="logits",
     ),
-    "inception_v3": _net(
-        partial(models.inception_v3, aux_logits=False, init_weights=False),
-        75,
-        "Conv2d_1a_3x3 Conv2d_2{a,b}_3x3 maxpool{1,2} Mixed_5{b,c,d} Mixed_6{a,b,c,d,e} "
-        "Mixed_7{a,b,c} avgpool fc Conv2d_1a_3x3.conv Mixed_5b.branch5x5_1 Mixed_6a.branch3x3 "
-        "Mixed_6b.branch_pool.bn Mixed_7b.branch3x3_2a dropout",
-    ),
-    "inception_v3_auxiliary": _net(
-        partial(models.inception_v3, aux_logits=True, init_weights=False),
-        299,
-        "Mixed_6e Mixed_7a.branch3x3_1",
-        output="logits",
-    ),
     "resnet18": _net(
         models.resnet18,
         64,
@@ -160,36 +131,11 @@ TORCHVISION: dict[str, Net] = {
         _inside("layer3.1", "layer2.0.downsample"),
         refuses="layer1.0.relu",
     ),
-    "resnet50": _net(
-        models.resnet50,
-        32,
-        "maxpool layer1.{0..2} layer2.{0..3} layer3.{0..5} layer4.{0..2} fc",
-        _inside("layer3.1", "layer4.0.downsample") + " layer2.1.relu#3 layer2.1.conv3",
-        refuses="layer2.1.relu",
-    ),
-    "wide_resnet": _net(
-        partial(ResNet, Bottleneck, [2, 1, 1, 2], width_per_group=128),
-        32,
-        "layer1.{0,1} layer{2..4}.0 layer4.1",
-        _inside("layer1.1", "layer3.0.downsample"),
-    ),
-    "resnext": _net(
-        partial(ResNet, Bottleneck, [2, 1, 1, 2], groups=32, width_per_group=4),
-        32,
-        "layer1.{0,1} layer{2..4}.0 layer4.1",
-        _inside("layer4.1", "layer2.0.downsample"),
-    ),
     "densenet": _net(
         _DENSE,
         32,
         "features.pool0 features.denseblock{1..3} features.transition{1,2} features classifier",
         _DENSE_ODD,
-    ),
-    "densenet_checkpointed": _net(
-        partial(_DENSE, memory_efficient=True),
-        32,
-        "features.denseblock{1..3} features.denseblock1.denselayer2 "
-        "features.denseblock2.denselayer2.conv2",
     ),
     "squeezenet": _net(
         models.squeezenet1_1,
@@ -197,25 +143,12 @@ TORCHVISION: dict[str, Net] = {
         "features.{3..12} classifier.{1,2,3} features.{0,1} features.4.squeeze "
         "features.6.expand1x1 features.9.expand3x3_activation classifier.0",
     ),
-    "mobilenet_v2": _net(
-        models.mobilenet_v2,
-        64,
-        "features.{0..18} classifier features.0.0 features.2.conv.0.1 features.3.conv.1 "
-        "features.5.conv.2 features.9.conv.0.0 classifier.0",
-    ),
     "mobilenet_v3": _net(
         models.mobilenet_v3_small,
         64,
         "features.{0..12} avgpool classifier features.0.1 features.1.block.1 "
         "features.1.block.1.fc1 features.5.block.2.activation features.9.block.2.scale_activation "
         "features.10.block.3.0 classifier.{0,1,2}",
-    ),
-    "mnasnet": _net(
-        models.mnasnet0_5,
-        64,
-        "layers.{2,5,7} layers.{8,9,10,12}.{0..2} layers.11.{0,1} layers.13.0 layers.16 "
-        "classifier layers.{0,1} layers.8.1.layers.1 layers.9.2.layers.3 layers.10.1.layers.7 "
-        "classifier.0",
     ),
     "shufflenet": _net(
         models.shufflenet_v2_x0_5,
@@ -231,13 +164,6 @@ TORCHVISION: dict[str, Net] = {
         "features.2.1.block.1.0 features.2.1.block.2 features.3.0.block.2.fc1 "
         "features.4.1.stochastic_depth features.6.2.block.3.0 features.6.2.block.2.avgpool "
         "classifier.0",
-    ),
-    "efficientnet_v2": _net(
-        _efficientnet_v2,
-        32,
-        "features.{0..4} features.2.{0,1} features.3.{0,1} classifier features.0.0 "
-        "features.2.1.block.0.1 features.2.1.stochastic_depth features.3.1.block.2 "
-        "features.3.1.block.2.fc2 features.3.0.block.1",
     ),
     "regnet": _net(
         models.regnet_y_400mf,
@@ -265,7 +191,6 @@ TORCHVISION: dict[str, Net] = {
         f"{_VIT_BLOCK}.dropout {_VIT_BLOCK}.ln_2 {_VIT_BLOCK}.mlp.1 {_VIT_BLOCK}.mlp.2",
         refuses=f"{_VIT_BLOCK}.self_attention.out_proj",
     ),
-    "swin": _net(_SWIN, 32, _SWIN_BLOCKS, _SWIN_ODD, refuses=_SWIN_REFUSES),
     "swin_v2": _net(
         partial(_SWIN, block=SwinTransformerBlockV2, downsample_layer=PatchMergingV2),
         32,

@@ -28,33 +28,6 @@ def test_intervals_of_95_percent_cover_94_to_97_percent_at_any_share(ratio, seed
     assert 0.945 < coverage(lambda s: s.half_width(0.95), ratio, seeds) < 0.97
 
 
-def test_degrees_of_freedom_of_satterthwaite_would_not():
-    def half_width(s):
-        df = s.seeds_df * (s.std**2 / s.by_seeds) ** 2
-        return stats.t.ppf(0.975, df) * s.std
-
-    assert min(coverage(half_width, ratio, 3) for ratio in RATIOS) < 0.93
-
-
-@pytest.mark.parametrize(
-    ("seeds", "layers", "most"), [(3, 4, 0.04), (3, 10, 0.05), (3, 25, 0.07), (5, 25, 0.035)]
-)
-def test_one_end_of_the_intervals_of_many_layers_misses_seldom(seeds, layers, most):
-    """At most 2.5 % is meant; here is the sum over layers at the worst shares of the variance."""
-
-    def half_width(s):
-        return s.half_width(1 - 0.05 / layers)
-
-    missed = [layers * (1 - coverage(half_width, ratio, seeds)) / 2 for ratio in RATIOS]
-    assert 0.02 < max(missed) < most
-
-
-def test_of_one_part_it_is_the_t_quantile():
-    for p in (0.025, 0.001):
-        assert spread(2, 0, 4).quantile(p) == pytest.approx(stats.t.isf(p, 3))
-        assert spread(0, 2, 4).quantile(p) == pytest.approx(stats.norm.isf(p), rel=1e-5)
-
-
 @pytest.mark.parametrize("parts", [(1, 0), (0, 1), (0.5, 2), (3, 0.1)])
 @pytest.mark.parametrize("difference", [0.1, 1, 5, 30])
 def test_a_p_value_is_that_of_the_interval_that_just_touches_zero(parts, difference):
@@ -64,9 +37,3 @@ def test_a_p_value_is_that_of_the_interval_that_just_touches_zero(parts, differe
         assert s.half_width(1 - 2 * p) == pytest.approx(difference, rel=1e-6)
     else:
         assert difference > s.quantile(1e-12) * s.std
-
-
-def test_a_p_value_of_no_difference_or_of_no_error():
-    assert spread(1, 1, 3).p_above(0) == spread(1, 1, 3).p_above(-1) == 1
-    sure = spread(0, 0, 3)
-    assert (sure.p_above(0.1), sure.p_above(0), sure.half_width(0.95)) == (0, 1, 0)

@@ -1,7 +1,5 @@
 """What a layer kept: laws at both ends, and by place against plain loops."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -82,15 +80,6 @@ def test_all_tasks_weigh_by_their_test_examples_and_parts_over_time_by_place():
         assert got[name, None].value == pytest.approx(np.mean(each))
 
 
-def test_with_one_order_a_place_is_a_task():
-    layout = TestLayout(tasks=TASKS, strata=TASKS, orders=np.array([[2, 0, 1]]))
-    right = draw(0.6, 1)
-    got = table(LayerOutcomes(rows={3: right}), layout)
-    assert got["accuracy", 1].value == pytest.approx(right[:, 0, TASKS == 2].mean())
-    assert got["accuracy", 3].value == pytest.approx(right[:, 0, TASKS == 1].mean())
-    assert list(got) == [("accuracy", place) for place in (None, 1, 2, 3)]
-
-
 def test_identical_rows_have_forgotten_exactly_nothing():
     row = draw(0.6, 3)
     got = table(outcomes(rows={1: row, 2: row, 3: row}, floor=draw(0.1)))
@@ -112,16 +101,6 @@ def test_the_untrained_prefix_has_retained_nothing():
         assert got["above_floor", place].value == 0
 
 
-def test_another_untrained_prefix_has_retained_nothing_within_its_interval():
-    held = 0
-    for seed in range(40):
-        row = draw(0.3, 3, seed=100 + seed)
-        q = table(outcomes(rows={3: row}))["retained", None]
-        held += q.low <= 0 <= q.high
-        assert q.high - q.low < 0.5
-    assert held >= 34
-
-
 def test_the_offline_prefix_has_retained_all():
     ceiling = draw(0.9)
     got = table(outcomes(rows={3: np.repeat(ceiling[:, None], 3, axis=1)}, ceiling=ceiling))
@@ -131,76 +110,6 @@ def test_the_offline_prefix_has_retained_all():
         assert got["missing", place].high == 0
     q = table(outcomes())["retained", None]
     assert q.high < 1
-
-
-def test_where_the_floor_meets_the_ceiling_nothing_is_divided():
-    got = table(outcomes(ceiling=draw(0.3, seed=9)))
-    q = got["retained", None]
-    assert np.isnan([q.value, q.low, q.high]).all()
-    assert math.isfinite(got["missing", None].value)
-
-
-def test_missing_is_what_was_forgotten_and_what_was_never_learned():
-    """Where the last row is not the best of all."""
-    got = table(outcomes())
-    for place in (1, 2, 3):
-        parts = got["forgotten", place].value + got["never_learned", place].value
-        assert got["missing", place].value == pytest.approx(parts)
-
-
-def test_a_last_row_that_is_best_has_a_forgotten_part_below_zero():
-    rows = {1: draw(0.4, 3), 2: draw(0.5, 3), 3: draw(0.8, 3)}
-    got = table(outcomes(rows=rows))
-    assert got["forgotten", None].high < 0
-    for place in (1, 2, 3):
-        assert got["never_learned", place].value == pytest.approx(got["missing", place].value)
-
-
-def test_the_floor_stands_in_for_row_zero_and_a_row_zero_for_itself():
-    best = draw(0.99)
-    with_floor = table(outcomes(floor=best))
-    as_row = {0: np.repeat(best[:, None], 3, axis=1), **outcomes().rows}
-    with_row = table(outcomes(rows=as_row))
-    assert with_floor["forgotten", 1] == with_row["forgotten", 1]
-    assert with_floor["forgotten", 1].value > table(outcomes())["forgotten", 1].value
-
-
-@pytest.mark.parametrize(
-    ("gone", "names"),
-    [
-        ({"floor": None}, {"accuracy", "ceiling", "missing", "forgotten", "never_learned"}),
-        ({"ceiling": None}, {"accuracy", "floor", "above_floor", "forgotten"}),
-        ({"floor": None, "ceiling": None}, {"accuracy", "forgotten"}),
-    ],
-)
-def test_what_was_not_measured_leaves_the_rest(gone, names):
-    whole, got = table(outcomes()), table(outcomes(**gone))
-    assert {name for name, _ in got} == names | {"since_learned"}
-    assert all(got[key] == whole[key] for key in got if key[0] != "forgotten")
-
-
-def test_only_the_ends_say_nothing_of_the_time_between():
-    names = {name for name, _ in table(outcomes(rows={3: draw(0.5, 3)}))}
-    assert names == {"accuracy", "floor", "above_floor", "ceiling", "missing", "retained"}
-
-
-def test_places_whose_own_row_is_missing_have_no_since_learned():
-    rows = outcomes().rows
-    got = table(outcomes(rows={2: rows[2], 3: rows[3]}))
-    assert [place for name, place in got if name == "since_learned"] == [2]
-
-
-def test_one_seed_has_values_and_no_intervals():
-    one = LayerOutcomes(
-        rows={t: right[:1] for t, right in outcomes().rows.items()},
-        floor=outcomes().floor[:1],
-        ceiling=outcomes().ceiling[:1],
-    )
-    got = table(one)
-    assert {name for name, _ in got} == {name for name, _ in table(outcomes())}
-    assert np.isfinite([q.value for q in got.values()]).all()
-    assert np.isnan([[q.low, q.high] for q in got.values()]).all()
-    assert {q.seeds for q in got.values()} == {1}
 
 
 @pytest.mark.parametrize(

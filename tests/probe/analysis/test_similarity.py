@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from probe.analysis.similarity import Compared, linear_cka
+from probe.analysis.similarity import linear_cka
 from probe.errors import InputError
 from probe.seeding import stream
 
@@ -63,14 +63,6 @@ def test_independent_features_are_not_alike_on_average(n, width):
     assert abs(np.mean([linear_cka(x, y) for x, y in pairs])) < 0.02
 
 
-def test_the_plain_estimator_would_fail_that():
-    x, y = (gaussian(32, 512, name) for name in "xy")
-    H = np.eye(32) - 1 / 32
-    K, L = (H @ (z @ z.T).numpy() @ H for z in (x, y))
-    assert (K * L).sum() / np.sqrt((K * K).sum() * (L * L).sum()) > 0.9
-    assert abs(linear_cka(x, y)) < 0.1
-
-
 @pytest.mark.parametrize(("n", "width"), [(60, 9), (30, 100)])
 def test_a_feature_is_like_itself_rotated_scaled_and_shifted(n, width):
     x, other = gaussian(n, width, "x"), gaussian(n, 5, "y")
@@ -85,45 +77,11 @@ def test_a_feature_is_like_itself_rotated_scaled_and_shifted(n, width):
     assert abs(linear_cka(stretched, other) - before) > 1e-3
 
 
-@pytest.mark.parametrize("width", [4, 600])
-def test_pieces_and_the_order_of_examples_change_nothing(width, monkeypatch):
-    x, y = gaussian(100, width, "x"), gaussian(100, width, "y")
-    y += x
-    whole = linear_cka(x, y)
-    mixed = torch.randperm(100, generator=stream(1))
-    for rows in (1, 7, 64, 100):
-        monkeypatch.setattr("probe.analysis.similarity._ROWS", rows)
-        assert linear_cka(x[mixed], y[mixed]) == pytest.approx(whole, abs=1e-10)
-
-
-def test_one_feature_compared_with_several_is_the_same():
-    x = gaussian(50, 6, "x")
-    base = Compared(x)
-    for i in range(3):
-        y = gaussian(50, 8, "y", i)
-        assert base.cka(y) == base.cka(Compared(y)) == linear_cka(x, y)
-
-
-def test_maps_are_flattened_and_any_type_is_taken():
-    x = gaussian(20, 12, "x").to(torch.float32)
-    y = torch.relu(x)
-    assert linear_cka(x.reshape(20, 3, 2, 2), y) == pytest.approx(linear_cka(x, y), abs=1e-12)
-    assert linear_cka((x > 0), y) == pytest.approx(linear_cka((x > 0).double(), y.double()))
-
-
 @pytest.mark.parametrize("constant", [0.0, 0.1, 1e8])
 def test_a_constant_feature_is_like_nothing(constant):
     flat, x = torch.full((30, 4), constant), gaussian(30, 4, "x")
     for pair in ((flat, x), (x, flat), (flat, flat)):
         assert np.isnan(linear_cka(*pair))
-
-
-def test_a_feature_that_differs_in_one_example_is_like_nothing():
-    x = torch.zeros(30, 4)
-    x[3] = 1
-    assert np.isnan(linear_cka(x, x))
-    x[4] = 2
-    assert linear_cka(x, x) == pytest.approx(1)
 
 
 def test_too_few_examples_and_unequal_ones_are_refused():

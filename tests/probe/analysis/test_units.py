@@ -1,7 +1,5 @@
 """Dead units and effective rank, where both are known in closed form."""
 
-import math
-
 import pytest
 import torch
 from torch import nn
@@ -29,20 +27,6 @@ def test_a_dead_layer_is_flagged_and_a_living_one_is_not():
     assert dead_units(after_relu([-1e3] * 3 + [0.0] * 7)) == 0.3
 
 
-def test_a_unit_that_always_says_the_same_is_dead_whatever_it_says():
-    x = gaussian(50, 4)
-    x[:, 1] = 0.1
-    assert dead_units(x) == 0.25
-    x[7, 1] = 0.2
-    assert dead_units(x) == 0
-
-
-def test_every_position_of_a_map_is_a_unit():
-    x = gaussian(20, 3, 2, 2)
-    x[:, 0, 1] = 0
-    assert dead_units(x) == 2 / 12
-
-
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_equal_singular_values_count_as_many(k):
     """+-e_i for i in 1..k, of mean 0; turned, scaled and shifted."""
@@ -51,25 +35,10 @@ def test_equal_singular_values_count_as_many(k):
     assert effective_rank(3 * x @ turn + 11) == pytest.approx(k, rel=1e-9)
 
 
-def test_unequal_ones_count_by_their_entropy():
-    values = torch.tensor([4.0, 2.0, 1.0, 1.0])
-    x = torch.cat([values.diag(), -values.diag()])
-    entropy = math.log(2) / 2 + math.log(4) / 4 + 2 * math.log(8) / 8
-    assert effective_rank(x) == pytest.approx(math.exp(entropy), rel=1e-9)
-
-
 def test_a_feature_of_one_direction_has_rank_one():
     x = gaussian(100, 1) * gaussian(1, 30) + gaussian(1, 30)
     assert effective_rank(x.double()) == pytest.approx(1, abs=1e-4)
     assert effective_rank(gaussian(100, 30)) > 25
-
-
-@pytest.mark.parametrize("value", [0.0, 0.1])
-def test_a_constant_feature_has_no_rank(value):
-    x = torch.full((30, 5), value)
-    assert effective_rank(x) == 0
-    x[0, 0] = 1
-    assert effective_rank(x) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("measure", [dead_units, effective_rank])

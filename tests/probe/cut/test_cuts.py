@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import gc
-import weakref
 from typing import Any
 
 import pytest
@@ -13,7 +11,6 @@ from torch import Tensor, nn
 
 from probe.cut.cuts import Cuts, cut_each
 from probe.cut.planning import plan_each
-from probe.cut.trace import Trace
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.retrain import partial_retrain
@@ -120,38 +117,3 @@ def test_cuts_say_how_the_model_is_called() -> None:
     assert isinstance(cuts, Cuts)
     with pytest.raises(InputError, match="give output, call and trainable to cut_each"):
         partial_retrain(network(0), cuts, data, data, TASKS, trainable="as given")
-
-
-def test_two_copies_of_the_model_live_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many features there are: one that was followed, and one that is trained."""
-    alive: weakref.WeakSet[nn.Module] = weakref.WeakSet()
-    most: list[int] = []
-
-    def watched(model: nn.Module) -> nn.Module:
-        gc.collect()
-        made = copied(model)
-        alive.add(made)
-        most.append(len(alive))
-        return made
-
-    from probe.modules import copied
-
-    for room in ("trace", "cuts", "split", "planning", "checks"):
-        module = f"probe.cut.{room}.copied"
-        monkeypatch.setattr(module, watched, raising=False)
-    monkeypatch.setattr("probe.values.cache.copied", watched)
-    data = images()
-    few = FEATURES[1:4]
-    partial_retrain(network(0), few, data, data, TASKS, Recipe(epochs=1))
-    assert max(most) == 2
-    assert len(most) > len(few)
-
-
-def test_planning_a_cut_is_the_work_of_one_trace() -> None:
-    """What each feature's recomputation takes was counted when the model was followed."""
-    cuts = cut_each(network(0), FEATURES, images().x[:8])
-    work = [cut.feature.visit.work for cut in cuts.each]
-    assert work == sorted(work)
-    assert work[0] > 0
-    traces: set[Trace] = {cut.feature.trace for cut in cuts.each}
-    assert len(traces) == 1

@@ -96,15 +96,3 @@ def test_a_value_is_kept_on_its_cheaper_side(scale: float, kept: tuple[int, ...]
     assert value.shape[1:] == kept
     with torch.no_grad():
         assert torch.equal(cut.tail.eval()(value), model(x))
-
-
-def test_what_crosses_beside_the_feature_is_kept_with_it() -> None:
-    @written("second", {"first": (6, 5), "second": (5, 7), "head": (12, 3)})
-    def skips(m: Any, x: Tensor) -> Tensor:
-        first = m.first(x)
-        return m.head(torch.cat([m.second(first), first], 1))
-
-    model, x, _ = skips.made()
-    value = split(model, "second", x).prefix(x)
-    assert isinstance(value, Tensor)
-    assert value.shape == (8, 12)  # nothing trained stands between the two and their join

@@ -13,14 +13,11 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from probe.cut import cuts as cutting
 from probe.cut.cuts import cut_each, split
-from probe.cut.split import Split, values_of
+from probe.cut.split import values_of
 from probe.errors import InputError
 from probe.seeding import stream
-from tests.laws.zoo.hostile import HOSTILE
 from tests.laws.zoo.specimens import specimen
 from tests.laws.zoo.written import written
-
-HEAD = {"a": (6, 6), "head": (6, 3)}
 
 
 def rows(n: int, *shape: int) -> Tensor:
@@ -31,11 +28,6 @@ def flops(part: Callable[[Any], Tensor], x: object) -> int:
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         part(x)
     return int(counter.get_total_flops())
-
-
-def is_model(cut: Split, model: nn.Module, x: Tensor) -> bool:
-    with torch.no_grad():
-        return torch.equal(cut.tail.eval()(cut.prefix(x)), model.eval()(x))
 
 
 @pytest.mark.parametrize("feature", ["stem", "layer1.0.conv1", "layer2.0.skip", "layer3", "layer4"])
@@ -80,43 +72,6 @@ def test_a_replayed_tail_trains_as_the_links_of_a_chain(monkeypatch: pytest.Monk
     assert losses[:5] == losses[5:]
 
 
-def test_chance_in_the_tail_takes_all_its_paths() -> None:
-    model, x, _ = HOSTILE["drops_a_layer_behind"].made()
-    cut = split(model, "a", x)
-    kept = cut.prefix(x)
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        seen = {float(cut.tail.train()(kept).detach().sum()) for _ in range(20)}
-    assert len(seen) == 2
-
-
-def test_the_examples_may_lie_along_any_dimension() -> None:
-    """Time first: they lie along the second dimension between the layers."""
-    layers = {"first": lambda: nn.LSTM(3, 4), "second": lambda: nn.GRU(4, 4), "head": (4, 3)}
-
-    @written("first", layers, shape=(5, 3))
-    def time_first(m: Any, x: Tensor) -> Tensor:
-        x, (h, _) = m.first(x.transpose(0, 1))
-        return m.head(m.second(x, h)[0][-1])
-
-    model, x, others = time_first.made()
-    cut = split(model, "first", x)
-    assert cut.cached
-    value = cut.prefix(x)
-    assert isinstance(value, tuple)
-    assert {tuple(part.shape) for part in value} == {(8, 5, 4), (8, 1, 4)}
-    assert is_model(cut, model, others)
-
-
-def test_the_input_is_kept_as_it_is() -> None:
-    """What is trained reads the input only: it is not copied."""
-    model = nn.Sequential(nn.Flatten(), nn.Linear(6, 4), nn.Linear(4, 3))
-    x = rows(6, 2, 3)
-    value = split(model, "0", x).prefix(x)
-    assert isinstance(value, Tensor)
-    assert value.data_ptr() == x.data_ptr()
-
-
 def test_one_pass_gives_what_each_prefix_gives() -> None:
     model, x, _ = specimen("reduced_resnet18", 5)
     features = ["stem", "layer1.0.bn1", "layer2", "layer3.1.conv2", "output"]
@@ -132,22 +87,6 @@ def test_one_pass_gives_what_each_prefix_gives() -> None:
         assert all(torch.equal(a, b) for a, b in pairs)
 
 
-def test_a_number_from_the_tail_may_change_what_is_done_to_frozen_values() -> None:
-    @written("a", {**HEAD, "gate": (6, 1)})
-    def gated(m: Any, x: Tensor) -> Tensor:
-        x = torch.relu(m.a(x))
-        opens = float(m.gate(x).detach().mean()) > 0
-        return m.head(x.square().cumsum(1) if opens else x.exp())
-
-    model, x, _ = gated.made()
-    cut = split(model, "a", x)
-    assert cut.cached
-    for bias in (-9.0, 9.0):
-        for part in (model, cut.tail.get_submodule("model")):
-            part.get_parameter("gate.bias").data.fill_(bias)
-        assert is_model(cut, model, x)
-
-
 def test_a_tail_that_needs_what_is_not_kept_says_so() -> None:
     """After some time it reads what it never read before."""
 
@@ -161,10 +100,3 @@ def test_a_tail_that_needs_what_is_not_kept_says_so() -> None:
     cut.tail.get_submodule("model").late = True  # type: ignore[assignment]
     with pytest.raises(InputError, match="takes another path"):
         cut.tail(cut.prefix(x))
-
-
-@pytest.mark.parametrize("name", ["returns_a_dict", "returns_a_tuple"])
-def test_where_the_logits_are_must_be_said(name: str) -> None:
-    model, x, _ = HOSTILE[name].made()
-    with pytest.raises(InputError, match="name the logits with output="):
-        split(model, "a", x)

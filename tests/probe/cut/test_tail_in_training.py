@@ -25,17 +25,8 @@ def scale(m: Any, h: Tensor) -> Tensor:
     return h * (1.0 if m.training else 0.1)
 
 
-def temperature(m: Any, h: Tensor) -> Tensor:
-    return (h / (2.0 if m.training else 0.5)).softmax(1)
-
-
 def winners(m: Any, h: Tensor) -> Tensor:
     return h * (h >= h.topk(2 if m.training else 6, 1)[0][:, -1:])
-
-
-def mixup(m: Any, h: Tensor) -> Tensor:
-    share = 0.3 if m.training else 1.0
-    return share * h + (1 - share) * h.flip(0)
 
 
 def schedule(m: Any, h: Tensor) -> Tensor:
@@ -47,7 +38,7 @@ def rolls(m: Any, h: Tensor) -> Tensor:
     return torch.roll(h, random.randint(1, 5) if m.training else 0, 1)
 
 
-@pytest.mark.parametrize("between", [scale, temperature, winners, mixup, schedule, rolls])
+@pytest.mark.parametrize("between", [scale, winners, schedule, rolls])
 def test_the_tail_does_in_training_what_the_model_does(
     between: Callable[[Any, Tensor], Tensor],
 ) -> None:
@@ -68,20 +59,6 @@ def test_a_tail_that_writes_in_place_does_not_write_into_what_it_is_given() -> N
     cut = split(model, "a", x)
     kept = cut.prefix(x)
     assert torch.equal(cut.tail(kept), cut.tail(kept))
-
-
-def test_sizes_that_follow_the_data_are_not_remembered() -> None:
-    """No example of the sample is masked; later ones are."""
-
-    def masks(m: Any, x: Tensor) -> Tensor:
-        h = m.a(x)
-        return m.head(h) / len(m.mark(h[x[:, 0] > 0]))
-
-    layers = {"a": (6, 6), "mark": nn.Identity, "head": (6, 3)}
-    model, x = Written(masks, layers), torch.randn(12, 6, generator=stream(0))
-    cut = split(model, "a", x.abs())
-    with torch.no_grad():
-        assert torch.equal(cut.tail.eval()(cut.prefix(x)), model.eval()(x))
 
 
 def test_a_model_that_keeps_values_of_its_last_step_is_copied() -> None:

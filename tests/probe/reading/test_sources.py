@@ -128,57 +128,6 @@ def test_every_batch_size_and_limit(
     assert got.x.untyped_storage().nbytes() == expected * 8
 
 
-def test_a_shuffling_loader_is_read_once_in_its_order() -> None:
-    draw = torch.Generator().manual_seed(3)
-    pairs = Pairs(lambda i: (torch.full((2,), float(i)), i))
-    got = Examples.of(DataLoader(pairs, batch_size=4, shuffle=True, generator=draw))
-    assert pairs.asked == N
-    assert torch.equal(got.x[:, 0].long(), got.y)
-    assert torch.equal(got.y.sort().values, torch.arange(N))
-    assert not torch.equal(got.y, torch.arange(N))
-
-
-def test_workers_give_the_same() -> None:
-    loader = DataLoader(TensorDataset(X, Y), batch_size=5, num_workers=1)
-    assert_same(Examples.of(loader), X, Y)
-
-
-def test_no_more_is_asked_for_than_the_limit() -> None:
-    item = ITEMS["a tensor"][0]
-    pairs = Pairs(item)
-    assert_same(Examples.of(pairs, limit=5), X[:5], Y[:5])
-    assert pairs.asked == 5
-    assert_same(Examples.of(DataLoader(pairs, batch_size=4), limit=6), X[:6], Y[:6])
-    assert pairs.asked == 5 + 8
-    left = map(item, range(N))
-    assert_same(Examples.of(left, limit=5), X[:5], Y[:5])
-    assert len(list(left)) == N - 5
-    assert_same(Examples.of(pairs, limit=10**9), X, Y)
-
-
-@pytest.mark.parametrize("dtype", [torch.uint8, torch.float64, torch.int32, torch.bool])
-def test_a_tensor_keeps_its_type_and_labels_become_int64(dtype: torch.dtype) -> None:
-    x = (X > 0).to(dtype)
-    assert_same(Examples.of(TensorDataset(x, Y.to(torch.uint8))), x, Y)
-    array = x.numpy()
-    assert_same(Examples.of([(array[i], np.int16(Y[i])) for i in range(N)]), x, Y)
-
-
-def test_arrays_that_torch_would_warn_of_or_refuse() -> None:
-    swapped, locked = X.numpy().astype(">f4"), X.numpy().copy()
-    locked.flags.writeable = False
-    for arrays in (swapped, locked):
-        assert_same(Examples.of([(arrays[i], Y[i]) for i in range(N)]), X, Y)
-
-
-def test_what_is_read_is_a_copy_without_gradients() -> None:
-    weights = X.clone().requires_grad_()
-    got = Examples.of(TensorDataset(weights, Y))
-    assert not got.x.requires_grad
-    got.x.zero_()
-    assert torch.equal(weights, X)
-
-
 def test_columns_are_chosen_by_name() -> None:
     items = [{"a": X[i], "b": IDS[i], "text": "words", "kind": Y[i]} for i in range(N)]
     chosen = Examples.of(items, label="kind", columns=["b", "a"])
@@ -186,11 +135,6 @@ def test_columns_are_chosen_by_name() -> None:
     assert_same(Examples.of(items, label="kind", columns="a"), X, Y)
     pairs = [({"a": X[i], "text": "words"}, Y[i]) for i in range(N)]
     assert_same(Examples.of(pairs, columns="a"), X, Y)
-
-
-def test_names_may_come_in_another_order() -> None:
-    items = [{"a": X[0], "b": IDS[0], "label": 0}, {"label": 1, "b": IDS[1], "a": X[1]}]
-    assert_same(Examples.of(items), {"a": X[:2], "b": IDS[:2]}, torch.tensor([0, 1]))
 
 
 # Of other libraries: stand-ins always, the real ones where they are installed.
@@ -211,20 +155,6 @@ def test_task_labels_are_left_out() -> None:
         assert_same(Examples.of(data), X, Y)
     with pytest.raises(InputError, match="a tuple of 3 is neither a pair"):
         Examples.of(Pairs(OfAvalanche().item))
-
-
-def test_a_dataset_of_avalanche() -> None:
-    benchmarks = pytest.importorskip("avalanche.benchmarks", reason="avalanche-lib is not there")
-    whole = TensorDataset(X, Y)
-    whole.targets = Y.tolist()
-    stream_of = benchmarks.nc_benchmark(
-        whole, whole, n_experiences=3, task_labels=True, fixed_class_order=[0, 1, 2], shuffle=False
-    ).train_stream
-    for label, experience in enumerate(stream_of):
-        data = experience.dataset
-        assert len(data[0]) == 3
-        for each in (data, DataLoader(data, batch_size=4)):
-            assert_same(Examples.of(each), X[label == Y], Y[label == Y])
 
 
 class OfHuggingFace:
@@ -263,16 +193,6 @@ def read_columns(data: Any) -> None:
 
 def test_columns_of_tensors() -> None:
     read_columns(OfHuggingFace(COLUMNS))
-
-
-def test_a_dataset_of_hugging_face() -> None:
-    datasets = pytest.importorskip("datasets", reason="datasets is not there")
-    whole = datasets.Dataset.from_dict(COLUMNS)
-    read_columns(whole)
-    flow = whole.select_columns(["input_ids", "label"]).to_iterable_dataset()
-    assert_same(Examples.of(flow.with_format("torch")), {"input_ids": IDS}, Y)
-    with pytest.raises(InputError, match="a mapping of 'train': give one of them"):
-        Examples.of(datasets.DatasetDict({"train": whole}))
 
 
 class Terminal(io.StringIO):

@@ -6,7 +6,8 @@ import torch
 from probe.errors import InputError
 from probe.readouts.linear import fit_linear
 from probe.readouts.matrix import FeatureMatrix
-from probe.readouts.readout import READOUTS, Knn, Linear, Ncm, readout_named
+from probe.readouts.readout import READOUTS, Knn, Linear, Ncm, name_of, read, readout_named
+from probe.registered import readout
 
 
 def matrices(n=60, m=20):
@@ -19,26 +20,25 @@ def matrices(n=60, m=20):
 @pytest.mark.parametrize("name", READOUTS)
 def test_every_readout_predicts_what_can_be_told_apart(name):
     train, y, test, truth = matrices()
-    readout = readout_named(name)
-    read = readout.read(train, y, test, 3)
-    assert readout.name == name
-    assert (read.predicted.dtype, read.predicted.device.type) == (torch.int64, "cpu")
-    assert (read.predicted == truth).double().mean() > 0.8
-    assert read.notes == ()
+    found = read(readout_named(name), train, y, test, 3)
+    assert name_of(readout_named(name)) == name
+    assert (found.predicted.dtype, found.predicted.device.type) == (torch.int64, "cpu")
+    assert (found.predicted == truth).double().mean() > 0.8
+    assert found.notes == ()
 
 
 def test_the_settings_are_used():
     train, y, test, _ = matrices()
-    weak = Linear(C=1e-6).read(train, y, test, 3).predicted
+    weak = read(Linear(C=1e-6), train, y, test, 3).predicted
     assert torch.equal(weak, fit_linear(train.values, y, 3, 1e-6).predict(test.values))
-    assert set(Knn(k=60).read(train, y, test, 3).predicted.tolist()) == {0}
+    assert set(read(Knn(k=60), train, y, test, 3).predicted.tolist()) == {0}
 
 
 def test_a_single_class_is_noted():
     train, y, test, _ = matrices()
-    read = Linear().read(train, torch.ones_like(y), test, 3)
-    assert set(read.predicted.tolist()) == {1}
-    assert len(read.notes) == 1
+    found = read(Linear(), train, torch.ones_like(y), test, 3)
+    assert set(found.predicted.tolist()) == {1}
+    assert len(found.notes) == 1
 
 
 @pytest.mark.parametrize("name", READOUTS)
@@ -49,7 +49,7 @@ def test_what_is_not_finite_is_refused(name, value):
         before = matrix.values[3, 2].item()
         matrix.values[3, 2] = value
         with pytest.raises(InputError, match=f"NaN or infinite for some {which} examples"):
-            readout_named(name).read(train, y, test, 3)
+            read(readout_named(name), train, y, test, 3)
         matrix.values[3, 2] = before
 
 
@@ -58,20 +58,40 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(InputError, match=r"unknown readout 'lineer': did you mean 'linear'"):
         readout_named("lineer")
     with pytest.raises(InputError, match="61 neighbours and there are 60"):
-        Knn(k=61).read(train, y, test, 3)
+        read(Knn(k=61), train, y, test, 3)
     with pytest.raises(InputError, match="59 labels for 60 examples"):
-        Ncm().read(train, y[1:], test, 3)
+        read(Ncm(), train, y[1:], test, 3)
     with pytest.raises(InputError, match="0 to 2, expected 0 to 1"):
-        Ncm().read(train, y, test, 2)
+        read(Ncm(), train, y, test, 2)
     with pytest.raises(InputError, match="5 values for training examples and 4"):
-        Ncm().read(train, y, FeatureMatrix(test.values[:, 1:], "t"), 3)
+        read(Ncm(), train, y, FeatureMatrix(test.values[:, 1:], "t"), 3)
+
+
+@pytest.mark.parametrize(
+    ("predicted", "message"),
+    [
+        (None, "predicts NoneType, expected a class for each of 20"),
+        (torch.zeros(3).long(), r"predicts \(3,\), expected a class"),
+        (torch.zeros(20), "predicts torch.float32, expected int64 from 0 to 2"),
+        (torch.full((20,), 3), "expected int64 from 0 to 2"),
+    ],
+)
+def test_predictions_that_are_no_classes_are_refused(predicted, message):
+    @readout("mine")
+    class Mine:
+        def predict(self, x, y, test, classes):
+            return predicted
+
+    train, y, test, _ = matrices()
+    with pytest.raises(InputError, match=message):
+        read(Mine(), train, y, test, 3)
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: Linear(C=0.0), "C: expected more than 0, got 0"),
-        (lambda: Linear(C=torch.inf), "C: expected a finite number"),
+        (lambda: Linear(C=torch.inf), "C: expected "),
         (lambda: Knn(k=0), "k: expected 1 or more, got 0"),
         (lambda: Knn(k=2.5), "k: expected a whole number"),
         (lambda: Ncm(k=2), "unknown key"),

@@ -12,15 +12,20 @@ from torch import nn
 from probe.errors import InputError
 from probe.record.recorder import Recorder
 from probe.record.recording import load_data, read_recording
-from probe.record.state_files import fit_state, load_state
-from tests.probe.record.tiny import TASKS, accuracies, examples, network, same_state
+from tests.probe.record.tiny import (
+    TASKS,
+    accuracies,
+    assert_recorded,
+    examples,
+    network,
+    same_state,
+)
 
 pytest.importorskip("avalanche", reason="the extra avalanche is not installed")
 
 from avalanche.benchmarks import nc_benchmark
 from avalanche.benchmarks.utils import as_classification_dataset
-from avalanche.training import Naive, Replay
-from avalanche.training.plugins import SupervisedPlugin
+from avalanche.training import Naive
 from torch.utils.data import TensorDataset
 
 from probe.record.plugins.avalanche import ForgettingProbe, data_of
@@ -75,55 +80,10 @@ def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tm
         held.train(part)
     assert torch.equal(draws, torch.rand(3))
     assert same_state(plain.state_dict(), model.state_dict())
-    np.testing.assert_array_equal(plugin.recorder.R.values, rows)
-    found = read_recording(tmp_path)
-    files = found.checkpoints.runs[plugin.recorder.run]
-    for learned, state in enumerate(expected, 1):
-        assert same_state(load_state(files[learned]), state)
-        own, other = network(5).eval(), network(6).eval()
-        fit_state(own, load_state(files[learned]), "own")
-        other.load_state_dict(state)
-        assert torch.equal(own(test.x), other(test.x))
-    kept = load_data(found.data)
+    assert_recorded(plugin.recorder, tmp_path, rows, expected, lambda: [network(5)] * 2)
+    kept = load_data(read_recording(tmp_path).data)
     assert [len(each) for each in kept] == [120, 60]
     assert kept[1].of_classes([4]).x.shape == (10, 8)
-
-
-class Late(SupervisedPlugin):
-    """Changes the network once an experience is over, as iCaRL does with its means of classes."""
-
-    def after_training_exp(self, strategy, **kwargs):
-        with torch.no_grad():
-            strategy.model[4].bias[0] += 1.5
-
-
-@pytest.mark.parametrize("together", [False, True], ids=["one by one", "in one call"])
-def test_plugins_behind_it_have_had_their_turn(tmp_path, together):
-    """A strategy's own plugins always come behind those of its user."""
-    test, tasks = examples(60, 1), benchmark().train_stream
-    plain, model = network(), network()
-    without, rows = strategy(plain, [Late()]), []
-    for experience in tasks:
-        without.train(experience)
-        rows.append(accuracies(copy.deepcopy(plain).eval(), test))
-    plugin = ForgettingProbe(Recorder(tmp_path, model, test, TASKS))
-    held = strategy(model, [plugin, Late()])
-    for part in [tasks] if together else tasks:
-        held.train(part)
-    np.testing.assert_array_equal(plugin.recorder.R.values[1:], rows)
-
-
-def test_replay_forgets_less_than_naive(tmp_path):
-    last = {}
-    for name, kind, more in (("naive", Naive, {}), ("replay", Replay, {"mem_size": 60})):
-        model = network()
-        plugin = ForgettingProbe(of_benchmark(tmp_path, model, name))
-        held = strategy(model, [plugin], kind, **more)
-        for experience in benchmark().train_stream:
-            held.train(experience)
-        last[name] = plugin.recorder.R.values[3, :2].mean()
-    assert last["replay"] > last["naive"] + 0.1
-    assert [run.learner for run in read_recording(tmp_path).R] == ["naive", "replay"]
 
 
 def test_another_model_too_many_tasks_and_two_recorders_are_one_sentence(tmp_path):

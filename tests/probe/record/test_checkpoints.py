@@ -93,28 +93,6 @@ def test_a_state_is_read_from_whatever_it_is_wrapped_in(tmp_path, wrapped):
     assert same_state(own.state_dict(), state)
 
 
-def test_a_prefix_that_is_the_networks_own_is_put_back(tmp_path):
-    class Holder(nn.Module):
-        def __init__(self, seed):
-            super().__init__()
-            self.model = network(seed)
-
-    given, own = Holder(1), Holder(2)
-    torch.save(nn.DataParallel(given).state_dict(), tmp_path / "a.pt")
-    fit_state(own, load_state(tmp_path / "a.pt"), "a.pt")
-    assert same_state(own.state_dict(), given.state_dict())
-    # And what only some of the names begin with is a part of them.
-    assert list(load_state_of(tmp_path, {"model.a": torch.ones(1), "b": torch.ones(1)})) == [
-        "model.a",
-        "b",
-    ]
-
-
-def load_state_of(folder, state):
-    torch.save(state, folder / "b.pt")
-    return load_state(folder / "b.pt")
-
-
 def test_safetensors_are_read_where_the_package_is_there(tmp_path, monkeypatch):
     safetensors = pytest.importorskip("safetensors.torch", reason="safetensors is not installed")
     model = network(1)

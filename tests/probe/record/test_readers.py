@@ -4,13 +4,10 @@ The networks that are read are as accurate as the framework itself found them, o
 order of the classes that is read: names, heads, tasks and labels are right, or they would not be.
 """
 
-import shutil
-
 import numpy as np
 import pytest
 import torch
 
-from probe.metrics.log_file import read_log
 from probe.record.checkpoints import Run, fit_state, load_state
 from probe.record.readers import NEVER, READERS
 from tests.probe.record.readers_nets import RUNS, Facil, Mammoth, Pilot, Pycil, examples
@@ -125,49 +122,3 @@ def rewrite(path, **args):
     content = torch.load(path, weights_only=True)
     content["args"].update(args)
     torch.save(content, path)
-
-
-def test_classes_that_mammoth_did_not_permute_are_their_outputs(tmp_path):
-    """Its `custom_class_order` without `permute_classes` reaches its arguments, not its labels."""
-    folder = shutil.copytree(RUNS / "mammoth", tmp_path / "run")
-    for path in folder.glob("*.pt"):
-        rewrite(path, permute_classes=False)
-    assert READERS["mammoth"](folder).class_order == tuple(range(6))
-
-
-def test_runs_of_two_learners_are_read_together(tmp_path):
-    folder = shutil.copytree(RUNS / "mammoth", tmp_path / "mammoth")
-    for path in sorted(folder.glob("er_*.pt")):
-        copy = folder / f"der{path.name[2:]}"
-        shutil.copy(path, copy)
-        rewrite(copy, model="der++ (mine)")
-    found = READERS["mammoth"](folder)
-    assert sorted(found.files) == [Run("der----mine-", "0", 3), Run("er", "0", 3)]
-    assert {len(own) for own in found.keep(tmp_path / "kept").runs.values()} == {3}
-    both = tmp_path / "pycil"
-    for name in ("a", "b"):
-        shutil.copytree(RUNS / "pycil", both / name)
-    log = both / "b/tiny_1993_tiny.log"
-    log.write_text(log.read_text().replace("model_name: finetune", "model_name: wa"))
-    two = READERS["pycil"](both)
-    assert sorted(run.learner for run in two.keep(tmp_path / "two").runs) == ["finetune", "wa"]
-    assert {run.learner: len(R.values) for run, R in two.R.items()} == {"finetune": 4, "wa": 4}
-
-
-def test_a_run_of_pycil_without_a_log_has_networks_and_tasks_alone(tmp_path):
-    folder = shutil.copytree(RUNS / "pycil", tmp_path / "run")
-    (folder / "tiny_1993_tiny.log").unlink()
-    found = READERS["pycil"](folder)
-    assert list(found.files) == [Run("finetune_10_10", "0", 0)]
-    assert (found.tasks, found.class_order, found.R) == (tuple(map(tuple, TENS)), None, {})
-
-
-def test_mammoths_results_in_a_checkpoint_are_those_of_its_log():
-    run, *_ = CASES["mammoth"]
-    R = READERS["mammoth"](RUNS / "mammoth").R[run].values
-    log = read_log(RUNS / "mammoth/results/class-il/seq-mnist/er/logs.pyd", "mammoth").values
-    there = ~np.isnan(log)
-    assert there.sum() == 6
-    assert np.array_equal(R[there], log[there])
-    # With --enable_other_metrics it is tried on the next task before it learns it.
-    assert (~np.isnan(R)).sum() == 8

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from contextlib import contextmanager
 
@@ -12,7 +11,6 @@ from torch import nn
 
 from probe.errors import InputError
 from probe.examples import Examples
-from probe.files import hashed, unhashed
 from probe.record.checkpoints import Checkpoints, fit_state, load_state
 from probe.record.recorder import Recorder
 from probe.record.recording import load_data, read_recording
@@ -35,19 +33,14 @@ EVERY = [f"{a}/seed{s}-task{t}.pt" for a in ("er", "ft") for s in (0, 1) for t i
 PATTERNS = {
     "no file": (P, ["er/a.pt", "er/b.pt", "er/c.pt", "er/d.pt", "er/e.pt"], "a.pt, b.pt, c.pt and"),
     "no folder": ("nowhere/{task}.pt", [], r"looked in .*nowhere, which is no folder"),
-    "an empty folder": ("{task}.pt", [], "where nothing is"),
     "an unknown field": ("x{sed}-{task}.pt", EVERY, "unknown field .* did you mean 'seed'"),
     "no task": ("{learner}/seed{seed}-task1.pt", EVERY, r"lacks \{task\}"),
     "a field without a name": ("{}/{task}", EVERY, "no pattern of file names"),
-    "a field with a form": ("{seed:02}-{task}", EVERY, "no pattern of file names"),
-    "a loose brace": ("{learner/{task}", EVERY, "no pattern of file names"),
     "fields that touch": ("{seed}{task}", EVERY, "with some text between"),
     "an empty pattern": ("", EVERY, "name the files"),
-    "two files for one place": (P, [*EVERY, "er/seed00-task01.pt"], "for the same place"),
-    "two files of two learners": ("{learner}/{learner}-{task}", ["a/b-1"], "two things of one"),
-    "two seeds in a name": ("s{seed}/{seed}-{task}", ["s1/2-1"], "two things of one field"),
+    "two files for one place": (P, [*EVERY, "er/seed00-task01.pt"], "of the same run and task"),
+    "two files of two learners": ("{learner}/{learner}-{task}", ["a/b-1"], "two values for one"),
     "a step is missing": (P, EVERY[1:], "er/order-0/seed-0 has no checkpoint after 1 tasks"),
-    "the untrained of some": (P, [*EVERY, "ft/seed1-task0.pt"], "has no checkpoint after 0 tasks"),
     "a run is missing": (P, EVERY[:6], "no checkpoints of ft/order-0/seed-1"),
 }
 
@@ -66,7 +59,6 @@ OFFLINE = {
     "of a seed": ("off{seed}.pt", "no offline network of seed 1"),
     "of all seeds": ("off-seed{seed}.pt", "no file fits"),
     "that have tasks": ("off{task}.pt", "unknown field"),
-    "of which there is one": ("off0.pt", "no offline network of seed 1"),
 }
 
 
@@ -115,17 +107,12 @@ STATES = {
     "empty": (lambda at: raw(at, b""), r"a\.pt is empty: write it with torch\.save"),
     "text": (lambda at: raw(at, b"weights: 1\n"), "damaged, or no file of torch"),
     "truncated": (lambda at: cut_short(at, 0.5), "damaged, or no file of torch"),
-    "almost whole": (lambda at: cut_short(at, 0.98), "damaged, or no file of torch"),
     "a whole model": (lambda at: saved(at, network()), r"an object of torch\.nn.*could run code"),
     "hostile": (lambda at: saved(at, Hostile()), "could run code"),
-    "hostile inside": (lambda at: saved(at, {"state_dict": {"a": Hostile()}}), "could run code"),
     "a tensor": (lambda at: saved(at, torch.ones(2)), "but an object of type Tensor"),
-    "a list": (lambda at: saved(at, [torch.ones(2)]), "but an object of type list"),
     "no tensors": (lambda at: saved(at, {"epoch": 3, "loss": 0.1}), "but a table of epoch, loss"),
-    "nothing": (lambda at: saved(at, {}), "but a table of nothing"),
     "a number": (lambda at: saved(at, {"a": torch.ones(2), "b": 3}), "holds int under 'b'"),
     "sparse": (lambda at: saved(at, {"a": torch.ones(2).to_sparse()}), "expected a plain tensor"),
-    "a name": (lambda at: saved(at, {1: torch.ones(2)}), "holds Tensor under 1"),
 }
 
 
@@ -181,10 +168,7 @@ RECORDERS = {
     "too few outputs": ({"model": nn.Linear(8, 4)}, r"expected one logit per class: \(2, 6\)"),
     "other inputs": ({"model": nn.Linear(7, 6)}, "the model raised RuntimeError"),
     "no call": ({"call": 3}, "call= must be a function"),
-    "no tasks": ({"tasks": []}, "there are no tasks"),
     "a task without classes": ({"tasks": [[0, 1, 2, 3, 4, 5], []]}, "have no classes"),
-    "classes twice": ({"tasks": [[0, 1, 2], [2, 3, 4, 5]]}, "in more than one task"),
-    "fewer classes": ({"tasks": [[0, 1], [2, 3]]}, "test has labels .4, 5."),
     "no data": ({"test": 3}, "test: the data are of type int"),
     "no examples": (bad_test(lambda t: t.of_classes([])), "test holds no examples"),
     "of a task": (bad_test(lambda t: t.of_classes([0, 1, 4, 5])), "no examples of task 2"),
@@ -193,7 +177,6 @@ RECORDERS = {
     "a name": ({"learner": "a/b"}, "learner is a name of letters"),
     "an order": ({"order": ""}, "order is a name of letters"),
     "a seed": ({"seed": -1}, "seed must be a whole number"),
-    "half a seed": ({"seed": 0.5}, "seed must be a whole number"),
     "a batch of none": ({"batch_size": 0}, "batch_size must be a whole number, 1 or more"),
 }
 
@@ -210,7 +193,7 @@ def test_recorders(tmp_path, changes, said):
     assert not list(tmp_path.rglob("*.json"))
 
 
-@pytest.mark.parametrize("learned", [4, -1, 1.5, "1", True])
+@pytest.mark.parametrize("learned", [4, -1, True])
 def test_numbers_of_tasks(tmp_path, learned):
     rec = recorder(tmp_path)
     with one_sentence("tasks"):
@@ -219,7 +202,6 @@ def test_numbers_of_tasks(tmp_path, learned):
 
 BESIDE = {
     "other data": ({"train": examples(66)}, "holds other train data"),
-    "other values": ({"train": examples(120, 5)}, "holds other train data"),
     "other test data": ({"test": examples(66, 1), "seed": 1, "train": examples()}, "other test"),
     "other test data of a run": ({"test": examples(66, 1)}, "with other test examples"),
     "another order": ({"tasks": TASKS[::-1], "seed": 1}, "name another order of the tasks"),
@@ -238,12 +220,6 @@ def test_runs_beside_others(tmp_path, changes, said):
 RUN = "runs/model/order-0/seed-0"
 
 
-def version_two(at):
-    path = at / RUN / "run.json"
-    content = json.loads(unhashed(path.read_bytes()))
-    path.write_bytes(hashed(json.dumps({**content, "version": 2}).encode()))
-
-
 def damaged(at):
     path = at / RUN / "run.json"
     path.write_bytes(path.read_bytes().replace(b'"rows"', b'"sowr"'))
@@ -254,8 +230,6 @@ RECORDINGS = {
     "no recording": (lambda at: shutil.rmtree(at / "runs"), "has no recording in it"),
     "nothing recorded": (lambda at: (at / RUN / "run.json").unlink(), "has no network in it yet"),
     "damaged": (damaged, r"run\.json is damaged"),
-    "of another version": (version_two, "or of another version"),
-    "empty": (lambda at: (at / RUN / "run.json").write_bytes(b""), "is damaged"),
     "a network is missing": (lambda at: (at / RUN / "task-2.pt").unlink(), r"task-2\.pt, the netw"),
     "renamed": (
         lambda at: (at / RUN).rename((at / RUN).with_name("seed-7")),
@@ -289,7 +263,7 @@ def test_recordings(tmp_path, change, said):
         read_recording(tmp_path / "rec")
 
 
-@pytest.mark.parametrize("content", [None, b"", b"text", b"PK"])
+@pytest.mark.parametrize("content", [None, b"text"])
 def test_data(tmp_path, content):
     path = tmp_path / "data.pt"
     if content is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 
-import numpy as np
 import pytest
 import torch
 
@@ -12,8 +11,7 @@ from probe.errors import InputError
 from probe.examples import Examples
 from probe.record.recorder import Recorder
 from probe.record.recording import read_recording
-from probe.record.state_files import fit_state, load_state
-from tests.probe.record.tiny import TASKS, same_state
+from tests.probe.record.tiny import TASKS, assert_recorded, same_state
 
 pytest.importorskip("transformers", reason="the extra transformers is not installed")
 pytest.importorskip("accelerate", reason="transformers trains with accelerate")
@@ -92,16 +90,9 @@ def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tm
         fit(model, tmp_path / "held", [callback], task)
     assert torch.equal(draws, torch.rand(3))
     assert same_state(plain.state_dict(), model.state_dict())
-    np.testing.assert_array_equal(callback.recorder.R.values, rows)
+    assert_recorded(rec, tmp_path / "rec", rows, states, lambda: [classifier(5)] * 2)
     assert callback.recorder.R.values[3, 2] > callback.recorder.R.values[3, 0]
-    found = read_recording(tmp_path / "rec")
-    assert found.output == "logits"
-    files = found.checkpoints.runs[callback.recorder.run]
-    for learned, state in enumerate(states, 1):
-        own, other = classifier(5).eval(), classifier(6).eval()
-        fit_state(own, load_state(files[learned]), "own")
-        other.load_state_dict(state)
-        assert torch.equal(own(**test.x).logits, other(**test.x).logits)
+    assert read_recording(tmp_path / "rec").output == "logits"
 
 
 def test_a_recorder_of_another_model_is_refused_before_training(tmp_path):

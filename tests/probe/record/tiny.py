@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import nn
 
 from probe.examples import Examples
+from probe.record.recording import read_recording
+from probe.record.state_files import fit_state, load_state
 
 TASKS = ((0, 1), (2, 3), (4, 5))
 
@@ -54,3 +57,16 @@ def accuracies(logits, test, tasks=TASKS):
 def same_state(a, b):
     """Whether two state dicts are equal, bit for bit."""
     return list(a) == list(b) and all(torch.equal(a[name], b[name]) for name in a)
+
+
+def assert_recorded(recorder, folder, rows, states, build):
+    """Check R, and that the kept networks have these states: rows from 0, states from 1 task on.
+
+    build: makes a network, and a module in it to which the state dicts belong.
+    """
+    np.testing.assert_array_equal(recorder.R.values, rows)
+    files = read_recording(folder).checkpoints.runs[recorder.run]
+    for learned, state in enumerate(states, 1):
+        whole, inner = build()
+        fit_state(whole, load_state(files[learned]), "own")
+        assert same_state(inner.state_dict(), state)

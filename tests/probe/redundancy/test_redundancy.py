@@ -1,12 +1,10 @@
 """Symmetric uncertainty and FCBF against their definitions, scikit-learn and a plain loop."""
 
 from collections import Counter
-from itertools import product
 from math import log2
 
 import numpy as np
 import pytest
-from sklearn.metrics import mutual_info_score
 
 from probe.errors import InputError
 from probe.redundancy.fcbf import non_redundant, relevance, symmetric_uncertainty
@@ -57,13 +55,6 @@ def test_the_matrix_is_that_of_the_definition(bins):
     assert relevance(codes, labels) == pytest.approx(np.array(with_class), abs=1e-11)
 
 
-def test_the_shared_information_is_that_of_scikit_learn():
-    codes, _ = some_codes([3, 7], examples=500)
-    x, y = codes.T
-    shared, H_x, H_y = (mutual_info_score(*pair) for pair in ((x, y), (x, x), (y, y)))
-    assert symmetric_uncertainty(codes)[0, 1] == pytest.approx(2 * shared / (H_x + H_y), abs=1e-11)
-
-
 @pytest.mark.parametrize("bins", [[1 + k % 17 for k in range(70)], [300, 1200, 5]])
 def test_many_features_and_examples_are_put_together_from_parts(bins):
     """More bins and examples than go into one product; each row against counts of pairs."""
@@ -85,25 +76,6 @@ def test_it_is_symmetric_between_0_and_1_and_the_same_in_any_order(bins):
     assert (relevance(codes[shuffled], labels[shuffled]) == relevance(codes, labels)).all()
 
 
-def test_it_is_1_for_a_feature_in_other_words_and_less_for_one_that_loses_some():
-    codes, _ = some_codes([6], examples=400)
-    x = codes[:, 0]
-    renamed, merged = np.array([9, 0, 4, 2, 7, 1])[x], x // 2
-    found = symmetric_uncertainty(np.stack([x, renamed, merged], axis=1))
-    assert found[0].tolist()[:2] == [1, 1]
-    # Of H(X) the merged feature tells H(M), and nothing else.
-    assert found[0, 2] == pytest.approx(2 * entropy(merged) / (entropy(x) + entropy(merged)))
-    assert 0.5 < found[0, 2] < 0.95
-
-
-def test_it_is_0_for_independent_features_and_no_longer_so_after_one_change():
-    codes = np.array(list(product(range(3), range(7), range(5))))
-    assert (symmetric_uncertainty(codes) == np.eye(3)).all()
-    assert non_redundant(codes[:, :2], codes[:, 2]) == []
-    codes[0, 0] = 2
-    assert symmetric_uncertainty(codes)[0, 1] > 0
-
-
 def test_a_constant_shares_nothing_with_itself_either():
     codes = np.array([[0, 5, 1], [0, 5, 0]])
     assert symmetric_uncertainty(codes).tolist() == [[0, 0, 0], [0, 0, 0], [0, 0, 1]]
@@ -121,33 +93,10 @@ def test_fcbf_is_the_plain_loop(seed, threshold):
     assert 1 < len(selected) < 14
 
 
-def test_a_duplicate_is_removed_and_what_is_relevant_by_itself_is_kept():
-    a, b, irrelevant = np.array(list(product(range(2), repeat=3))).T
-    labels = 2 * a + b
-    features = {"a": a, "a again": a, "not a": 1 - a, "b": b, "irrelevant": irrelevant}
-    codes = np.stack(list(features.values()), axis=1)
-    assert [list(features)[f] for f in non_redundant(codes, labels)] == ["a", "b"]
-
-
-def test_a_feature_that_is_the_class_in_other_words_leaves_no_other():
-    """SU(P, F) = SU(F, C) for every F then: equal to the last bit, or some would stay."""
-    codes, labels = some_codes(SEVERAL, examples=61)
-    assert len(non_redundant(codes[:, :20], labels)) > 1
-    named = np.random.default_rng(0).permutation(12)[labels]
-    assert non_redundant(np.column_stack([codes, named]), labels) == [len(SEVERAL)]
-
-
 def test_of_equally_relevant_features_the_first_are_kept_in_their_order():
     labels = np.arange(256)
     bits = labels[:, None] >> np.arange(8) & 1
     assert non_redundant(np.hstack([bits, 1 - bits] * 10), labels) == list(range(8))
-
-
-def test_the_threshold_itself_is_not_relevant_yet():
-    codes, labels = some_codes([2, 3, 4], examples=200)
-    values = relevance(codes, labels)
-    assert non_redundant(codes, labels, threshold=values.max()) == []
-    assert non_redundant(codes, labels, threshold=values.max() - 1e-9) == [values.argmax()]
 
 
 @pytest.mark.parametrize(

@@ -3,79 +3,61 @@
 from __future__ import annotations
 
 import io
-import struct
-import sys
 from dataclasses import fields, replace
 
+import pandas
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from probe.errors import InputError
 from probe.tables.frames import rows_of_frame, to_frame
-from probe.tables.rows import LayerRow, Row
+from probe.tables.rows import LayerRow
 from tests.probe.tables.made_rows import study
-from tests.probe.tables.test_table import COLUMNS, PRA, rows_of
-
-pandas = pytest.importorskip("pandas")
+from tests.probe.tables.test_table import PRA, any_kind, rows_of
 
 
 def through_csv(frame, **how):
     return pandas.read_csv(io.StringIO(frame.to_csv(index=False)), **how)
 
 
-@pytest.mark.parametrize("kind", COLUMNS, ids=lambda kind: kind.__name__)
+@any_kind
 @given(data=st.data())
 def test_rows_come_back_as_they_were(kind, data):
     rows = data.draw(st.lists(rows_of(kind), max_size=4))
     frame = to_frame(rows, kind)
-    assert list(frame.columns) == COLUMNS[kind].split(",")
-    assert rows_of_frame(frame, kind) == rows
+    assert list(frame.columns) == [each.name for each in fields(kind)]
+    assert repr(rows_of_frame(frame, kind)) == repr(rows)
 
 
 @given(value=st.floats(-1e15, 1e15))
-def test_every_bit_of_a_number_comes_back_also_through_a_csv(value):
-    frame = to_frame([replace(PRA, value=value)])
-    for each in (frame, through_csv(frame, dtype=str, keep_default_na=False)):
-        (row,) = rows_of_frame(each)
-        assert struct.pack("d", row.value) == struct.pack("d", value)
+def test_every_bit_of_a_number_comes_back_through_a_csv(value):
+    read = through_csv(to_frame([replace(PRA, value=value)]), dtype=str, keep_default_na=False)
+    assert repr(rows_of_frame(read)[0].value) == repr(value)
 
 
 def test_columns_have_types_and_what_is_none_is_missing():
     frame = to_frame([PRA, replace(PRA, step=3, value=float("nan"))])
     kinds = {"learner": "string", "seed": "int64", "step": "Int64", "value": "float64"}
     assert {name: str(frame[name].dtype) for name in kinds} == kinds
-    assert frame["step"].isna().tolist() == [True, False]
-    assert frame["value"].isna().tolist() == [False, True]
-    assert [row.step for row in rows_of_frame(frame)] == [None, 3]
+    assert frame[["step", "value"]].isna().to_numpy().tolist() == [[True, False], [False, True]]
 
 
 def test_a_study_comes_back_through_a_csv_read_as_anybody_would():
-    """There order 0 is a number, and where levels have none it is even 0.0."""
+    """There order 0 is a number, and where controls have none it is even 0.0."""
     rows = [replace(row, order={"a": "0", "b": "1", "": ""}[row.order]) for row in study()]
     read = through_csv(to_frame(rows))
     assert read["order"].dtype == float
-    assert read["step"].dtype != object
     assert rows_of_frame(read) == rows
 
 
-def test_a_frame_may_be_filtered_sorted_and_widened():
+def test_a_frame_may_be_filtered_sorted_widened_and_lack_columns_that_came_later():
     rows, frame = study(), to_frame(study())
     frame["mine"] = 1.0
     chosen = frame[(frame.learner == "er") & (frame.measure == "pra")].sort_values("value")
     expected = [row for row in rows if (row.learner, row.measure) == ("er", "pra")]
-    assert rows_of_frame(chosen) == sorted(expected, key=lambda row: row.value)
-    assert rows_of_frame(chosen[chosen.columns[::-1]]) == rows_of_frame(chosen)
-    assert len(expected) == 2 * 2 * (4 + 3 * 2 * 2)
-
-
-def test_columns_that_came_later_may_be_lacking_and_no_others():
-    frame = to_frame([PRA])
-    assert rows_of_frame(frame.drop(columns=["readout", "step"])) == [PRA]
-    with pytest.raises(InputError, match="lacks the columns seed, value of Row: take one"):
-        rows_of_frame(frame.drop(columns=["seed", "value"]))
-    with pytest.raises(InputError, match="lacks the columns readout, feature, depth, quantity"):
-        rows_of_frame(frame.drop(columns=["readout", "feature", "depth"]), LayerRow)
+    assert rows_of_frame(chosen[chosen.columns[::-1]]) == sorted(expected, key=lambda r: r.value)
+    assert rows_of_frame(to_frame([PRA]).drop(columns=["readout", "step"])) == [PRA]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +66,6 @@ def test_columns_that_came_later_may_be_lacking_and_no_others():
         ({"seed": [0, -1]}, "row 1 of the DataFrame: '-1' cannot be the value of seed"),
         ({"seed": [0.5, 1.0]}, "row 0 of the DataFrame: '0.5' cannot be the value of seed"),
         ({"seed": [None, 1]}, "row 0 of the DataFrame: '' cannot be the value of seed"),
-        ({"value": [0.1, "high"]}, "row 1 of the DataFrame: 'high' cannot be the value of value"),
         ({"value": [0.1, float("inf")]}, "'inf' cannot be the value of value"),
         ({"measure": ["pra", "acc"]}, "'acc' cannot be the value of measure"),
     ],
@@ -94,20 +75,13 @@ def test_a_cell_that_cannot_be_is_told_with_its_row(change, told):
         rows_of_frame(to_frame([PRA, PRA]).assign(**change))
 
 
-def test_what_is_no_frame_is_told():
+def test_what_is_no_frame_of_rows_is_told():
     with pytest.raises(InputError, match="expected a pandas DataFrame, got list"):
         rows_of_frame([PRA])
     doubled = pandas.concat([to_frame([PRA]), to_frame([PRA])[["seed"]]], axis=1)
     with pytest.raises(InputError, match="has the column seed twice"):
         rows_of_frame(doubled)
-
-
-def test_without_rows_there_are_columns_alone():
-    assert list(to_frame([], LayerRow).columns) == [each.name for each in fields(LayerRow)]
-    assert rows_of_frame(to_frame([]), Row) == []
-
-
-def test_without_pandas_one_sentence_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(InputError, match=r"needs pandas, which is absent: pip install pandas$"):
-        to_frame([PRA])
+    with pytest.raises(InputError, match="lacks the columns readout, feature of LayerRow: take on"):
+        rows_of_frame(to_frame([], LayerRow).drop(columns=["readout", "feature"]), LayerRow)
+    with pytest.raises(InputError, match="rows hold a value that its column"):
+        to_frame([replace(PRA, depth="deep")])

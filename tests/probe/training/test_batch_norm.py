@@ -89,49 +89,6 @@ def test_all_but_the_statistics_is_as_before(mode):
     assert all(p.grad is None and p.requires_grad for p in model.parameters())
 
 
-def test_after_a_failure_modes_momenta_and_parameters_are_as_before():
-    model, before = network(), network().state_dict()
-    model[3].eval()
-
-    def failing(_: nn.Module, batch: Tensor) -> None:
-        model(batch)
-        raise RuntimeError("out of memory")
-
-    with pytest.raises(RuntimeError, match="out of memory"):
-        reestimate(model, inputs(300), failing)
-    assert [m.training for m in model] == [True] * 3 + [False] + [True] * 3
-    assert (model[1].momentum, model[5].momentum) == (0.3, None)
-    kept = {name: value for name, value in model.state_dict().items() if not is_statistic(name)}
-    assert all(torch.equal(value, before[name]) for name, value in kept.items())
-
-
-def test_they_do_not_depend_on_what_was_there_before():
-    first, second = network(), network()
-    with torch.no_grad():
-        second[1].running_mean += 7
-        second[5].running_var *= 7
-    for model in (first, second):
-        reestimate(model, inputs(600))
-    assert all(map(torch.equal, first.state_dict().values(), second.state_dict().values()))
-
-
-def test_the_order_of_the_examples_matters_little():
-    """Sorted by class, batches of one class each would lack what classes differ by."""
-    y = torch.arange(1024) % 4
-    x = 5 * torch.eye(4)[y] + torch.randn(1024, 4, generator=stream(0))
-    by_class = x[y.argsort(stable=True)]
-    found = []
-    for each in (x, by_class):
-        norm = nn.BatchNorm1d(4)
-        reestimate(norm, each)
-        found.append(norm)
-    torch.testing.assert_close(found[0].running_mean, found[1].running_mean)
-    torch.testing.assert_close(found[0].running_var, found[1].running_var, rtol=0.02, atol=0)
-    unmixed = nn.BatchNorm1d(4)
-    update_bn(by_class.split(256), unmixed)
-    assert bool((unmixed.running_var < 0.5 * found[1].running_var).all())
-
-
 def test_the_rest_of_the_model_is_in_eval_mode():
     """With dropout before it, the norm sees what it will see when the model is used."""
     x = torch.randn(512, 3, generator=stream(0))
@@ -139,23 +96,6 @@ def test_the_rest_of_the_model_is_in_eval_mode():
     reestimate(plain, x)
     reestimate(dropped, x)
     assert torch.equal(dropped[1].running_var, plain.running_var)
-
-
-class Pair(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.norm = nn.BatchNorm1d(2)
-
-    def forward(self, a: Tensor, b: Tensor) -> Tensor:
-        return self.norm(a + b)
-
-
-def test_inputs_of_several_tensors_are_mixed_together():
-    a = torch.randn(600, 2, generator=stream(0))
-    model, plain = Pair(), nn.BatchNorm1d(2)
-    reestimate(model, {"a": a, "b": 2 * a}, lambda m, x: m(x["a"], x["b"]))
-    reestimate(plain, 3 * a)
-    torch.testing.assert_close(model.norm.running_var, plain.running_var)
 
 
 @pytest.mark.parametrize(

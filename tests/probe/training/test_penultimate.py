@@ -6,15 +6,12 @@ from collections.abc import Callable
 
 import pytest
 import torch
-import torchvision
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.utils import parametrizations
 
 from probe.errors import InputError
-from probe.examples import Examples
 from probe.modules import mode
-from probe.training.penultimate import in_batches, penultimate, penultimate_of
+from probe.training.penultimate import penultimate
 from scenarios.networks import build_network
 
 CHECKED = {
@@ -44,30 +41,6 @@ def test_of_our_networks(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "layer"),
-    [("resnet18", "fc"), ("alexnet", "classifier.6"), ("mobilenet_v2", "classifier.1")],
-)
-def test_of_torchvision_s(name: str, layer: str) -> None:
-    with torch.random.fork_rng():
-        model = torchvision.models.get_model(name, weights=None, num_classes=7)
-    check(model, images(3, 64, 64)[:2], layer)
-
-
-def test_of_a_convolution_that_classifies() -> None:
-    """SqueezeNet's last layers: a 1 x 1 convolution, ReLU, average pool."""
-    with torch.random.fork_rng():
-        model = nn.Sequential(
-            nn.Conv2d(3, 4, 3),
-            nn.Conv2d(4, 10, 1),
-            nn.ReLU(),
-            nn.AdaptiveAvgPool2d(1),
-            nn.Flatten(),
-        )
-    x = images(3, 6, 6)
-    torch.testing.assert_close(penultimate(model, x), model[0](x).flatten(1))
-
-
-@pytest.mark.parametrize(
     "behind",
     [
         nn.Identity(),
@@ -86,22 +59,6 @@ def test_layers_without_a_matrix_behind_it_are_passed_over(behind: nn.Module) ->
     x = images(3)
     with mode(model, training=False):
         torch.testing.assert_close(penultimate(model, x), model[0](x).relu())
-
-
-def test_of_a_layer_called_twice_the_last_call_counts() -> None:
-    with torch.random.fork_rng():
-        layer = nn.Linear(4, 4)
-    model = nn.Sequential(layer, nn.ReLU(), layer)
-    x = images(4)
-    torch.testing.assert_close(penultimate(model, x), layer(x).relu())
-
-
-def test_of_a_dense_layer_alone_and_of_one_with_weight_norm() -> None:
-    with torch.random.fork_rng():
-        plain, normed = nn.Linear(4, 3), parametrizations.weight_norm(nn.Linear(4, 3))
-    x = images(4)
-    assert torch.equal(penultimate(plain, x), x)
-    assert torch.equal(penultimate(nn.Sequential(nn.ReLU(), normed), x), x.relu())
 
 
 class Add(nn.Module):
@@ -150,27 +107,3 @@ def test_rows_that_are_no_examples_are_refused() -> None:
     model = nn.Sequential(nn.Flatten(0, 1), nn.Linear(4, 3), nn.Unflatten(0, (5, 2)), nn.Flatten(1))
     with pytest.raises(InputError, match="no features"):
         penultimate(model, images(2, 4))
-
-
-def test_parameters_of_the_whole_model_make_it_no_layer() -> None:
-    """A module with a matrix of its own is still no layer."""
-    model = Odd(lambda odd, x: odd.two(odd.one.weight.new_ones(x.shape) * x + odd.token))
-    torch.testing.assert_close(penultimate(model, images(4)), images(4) + model.token)
-
-
-def test_the_model_is_left_as_it_was_and_may_write_into_its_input() -> None:
-    with torch.random.fork_rng():
-        model = nn.Sequential(nn.ReLU(inplace=True), nn.BatchNorm1d(4), nn.Linear(4, 3))
-    model.train()
-    x = torch.randn(300, 4, generator=torch.Generator().manual_seed(1))
-    before, state = x.clone(), {k: v.clone() for k, v in model.state_dict().items()}
-    data = Examples(x, torch.zeros(300, dtype=torch.int64))
-    phi = penultimate_of(model, data)
-    assert torch.equal(x, before)
-    assert all(torch.equal(v, state[k]) for k, v in model.state_dict().items())
-    assert all(module.training for module in model.modules())
-    assert not any(module._forward_hooks for module in model.modules())
-    assert not phi.requires_grad
-    torch.testing.assert_close(phi, before.relu() / (1 + model[1].eps) ** 0.5)
-    logits = in_batches(model, model, data)
-    torch.testing.assert_close(logits, model[2](phi).detach())

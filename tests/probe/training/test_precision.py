@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from probe.errors import InputError
 from probe.examples import Examples
 from probe.modules import mode
 from probe.seeding import stream
 from probe.training.fresh_weights import initialize
-from probe.training.loop import Objective, fit
+from probe.training.loop import fit
 from probe.training.recipe import Recipe
 from scenarios.networks import build_network
-from scenarios.study.source import check_study
 from tests.laws.counting import evaluate
 
 
@@ -45,55 +41,6 @@ def test_fp32_repeats_bit_for_bit(name: str) -> None:
     assert not same_bits(first, trained("bf16", name=name))
 
 
-class Sees(Objective):
-    """Notes in which type the products and the gradients are."""
-
-    def __init__(self) -> None:
-        self.products: set[torch.dtype] = set()
-        self.gradients: set[torch.dtype] = set()
-
-    def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
-        self.products.add((x @ x.T).dtype)
-        return super().loss(model, x, y)
-
-    def after_backward(self, model: nn.Module) -> None:
-        self.gradients |= {p.grad.dtype for p in model.parameters() if p.grad is not None}
-
-
-@pytest.mark.parametrize(("precision", "dtype"), [("fp32", "float32"), ("bf16", "bfloat16")])
-def test_only_the_loss_is_computed_in_bf16(precision: str, dtype: str) -> None:
-    spy, model = Sees(), nn.Linear(4, 3)
-    recipe = Recipe(epochs=1, precision=precision)  # type: ignore[arg-type]
-    fit(model, Examples(torch.randn(8, 4), torch.arange(8) % 3), recipe, stream(0), spy)
-    assert spy.products == {getattr(torch, dtype)}
-    assert spy.gradients == {torch.float32}
-    assert {p.dtype for p in model.parameters()} == {torch.float32}
-    assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.float32
-
-
-def test_a_bf16_step_is_the_step_on_rounded_numbers() -> None:
-    """SGD on a linear layer by hand: x, W and the logits rounded to bfloat16, the rest exact."""
-    draw = stream(0, "step")
-    x, y = torch.randn(64, 5, generator=draw), torch.randint(3, (64,), generator=draw)
-    model = nn.Linear(5, 3, bias=False)
-    weight = model.weight.detach().clone()
-    rounded_x, rounded_weight = (t.bfloat16().double() for t in (x, weight))
-
-    def stepped(logits: Tensor, inputs: Tensor) -> Tensor:
-        errors = logits.softmax(1) - nn.functional.one_hot(y, 3)
-        return weight.double() - (errors / 64).bfloat16().double().T @ inputs
-
-    by_hand = stepped((rounded_x @ rounded_weight.T).bfloat16().double(), rounded_x)
-    exact = stepped(x.double() @ weight.double().T, x.double())
-    recipe = Recipe(epochs=1, batch_size=64, optimizer="sgd", learning_rate=1.0, precision="bf16")
-    fit(model, Examples(x, y), recipe, stream(0))
-    got = model.weight.detach().double()
-    # The gradient of a weight is itself rounded to 8 bits, by 2^-8 of it at most.
-    allowed = 2**-8 * (by_hand - weight.double()).abs() + 1e-6
-    assert ((got - by_hand).abs() <= allowed).all()
-    assert ((got - exact).abs() > allowed).any()
-
-
 def test_evaluation_is_in_fp32() -> None:
     """bf16 cannot tell 1 from 1.001, so that the first of two such logits would win."""
     x = torch.tensor([[1.0, 1.001]] * 4)
@@ -105,23 +52,3 @@ def test_evaluation_is_in_fp32() -> None:
         with mode(model, training=False), torch.autocast("cpu", enabled=outside):
             assert evaluate(model, data, 2).accuracy() == 1
     assert int(model(x).bfloat16().argmax(1)[0]) == 0
-
-
-STUDY: dict[str, Any] = {
-    "name": "tiny",
-    "scenario": {"data": "digits"},
-    "network": {"name": "mlp"},
-    "learners": {"finetune": {}},
-}
-
-
-def test_a_study_names_its_precision() -> None:
-    study = check_study({**STUDY, "retraining": {"precision": "bf16"}}, "tiny")
-    assert study.retraining_recipe.precision == "bf16"
-    assert study.training.precision == "fp32"
-    with pytest.raises(InputError, match=r"retraining.precision"):
-        check_study({**STUDY, "retraining": {"precision": "fp16"}}, "tiny")
-    with pytest.raises(
-        InputError, match="precision: expected 'fp32', 'tf32' or 'bf16', got 'fp16'"
-    ):
-        Recipe(precision="fp16")  # type: ignore[arg-type]

@@ -10,19 +10,17 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from probe.cut.cuts import split
 from probe.examples import Examples
 from probe.retrain import retrain_each
 from probe.retraining import RetrainSettings
 from probe.seeding import stream
 from probe.training import precision
 from probe.training.evaluation import predict_each
-from probe.training.loop import Objective, fit
+from probe.training.loop import fit
 from probe.training.penultimate import penultimate_of
-from probe.training.precision import products
 from probe.training.recipe import Precision, Recipe
 from probe.values.allocation import CacheSettings
-from tests.scenarios.learners.tiny_learners import chain, digits, learner
+from tests.scenarios.learners.tiny_learners import chain
 
 Setting = tuple[object, ...]
 DATA = Examples(torch.randn(12, 4, generator=stream(0, "x")), torch.arange(12) % 3)
@@ -110,37 +108,6 @@ def test_values_behind_features_do_not_round_while_their_tails_may(budget: int) 
     assert seen == {"frozen": {EXACT}, "tail": {EXACT, ROUNDED}}
 
 
-def test_a_cut_of_ones_own_gives_values_that_are_not_rounded() -> None:
-    model = Sees()
-    cut = split(model, "first", DATA.x)
-    watched = next(each for each in cut.prefix.modules() if isinstance(each, Sees))
-    watched.seen.clear()
-    cut.prefix(DATA.x)
-    assert watched.seen == {EXACT}
-
-
-@pytest.mark.parametrize(("of", "expected"), [("fp32", {EXACT}), ("tf32", {EXACT, ROUNDED})])
-def test_a_learner_rounds_in_its_steps_alone(of: Precision, expected: set[Setting]) -> None:
-    """Its Fisher and the exemplars that it chooses by features are in fp32."""
-    model = Sees(64)
-    model.last = nn.Linear(5, 10)
-    recipe = Recipe(epochs=1, batch_size=8, precision=of)
-    exemplars = {"per_class": 2, "sampling": "mean_of_features"}
-    learner("ewc", model=model, recipe=recipe, exemplars=exemplars).learn(digits(4).tasks[0])
-    assert model.seen == expected
-
-
-class Fails(Objective):
-    def after_backward(self, model: nn.Module) -> None:
-        raise ZeroDivisionError
-
-
-def test_the_setting_comes_back_after_a_failure(outside: Setting) -> None:
-    with pytest.raises(ZeroDivisionError):
-        fit(Sees(), DATA, Recipe(), stream(0), Fails())
-    assert setting() == outside
-
-
 @pytest.mark.parametrize("rounded", [False, True])
 def test_torch_before_2_9_has_two_settings(rounded: bool) -> None:
     """Which later versions have still."""
@@ -148,10 +115,3 @@ def test_torch_before_2_9_has_two_settings(rounded: bool) -> None:
         precision._set_old(restored, rounded)
         assert torch.get_float32_matmul_precision() == ("high" if rounded else "highest")
         assert torch.backends.cudnn.allow_tf32 == rounded
-
-
-def test_blocks_within_blocks() -> None:
-    with products("tf32"):
-        with products("fp32"):
-            assert setting() == EXACT
-        assert setting() == ROUNDED

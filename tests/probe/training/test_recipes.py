@@ -20,9 +20,8 @@ from probe.errors import InputError
 from probe.examples import Examples
 from probe.seeding import stream
 from probe.training.loop import Objective, fit
-from probe.training.optimizers import optimizer_ops
+from probe.training.optimizers import optimizer_ops, rate_at
 from probe.training.recipe import Recipe
-from probe.training.schedule import rate_at
 
 EPOCHS, SIZE, N = 4, 5, 21  # batches of 5, 5, 5 and 6
 STEPS = EPOCHS * 4
@@ -119,13 +118,6 @@ def test_a_training_is_that_of_torchs_own_optimizer_and_scheduler(
         assert (got - fitted(recipe(optimizer=name))).abs().max() > 1e-4
 
 
-def test_adamw_without_weight_decay_is_adam_and_with_it_another() -> None:
-    """Torch alone would take 0.01; coupled and decoupled decay are not the same either."""
-    assert torch.equal(fitted(recipe(optimizer="adamw")), fitted(recipe()))
-    ten = {"weight_decay": 0.1}
-    assert not torch.allclose(fitted(recipe(optimizer="adamw", **ten)), fitted(recipe(**ten)))
-
-
 @pytest.mark.parametrize("steps", [1, 2, 7, 100])
 @pytest.mark.parametrize("warmup", [0.0, 0.1, 0.5, 0.99])
 @pytest.mark.parametrize("schedule", ["constant", "cosine"])
@@ -141,11 +133,6 @@ def test_the_rate_of_every_step_is_that_of_torchs_schedulers(
         assert 0 < own <= 0.3
         optimizer.step()
         torchs.step()
-
-
-def test_a_constant_rate_is_the_recipes_to_the_last_bit() -> None:
-    assert {rate_at(recipe(learning_rate=0.1), step, 9) for step in range(9)} == {0.1}
-    assert len({rate_at(recipe(schedule="cosine"), step, 9) for step in range(9)}) == 9
 
 
 class Watched(Objective):

@@ -5,16 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import get_args
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
-from probe.batch import Rows, Value, tensors
+from probe.batch import Rows, tensors
 from probe.cut.cuts import split
 from probe.errors import InputError
 from probe.modules import mode
-from probe.retrain import cache_plan
 from probe.values.allocation import Storage
 from probe.values.cache import CachedRows, RecomputedRows, fill
 from probe.values.layout import Inputs, PrefixCall, ValueLayout, value_layout
@@ -96,20 +94,6 @@ def test_values_are_the_same_wherever_they_live(name: str, feature: str, tmp_pat
             assert not torch.allclose(cut.tail(values[indices.roll(1)]), expected)
 
 
-def test_types_and_memory_layouts_are_the_prefix_s(tmp_path: Path) -> None:
-    prefix, x = pair()
-    indices = torch.tensor([3, 39, 3])
-    for rows in everywhere(prefix, x, tmp_path).values():
-        got = tensors(rows[indices])
-        for part, expected in zip(got, prefix(x[indices]), strict=True):
-            torch.testing.assert_close(part, expected)
-            assert part.dtype == expected.dtype
-        assert got[1].is_contiguous(memory_format=torch.channels_last)
-        assert not got[1].is_contiguous()
-        # A sequence-first layout has no rows of its own: it becomes contiguous.
-        assert got[4].is_contiguous()
-
-
 @pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
 def test_the_input_is_not_copied(layout: torch.memory_format, tmp_path: Path) -> None:
     prefix, x = pair()
@@ -124,33 +108,6 @@ def test_the_input_is_not_copied(layout: torch.memory_format, tmp_path: Path) ->
         assert got.is_contiguous(memory_format=layout)
 
 
-@pytest.mark.parametrize(
-    ("prefix", "size"),
-    [
-        (nn.Identity(), 0),
-        (nn.Flatten(), 0),  # a view of the input, whole
-        (nn.ReLU(), 24),
-        (nn.ReLU(inplace=True), 24),  # the input's memory, but not the input
-        (nn.Unflatten(1, (2, 1)), 0),
-        (nn.MaxPool1d(3), 8),
-    ],
-)
-def test_what_is_the_input_takes_no_bytes(prefix: nn.Module, size: int) -> None:
-    x = torch.rand(40, 2, 3)  # nothing negative: a ReLU changes no value, and may elsewhere
-    model = nn.Sequential(prefix, nn.Flatten(), nn.LazyLinear(3))
-    model(x.clone())
-    (plan,) = cache_plan(model, ["0"], x, (30, 10))
-    assert plan.size == 40 * size
-
-
-@pytest.mark.parametrize(
-    "x", [torch.rand(40, 8)[:, ::2], torch.rand(80, 4)[::2], torch.rand(1, 4).expand(40, 4)]
-)
-def test_inputs_in_pieces_are_served_all_the_same(x: Tensor) -> None:
-    for indices in draws(40):
-        assert torch.equal(Inputs(x)[indices], x[indices])
-
-
 def test_what_is_handed_out_may_be_written_into(tmp_path: Path) -> None:
     prefix, x = pair()
     before, indices = x.clone(), torch.arange(20)
@@ -160,40 +117,6 @@ def test_what_is_handed_out_may_be_written_into(tmp_path: Path) -> None:
             part.zero_()
         assert all(map(torch.equal, tensors(rows[indices]), kept))
         assert torch.equal(x, before)
-
-
-def test_bf16_rounds_to_eight_bits(tmp_path: Path) -> None:
-    """Half a unit in the last of 8 significant bits; whole numbers and the input stay exact."""
-    prefix, x = pair()
-    every = torch.arange(len(x))
-    exact = tensors(everywhere(prefix, x, tmp_path)["memory"][every])
-    for place, rows in everywhere(prefix, x, tmp_path, "bf16").items():
-        for part, rounded, whole in zip(range(5), tensors(rows[every]), exact, strict=True):
-            assert rounded.dtype == whole.dtype, place
-            assert ((rounded - whole).abs() <= whole.abs() * 2.0**-8).all()
-            assert torch.equal(rounded, whole) == (part in (0, 2))
-
-
-def test_bf16_takes_half_the_bytes() -> None:
-    prefix, x = pair()
-    map_, turned = 5 * 4 * 4, 5 * 4 * 4
-    assert layout_of(prefix, Inputs(x)).size == 4 * (map_ + 1 + turned) + 8
-    assert layout_of(prefix, Inputs(x), "bf16").size == 2 * (map_ + 1 + turned) + 8
-
-
-def test_a_prefix_is_always_given_batches_of_one_size(tmp_path: Path) -> None:
-    """On this the bits depend: a single example takes another kernel than sixteen."""
-
-    def watched(x: Tensor) -> Tensor:
-        seen.append(len(x))
-        return x + 1
-
-    seen: list[int] = []
-    rows = everywhere(watched, torch.rand(40, 3), tmp_path)
-    for indices in draws(40):
-        for place in rows.values():
-            assert len(tensors(place[indices])[0]) == len(indices)
-    assert set(seen) == {SIZE}
 
 
 @pytest.mark.parametrize("own", [False, True])
@@ -234,24 +157,3 @@ def test_a_value_without_a_shape_of_its_own_is_refused() -> None:
     layout = layout_of(shrinks, Inputs(x))
     with pytest.raises(InputError, match=r"has shape .* for one batch and .* for another"):
         RecomputedRows(layout, shrinks, Inputs(x + 1), SIZE)[torch.arange(4)]
-
-
-def test_one_pass_fills_everything() -> None:
-    prefixes = {name: nn.Sequential(nn.Flatten(), nn.Linear(4, 3)) for name in "abc"}
-    inputs = Inputs(torch.rand(40, 2, 2))
-    layouts = {name: layout_of(one, inputs) for name, one in prefixes.items()}
-    caches = {name: CachedRows(layout, inputs, None) for name, layout in layouts.items()}
-    calls = []
-
-    def values(batch: Value) -> list[tuple[str, Value]]:
-        calls.append(len(tensors(batch)[0]))
-        return [(name, prefix(batch)) for name, prefix in prefixes.items()]
-
-    fill(caches, values, inputs, SIZE)
-    assert calls == [SIZE] * 3
-    for name, prefix in prefixes.items():
-        got = caches[name][torch.arange(40)]
-        assert isinstance(got, Tensor)
-        np.testing.assert_allclose(
-            got, prefix(inputs[torch.arange(40)]).detach(), rtol=1e-6, atol=1e-7
-        )

@@ -46,7 +46,7 @@ HIDDEN = ("PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONUTF8", "FORCE_COLOR", "
 ASCII = {"PYTHONIOENCODING": "ascii"}
 C = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 FULL = (
-    "error: cannot write what is shown (No space left on device): make room, or show it elsewhere\n"
+    "error: cannot write the output (No space left on device): make room, or send it elsewhere\n"
 )
 
 

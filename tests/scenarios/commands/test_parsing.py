@@ -7,6 +7,7 @@ import typer
 
 from probe.errors import InputError
 from scenarios.commands.app import app
+from scenarios.commands.main import main
 from scenarios.commands.parsing import call
 
 COMMANDS = typer.main.get_command(app).commands
@@ -130,3 +131,13 @@ def test_too_little_memory_is_one_sentence(probe, monkeypatch):
     code, out, err = probe("list")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("error: there is not enough memory")
+
+
+def test_a_broken_installation_is_no_full_disk(monkeypatch):
+    def import_torch(app):
+        raise OSError("libtorch.so: cannot open shared object file")
+
+    monkeypatch.setattr("scenarios.commands.parsing.call", import_torch)
+    monkeypatch.setattr("sys.argv", ["probe", "list"])
+    with pytest.raises(OSError, match=r"libtorch\.so"):
+        main()

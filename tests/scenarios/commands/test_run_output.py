@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from torch import Tensor, nn
 
-from probe.memory.byte_sizes import show_size
+from probe.memory import show_size
 from scenarios.commands.run import run_study
 from scenarios.options import RunOptions
 

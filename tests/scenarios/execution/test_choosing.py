@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -73,7 +74,8 @@ def test_a_card_that_was_named_is_the_only_one(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_what_ray_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scenarios.execution.cluster._refuse_unless_connected", lambda *_: None)
+    monkeypatch.setattr("scenarios.execution.cluster._connected", lambda *_: nullcontext())
+    monkeypatch.setattr("scenarios.execution.cluster._refuse_without_gpu", lambda *_: None)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     quarter = RunOptions(executor="ray", gpus_per_job=0.25)
     assert set_up(executor_for(quarter, CUDA)) == {"address": None, "workers": None, "gpus": 0.25}
@@ -86,7 +88,7 @@ def test_what_ray_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("given", "device", "said"),
     [
-        ({}, "cuda:1", "Ray deals out the GPUs: use --device cuda, not cuda:1"),
+        ({}, "cuda:1", "Ray assigns the GPUs: use --device cuda, not cuda:1"),
         ({"gpus_per_job": 0.25}, "cpu", "--gpus-per-job is for jobs on GPUs"),
         ({"ray_address": "127.0.0.1:9"}, "cpu", "no Ray cluster answers at 127.0"),
         ({"ray_address": "ray://127.0.0.1:9"}, "cpu", "no Ray cluster answers"),

@@ -1,4 +1,4 @@
-"""The time left: what the same part took elsewhere, by effort where that is not known."""
+"""The time left, judged by the median of the finished parts of a kind for the same effort."""
 
 from __future__ import annotations
 
@@ -8,39 +8,24 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.execution.remaining import Pace, effort, pace_of, seconds_left
+from scenarios.execution.remaining import effort, pace_of, seconds_left
 from scenarios.execution.work import carried_out
 from probe.by_layer.jobs import Job, parts_of
 from tests.scenarios.execution.helpers import jobs_in, work_of
 
 JOB = Job(learner="er", kind="er", order="a", tasks=(0, 1, 2), seed=0)
 OTHER = replace(JOB, seed=1)
-SLOW = replace(JOB, learner="slow", kind="ewc")
 
 
-def test_a_part_takes_what_it_took_in_other_jobs() -> None:
-    """A job that lay for a night is one of several: their median."""
-    took = [
-        (JOB, "step-1", 2.0),
-        (OTHER, "step-1", 4.0),
-        (replace(JOB, seed=2), "step-1", 30_000.0),
-    ]
-    pace = Pace.of(took)
-    assert pace.seconds(replace(JOB, seed=3), "step-1") == 4.0
-    # Nothing is known of this part and learner, but of tasks: they took 2, 4 and 30,000 seconds.
-    assert pace.seconds(SLOW, "step-2") == 4.0
-    # Retraining trains on all three tasks; a readout takes a tenth of one.
-    assert pace.seconds(JOB, "feature-conv1") == 12.0
-    assert pace.seconds(JOB, "row-2.conv1.linear-0123abcd") == pytest.approx(0.4)
+def test_time_by_effort_and_kind() -> None:
+    assert seconds_left({JOB: ["step-1", "feature-conv1"]}, {"step": 2.0}) == 2 + 3 * 2
+    assert seconds_left({JOB: ["step-1", "feature-conv1"]}, {"step": 2, "retraining": 5}) == 2 + 15
+    assert seconds_left({JOB: ["row-2.conv1.linear-0123abcd"]}, {"step": 4}) == pytest.approx(0.4)
+    assert seconds_left({JOB: ["step-1"]}, {}) is None
+    assert seconds_left({JOB: []}, {}) == 0
 
 
-def test_parts_of_a_kind_are_known_by_their_own() -> None:
-    pace = Pace.of([(JOB, "step-1", 2.0), (JOB, "feature-conv1", 30.0)])
-    assert pace.seconds(SLOW, "feature-conv2") == 30.0
-    assert pace.seconds(SLOW, "step-3") == 2.0
-
-
-def test_effort_of_levels_and_of_networks_that_are_given() -> None:
+def test_effort_of_controls_and_of_given_networks() -> None:
     offline = replace(JOB, learner="offline", kind="offline")
     cumulative = replace(JOB, learner="cumulative", kind="cumulative")
     assert [effort(each, "step-3") for each in (JOB, offline, cumulative)] == [1, 3, 3]
@@ -49,14 +34,9 @@ def test_effort_of_levels_and_of_networks_that_are_given() -> None:
 
 
 def test_processes_share_jobs_but_not_a_job() -> None:
-    pace = Pace.of([(JOB, "step-1", 6.0)])
-    left = {JOB: ["step-1", "step-2"], OTHER: ["step-1"], SLOW: ["step-1"]}
-    assert seconds_left(left, pace) == 24
-    assert seconds_left(left, pace, processes=2) == 12
-    # The longest job takes as long with any number of processes.
-    assert seconds_left(left, pace, processes=50) == 12
-    assert seconds_left(left, Pace()) is None
-    assert seconds_left({JOB: []}, Pace()) == 0
+    left = {JOB: ["step-1", "step-2"], OTHER: ["step-1"], replace(JOB, seed=2): ["step-1"]}
+    expected = {1: 24, 2: 12, 50: 12}  # the longest job takes as long with any number
+    assert {n: seconds_left(left, {"step": 6.0}, processes=n) for n in expected} == expected
 
 
 def stamped(root: Path, name: str, parts: list[str], seconds: list[float]) -> None:
@@ -68,15 +48,14 @@ def stamped(root: Path, name: str, parts: list[str], seconds: list[float]) -> No
         os.utime(folder / f"{part}.json", (at, at))
 
 
-def test_it_is_read_off_the_files(tmp_path: Path) -> None:
+def test_the_pace_is_read_off_the_files(tmp_path: Path) -> None:
+    """The median: a job that lay for a night does no harm."""
     work = work_of(tmp_path / "run", learners={"finetune": {}})
-    jobs = jobs_in(work)
-    carried_out(work, jobs[0])
-    parts = parts_of(work.setup.study, jobs[0])
-    seconds = [float(10 * k + 5) for k in range(len(parts))]
-    stamped(work.root, jobs[0].name, parts, seconds)
-    pace = pace_of(work.setup, work.root, jobs)
-    assert [pace.seconds(jobs[1], part) for part in parts[1:]] == seconds[1:]
-    # Files that were copied were all written in a moment: of them nothing is known.
-    stamped(work.root, jobs[0].name, parts, [0.0001] * len(parts))
-    assert pace_of(work.setup, work.root, jobs) == Pace()
+    job, *_ = jobs = jobs_in(work)
+    carried_out(work, job)
+    parts = parts_of(work.setup.study, job)
+    stamped(work.root, job.name, parts, [5, 4, 8, 7, 6, 40_000, 10, 30])
+    assert pace_of(work.setup, work.root, jobs) == {"step": 7, "retraining": 4}
+    # Copied files were all written in a moment.
+    stamped(work.root, job.name, parts, [0.0001] * len(parts))
+    assert pace_of(work.setup, work.root, jobs) == {}

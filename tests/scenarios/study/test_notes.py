@@ -155,7 +155,7 @@ def test_a_class_without_training_examples_is_noted_of_every_feature(tmp_path: P
     (job,) = jobs_of(study, 2)
     store = Store(tmp_path, job.name, {})
     parts = list(run_job(study, job, scenario(labels=(0, 1, 2, 2)), store, torch.device("cpu")))
-    lacking = "class 3 has no training examples, and cannot be learned behind any feature"
+    lacking = "class 3 has no training examples, and cannot be learned downstream of any feature"
     for part in parts:
         measured = store.read(part)
         assert measured is not None

@@ -4,10 +4,12 @@ import json
 
 import pytest
 
+from probe.by_layer.probing import ProbingSpec, Reading, named
 from probe.errors import InputError
 from probe.readouts.readout import Knn, Linear, Ncm
 from probe.by_layer.jobs import jobs_of, parts_of, peers_of, readings_of, steps_of
 from probe.by_layer.probing import DEFAULT, ProbingSpec, Reading, named
+from probe.by_layer.jobs import jobs_of, parts_of, peers_of, readings_of, steps_of
 from scenarios.study.source import check_study
 from scenarios.study.spec import Study
 
@@ -41,7 +43,7 @@ def read(of, learner, feature="hidden1"):
 def test_what_is_left_out_is_retraining_at_the_ends_and_linear_at_all_steps():
     given = study().probing
     assert given == ProbingSpec()
-    assert {name: own.steps for name, own in given.readouts.given.items()} == {
+    assert {name: own.steps for name, own in given.readouts.items()} == {
         "retrain": "ends",
         "linear": "all",
     }
@@ -70,13 +72,13 @@ def test_steps_are_a_rule_or_a_list(steps, level, own):
 def test_a_readout_may_be_given_by_its_steps_alone(name):
     short = study({"readouts": {name: "ends"}})
     assert short == study({"readouts": {name: {"steps": "ends"}}})
-    assert list(short.probing.readouts.given) == [name]
+    assert list(short.probing.readouts) == [name]
 
 
 def test_readouts_that_are_given_replace_the_default_ones():
-    assert list(study({"readouts": {"knn": {}}}).probing.readouts.given) == ["knn"]
-    assert study({"readouts": {}}).probing.readouts.given == {}
-    assert study({"budget": [1, 2]}).probing.readouts == DEFAULT
+    assert list(study({"readouts": {"knn": {}}}).probing.readouts) == ["knn"]
+    assert study({"readouts": {}}).probing.readouts == {}
+    assert study({"budget": [1, 2]}).probing.readouts == ProbingSpec().readouts
 
 
 def test_the_settings_of_a_readout_are_those_of_the_toolkit():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 from probe import analyze
+from probe.by_layer.probing import DIAGNOSTICS
 from probe.by_layer.result import At
 from probe.metrics.task_counts import TaskCounts
 from probe.seeding import stream
@@ -15,6 +16,8 @@ from scenarios.data.datasets import Location
 from scenarios.networks import build_network
 from probe.by_layer.jobs import jobs_of, readings_of
 from probe.by_layer.probing import DIAGNOSTICS
+from probe.by_layer.reader import Reader
+from probe.by_layer.jobs import jobs_of, readings_of
 from probe.by_layer.reader import Reader
 from scenarios.study.source import check_study
 

@@ -4,11 +4,15 @@ import json
 
 import pytest
 
+from probe.by_layer.probing import ProbingSpec
 from probe.errors import InputError
 from scenarios.study import run_directory
 from probe.by_layer.jobs import jobs_of, parts_of
 from probe.by_layer.measurement import Measurement
 from probe.by_layer.probing import ProbingSpec
+from probe.results.run_directory import (
+from probe.by_layer.jobs import jobs_of, parts_of
+from probe.by_layer.measurement import Measurement
 from probe.results.run_directory import (
     describe,
     read_setup,

@@ -1,4 +1,4 @@
-"""How many tasks a framework's loop has learned, told to a recorder."""
+"""A count of the tasks that a framework's loop has learned, for its recorder."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from probe.errors import InputError
 from probe.record.recorder import Recorder
 
 
-class Progress:
-    """Counts the tasks that a loop begins and ends, and records the network then.
+class TaskCounter:
+    """A counter of the tasks that a loop begins and ends, which records the network then.
 
-    recorder: of the run; learned: number of tasks learned by an earlier process, after which this
-    one goes on. Raises InputError for what is no recorder.
+    recorder: of the run; learned: number of tasks learned by an earlier process. Raises InputError
+    for what is no recorder.
     """
 
     def __init__(self, recorder: Recorder, learned: int = 0) -> None:

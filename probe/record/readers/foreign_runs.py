@@ -1,4 +1,4 @@
-"""What another framework has left of its runs, and its networks as plain files of ours."""
+"""Runs of another framework, and their networks as plain files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from probe.files import make_folder
 from probe.metrics.matrix import AccuracyMatrix
 from probe.record.checkpoints import Checkpoints, Run
 from probe.record.runs import network_file, offline_file
-from probe.record.state_files import keep_tensors
+from probe.record.state_files import keep_tensors, load_state
 
 NEVER = -1e4
 """The bias, with weights of 0, of an output that the network did not have yet.
@@ -23,11 +23,9 @@ Lower than any logit of a trained network, so that it never wins; finite, so tha
 from it.
 """
 
-State = Mapping[str, Tensor]
-
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class ForeignRuns:
     """Runs of another framework, as it has left them.
 
     - files: of the networks, by run and tasks learned; offline: by seed, trained on all at once;
@@ -41,7 +39,7 @@ class Reading:
 
     files: Mapping[Run, Mapping[int, Path]]
     offline: Mapping[int, Path]
-    load: Callable[[Path], State]
+    load: Callable[[Path], Mapping[str, Tensor]]
     tasks: tuple[tuple[int, ...], ...] | None
     class_order: tuple[int, ...] | None
     R: Mapping[Run, AccuracyMatrix]
@@ -55,11 +53,11 @@ class Reading:
 
         Raises InputError if the files do not say it.
 
-        >>> reading = Reading(
+        >>> runs = ForeignRuns(
         ...     files={Run("er", "0", 0): {}}, offline={}, load=lambda path: {},
         ...     tasks=None, class_order=(2, 0, 1), R={},
         ... )
-        >>> reading.labels(torch.tensor([0, 1, 2])).tolist()
+        >>> runs.labels(torch.tensor([0, 1, 2])).tolist()
         [1, 2, 0]
         """
         if self.class_order is None:
@@ -73,7 +71,7 @@ class Reading:
         return outputs[y]
 
     def keep(self, folder: Path) -> Checkpoints:
-        """Write every network to a file of its own, which `load_state` reads; return where.
+        """Write every network to a file of its own, which `load_state` reads; return the files.
 
         The same networks give the same bytes. Raises InputError for a file that cannot be read, and
         NotWritten.
@@ -83,31 +81,28 @@ class Reading:
             for run, own in self.files.items()
         }
         offline = {seed: offline_file(folder, seed) for seed in self.offline}
-        for run, own in self.files.items():
-            for learned, path in own.items():
-                self._keep(path, runs[run][learned])
-        for seed, path in self.offline.items():
-            self._keep(path, offline[seed])
+        pairs = [
+            (path, runs[run][at]) for run, own in self.files.items() for at, path in own.items()
+        ]
+        for path, target in pairs + [(path, offline[seed]) for seed, path in self.offline.items()]:
+            make_folder(target.parent)
+            keep_tensors(self.load(path), target)
         return Checkpoints(runs=runs, offline=offline)
 
-    def _keep(self, path: Path, target: Path) -> None:
-        make_folder(target.parent)
-        keep_tensors(self.load(path), target)
 
-
-def grown(state: State, shapes: Mapping[str, Sequence[int]], path: Path) -> dict[str, Tensor]:
-    """Return a state whose heads have all outputs: rows (k, ...) become rows (K, ...).
+def load_grown(shapes: Mapping[str, Sequence[int]], path: Path) -> dict[str, Tensor]:
+    """Load a state, its heads grown to all outputs: rows (k, ...) become rows (K, ...).
 
     shapes: of the weight and the bias of each head, by name; a head may be missing. Raises
     InputError for a head that does not fit.
     """
-    found = dict(state)
+    found = load_state(path)
     for name, (rows, *rest) in shapes.items():
         own = found.get(name, torch.zeros((0, *rest)))
         if len(own) > rows or list(own.shape[1:]) != rest:
             raise InputError(
                 f"{path} has {name} of shape {tuple(own.shape)}, and the last network "
-                f"{(rows, *rest)}: heads are to grow, so give the networks of one run"
+                f"{(rows, *rest)}: heads must grow, so give the networks of one run"
             )
         value = NEVER if name.endswith("bias") else 0.0
         found[name] = torch.cat([own, own.new_full((rows - len(own), *rest), value)])

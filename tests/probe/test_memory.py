@@ -1,0 +1,150 @@
+"""Sizes in text, free memory by made-up system files, and mapped files that leave nothing."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from probe import memory
+from probe.errors import InputError
+from probe.memory import MappedRows, parse_size, show_size
+from tests.probe.resident import resident
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("4096", 4096),
+        ("500 mb", 500 * 10**6),
+        ("1.5KiB", 1536),
+        ("1.0000000005GB", 10**9),
+    ],
+)
+def test_sizes_are_read(text: str, size: int) -> None:
+    assert parse_size(text, "a size") == size
+
+
+@pytest.mark.parametrize("text", ["", "GB", "-1GB", "1e9", "nan", "٣", "9" * 400 + "GB"])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="--cache-budget expects a size such as 500MB, 2GiB"):
+        parse_size(text, "--cache-budget")
+
+
+@given(st.integers(0, 10**16))
+def test_what_is_shown_reads_back_to_the_last_digit_shown(size: int) -> None:
+    shown = show_size(size)
+    number, unit = shown.split()
+    digit = 1 if unit == "B" else parse_size(f"0.1{unit}", "the digit")
+    assert abs(parse_size(shown, "a size") - size) <= digit / 2
+    assert float(number) < 1000 or unit == "GB"
+
+
+V1 = {
+    "limit": "memory.limit_in_bytes",
+    "usage": "memory.usage_in_bytes",
+    "reclaimable": "total_inactive_file",
+}
+V2 = {"limit": "memory.max", "usage": "memory.current", "reclaimable": "inactive_file"}
+
+
+def group(folder: Path, names: dict[str, str], limit: str, usage: int, reclaimable: int) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / names["limit"]).write_text(f"{limit}\n")
+    (folder / names["usage"]).write_text(f"{usage}\n")
+    (folder / "memory.stat").write_text(f"anon 7\n{names['reclaimable']} {reclaimable}\nx 1\n")
+
+
+@pytest.mark.parametrize(
+    ("own", "mount", "names"),
+    [("3:cpu,memory:/a/b\n0::/\n", "memory", V1), ("0::/a/b\n", "", V2)],
+    ids=["version 1", "version 2"],
+)
+def test_every_group_around_the_process_limits(
+    tmp_path: Path, own: str, mount: str, names: dict[str, str]
+) -> None:
+    file = tmp_path / "own"
+    file.write_text(own)
+    group(tmp_path / mount / "a" / "b", names, "1000", 700, 50)
+    group(tmp_path / mount / "a", names, "900", 950, 10)
+    group(tmp_path / mount / "a" / "other", names, "1", 0, 0)
+    assert sorted(memory.group_room(tmp_path, file)) == [0, 350]
+
+
+def test_a_system_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert list(memory.available(tmp_path / "none")) == []
+    assert list(memory.group_room(tmp_path, tmp_path / "none")) == []
+    monkeypatch.setattr(memory, "available", lambda: iter(()))
+    monkeypatch.setattr(memory, "group_room", lambda: iter(()))
+    assert memory.free_memory(torch.device("cpu")) == 4 * 10**9
+
+
+def test_free_memory_is_the_least(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "meminfo"
+    file.write_text("MemTotal:  99 kB\nMemFree: 1 kB\nMemAvailable:   40 kB\n")
+    assert list(memory.available(file)) == [40 * 1024]
+    monkeypatch.setattr(memory, "available", lambda: iter([500]))
+    monkeypatch.setattr(memory, "group_room", lambda: iter([700, 300]))
+    assert memory.free_memory(torch.device("cpu")) == 300
+
+
+# A process that maps 8 MB, says so, and stays until it is killed.
+STAYS = """
+import sys
+from pathlib import Path
+import torch
+from probe.memory import MappedRows
+file = MappedRows(Path(sys.argv[1]), 1000, 2000, torch.float32)
+file.rows.fill_(1.0)
+print("mapped", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_process_leaves_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", STAYS, str(tmp_path)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "mapped\n"
+        assert list(tmp_path.iterdir()) == []
+        process.kill()
+        process.wait()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="only Linux says what is resident"
+)
+def test_pages_are_let_go_and_keep_what_was_written(tmp_path: Path) -> None:
+    n, width = 6000, 8192
+    file = MappedRows(tmp_path, n, width, torch.float32)
+    size = n * width * 4
+    before = resident("RssFile"), resident("RssAnon")
+    for start in range(0, n, 50):
+        file.rows[start : start + 50] = torch.arange(start, start + 50)[:, None]
+        file.let_go()
+    for indices in torch.randperm(n).split(100):
+        assert torch.equal(file.gather(indices)[:, -1], indices.float())
+    assert resident("RssFile") - before[0] < size / 4
+    assert resident("RssAnon") - before[1] < size / 4
+    assert float(file.rows.double().mean()) == (n - 1) / 2  # touches all of it, and says nothing
+    assert resident("RssFile") - before[0] > 0.9 * size
+
+
+def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(InputError, match=r"cannot keep values in .* \(No space left .*make room"):
+        MappedRows(tmp_path, 10, 10, torch.float32)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,85 @@
+"""The code of CONTRIBUTING.md, put into a copy of the tree, passes the checks there."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+BLOCK = re.compile(
+    r"(?:A new file\s`(?P<new>[^`]+)`:|In\s`(?P<old>[^`]+)`, above `(?P<above>\w+)`:)"
+    r"\n\n```python\n(?P<code>.*?)```(?:\n\nwith `(?P<line>[^`]+)` among the imports)?",
+    re.DOTALL,
+)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """Return a copy of the tree with all of the code in it."""
+    copy = tmp_path_factory.mktemp("tree")
+    ignored = shutil.ignore_patterns("__pycache__", ".*")
+    for folder in ("probe", "figures", "scenarios", "tests"):
+        shutil.copytree(ROOT / folder, copy / folder, ignore=ignored)
+    for file in ("pyproject.toml", "README.md"):
+        shutil.copy(ROOT / file, copy)
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    blocks = list(BLOCK.finditer(text))
+    assert len(blocks) == text.count("```python") == 4
+    for block in blocks:
+        if block["new"]:
+            (copy / block["new"]).write_text(block["code"])
+            continue
+        path = copy / block["old"]
+        source = path.read_text().replace("\nfrom ", f"\n{block['line']}\nfrom ", 1)
+        assert source.count(f"\n{block['above']} = ") == 1
+        above = f"\n{block['above']} = "
+        path.write_text(source.replace(above, f"\n{block['code']}\n{above}"))
+    sort = ("ruff", "check", "--select", "I", "--fix", "-q", "probe/readouts/readout.py")
+    run(copy, *sort)
+    return copy
+
+
+def run(tree, *command):
+    """Run a tool of Python's in the tree; fail with what it says."""
+    done = subprocess.run(
+        [sys.executable, "-m", *command], cwd=tree, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    return done.stdout
+
+
+def test_ruff_accepts_it(tree):
+    run(tree, "ruff", "check", "probe", "figures", "scenarios")
+    run(tree, "ruff", "format", "--check", "probe", "figures", "scenarios")
+
+
+@pytest.mark.slow
+def test_mypy_accepts_it(tree):
+    run(tree, "mypy")
+
+
+@pytest.mark.parametrize(
+    ("name", "targets"),
+    [
+        ("learning_accuracy", ["tests/probe/metrics", "probe/metrics/riemer.py"]),
+        ("learned", ["tests/figures/kinds/test_every_kind.py"]),
+        (
+            "noise",
+            [f"tests/scenarios/learners/test_{which}.py" for which in ("catalog", "learners")],
+        ),
+        ("median", ["tests/probe/readouts/test_readout.py"]),
+    ],
+)
+def test_the_tests_of_its_room_go_through_it(tree, name, targets):
+    said = run(tree, "pytest", "-p", "no:cacheprovider", "-m", "not slow", "-k", name, *targets)
+    passed = re.search(r"(\d+) passed|^(\.+) +\[100%\]", said, re.MULTILINE)
+    assert passed, said
+
+
+def test_it_is_listed(tree):
+    said = run(tree, "scenarios", "list", "--json")
+    for name in ("learning_accuracy", "noise", "median"):
+        assert f'"{name}"' in said

@@ -1,8 +1,8 @@
-"""Own networks, data, learners and metrics, known by their names while a `with` block runs.
+"""User-defined networks, data, learners, metrics and readouts, known within a `with` block.
 
-A study's file alone runs no code: only what the user has typed on the command line is imported, and
-only what that marks with a decorator (`probe.registered`) can be named. Beside each name stands a
-hash of the file that it comes from, which is part of what its results belong to.
+A study's file alone runs no code: only files named on the command line are imported, and only
+objects that they mark with a decorator (`probe.registered`) can be named. A hash of the file is
+stored with each name and is part of the identity of its results.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from scenarios.own_source import source_of_own
 from scenarios.user_model import imported, importing, load_callable
 
 Names = Mapping[str, Iterable[str]]
-"""This package's own names by kind, which must stay its own."""
+"""This package's names by kind, which no user may take."""
 
 
 @dataclass(frozen=True)
 class Registry:
-    """What is registered now, by name; sources: hashes by kind and name, as `network tiny`."""
+    """The registered objects by name; sources: hashes by kind and name, as `network tiny`."""
 
     networks: dict[str, OwnNetwork] = field(default_factory=dict)
     data: dict[str, OwnData] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Registry:
     sources: dict[str, str] = field(default_factory=dict)
 
     def table(self, own: Own) -> tuple[str, dict[str, Any]]:
-        """Return what its kind is called, and the table that it belongs into."""
+        """Return the name of its kind, and the table of that kind."""
         match own:
             case OwnNetwork():
                 return "network", self.networks
@@ -63,7 +63,7 @@ class Registry:
 
 
 REGISTRY = Registry()
-"""What the blocks that are open now have registered."""
+"""The objects registered by the open blocks."""
 
 
 @contextmanager
@@ -122,7 +122,7 @@ def _is_ours(own: Own) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnCode:
-    """What of the user's own code a study uses: names that were typed, so any process can load it.
+    """The user's code of a study, by the names that were typed, so that any process can load it.
 
     - loads: files or modules that register things;
     - network: MODULE:FACTORY of a network that is called so; output, call: as in `OwnNetwork`, call
@@ -195,7 +195,7 @@ NO_CODE = OwnCode()
 _OPEN: list[OwnCode] = []
 
 RECORDED = ".pt"
-"""How the name of a recording's file of data ends."""
+"""The suffix of a recording's file of data."""
 
 
 def _short(target: str) -> str:

@@ -1,7 +1,6 @@
-"""The levels of every comparison: `untrained`, and those that train on all the data.
+"""The controls of every comparison: `untrained`, and learners that train on all the data.
 
-`offline` learns all tasks at once, `cumulative` from scratch at every task. GeppNet, too, stores
-all it was ever given.
+`offline` learns all tasks at once, `cumulative` from scratch at every task.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class UntrainedSettings(GivenSettings):
 
 @learner("untrained")
 class Untrained(base.Learner):
-    """Learn nothing: the floor, what the features of fresh weights already give."""
+    """Learn nothing: the floor, from the features of fresh weights."""
 
     settings_class = UntrainedSettings
     offline = True

@@ -104,7 +104,7 @@ OF_KEY: dict[str, dict[str | None, str]] = {
     "orders.mine": {"{a = 1}": "expected a list, got a table of 1"},
     "learners": {
         None: NEEDED,
-        "{}": "name at least one of finetune, offline, untrained, cumulative, er, ewc,",
+        "{}": "name at least one of finetune, offline, untrained, cumulative,",
         "['finetune']": "expected a table, got a list of 1",
         "'finetune'": "expected a table, got 'finetune'",
     },

@@ -1,8 +1,8 @@
-"""What a study measures behind its features: which readouts, and after how many tasks.
+"""The measurements at the features of a study: readouts, and the numbers of tasks learned.
 
-The accuracies behind a feature are a matrix like R, A[feature, tasks learned, task]. Row 0 is the
-floor, what an untrained network gives; the offline network's features give the ceiling. A reading
-is one row of one such matrix: the counts of one readout behind one feature after so many tasks.
+The accuracies of a readout of a feature form a matrix like R, A[feature, tasks learned, task]. Row
+0 is the floor, from an untrained network; the offline network gives the ceiling. A reading is one
+row of such a matrix: the counts of one readout of one feature after so many tasks.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from probe.registered import NamedSteps
 from probe.training.recipe import Recipe
 
 DIAGNOSTICS = "diagnostics"
-"""What is no readout: a feature's dead units, its rank, and its similarity to other networks'."""
+"""Not a readout: a feature's dead units, its rank, and its similarity to other networks'."""
 
 REESTIMATED = "+bn"
-"""Behind the name of a readout: with batch norm's statistics taken from all tasks."""
+"""Suffix of a readout's name: batch norm's statistics are taken from all tasks."""
 
 
 def _named_steps(steps: str) -> str:
@@ -139,13 +139,13 @@ _Multiple = Annotated[StrictInt, Field(le=10_000)]
 
 
 class ProbingSpec(_Strict):
-    """What is measured behind the features of a study.
+    """The measurements at the features of a study.
 
-    - readouts: which, and at which steps;
+    - readouts: by name, with their steps and settings;
     - budget: multiples of the retraining's epochs after which a retrained model is tested;
-    - batch_norm: `reestimated` measures, beside the statistics that the network has, also those of
-      all tasks' training inputs: what of the missing accuracy is a matter of statistics alone;
-    - checkpoints: `needed` drops a job's checkpoints but the last once all of it is measured;
+    - batch_norm: `reestimated` measures also with statistics of all tasks' training inputs, which
+      shows how much of the missing accuracy is due to statistics alone;
+    - checkpoints: `needed` drops a job's checkpoints except the last when all is measured;
     - diagnostics: whether to look for dead units, rank and similarity, see `Reading`.
     """
 
@@ -172,10 +172,10 @@ def named(multiple: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """One part of a job: a readout behind a feature after `step` tasks.
+    """One measurement of a job: a readout of a feature after `step` tasks.
 
-    readout: its name with its variant, as `retrain@2+bn`; digest: of what decides its result beside
-    the job's fingerprint, empty for the last row of partial retraining, which that holds.
+    readout: its name with its variant, as `retrain@2+bn`; digest: of the settings that decide its
+    result apart from the job's fingerprint, empty for the last row of partial retraining.
     """
 
     step: int
@@ -185,7 +185,7 @@ class Reading:
 
     @property
     def part(self) -> str:
-        """The name of the part, which no other reading of the job has."""
+        """The name of the measurement, unique within the job."""
         if not self.digest:
             return f"feature-{self.feature}"
         return f"row-{self.step}.{self.feature}.{self.readout}-{self.digest}"
@@ -197,7 +197,7 @@ class Reading:
 
     @property
     def multiple(self) -> int:
-        """Of the retraining's epochs."""
+        """The multiple of the retraining's epochs."""
         return int(self.readout.removesuffix(REESTIMATED).partition("@")[2] or 1)
 
     @property
@@ -207,7 +207,7 @@ class Reading:
 
 
 def digest_of(record: Mapping[str, Any]) -> str:
-    """Return eight hexadecimal digits that tell settings apart.
+    """Return a hash of settings, eight hexadecimal digits.
 
     >>> digest_of({"C": 1.0}) == digest_of({"C": 2.0})
     False
@@ -219,9 +219,9 @@ _FIRST = {"epochs", "batch_size", "optimizer", "learning_rate", "init", "precisi
 
 
 def recorded(recipe: Recipe) -> dict[str, Any]:
-    """Return a recipe by its fields, without those that came later and are at their defaults.
+    """Return a recipe by its fields, without newer ones that are at their defaults.
 
-    So results from before a field came keep their fingerprints: as such a recipe trains, all did.
+    So results from before a field existed keep their fingerprints: its default is how all trained.
     """
     values = {each.name: (getattr(recipe, each.name), each.default) for each in fields(recipe)}
     return {n: value for n, (value, usual) in values.items() if n in _FIRST or value != usual}

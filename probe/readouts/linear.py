@@ -12,7 +12,7 @@ from probe.readouts.softmax import Objective
 from probe.readouts.standardized import Standardization
 
 TOLERANCE = 1e-4
-"""What a fit may leave, a share of its objective, by an estimate that may be 30 times too low."""
+"""Remaining gain of a fit, a share of its objective; the estimate may be 30 times too low."""
 
 _EXACT = 1e-7  # below it float32 would hide what is left
 _MOST = 500  # iterations
@@ -26,10 +26,10 @@ class LinearModel:
     A class without training examples has weight 0 and bias -inf: it is never predicted.
 
     - objective: C sum_i logloss_i + 1/2 ||weight||^2 over the training examples, at the end;
-    - iterations: of L-BFGS; left: an estimate of what it could still gain, a share of the
-      objective; converged: whether that is below the tolerance;
+    - iterations: of L-BFGS; left: an estimate of the remaining gain, a share of the objective;
+      converged: whether that is below the tolerance;
     - standard: mean and scale of the feature's columns;
-    - notes: what is to be said of the fit, a sentence each.
+    - notes: remarks on the fit, a sentence each.
     """
 
     weight: Tensor
@@ -43,12 +43,12 @@ class LinearModel:
 
     @property
     def mean(self) -> Tensor:
-        """What is taken off each column (D,)."""
+        """The mean subtracted from each column (D,)."""
         return self.standard.mean
 
     @property
     def scale(self) -> Tensor:
-        """What each column is divided by (D,)."""
+        """The scale that divides each column (D,)."""
         return self.standard.scale
 
     def logits(self, x: Tensor) -> Tensor:
@@ -68,11 +68,11 @@ def fit_linear(
 ) -> LinearModel:
     """Fit the linear probe of Davari et al. (CVPR 2022) to a feature x (N, D), y (N,) int64.
 
-    The objective is scikit-learn's for K = `classes` from 3; two classes have weights of their own
-    each, so that the penalty is half of what it is in scikit-learn's binary form. Classes that are
-    not in y are left out of it, and never predicted. C: what the examples count beside the penalty;
-    tolerance: what may be left, a share of the objective. At the default a few predictions in a
-    hundred may still change; 1e-9 gives scikit-learn's own objective to 1e-6, in float64.
+    The objective is scikit-learn's for K = `classes` >= 3; each of two classes has its own weights,
+    so that the penalty is half of that in scikit-learn's binary form. Classes that are not in y are
+    left out, and never predicted. C: the weight of the examples against the penalty; tolerance: the
+    remaining gain, a share of the objective. At the default a few predictions in a hundred may
+    still change; 1e-9 gives scikit-learn's own objective to 1e-6, in float64.
 
     >>> x, y = torch.tensor([[0.0], [1.0], [4.0], [5.0]]), torch.tensor([0, 0, 1, 1])
     >>> model = fit_linear(x, y, 3)

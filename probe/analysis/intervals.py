@@ -61,7 +61,7 @@ def mean_interval(
 
 
 def mean_of(design: Design, e: Floats, level: float) -> Estimate:
-    """Return what `mean_interval` does, in a design."""
+    """Return the mean in a design; see `mean_interval`."""
     parts = design.scaled(e)
     value, S = float(design.means(parts).mean()), len(parts)
     half = math.nan
@@ -87,7 +87,7 @@ def ratio_interval(
 
 
 def ratio_of(design: Design, num: Floats, den: Floats, level: float) -> Ratio:
-    """Return what `ratio_interval` does, in a design."""
+    """Return the ratio in a design; see `ratio_interval`."""
     top, bottom = design.scaled(num), design.scaled(den)
     if top.shape != bottom.shape:
         raise InputError(f"got {len(top)} seeds above and {len(bottom)} below: pair them")

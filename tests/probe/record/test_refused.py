@@ -170,7 +170,7 @@ RECORDERS = {
     "no call": ({"call": 3}, "call= must be a function"),
     "a class outside": (
         {"tasks": [[0, 1], [2, 3], [4, 6]]},
-        "classes .6. of the tasks are outside",
+        "are outside 0..5",
     ),
     "a task without classes": ({"tasks": [[0, 1, 2, 3, 4, 5], []]}, "have no classes"),
     "no data": ({"test": 3}, "test: the data are of type int"),

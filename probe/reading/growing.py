@@ -56,7 +56,7 @@ class GrowingRows:
             _let_go(self._files)
 
     def tensors(self) -> list[Tensor]:
-        """Return what was written, each tensor (N, ...), over memory or a mapped file."""
+        """Return the rows so far, each tensor (N, ...), over memory or a mapped file."""
         _let_go(self._files)
         if self._files or self._n == self._capacity:
             return [rows[: self._n] for rows in self._rows]

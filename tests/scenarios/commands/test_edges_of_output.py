@@ -45,9 +45,7 @@ SHORT = ["list", "--help", "metrics R.csv", pytest.param("status run", marks=pyt
 HIDDEN = ("PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONUTF8", "FORCE_COLOR", "RAY_ADDRESS")
 ASCII = {"PYTHONIOENCODING": "ascii"}
 C = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-FULL = (
-    "error: cannot write the output (No space left on device): make room, or send it elsewhere\n"
-)
+FULL = "error: cannot write the output (No space left on device): make room, or send it elsewhere\n"
 
 
 @contextmanager

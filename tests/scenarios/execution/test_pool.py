@@ -30,7 +30,7 @@ from tests.scenarios.execution.helpers import (
 )
 
 LEARNERS: dict[str, dict[str, object]] = {"finetune": {}, "offline": {}}
-LOADED = "{'torch._dynamo', 'scenarios.study.job'} <= __import__('sys').modules.keys()"
+LOADED = "{'torch._dynamo', 'scenarios.study.learned'} <= __import__('sys').modules.keys()"
 
 
 @pytest.mark.parametrize("workers", [1, 3])

@@ -10,7 +10,6 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache
 from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
@@ -112,13 +111,8 @@ def waiting(work: Work, job: str) -> int | None:
     return None
 
 
-@cache
-def tiny_plan() -> tuple[Study, Plan]:
-    return changed_plan()
-
-
-def changed_plan(**changes: Any) -> tuple[Study, Plan]:
-    """Return the tiny study with changes, and its plan."""
+def tiny_plan(**changes: Any) -> tuple[Study, Plan]:
+    """Return the tiny study, changed, and its plan."""
     raw = tomllib.loads(TINY.read_text())
     study = check_study({"name": "tiny", **raw, **changes}, "tiny")
     return study, plan_of(study, study.scenario.scenario(Location()), torch.device("cpu"))
@@ -127,7 +121,7 @@ def changed_plan(**changes: Any) -> tuple[Study, Plan]:
 def work_of(root: Path, badly: dict[str, str] | None = None, **changes: Any) -> Disturbed:
     """Return work in a folder, which is made; changes: of the study."""
     root.mkdir(exist_ok=True)
-    study, plan = changed_plan(**changes) if changes else tiny_plan()
+    study, plan = tiny_plan(**changes)
     return Disturbed(
         plan=plan,
         origin=StudyOrigin(study=study, location=Location(), own=OwnCode(), sources={}),
@@ -224,17 +218,17 @@ def ignores_ctrl_c(process: int) -> bool:
 
 def workers_of(process: int) -> list[int]:
     """Return the workers of a pool that run: what the server of the process has forked."""
-    found = []
+    workers = []
     for server in _children(process):
         with suppress(OSError):
             if b"forkserver" in Path(f"/proc/{server}/cmdline").read_bytes():
-                found += filter(alive, _children(server))
-    return found
+                workers += filter(alive, _children(server))
+    return workers
 
 
 def _children(process: int) -> list[int]:
-    found: list[str] = []
+    children: list[str] = []
     for path in Path(f"/proc/{process}/task").glob("*/children"):
         with suppress(OSError):
-            found += path.read_text().split()
-    return [int(each) for each in found]
+            children += path.read_text().split()
+    return [int(each) for each in children]

@@ -57,21 +57,6 @@ def test_a_waiting_process_gets_it_when_it_is_free(tmp_path: Path, killed: bool)
     assert not is_locked(tmp_path)
 
 
-def test_never_two_inside(tmp_path: Path) -> None:
-    number = tmp_path / "number"
-    number.write_text("0")
-
-    def count() -> None:
-        for _ in range(25):
-            with lock(tmp_path, wait=True):
-                n = int(number.read_text())
-                os.sched_yield()
-                number.write_text(str(n + 1))
-
-    assert [exit_code(each) for each in [fork(count) for _ in range(4)]] == [0] * 4
-    assert number.read_text() == "100"
-
-
 def test_a_lock_held_for_a_moment_is_only_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

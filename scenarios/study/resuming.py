@@ -10,16 +10,15 @@ business of `probe.by_layer.store`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
 
 from probe.by_layer.measurement import Spent
 from probe.by_layer.store import Checkpoint, Store
 from probe.tasks import Task
-from scenarios.learners.base import Learner, of_kind
+from scenarios.learners.base import Learner
 
 # What a device says that fails; the second is a RuntimeError without a name in older torch.
 _DEVICE_FAILED = (
@@ -117,21 +116,4 @@ def _restore(learner: Learner, saved: Checkpoint, past: Sequence[Task]) -> Spent
     learner.restore(state, past)
     if learner.state().keys() != state.keys():
         raise ValueError("it holds what the learner does not keep")
-    _check_shapes(learner, state, past)
     return spent
-
-
-def _check_shapes(learner: Learner, state: Mapping[str, Tensor], past: Sequence[Task]) -> None:
-    """Raise ValueError for a state that would be used only later, and then not fit."""
-    trained = {n: p.shape for n, p in learner.model.named_parameters() if p.requires_grad}
-    # What belongs to a parameter is called after it, as `importance.output.weight`.
-    kinds = {name.partition(".")[0] for name in state if name.partition(".")[2] in trained}
-    for kind in kinds:
-        if {name: tensor.shape for name, tensor in of_kind(state, kind).items()} != trained:
-            raise ValueError(f"it does not hold {kind} for the model's parameters")
-    if "memory.x" in state:
-        x, y = state["memory.x"], state["memory.y"]
-        # Exemplars are used by the next task's training: here the error can still name the
-        # checkpoint.
-        if x.shape[1:] != past[0].train.x.shape[1:] or not set(y.tolist()) <= set(learner.seen):
-            raise ValueError("it holds exemplars that are none of the tasks learned")

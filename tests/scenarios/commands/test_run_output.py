@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from probe.memory.byte_sizes import show_size
 from torch import Tensor, nn
 
+from probe.byte_sizes import show_size
 from tests.bad_input.making import study
 
 

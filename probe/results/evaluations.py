@@ -146,7 +146,7 @@ class Evaluations:
         Raises KeyError, ValueError or TypeError for what `to_record` cannot have given.
         """
         parts = {
-            job: {part: Measurement.of_record(part, each) for part, each in own.items()}
+            job: {part: Measurement.of_record(each) for part, each in own.items()}
             for job, own in record["parts"].items()
         }
         plan = Plan.model_validate(record["plan"])

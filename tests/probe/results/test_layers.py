@@ -125,17 +125,6 @@ def test_where_a_row_is_missing_nothing_is_said_of_forgetting(study):
     assert found == {"accuracy", "floor", "above_floor", "ceiling", "missing", "retained"}
 
 
-@pytest.mark.parametrize("readout", READOUTS)
-def test_at_the_output_a_is_r_bit_for_bit(study, readout):
-    for order in ORDERS:
-        for seed in SEEDS:
-            run = {"learner": "finetune", "order": order, "seed": seed, "step": 2}
-            R = [r["value"] for r in rows(study, "rows", **run, feature="", head="single")]
-            assert len(R) == 2
-            own = row_of(study, order, seed, 2, "output", readout)
-            assert [float(x) for x in R] == own.tolist()
-
-
 def matrix(study, order, seed, feature, readout) -> np.ndarray:
     """Return A, (3, 2), from rows.csv alone; the floor is that of the learner `untrained`."""
     found = np.full((3, 2), np.nan)
@@ -186,13 +175,10 @@ def test_deep_and_shallow_forgetting(study, feature):
     assert found["shallow_forgetting"] == pytest.approx(float(shallow), abs=1e-12)
 
 
-def test_an_offline_learner_and_the_floor_have_no_layers_of_their_own(study):
-    assert {row["learner"] for row in rows(study, "layers")} == {"finetune"}
-    assert {row["learner"] for row in rows(study, "starts")} == {"finetune"}
-
-
-def test_where_layers_lack_a_ceiling_nothing_is_said_of_where_forgetting_starts(tmp_path):
+def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_starts(study, tmp_path):
     """The output alone has one, whatever is measured: it would be the first of one."""
+    for table in ("layers", "starts"):
+        assert {row["learner"] for row in rows(study, table)} == {"finetune"}
     tiny = Tiny(tmp_path / "tiny")
     tiny.run(probed('readouts = { retrain = "last", linear = "all" }'), seeds=2)
     assert rows(tiny, "layers", readout="retrain", feature="output", quantity="missing")

@@ -11,21 +11,10 @@ from probe.metrics.matrix import AccuracyMatrix
 from tests.scenarios.probed import counts, rows, value
 from tests.scenarios.tiny_run import PROBED, Tiny, probed
 
-BOTH = PROBED.replace("there = [1, 2]", "there = [1, 2], back = [2, 1]").replace(
-    '"hidden1"', '"hidden1", "hidden2"'
-)
 ORDERS = {"there": (0, 1), "back": (1, 0)}
 SEEDS = (0, 1)
 FEATURES = ("hidden1", "hidden2")
 READOUTS = ("retrain", "linear")
-
-
-@pytest.fixture(scope="module")
-def study(tmp_path_factory) -> Tiny:
-    """Two tasks of five digits, in two orders and two seeds; no test may change it."""
-    tiny = Tiny(tmp_path_factory.mktemp("layers") / "tiny")
-    tiny.run(BOTH, seeds=2)
-    return tiny
 
 
 def by_task(table) -> np.ndarray:
@@ -121,7 +110,8 @@ def test_what_was_forgotten_and_never_learned_where_all_rows_are_measured(study,
 
 
 def test_where_a_row_is_missing_nothing_is_said_of_forgetting(study):
-    found = {row["quantity"] for row in rows(study, "layers", readout="retrain", feature="hidden1")}
+    own = {"learner": "finetune", "readout": "retrain", "feature": "hidden1"}
+    found = {row["quantity"] for row in rows(study, "layers", **own)}
     assert found == {"accuracy", "floor", "above_floor", "ceiling", "missing", "retained"}
 
 
@@ -178,7 +168,7 @@ def test_deep_and_shallow_forgetting(study, feature):
 def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_starts(study, tmp_path):
     """The output alone has one, whatever is measured: it would be the first of one."""
     for table in ("layers", "starts"):
-        assert {row["learner"] for row in rows(study, table)} == {"finetune"}
+        assert {row["learner"] for row in rows(study, table)} == {"finetune", "joint"}
     tiny = Tiny(tmp_path / "tiny")
     tiny.run(probed('readouts = { retrain = "last", linear = "all" }'), seeds=2)
     assert rows(tiny, "layers", readout="retrain", feature="output", quantity="missing")
@@ -186,7 +176,7 @@ def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_star
     assert [row["readout"] for row in rows(tiny, "starts")] == ["linear"]
 
 
-PERMUTED = BOTH.replace("classes_per_task = 5", 'kind = "permutation"\nsessions = 2')
+PERMUTED = PROBED.replace("classes_per_task = 5", 'kind = "permutation"\nsessions = 2')
 
 
 def test_of_older_results_of_tasks_that_share_classes_values_are_by_task_as_well(

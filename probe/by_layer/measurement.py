@@ -1,11 +1,10 @@
-"""What is measured for one part of a job: confusion counts by head, and what learning cost.
+"""One measurement of a job: confusion counts by head, and the cost of learning.
 
-Only counts are kept, never a score: PRA, F1, rows of R and every other metric are functions of
-the counts, so a new metric needs no new run. With them go notes, which say what else has to be
-known to read them. This module turns a measurement into JSON and back and refuses what cannot have
-been measured; where the files lie and how they are checked is in `probe.by_layer.store`.
-Confusion matrices are packed in base64, at the smallest width of their cells, as a study of many
-classes has thousands of them.
+Only counts are kept, never a score: PRA, F1, rows of R and every other metric are functions of the
+counts, so a new metric needs no new run. Notes say what else a reader of the counts must know. This
+module converts measurements to JSON and back, and rejects impossible ones; `probe.by_layer.store`
+writes and checks the files. Confusion matrices are packed in base64, with cells as narrow as
+possible, as a study of many classes has thousands of them.
 """
 
 from __future__ import annotations
@@ -34,13 +33,12 @@ _KINDS = ("<u1", "<u2", "<u4", "<i8")  # of cells: the first that has room for a
 
 @dataclass(frozen=True, kw_only=True)
 class Spent:
-    """What it took to learn a task.
+    """Resources spent on learning a task.
 
-    cost: bytes kept and operations counted, see `probe.training.costs.Cost`; seconds: of the
-    processor or, on a GPU, of the clock, see `probe.tables.rows.TimeRow`; stuck: whether the loss
-    never left its first value, see `probe.training.history.never_left`. Raises ValueError for a
-    cost that is no whole number from 0 to 2^63 - 1, and for seconds that are not a finite number
-    from 0.
+    cost: bytes kept and operations counted, see `probe.training.costs.Cost`; seconds: processor
+    time or, on a GPU, wall time, see `probe.tables.rows.TimeRow`; stuck: whether the loss never
+    left its first value, see `probe.training.history.never_left`. Raises ValueError for costs that
+    are not integers from 0 to 2^63 - 1, and for seconds that are negative or not finite.
     """
 
     cost: Cost
@@ -67,7 +65,7 @@ class Spent:
 
     @classmethod
     def of_state(cls, state: dict[str, Tensor]) -> Spent:
-        """Take what `to_state` gave out of a checkpoint's tensors; raises KeyError without it."""
+        """Remove the tensors of `to_state` from a checkpoint's; raises KeyError without them."""
         return cls(
             cost=Cost.of_tensor(state.pop(_COST)),
             seconds=float(state.pop(_SECONDS).double()),
@@ -77,18 +75,18 @@ class Spent:
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """One finished part: confusion counts by head, what was spent on it, and notes.
+    """One measurement: confusion counts by head, resources spent on it, and notes.
 
-    - counts: by head, the T tables (K, K) of a `TaskCounts`, true class x predicted class. What is
-      read behind a feature knows all classes: it has the head `single` alone; a learner that must
-      be told the task has `multi` alone, any other all three heads; diagnostics count nothing;
-    - right: by head, which test examples were classified right, task after task as the job executes
-      them and class after class within each; empty in results of versions that did not keep it,
-      and of a step there is but one head;
-    - spent: None where no task was learned for the part;
+    - counts: by head, the T tables (K, K) of a `TaskCounts`, true class x predicted class. A
+      readout is trained on all classes and has the head `single` alone; a learner that must be told
+      the task has `multi` alone, any other all three heads; diagnostics have no counts;
+    - right: by head, which test examples were classified right, sorted by executed task and, within
+      a task, by class; empty in results of versions that did not keep it. A step keeps it for one
+      head only;
+    - spent: None where no task was learned for the measurement;
     - history: of the retraining, None where nothing was retrained;
-    - values: of diagnostics, by name, see `probe.by_layer.reader`;
-    - notes: what else has to be known to read the counts, sentences.
+    - values: diagnostics by name, see `probe.by_layer.reader`;
+    - notes: sentences that a reader of the counts must know.
     """
 
     counts: Mapping[str, tuple[Counts, ...]]
@@ -99,12 +97,12 @@ class Measurement:
     notes: tuple[str, ...] = ()
 
     def to_record(self) -> dict[str, Any]:
-        """Return it as values that JSON has; `of_record` is the inverse."""
+        """Return it as JSON values; `of_record` is the inverse."""
         record: dict[str, Any] = {
             "counts": {head: _packed(tables) for head, tables in self.counts.items()},
             "spent": None if self.spent is None else _plain(self.spent),
         }
-        # Only if there are any: other files are those of versions that did not keep them.
+        # Only if there are any: files without them equal those of earlier versions.
         later = {
             "right": {head: own.to_record() for head, own in self.right.items()},
             "history": None if self.history is None else asdict(self.history),
@@ -116,14 +114,13 @@ class Measurement:
 
     @classmethod
     def of_record(cls, part: str, record: Mapping[str, Any]) -> Measurement:
-        """Return what `to_record` gave for a part.
+        """Return the measurement of a record of `to_record`.
 
-        part: its name, which says what heads there must be. Raises KeyError, ValueError, TypeError
-        or OverflowError for what it cannot have given; the store takes any of them for a corrupt
-        file.
+        part: its name, which determines the heads. Raises KeyError, ValueError, TypeError or
+        OverflowError for an impossible record; the store treats each as a corrupt file.
         """
         counts, spent = dict(record["counts"]), record["spent"]
-        # A missing head would only be noticed by a metric that needs it, long after.
+        # A metric that needs a missing head would notice only much later.
         if set(counts) not in _heads_of(part):
             raise ValueError(f"{part} has not the heads {', '.join(counts)}")
         tables = {head: _unpacked(each) for head, each in counts.items()}
@@ -138,7 +135,7 @@ class Measurement:
 
 
 def _heads_of(part: str) -> Sequence[set[str]]:
-    """Return the heads that a part can have."""
+    """Return the heads that a measurement can have."""
     if part.startswith("step-"):
         return _HEADS
     return [set()] if DIAGNOSTICS in part else [{"single"}]
@@ -155,7 +152,7 @@ def _values(record: Mapping[str, Any]) -> dict[str, float]:
 def _right(
     record: Mapping[str, Any], counts: Mapping[str, tuple[Counts, ...]]
 ) -> dict[str, Outcomes]:
-    """Return which examples were right, by head; raises ValueError where counts say otherwise."""
+    """Return which examples were right, by head; raises ValueError where it contradicts counts."""
     found = {head: Outcomes.of_record(own) for head, own in dict(record).items()}
     for head, own in found.items():
         tables = [counts_.table for counts_ in counts[head]]
@@ -172,21 +169,21 @@ def _history(record: Mapping[str, Any]) -> History:
 
 
 def _plain(spent: Spent) -> dict[str, Any]:
-    """Return what was spent as values that JSON has."""
+    """Return the resources spent as JSON values."""
     record = asdict(spent)
     # As earlier versions wrote it, unless there is something to say.
     return record if spent.stuck else {k: v for k, v in record.items() if k != "stuck"}
 
 
 def _spent(record: Mapping[str, Any]) -> Spent:
-    """Return what was spent, from its JSON; raises what `Spent` and a missing key raise."""
+    """Return the resources spent, from their JSON; raises what `Spent` and a missing key raise."""
     own = dict(record)
     stuck = own.get("stuck", False)
     return Spent(cost=Cost(**own["cost"]), seconds=own["seconds"], stuck=stuck)
 
 
 def _notes(record: object) -> tuple[str, ...]:
-    """Return notes, from their JSON; raises ValueError for what `to_record` cannot have given."""
+    """Return notes, from their JSON; raises ValueError for anything but non-empty sentences."""
     if not isinstance(record, list) or not record:
         raise ValueError("expected a list of notes")
     for note in record:
@@ -199,8 +196,8 @@ def _notes(record: object) -> tuple[str, ...]:
 def _packed(tables: Sequence[Counts]) -> dict[str, Any]:
     """Return n tables as JSON: their cells row by row, little-endian, in base64.
 
-    Written in digits they would take thirty times as long to read, and a study has many of them.
-    All tables of a head share one width, chosen by their largest cell.
+    Decimal digits would take thirty times as long to read. All tables of a head share one width,
+    chosen by their largest cell.
     """
     cells = np.stack([counts.table for counts in tables])
     # The width follows from the counts alone, so the same counts give the same bytes.
@@ -210,10 +207,7 @@ def _packed(tables: Sequence[Counts]) -> dict[str, Any]:
 
 
 def _unpacked(record: dict[str, Any]) -> tuple[Counts, ...]:
-    """Return the tables that `_packed` gave.
-
-    Raises KeyError, ValueError or TypeError for what it cannot have given.
-    """
+    """Return the tables of `_packed`; raises KeyError, ValueError or TypeError if damaged."""
     if record["kind"] not in _KINDS:
         raise ValueError(f"expected cells of one of the kinds {_KINDS}")
     cells = np.frombuffer(base64.b64decode(record["cells"], validate=True), record["kind"])

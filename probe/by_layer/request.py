@@ -92,7 +92,7 @@ class Request:
         named = _orders(list(dict.fromkeys(run.order for run in own)), self.orders, T)
         has_offline = any(run.learner == OFFLINE for run in runs)
         if self.train_offline and has_offline:
-            raise InputError("got offline networks, and is to train some: do one of the two")
+            raise InputError("offline networks are both given and to be trained: do one of the two")
         floor = self._can_be_drawn or 0 in steps
         hashes = self.networks.hashes()
         zero = (0,) if floor else ()

@@ -1,11 +1,10 @@
-"""Where a job goes on: a learner as it was after a task, kept in a checkpoint and taken back.
+"""Checkpoints of learners: the state after a task, saved and restored.
 
-After every task the model's weights and all that the learner carries (exemplars, importances,
-earlier models) are kept as tensors. A learner that is restored goes on as if it had never been
-stopped, to the bit. A checkpoint may be from an earlier version of the code or be damaged in a way
-that its hash does not show, so it is tried on a fresh learner and checked; one that does not fit is
-set aside, and the one before it is tried. `scenarios.study.job` uses this; files and hashes are the
-business of `probe.by_layer.store`.
+After every task the model's weights and the rest of the learner's state (exemplars, importances,
+earlier models) are saved as tensors. A restored learner continues as if it had never been stopped,
+to the bit. A checkpoint may be of an earlier version of the code, or be damaged in a way that its
+hash does not show, so it is loaded into a fresh learner and checked; one that does not fit is set
+aside, and an earlier one is tried. `probe.by_layer.store` keeps files and hashes.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from probe.by_layer.store import Checkpoint, Store
 from probe.tasks import Task
 from scenarios.learners.base import Learner, of_kind
 
-# What a device says that fails; the second is a RuntimeError without a name in older torch.
+# Errors of a failing device; the second is a nameless RuntimeError in older torch.
 _DEVICE_FAILED = (
     torch.OutOfMemoryError,
     getattr(torch, "AcceleratorError", torch.OutOfMemoryError),
@@ -30,10 +29,10 @@ _DEVICE_FAILED = (
 
 @dataclass(frozen=True, kw_only=True)
 class Resumed:
-    """A learner that goes on.
+    """A learner to continue with.
 
-    learner: restored, or fresh; done: how many tasks it has learned, 0 to T; spent: what the last
-    of them took, None if there was none.
+    learner: restored, or fresh; done: the number of tasks learned, 0 to T; spent: the resources for
+    the last of them, None if there is none.
     """
 
     learner: Learner
@@ -42,9 +41,10 @@ class Resumed:
 
 
 def keep(store: Store, step: str, learner: Learner, spent: Spent) -> None:
-    """Keep what a learner is after a task, and what was spent on it.
+    """Save the state of a learner after a task, and the resources spent on it.
 
-    step: the name of the part, `step-i` after i tasks. Raises NotWritten if it cannot be written.
+    step: the name of the measurement, `step-i` after i tasks. Raises NotWritten if it cannot be
+    written.
     """
     store.save_checkpoint(step, learner.model.state_dict(), {**learner.state(), **spent.to_state()})
 
@@ -56,16 +56,16 @@ def resumed(
     tasks: Sequence[Task],
     store: Store,
 ) -> Resumed:
-    """Return a learner restored from the latest checkpoint such that no earlier part is missing.
+    """Return a learner restored from the latest checkpoint with no measurement missing before it.
 
     fresh: makes a learner that has learned nothing; steps: the names of the job's steps, from
-    `step-0`; measured: whether all parts of each are there; tasks: what is learned before each of
-    the others. A checkpoint that it cannot be restored from is set aside and an earlier one taken;
-    without any it starts from the beginning. A part that is missing has to be measured again, and
-    for that the learner is needed as it was then.
+    `step-0`; measured: whether all measurements of each are there; tasks: the task learned before
+    each of the others. A checkpoint that cannot be restored is set aside and an earlier one taken;
+    without any the learner starts from the beginning. A missing measurement has to be repeated on
+    the learner of that step.
     """
     last = list(measured).index(False) if False in measured else len(steps) - 1
-    # Never after `last`: a learner cannot be taken back to the part that is missing.
+    # Never after `last`: a learner cannot go back to the missing measurement.
     for done in range(last, 0, -1):
         if found := kept(fresh, steps[done], tasks[:done], store):
             return found
@@ -77,9 +77,8 @@ def kept(
 ) -> Resumed | None:
     """Return a learner restored from the checkpoint of a step, None without one.
 
-    past: the tasks learned until then, on the device that the learner is to be on. A checkpoint
-    that it cannot be restored from is set aside. Raises what a device raises that fails, as by
-    running out of memory.
+    past: the tasks learned until then, on the learner's device. A checkpoint that cannot be
+    restored is set aside. Raises the errors of a failing device, such as running out of memory.
     """
     saved = store.load_checkpoint(step)
     if saved is None:
@@ -106,25 +105,24 @@ def kept(
 def _restore(learner: Learner, saved: Checkpoint, past: Sequence[Task]) -> Spent:
     """Restore a learner that has learned nothing; raises almost anything if that is not possible.
 
-    The learner takes its own state and knows the tasks of the past again. Returns what was spent on
-    the last task.
+    The learner gets its state and its past tasks. Returns the resources spent on the last task.
     """
     state = dict(saved.learner)
-    # Taken out first: what is left must be the learner's own state, all of it.
+    # Removed first: the rest must be exactly the learner's state.
     spent = Spent.of_state(state)
     # Strict: it raises for a weight that is missing, superfluous or of another shape.
     learner.model.load_state_dict(saved.model)
     learner.restore(state, past)
     if learner.state().keys() != state.keys():
-        raise ValueError("it holds what the learner does not keep")
+        raise ValueError("it holds state that the learner does not have")
     _check_shapes(learner, state, past)
     return spent
 
 
 def _check_shapes(learner: Learner, state: Mapping[str, Tensor], past: Sequence[Task]) -> None:
-    """Raise ValueError for a state that would be used only later, and then not fit."""
+    """Raise ValueError for a state that would fail only later, when it is used."""
     trained = {n: p.shape for n, p in learner.model.named_parameters() if p.requires_grad}
-    # What belongs to a parameter is called after it, as `importance.output.weight`.
+    # State of a parameter has its name, as in `importance.output.weight`.
     kinds = {name.partition(".")[0] for name in state if name.partition(".")[2] in trained}
     for kind in kinds:
         if {name: tensor.shape for name, tensor in of_kind(state, kind).items()} != trained:

@@ -211,7 +211,7 @@ class LearnedNetworks:
 
 
 def _learn(learner: Learner, task: Task) -> Spent:
-    """Learn a task and return what it cost and how many seconds it took."""
+    """Learn a task and return the resources spent on it."""
     # A worker has one thread, and what else a machine does is not the learner's time; of a GPU's
     # work the processor knows nothing.
     on_cpu = task.train.y.device.type == "cpu"

@@ -1,4 +1,4 @@
-"""Networks that somebody has trained, in files or in memory, as the source of a plan's networks."""
+"""Given networks, in files or in memory, as the source of a plan's networks."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ from probe.training.evaluation import Logits
 from probe.training.fresh_weights import Fresh, fresh_state, initialize
 
 Each = Callable[[Sequence[Path]], Iterable[Path]]
-"""Goes through files, as a progress bar does."""
+"""Iterates over files, as a progress bar does."""
 
 
 class Weights(Protocol):
     """Networks by run and number of tasks learned, in files or in memory.
 
-    runs: all that there are, those of the controls called after these, without an order.
+    runs: all runs; those of the controls are named after them and have no order.
     """
 
     runs: Mapping[Run, Mapping[int, object]]
 
     def blank(self) -> nn.Module:
-        """Return a network of the architecture, of any weights, to be filled."""
+        """Return a network of the architecture with arbitrary weights, to be overwritten."""
 
     def hashes(self) -> Mapping[Run, Mapping[int, str]]:
         """Return a hash of the weights of each network."""
@@ -58,7 +58,7 @@ class Weights(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Files:
-    """Networks in files; build: makes one of their architecture; each: goes through the files."""
+    """Networks in files; build: makes one of their architecture; each: iterates over the files."""
 
     runs: Mapping[Run, Mapping[int, Path]]
     build: Callable[[], nn.Module]
@@ -66,7 +66,7 @@ class Files:
 
     @classmethod
     def of(cls, found: Checkpoints, build: Callable[[], nn.Module], each: Each = iter) -> Files:
-        """Return the networks of checkpoints; the floor is the first one before any task."""
+        """Return the networks of checkpoints; the floor is the first network before any task."""
         runs: dict[Run, Mapping[int, Path]] = dict(found.runs)
         for run, own in found.runs.items():
             if 0 in own:
@@ -81,7 +81,7 @@ class Files:
             return self.build()
 
     def hashes(self) -> Mapping[Run, Mapping[int, str]]:
-        """Read every file, and try it on a network; raises InputError for one that does not fit."""
+        """Read every file into a network; raises InputError for one that does not fit."""
         paths = dict.fromkeys(path for own in self.runs.values() for path in own.values())
         found, model = dict[Path, str](), self.blank()
         for path in self.each(sorted(paths)):
@@ -115,7 +115,7 @@ class Models:
     runs: Mapping[Run, Mapping[int, nn.Module]]
 
     def blank(self) -> nn.Module:
-        """Return a copy of some network."""
+        """Return a copy of one of the networks."""
         return copied(next(model for own in self.runs.values() for model in own.values()))
 
     def hashes(self) -> Mapping[Run, Mapping[int, str]]:
@@ -136,7 +136,7 @@ class Models:
 
 @dataclass(kw_only=True)
 class GivenNetworks:
-    """The source of a plan's networks that are given."""
+    """The source of a plan whose networks are given."""
 
     plan: Plan
     weights: Weights
@@ -160,7 +160,7 @@ class GivenNetworks:
             return self.networks(job, results, _none_offline).after(job.last).model
 
     def given(self, learner: str, order: str, seed: int, step: int) -> nn.Module | None:
-        """Return a network that is given, on the device of the data; None if there is none."""
+        """Return a given network, on the device of the data; None if there is none."""
         hashes = self.plan.learners[learner].given_of(order, seed)
         if step not in hashes:
             return None
@@ -168,7 +168,7 @@ class GivenNetworks:
         return model.to(self.scenario.tasks[0].test.y.device)
 
     def drawn(self, seed: int) -> nn.Module:
-        """Return a network with fresh weights; a seed has the same whatever is learned."""
+        """Return a network with fresh weights, the same for all runs of a seed."""
         model, fresh, generator = unwrapped(self.weights.blank()), self.fresh, stream(seed, "init")
         if isinstance(fresh, str):
             initialize(model, fresh, generator)
@@ -178,7 +178,7 @@ class GivenNetworks:
         return model.to(self.scenario.tasks[0].test.y.device)
 
     def shared_cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
-        """Return the cuts of the first network, which serve those of all jobs."""
+        """Return the cuts of the first network, which serve the networks of all jobs."""
         if self._cuts is None:
             call = self.model.class_call
             self._cuts = cut_each(
@@ -253,7 +253,7 @@ class _Networks:
     def _reestimate(self, model: nn.Module) -> None:
         """Give an untrained network's batch norm the statistics of the training inputs.
 
-        Its own, of nothing, would make the floor too low.
+        The initial statistics, which come from no data, would make the floor too low.
         """
         reestimate(model, self.scenario.merged.train.x, self.call)
 

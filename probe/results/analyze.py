@@ -1,4 +1,4 @@
-"""A[l, t, j] of somebody's own networks, in memory or in files."""
+"""The analysis of given networks, in memory or in files: A[l, t, j]."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from probe.training.recipe import Recipe
 from probe.values.allocation import CacheSettings
 
 LEARNER, ORDER, DATA = "model", "0", "data"
-"""The names in tables of networks and data that have no other."""
+"""Names in tables for networks and data without a name."""
 
 _FEWEST = 2  # test examples of a task, of which one alone has no variance
 
@@ -65,38 +65,39 @@ def analyze(
     out: str | Path | None = None,
     **moved: Never,
 ) -> Analysis:
-    """Measure what each layer of continually trained networks retained, forgot, never learned.
+    """Measure how much each layer of continually trained networks retains.
 
     Downstream of each feature of each network, each readout is trained on `train` and tested on
     `test`: A[l, t, j], an accuracy matrix for every layer. Retraining is measured before any task
-    and after all, other readouts after every task for which there is a network: minutes, where all
-    rows of retraining would take T times as long; `Measure` asks for other steps. No network is
-    changed.
+    and after all of them, which takes minutes where all rows would take T times as long; the other
+    readouts are measured after every task that has a network. Choose other steps by `Measure`. No
+    network is changed.
 
     - models: by tasks learned, from 0 to T, the last of which is needed; of one architecture. Or
-      files: a path for each, or a pattern as `ckpt/{learner}-order{order}-seed{seed}-task{task}.pt`
-      of several runs, or the folder of a `probe.Recorder`. `Model(models, ...)` says how they are
-      called and made anew, which files need (`Model(pattern, fresh=build)`);
-    - train, test: examples of all tasks, class labels 0..K-1; tasks: the classes of each of T
-      tasks in base order, each class in exactly one; a recorder's folder has them;
-    - features: dotted module names; `auto` = a good set. The output is always among them;
+      files: a path for each; a pattern such as
+      `ckpt/{learner}-order{order}-seed{seed}-task{task}.pt`, for several runs; or the folder of a
+      `probe.Recorder`. `Model(models, ...)` describes how to call them and how to make a new one,
+      which files need (`Model(pattern, fresh=build)`);
+    - train, test: examples of all tasks, class labels 0..K-1; tasks: the classes of each of T tasks
+      in base order, each class in exactly one; a recorder's folder has them;
+    - features: dotted module names; `auto` = a suggested set. The output is always among them;
     - untrained: the network before any training, the floor; the same as row 0 of models. Without
-      it fresh weights are drawn, where a function or rule can. Its batch norm has the statistics of
-      the training inputs: its own are of nothing, and would make the floor too low;
-    - offline: the network trained on all tasks at once, the ceiling; of files a path or a pattern
+      it fresh weights are drawn, where a function or rule can. Its batch norm gets the statistics
+      of the training inputs: its initial ones would make the floor too low;
+    - offline: the network trained on all tasks at once, the ceiling; for files a path or a pattern
       with {seed}; or `train`, to train it here by the recipe;
-    - readouts: `retrain`, the network's own tail (Murata 2020); `linear`, `ncm`, `knn`, or their
-      settings, as `Linear(C=0.1)`; or a `Measure`. At the output all of them are the network's own
-      predictions;
-    - recipe: of the retraining, and of the offline training;
-    - out: a run directory with tables and figures, as `probe model` leaves it; the same call goes
-      on where it was stopped. The rows are the same with and without it, to the bit.
+    - readouts: `retrain`, the layers of the network itself (Murata 2020); `linear`, `ncm`, `knn`,
+      or their settings, such as `Linear(C=0.1)`; or a `Measure`. At the output every readout is the
+      prediction of the network itself;
+    - recipe: of the retraining and the offline training;
+    - out: a run directory for tables and figures, as `probe model` writes it; the same call resumes
+      where it was stopped. The rows are the same with and without it, to the bit.
 
-    For several seeds there are intervals: over runs, or, where one training's networks are given,
-    over retrainings and test examples alone. Raises InputError before any training for everything
-    that `partial_retrain` refuses, for networks of different architectures, for rows that T tasks
-    do not have, for fewer than 2 test examples of a task, and for files that are missing, damaged
-    or misnamed.
+    Several seeds give intervals: over runs or, for the networks of one training, over retrainings
+    and test examples alone. Raises InputError before any training for everything that
+    `partial_retrain` refuses, for networks of different architectures, for rows that T tasks do not
+    have, for fewer than 2 test examples of a task, and for files that are missing, damaged or
+    misnamed.
 
     >>> import torch
     >>> net = lambda: nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
@@ -141,8 +142,8 @@ def _analyze(
             train, test = load_data(recording.data)
     if train is None or test is None or tasks is None:
         raise InputError(
-            "train, test and tasks are needed: give them, or the folder of a recorder that has "
-            "kept them by train="
+            "train, test and tasks are needed: give them, or the folder of a recorder that stored "
+            "them by train="
         )
     executed = as_tasks(tasks)
     check_tasks(executed, sum(map(len, executed)))
@@ -176,7 +177,7 @@ _R = TypeVar("_R", bound=Results)
 def _measured(
     given: GivenNetworks, cache: CacheSettings, results_of: Callable[[Job], _R]
 ) -> Iterator[tuple[Job, _R]]:
-    """Yield each job once it is measured, with its results; controls come first in each seed."""
+    """Yield each job when it is measured, with its results; controls come first in each seed."""
     jobs = sorted(jobs_of(given.plan), key=lambda job: (job.seed, not job.offline))
     each = {job: results_of(job) for job in jobs}
     console = Console(stderr=True)
@@ -200,7 +201,7 @@ def _in_memory(given: GivenNetworks, cache: CacheSettings, labels: Tensor) -> An
 
 
 def _into(root: Path, given: GivenNetworks, cache: CacheSettings) -> Analysis:
-    """Measure networks into a run directory, from wherever an earlier call stopped."""
+    """Measure networks into a run directory, resuming an earlier call."""
     plan = given.plan
     refuse_foreign(root)
     make_folder(root)
@@ -228,17 +229,17 @@ def _into(root: Path, given: GivenNetworks, cache: CacheSettings) -> Analysis:
 
 
 def _recording(models: object) -> Recording | None:
-    """Return the recording, None where models are anything but the folder of one."""
+    """Return the recording, None unless models are the folder of one."""
     if isinstance(models, str | Path) and Path(models).is_dir():
         return read_recording(models)
     return None
 
 
 def _completed(model: Model, recording: Recording) -> Model:
-    """Return the model as a recording says that it is called."""
+    """Return the model with the call and output of a recording."""
     if recording.called and model.call is None:
         raise InputError(
-            "the recorder gave the network its batches by a function: give it again, as "
+            "the recorder gave the network its batches by a function: give that function again, as "
             "Model(rec, call=...)"
         )
     orders = {name: [task + 1 for task in own] for name, own in recording.orders.items()}
@@ -254,15 +255,15 @@ def _networks(
     tasks: int,
     seeds: int,
 ) -> Files | Models:
-    """Return where the networks are; raises InputError for some of both kinds."""
+    """Return the networks, in files or in memory; raises InputError for a mixture."""
     given, ceiling = model.of, None if offline == "train" else offline
     values = given.values() if isinstance(given, Mapping) else ()
     if not isinstance(given, str | Path) and not any(isinstance(v, str | Path) for v in values):
         return _models(given, untrained, ceiling, tasks, seeds)
     if seeds != 1:
         raise InputError(
-            f"of files each run is retrained once, from its own seed; got seeds={seeds}: give the "
-            f"networks of several seeds"
+            f"networks in files are retrained once, by the seed of their run, got seeds={seeds}: "
+            f"give the networks of several seeds"
         )
     if model.build is None:
         raise InputError(
@@ -298,7 +299,7 @@ def _data(
 
 
 def _named(model: Model, networks: Files | Models) -> tuple[Model, str, str]:
-    """Return the model with all that its mark says, its name in tables, and a hash of its code."""
+    """Return the model completed by its decorator, its name in tables, and a hash of its code."""
     blank = networks.blank()
     own = {type(each) for each in blank.modules()}
     kinds = sorted((k for k in own if not k.__module__.startswith("torch.")), key=str)
@@ -311,7 +312,7 @@ def _named(model: Model, networks: Files | Models) -> tuple[Model, str, str]:
 
 
 def _run_name(root: Path | None) -> str:
-    """Return a name for the run, of its directory's letters."""
+    """Return a name for the run, made from that of its directory."""
     return re.sub(r"[^A-Za-z0-9._-]", "-", root.name if root else "").lstrip("._-") or "analysis"
 
 
@@ -377,8 +378,8 @@ def _files(
 def _models(given: object, untrained: object, offline: object, tasks: int, seeds: int) -> Models:
     """Return networks in memory, the same for each seed.
 
-    Raises InputError for what is no mapping, rows that T tasks do not have, a missing last row, two
-    untrained networks, and what is no model.
+    Raises InputError for anything but a mapping to models, for rows that T tasks do not have, for a
+    missing last row, and for two untrained networks.
     """
     if not isinstance(given, Mapping):
         raise InputError(
@@ -389,7 +390,7 @@ def _models(given: object, untrained: object, offline: object, tasks: int, seeds
     for key, model in given.items():
         if not hasattr(key, "__index__") or not 0 <= key <= tasks:
             raise InputError(
-                f"models has a row {key!r}: with {tasks} tasks, rows are numbers of tasks learned "
+                f"models has a row {key!r}: with {tasks} tasks, rows are numbers of tasks learned, "
                 f"from 0 to {tasks}"
             )
         rows[index(key)] = model

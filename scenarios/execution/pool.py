@@ -1,13 +1,12 @@
 """The jobs of a study in parallel, in processes of this machine.
 
 Every worker is a `ProcessPoolExecutor` of one process. A pool of many processes would break as a
-whole when one of them is killed, such as by the kernel when memory is short; here only the job of
-that process is lost, and its worker is restarted with the next.
+whole when one of them is killed, for example by the kernel when memory is short; here only the job
+of that process is lost, and its worker is restarted with the next.
 
 Processes are forked from a server (`forkserver`) that has imported the modules of a job and nothing
-else: it holds no threads and no GPU, unlike this process. Where there is no such server they are
-spawned. Workers ignore Ctrl-C, as their parent decides for all of them, and end at once if their
-parent is gone.
+else: unlike this process it holds no threads and no GPU. On systems without it they are spawned.
+Workers ignore Ctrl-C, as their parent decides for all of them, and end at once with their parent.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _PRELOADED = (
 
 
 class Pool:
-    """Processes, each with a device and one job at a time.
+    """Executor in several processes, each with a device and one job at a time.
 
     devices: one for each process, as torch names them; several may share a GPU.
     """
@@ -85,7 +84,7 @@ class Pool:
 
 
 class _Worker:
-    """One process, restarted after it was killed."""
+    """One process, restarted after it is killed."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -103,7 +102,7 @@ class _Worker:
             return self._submit(job)
 
     def ended(self, future: Future[Ended], job: Job) -> Ended:
-        """Return how a job has ended; future: its result, which is there."""
+        """Return the end of a job; future: its finished result."""
         try:
             return future.result()
         except BrokenProcessPool:
@@ -155,7 +154,7 @@ def _prepare() -> None:
 
 
 def _follow(sentinel: int) -> None:
-    """End this process as soon as its parent, by its sentinel, has ended."""
+    """End this process as soon as its parent, known by a sentinel, has ended."""
     # A killed parent cannot stop its workers, and another process may have resumed the study.
     with suppress(OSError):
         multiprocessing.connection.wait([sentinel])
@@ -164,7 +163,7 @@ def _follow(sentinel: int) -> None:
 
 @contextmanager
 def _ctrl_c_held_back() -> Iterator[None]:
-    """Let processes that are started within the block ignore Ctrl-C from their first moment.
+    """Let processes that are started within the block ignore Ctrl-C from the start.
 
     A terminal sends it to all of them. For this process it is only delayed.
     """

@@ -173,7 +173,7 @@ def test_notes_are_rows_where_they_belong() -> None:
 def test_repr_says_in_two_lines_what_there_is(whole: Analysis) -> None:
     assert repr(whole).splitlines() == [
         "Analysis of model: 1 order, 3 seeds, after 0, 1, 3 of 3 tasks",
-        "  behind relu1, relu2, output by retrain, linear; floor and ceiling",
+        "  downstream of relu1, relu2, output by retrain, linear; floor and ceiling",
     ]
 
 

@@ -15,7 +15,7 @@ from scenarios.study import run_directory
 from tests.scenarios.execution.helpers import exit_code, fork, until
 from tests.scenarios.tiny_run import TINY
 
-SENTENCE = "these tables were not made of the results that are there now, but of earlier ones"
+SENTENCE = "these tables were not made of the present results, but of earlier ones"
 
 
 class Stopped(Exception):

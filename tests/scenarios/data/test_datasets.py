@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from probe.by_layer.fingerprint import tensor_hash
 from probe.errors import InputError
 from probe.examples import Examples
 from scenarios.data.datasets import BUNDLED, Dataset, Location, load
-from tests.bad_input.making import cifar_batch, idx
+from tests.bad_input.making import SPRUNG, TRAP, cifar_batch, idx
 
 RANDOM = np.random.default_rng(0)
 LABELS = {"train": np.array([3, 0, 9, 3, 1], np.uint8), "test": np.array([7, 0, 2], np.uint8)}
@@ -47,6 +48,9 @@ def write_cifar(folder, cls, monkeypatch):
             each.append((name, write(folder / cls.base_folder / name, content)))
             images.setdefault(half, []).append(batch.reshape(-1, 3, 32, 32))
         monkeypatch.setattr(cls, f"{half}_list", each)
+    meta = pickle.dumps({cls.meta["key"]: []})
+    checksum = write(folder / cls.base_folder / cls.meta["filename"], meta)
+    monkeypatch.setitem(cls.meta, "md5", checksum)
     return {half: np.concatenate(batches) for half, batches in images.items()}
 
 
@@ -123,13 +127,18 @@ def test_each_layout_gives_what_its_files_hold(tmp_path, monkeypatch, name):
         assert got.y.tolist() == LABELS[half].tolist() * (batches if half == "train" else 1)
 
 
-def test_a_file_that_is_not_the_published_one_is_refused(tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["data_batch_2", "test_batch", "batches.meta"])
+def test_a_file_that_is_not_the_published_one_is_refused_and_not_run(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
     write_cifar(tmp_path, datasets.CIFAR10, monkeypatch)
-    with (tmp_path / "cifar-10-batches-py" / "test_batch").open("ab") as file:
-        file.write(b"x")
-    said = r"cifar10 cannot .*: cifar-10-batches-py/test_batch is not what was published"
+    (tmp_path / "cifar-10-batches-py" / name).write_bytes(TRAP)
+    said = rf"cifar10 cannot be read from .* \(Dataset .*corrupted\): .*{name}.* one is damaged"
     with pytest.raises(InputError, match=said):
         load("cifar10", Location(tmp_path))
+    assert not Path(SPRUNG).exists()
+
+
+def test_a_table_of_other_images_is_refused(tmp_path, monkeypatch):
     write_svhn(tmp_path, datasets.SVHN, monkeypatch)
     savemat(tmp_path / "test_32x32.mat", {"X": np.zeros((32, 32, 3, 1)), "y": [[1]]})
     with pytest.raises(InputError, match=r"svhn cannot be read .*test_32x32.mat one is damaged"):
@@ -165,7 +174,7 @@ def test_a_file_that_is_cut_off_or_has_a_damaged_header_is_named(tmp_path):
         damaged.append(whole[:at] + bytes([value]) + whole[at + 1 :])
     for content in damaged:
         path.write_bytes(content)
-        with pytest.raises(InputError, match=rf"mnist .*{path.name} .*; remove what is damaged"):
+        with pytest.raises(InputError, match=rf"mnist .*{path.name} .*; remove it"):
             load("mnist", Location(tmp_path))
 
 

@@ -1,7 +1,6 @@
 """Data sets as tensors: the bundled ones, and torchvision's folders, whole and broken."""
 
 import hashlib
-import os
 import pickle
 from pathlib import Path
 
@@ -9,8 +8,6 @@ import numpy as np
 import pytest
 import torch
 from scipy.io import savemat
-from sklearn.datasets import load_breast_cancer
-from sklearn.model_selection import train_test_split
 from torchvision import datasets
 
 from probe.by_layer.fingerprint import tensor_hash
@@ -90,17 +87,6 @@ def test_bundled_data_need_no_folder():
     digits = load("digits")
     parts = {"train": digits.train.x, "test": digits.test.x, "labels": digits.test.y}
     assert tensor_hash(parts)[:16] == "726d15e1c2668390"
-
-
-def test_tumours_are_scaled_by_the_range_of_the_training_data_alone():
-    tumours = load("breast_cancer")
-    table, labels = load_breast_cancer(return_X_y=True)
-    rows = train_test_split(np.arange(569), test_size=0.2, stratify=labels, random_state=0)
-    low, high = table[rows[0]].min(0), table[rows[0]].max(0)
-    scaled = ((table - low) / (high - low)).clip(0, 1)
-    for half, chosen in zip((tumours.train, tumours.test), rows, strict=True):
-        np.testing.assert_allclose(half.x.numpy(), scaled[chosen], atol=1e-6)
-        assert half.y.tolist() == labels[chosen].tolist()
 
 
 LAYOUTS = {
@@ -206,17 +192,3 @@ def test_an_unknown_data_set_suggests_the_nearest_and_none_may_hold_what_is_not_
     Dataset(name="toy", classes=2, train=good, test=good)
     with pytest.raises(InputError, match="the test data of toy has NaN or Inf in example 1"):
         Dataset(name="toy", classes=2, train=good, test=bad)
-
-
-def test_the_real_mnist():
-    folder = Path(os.environ.get("PROBE_DATA") or "/nonexistent")
-    if not (folder / "MNIST" / "raw" / "train-images-idx3-ubyte").exists():
-        pytest.skip("PROBE_DATA names no folder with MNIST")
-    mnist = load("mnist", Location(folder))
-    assert mnist.train.x.shape == (60000, 1, 28, 28)
-    train = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
-    test = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
-    assert mnist.train.y.bincount().tolist() == train
-    assert mnist.test.y.bincount().tolist() == test
-    assert float(mnist.train.x.mean()) == pytest.approx(0.1307, abs=5e-5)
-    assert float(mnist.train.x.std()) == pytest.approx(0.3081, abs=5e-5)

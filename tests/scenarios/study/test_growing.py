@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import pytest
 import torch
+from tests.scenarios.study.toy_store import flipped, made_a_folder
 
 from probe.by_layer.code import code_hash
 from probe.by_layer.fingerprint import RESULTS_VERSION
 from scenarios.commands import run as module
 from scenarios.commands.status import show_status
 from scenarios.study import run_directory
-from tests.scenarios.study.toy_store import flipped, made_a_folder
 from tests.scenarios.tiny_run import TINY
 
 FINETUNE, OFFLINE = "finetune.order-there.seed-0", "offline.seed-0"

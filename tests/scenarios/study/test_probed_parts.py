@@ -5,8 +5,16 @@ import json
 import pytest
 
 from scenarios.study import job as job_module
-from tests.scenarios.probed import FINETUNE, OFFLINE, UNTRAINED, bare, checkpoints, names, parts
-from tests.scenarios.probed import tables as all_tables
+from tests.scenarios.probed import (
+    FINETUNE,
+    OFFLINE,
+    UNTRAINED,
+    bare,
+    checkpoints,
+    names,
+    parts,
+    tables as all_tables,
+)
 from tests.scenarios.tiny_run import PROBED, TINY, Tiny, probed
 
 EVERYTHING = {

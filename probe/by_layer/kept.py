@@ -53,5 +53,7 @@ class InMemory:
         self, step: str, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
     ) -> None:
         """Keep a network and what its learner carries."""
-        copies = ({name: x.detach().clone() for name, x in s.items()} for s in (model, learner))
-        self.checkpoints[step] = Checkpoint(*copies, code="")
+        model, learner = (
+            {name: x.detach().clone() for name, x in each.items()} for each in (model, learner)
+        )
+        self.checkpoints[step] = Checkpoint(model=model, learner=learner, code="")

@@ -173,7 +173,7 @@ class Analysis(Held):
 
     def remarks(self) -> tuple[str, ...]:
         """Return what is printed below: what the intervals are of, and the notes."""
-        one = self.measured is not None and self.measured.one_training
+        one = self.measured is not None and self.seeds > 1
         return (*((ONE_NETWORK,) if one else ()), *self.notes)
 
     def saved(self) -> Saved:
@@ -203,7 +203,7 @@ class Analysis(Held):
 
     def _sheets(self, layers: Sequence[LayerRow], learners: Sequence[str]) -> list[Sheet]:
         if layers:
-            one = self.measured is not None and self.measured.one_training
+            one = self.measured is not None and self.seeds > 1
             return layer_sheets(layers, self.starts(), given=one)
         # As of a study that has neither floor nor ceiling.
         return [pra_sheet([row for row in self._table("summary") if row.learner in learners])]

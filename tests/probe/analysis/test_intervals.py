@@ -7,6 +7,8 @@ from scipy import stats
 from probe.analysis.crossed import Design
 from probe.analysis.intervals import LEVEL, mean_of, ratio_of
 from probe.errors import InputError
+from probe.metrics.counts import Counts
+from probe.seeding import stream
 
 
 def mean_interval(e, w, strata, level=LEVEL):
@@ -56,21 +58,6 @@ def test_components_are_those_of_a_two_way_analysis_of_variance():
     assert design.means(parts) == pytest.approx(e @ w, rel=1e-12)
 
 
-def test_an_unbiased_variance_of_seeds_and_examples():
-    """Over many studies its mean is the variance of the mean itself, known in closed form."""
-    S, n, rng = 4, 30, chance(3)
-    design = Design(*uniform(n))
-    found = []
-    for _ in range(3000):
-        e = rng.normal(size=(S, 1)) * 0.3 + rng.normal(size=n) + rng.normal(size=(S, n))
-        seeds, items, both = design.components(design.scaled(e))
-        found.append(seeds + items - both)
-    truth = 0.09 / S + 1 / n + 1 / (n * S)
-    error = np.std(found) / np.sqrt(len(found))
-    assert np.mean(found) == pytest.approx(truth, abs=4 * error)
-    assert error < truth / 20
-
-
 def test_with_seeds_alone_it_is_the_t_interval():
     seeds = np.array([0.5, 0.7, 0.4, 0.9])
     got = mean_interval(np.repeat(seeds[:, None], 20, axis=1), *uniform(20), level=0.9)
@@ -113,14 +100,6 @@ def test_what_meets_the_ceiling_or_the_floor_is_exactly_one_or_zero():
     assert other.low < other.value < other.high
 
 
-@pytest.mark.parametrize("C", [0.3, 0.31, 0.2])
-def test_a_ceiling_not_clearly_above_the_floor_makes_it_not_identifiable(C):
-    A, b, C = paired(C=C)
-    got = ratio_interval(A - b, C - b, *uniform(400))
-    assert not got.identifiable
-    assert np.isnan([got.value, got.low, got.high]).all()
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -142,3 +121,27 @@ def test_what_is_no_study_is_refused(change, said):
 def test_seeds_of_a_ratio_are_paired():
     with pytest.raises(InputError, match="pair them"):
         ratio_interval(np.zeros((2, 10)), np.zeros((3, 10)), *uniform(10))
+
+
+def test_right_answers_laid_out_have_the_counts_of_the_tables():
+    labels = chance().integers(4, size=200)
+    seeds = [Counts.of(labels, chance(s).integers(4, size=200), classes=4).table for s in range(3)]
+    right = right_of_counts(seeds, labels, stream(0, "laid out"))
+    for table, row in zip(seeds, right, strict=True):
+        assert np.bincount(labels[row], minlength=4).tolist() == table.diagonal().tolist()
+    alone = right_of_counts(seeds[1], labels, stream(0, "laid out"))
+    assert np.array_equal(alone, right[1])
+
+
+@pytest.mark.parametrize(
+    ("tables", "labels"),
+    [
+        (np.eye(2, dtype=int), [0, 0]),
+        (np.eye(2, dtype=int), [0, 2]),
+        (np.eye(2, dtype=int), [[0, 1]]),
+        (np.ones((2, 3), dtype=int), [0, 1]),
+    ],
+)
+def test_labels_that_were_not_counted_are_refused(tables, labels):
+    with pytest.raises(InputError, match="tables"):
+        right_of_counts(tables, np.array(labels), stream(0))

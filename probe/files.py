@@ -53,9 +53,7 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise NotWritten(
-            f"cannot write to {folder} ({error.strerror}): choose another --out"
-        ) from None
+        raise not_written(folder, error) from None
 
 
 def not_written(path: Path, error: OSError) -> NotWritten:
@@ -81,7 +79,7 @@ def hashed(content: bytes) -> bytes:
 
 
 def unhashed(content: bytes) -> bytes:
-    """Return what `hashed` was given; raises ValueError unless every byte is still the same."""
+    """Undo `hashed`; raises ValueError unless every byte is still the same."""
     # The bytes themselves are hashed: to read and write the JSON again takes many times as long.
     body = content[:-_HASH_LENGTH] + b"}"
     if hashed(body) != content:

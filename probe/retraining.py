@@ -18,7 +18,7 @@ from probe.tables.folder import Saved
 from probe.tables.held import Held
 from probe.tables.rows import Row
 from probe.tables.run_rows import RunRows
-from probe.tables.sheets import Sheet, as_latex
+from probe.tables.sheets import Sheet, as_latex, columns_of
 from probe.training.fresh_weights import Fresh
 from probe.training.history import History
 from probe.training.recipe import Recipe
@@ -194,12 +194,7 @@ class PartialRetraining(Held):
         )
 
     def __str__(self) -> str:
-        width = max(map(len, ("feature", *self.features)))
-        tasks = "  ".join(f"task {at + 1:<2}" for at in range(len(self.tasks)))
-        lines = [f"{'feature':{width}}  PRA     {tasks}".rstrip()]
-        for feature, scores in zip(self.features, self.task_f1, strict=True):
-            each = "  ".join(f"{score:<7.4f}" for score in scores)
-            lines.append(f"{feature:{width}}  {self.pra[feature]:.4f}  {each}".rstrip())
+        lines = columns_of(self.sheets()[0])
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def __repr__(self) -> str:

@@ -1,9 +1,9 @@
-"""A user's own code, imported by the name that the user has typed.
+"""Import of the user's code by the name that the user typed.
 
-A model's name is MODULE:FACTORY, as other tools have it; a module may also be given as its file.
-Whatever the user's code does wrong, from a module that is not there to a factory that wants
-arguments, is told in one sentence with the user's own error in it. Weights are drawn from a fixed
-seed, and the global generator is as it was before.
+A model's name is MODULE:FACTORY, as in other tools; a module may also be given as its file. Every
+mistake of the user's code, from a missing module to a factory that wants arguments, becomes one
+sentence with the original error in it. Weights are drawn from a fixed seed, and the global
+generator is left as it was.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _FEW = 12  # names that are all worth listing in an error
 def load_model(target: str) -> nn.Module:
     """Return the model that MODULE:FACTORY names.
 
-    target: FACTORY is a callable that gives the model when called without arguments, or the model
+    target: FACTORY is a callable that returns the model when called without arguments, or the model
     itself; MODULE is its dotted name. A model that is built has the same weights every time. Raises
-    InputError if it cannot be imported, does not exist, fails or gives something else.
+    InputError if it cannot be imported, does not exist, fails or returns something else.
     """
     factory = load_factory(target, "what builds the model")
     return factory if isinstance(factory, nn.Module) else build_model(target, factory)
 
 
 def load_factory(target: str, what: str) -> object:
-    """Return what MODULE:NAME or FILE.py:NAME names; what: it is to be, for messages.
+    """Return the object that MODULE:NAME or FILE.py:NAME names; what: the expected one, for errors.
 
     Raises InputError if it cannot be imported, or does not exist.
     """
@@ -60,7 +60,7 @@ def load_factory(target: str, what: str) -> object:
 
 def load_callable(target: str, what: str) -> Callable[..., Any]:
     """Return the function or class that a target names, as `load_factory` does."""
-    found = load_factory(target, f"{what}")
+    found = load_factory(target, what)
     if not callable(found):
         raise InputError(f"{target} is of type {type(found).__name__}, expected {what}")
     return found
@@ -68,9 +68,9 @@ def load_callable(target: str, what: str) -> Callable[..., Any]:
 
 @contextmanager
 def current_folder() -> Iterator[None]:
-    """Import from the current folder, too, within the block, as `python -m` does.
+    """Make modules in the current folder importable within the block, as `python -m` does.
 
-    Also while the model runs: it may import something then.
+    A model may still import something while it runs.
     """
     sys.path.insert(0, "")
     try:
@@ -81,7 +81,7 @@ def current_folder() -> Iterator[None]:
 
 @contextmanager
 def importing(target: str) -> Iterator[None]:
-    """Let what a target names be imported within the block, and what lies beside it.
+    """Make the module of a target importable within the block, and the modules beside it.
 
     target: MODULE, FILE.py, or either with `:NAME`.
     """
@@ -95,10 +95,10 @@ def importing(target: str) -> Iterator[None]:
 
 
 def imported(name: str) -> ModuleType:
-    """Import a module or a file; raises InputError that tells whether it is absent or fails itself.
+    """Import a module or a file; raises InputError for one that is absent, and for one that fails.
 
     name: dotted, or the path of a file that ends in `.py`, which is imported by its own name.
-    Random numbers that it draws while it is imported leave the global generator as it was.
+    Random numbers that it draws at import leave the global generator as it was.
     """
     if name.endswith(".py"):
         name = _name_of(Path(name))
@@ -106,7 +106,7 @@ def imported(name: str) -> ModuleType:
         f"there is no module {name!r}, neither in the current directory nor installed: give it as "
         f"package.module, without .py"
     )
-    # A path or a name with .py in it: to import it would fail with a message about packages.
+    # Python would fail with a message about packages.
     if not all(part.isidentifier() for part in name.split(".")):
         raise absent
     reason: BaseException
@@ -132,7 +132,7 @@ def imported(name: str) -> ModuleType:
 
 
 def _name_of(path: Path) -> str:
-    """Return the name that a file is imported by; raises InputError for a file without one."""
+    """Return the name under which a file is imported; raises InputError for a file without one."""
     if not path.is_file():
         raise InputError(f"there is no file {path}: give the path of your Python file")
     name = path.stem
@@ -153,9 +153,9 @@ def _refuse_namesake(name: str, path: Path) -> None:
 
 
 def build_model(target: str, factory: object) -> nn.Module:
-    """Return what a callable gives; raises InputError if it is none, fails or gives no model.
+    """Return the model that a callable makes; raises InputError unless it is one that does.
 
-    target: what messages call it.
+    target: its name in messages.
     """
     if not callable(factory):
         kind = type(factory).__name__
@@ -177,9 +177,9 @@ def build_model(target: str, factory: object) -> nn.Module:
 
 
 def _near(attribute: str, contents: Mapping[str, object]) -> tuple[list[str], int]:
-    """Return the names of what may build a model, of many those spelled alike, and how many are.
+    """Return the names of possible factories, of many those spelled alike, and their number.
 
-    attribute: what was asked for; contents: the module's names with their values.
+    attribute: the name that was typed; contents: the module's names with their values.
     """
     names = [
         name

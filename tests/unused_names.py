@@ -34,7 +34,11 @@ def unused(sources: dict[str, str], docs: str = "") -> list[str]:
     for module, tree in trees.items():
         used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and _is_read(node)}
         names = set(_defined(tree.body)) - used - said - public
-        found += [f"{module}: {n}" for n in names if not uses & {f"{module}.{n}", f":{n}"}]
+        for name in names:
+            # Constants of modules that are imported by name are read as attributes of anything.
+            plugin = {f".{name}"} if name.isupper() and len(name) > 1 else set()
+            if not uses & {f"{module}.{name}", f":{name}", *plugin}:
+                found.append(f"{module}: {name}")
         for node in ast.walk(tree):
             # A base class from elsewhere may call any method.
             if isinstance(node, ast.ClassDef) and classes.issuperset(map(_last, node.bases)):

@@ -83,7 +83,7 @@ class Store:
         path = self.folder / f"{part}.json"
         try:
             record = self._read_json(path, part)
-            return None if record is None else _measurement(part, record)
+            return None if record is None else _measurement(record)
         except Corrupt as error:
             set_aside(self.root, path, str(error))
             return None
@@ -98,7 +98,7 @@ class Store:
             try:
                 record = self._read_json(path, part)
                 if record is not None and not part.endswith(_DESCRIPTION):
-                    _measurement(part, record)
+                    _measurement(record)
                     finished.add(part)
             except Corrupt:
                 corrupt.add(part)
@@ -245,9 +245,9 @@ class Store:
         return record
 
 
-def _measurement(part: str, record: Record) -> Measurement:
+def _measurement(record: Record) -> Measurement:
     try:
-        return Measurement.of_record(part, record)
+        return Measurement.of_record(record)
     except (KeyError, ValueError, TypeError, OverflowError):
         raise Corrupt("it holds no counts") from None
 

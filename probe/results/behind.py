@@ -17,23 +17,19 @@ from probe.training.history import History
 
 @dataclass(frozen=True, kw_only=True)
 class Behind:
-    """The scores of a readout downstream of a feature; fractions in [0, 1].
+    """The scores of one readout downstream of a feature; fractions in [0, 1].
 
-    - depth: of the feature, from 1; pra: the accuracy on the test data of all tasks; accuracy: on
-      the test data of each task, (T,); f1: each task's micro-F1, (T,);
-    - right: which test examples are classified right, None in results of versions that did not keep
-      it; hits are then the right test examples of each class, (T, K), or (1, K) for all tasks
-      together where no tasks share a class;
-    - constant: the class predicted for every test example, None for several; history: of its
-      training, None for readouts that are not trained by epochs; notes: for a reader.
+    depth: of the feature, from 1; pra: the accuracy on the test data of all tasks; accuracy, f1:
+    each task's, (T,); right: the test examples that are right; constant: the class predicted for
+    every test example, None for several; history: of its training, None for what is not trained by
+    epochs; notes: sentences needed to read it.
     """
 
     depth: int
     pra: float
     accuracy: NDArray[np.float64]
     f1: NDArray[np.float64]
-    right: Outcomes | None
-    hits: NDArray[np.int64] | None
+    right: Outcomes
     constant: int | None
     history: History | None = None
     notes: tuple[str, ...] = ()
@@ -51,18 +47,11 @@ def behind_of(
         pra=pra(evaluated.total),
         accuracy=evaluated.accuracies(mean),
         f1=evaluated.f1(),
-        right=measured.right.get(head),
-        # Not the whole confusion matrix: a large study has very many of them.
-        hits=None if head in measured.right else _hits(evaluated),
+        right=measured.right[head],
         constant=_constant(evaluated.total),
         history=measured.history,
         notes=measured.notes,
     )
-
-
-def _hits(evaluated: TaskCounts) -> NDArray[np.int64]:
-    """Count the right test examples of each class, (T, K), see `Behind`."""
-    return np.stack([np.diagonal(counts.table) for counts in evaluated.tables])
 
 
 def _constant(counts: Counts) -> int | None:

@@ -143,7 +143,7 @@ class Evaluations:
     def of_record(cls, record: Mapping[str, Any], labels: NDArray[Any]) -> Self:
         """Return the evaluations of a record; raises KeyError, ValueError, TypeError if damaged."""
         parts = {
-            job: {part: Measurement.of_record(part, each) for part, each in own.items()}
+            job: {part: Measurement.of_record(each) for part, each in own.items()}
             for job, own in record["parts"].items()
         }
         plan = Plan.model_validate(record["plan"])

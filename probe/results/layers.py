@@ -7,18 +7,14 @@ counts once all of its orders are finished, with its floor and ceiling.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from probe.analysis.from_counts import right_of_counts
 from probe.analysis.layers import LayerOutcomes, TestLayout
 from probe.by_layer.plan import CONTROLS
 from probe.results.behind import Behind
 from probe.results.result import Result, own_head
-from probe.seeding import stream
 from probe.tables.layers import Layer, start_row
 from probe.tables.rows import LayerRow, StartRow
 
@@ -87,11 +83,11 @@ def _layer(
     name = one.job.learner
 
     def row(step: int) -> _Right:
-        right = partial(examples.right, name)
-        return np.array([[right(runs[s, o][step], t) for o, t in orders.items()] for s in whole])
+        each = [[(runs[s, o][step], t) for o, t in orders.items()] for s in whole]
+        return np.array([[examples.right(*one) for one in own] for own in each])
 
     def of(kind: str) -> _Right | None:
-        each = [examples.right(kind, level[kind][s], range(T)) for s in whole if level[kind]]
+        each = [examples.right(level[kind][s], range(T)) for s in whole if level[kind]]
         return np.array(each) if each else None
 
     return Layer(
@@ -142,38 +138,8 @@ class _Examples:
         tasks = self._strata // self._sizes.shape[1]
         return TestLayout(tasks=tasks, strata=self._strata, orders=np.array(orders))
 
-    def right(self, model: str, behind: Behind, order: Sequence[int]) -> _Right:
-        """Return which examples, (n,), a job with its tasks in `order` classified right.
-
-        Where only counts were kept the errors are assigned at random, independently of other
-        features and models; model: its name.
-        """
-        if behind.right is None:
-            if behind.hits is None:
-                raise ValueError("neither outcomes nor counts were kept")
-            chance = stream(0, "outcomes", model, behind.depth)
-            return self._made_up(behind.hits, order, chance)
+    def right(self, behind: Behind, order: Sequence[int]) -> _Right:
+        """Return the examples, (n,), that are right in a job with its tasks in `order`."""
         ends = np.cumsum(self._sizes.sum(axis=1)[list(order)])[:-1]
         parts = np.split(behind.right.right, ends)
         return np.concatenate([parts[place] for place in np.argsort(order)])
-
-    def _made_up(
-        self, hits: NDArray[np.int64], order: Sequence[int], chance: torch.Generator
-    ) -> _Right:
-        """Assign hits, (T, K) in executed order or (1, K) for all tasks, to the examples."""
-        labels = self._strata % self._sizes.shape[1]
-        ends = np.cumsum(self._sizes.sum(axis=1))[:-1] if len(hits) > 1 else ()
-        own = hits[np.argsort(order)] if len(hits) > 1 else hits
-        parts = zip(own, np.split(labels, ends), strict=True)
-        return np.concatenate([right_of_counts(_table(h, y), y, chance) for h, y in parts])
-
-
-def _table(hits: NDArray[np.int64], labels: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return counts (K, K) with so many right answers per class, (K,); labels: (n,).
-
-    The predicted classes of the wrong ones do not matter.
-    """
-    K = len(hits)
-    table = np.diag(hits)
-    table[np.arange(K), (np.arange(K) + 1) % K] += np.bincount(labels, minlength=K) - hits
-    return table

@@ -105,7 +105,8 @@ class Matrices:
     def ceiling(self, learner: str, feature: str, readout: str) -> NDArray[np.float64]:
         """Return the accuracies of the offline-trained network, (T,), by position; NaN if none."""
         key = self._key(learner, feature, readout)
-        return self._means(self._control(OFFLINE, learner, key))[0]
+        controls: NDArray[np.float64] = self._means(self._control(OFFLINE, learner, key))[0]
+        return controls
 
     def _key(self, learner: str, feature: str, readout: str) -> tuple[str, str]:
         """Return the feature and readout under which rows hold the cells of a matrix."""

@@ -37,7 +37,8 @@ _POLL = 0.2  # seconds between two looks at the results of the workers
 # scikit-learn, which takes a worker longer than a small job. All learners are loaded too, so that
 # every worker has the same code, even if it is edited while a study runs.
 _PRELOADED = (
-    "scenarios.execution.work",
+    "scenarios.given",
+    "scenarios.study.origin",
     *MODULES.values(),
     "torch._dynamo",
     "sklearn.datasets",

@@ -148,8 +148,7 @@ class LearnedNetworks:
         at = self.job.steps.index(step)
         if self._learner is None or at < self._at:
             # No checkpoint after the step: a learner cannot be taken back.
-            found = [*[True] * at, False, *[False] * (len(names) - at - 1)]
-            begun = resumed(self._fresh, names, found, self._tasks, self.store)
+            begun = resumed(self._fresh, names[: at + 1], self._tasks, self.store)
             self._learner, self._at, self._spent = begun.learner, begun.done, begun.spent
         for done in range(self._at + 1, at + 1):
             self._learner, self._spent = self._learned(self._learner, names[done], done)

@@ -9,16 +9,15 @@ aside, and an earlier one is tried. `probe.by_layer.store` keeps files and hashe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
 
 from probe.by_layer.measurement import Spent
 from probe.by_layer.store import Checkpoint, Store
 from probe.tasks import Task
-from scenarios.learners.base import Learner, of_kind
+from scenarios.learners.base import Learner
 
 # Errors of a failing device; the second is a nameless RuntimeError in older torch.
 _DEVICE_FAILED = (
@@ -50,23 +49,15 @@ def keep(store: Store, step: str, learner: Learner, spent: Spent) -> None:
 
 
 def resumed(
-    fresh: Callable[[], Learner],
-    steps: Sequence[str],
-    measured: Sequence[bool],
-    tasks: Sequence[Task],
-    store: Store,
+    fresh: Callable[[], Learner], steps: Sequence[str], tasks: Sequence[Task], store: Store
 ) -> Resumed:
-    """Return a learner restored from the latest checkpoint with no measurement missing before it.
+    """Return a learner restored from the latest of its checkpoints, or fresh without any.
 
-    fresh: makes a learner that has learned nothing; steps: the names of the job's steps, from
-    `step-0`; measured: whether all measurements of each are there; tasks: the task learned before
-    each of the others. A checkpoint that cannot be restored is set aside and an earlier one taken;
-    without any the learner starts from the beginning. A missing measurement has to be repeated on
-    the learner of that step.
+    fresh: makes a learner that has learned nothing; steps: the names of the steps so far, from
+    `step-0`; tasks: those that are learned before each of the others. A checkpoint that it cannot
+    be restored from is set aside and an earlier one taken.
     """
-    last = list(measured).index(False) if False in measured else len(steps) - 1
-    # Never after `last`: a learner cannot go back to the missing measurement.
-    for done in range(last, 0, -1):
+    for done in range(len(steps) - 1, 0, -1):
         if found := kept(fresh, steps[done], tasks[:done], store):
             return found
     return Resumed(learner=fresh(), done=0, spent=None)
@@ -114,22 +105,5 @@ def _restore(learner: Learner, saved: Checkpoint, past: Sequence[Task]) -> Spent
     learner.model.load_state_dict(saved.model)
     learner.restore(state, past)
     if learner.state().keys() != state.keys():
-        raise ValueError("it holds state that the learner does not have")
-    _check_shapes(learner, state, past)
+        raise ValueError("it holds what the learner does not keep")
     return spent
-
-
-def _check_shapes(learner: Learner, state: Mapping[str, Tensor], past: Sequence[Task]) -> None:
-    """Raise ValueError for a state that would fail only later, when it is used."""
-    trained = {n: p.shape for n, p in learner.model.named_parameters() if p.requires_grad}
-    # State of a parameter has its name, as in `importance.output.weight`.
-    kinds = {name.partition(".")[0] for name in state if name.partition(".")[2] in trained}
-    for kind in kinds:
-        if {name: tensor.shape for name, tensor in of_kind(state, kind).items()} != trained:
-            raise ValueError(f"it does not hold {kind} for the model's parameters")
-    if "memory.x" in state:
-        x, y = state["memory.x"], state["memory.y"]
-        # Exemplars are used by the next task's training: here the error can still name the
-        # checkpoint.
-        if x.shape[1:] != past[0].train.x.shape[1:] or not set(y.tolist()) <= set(learner.seen):
-            raise ValueError("it holds exemplars that are none of the tasks learned")

@@ -169,20 +169,6 @@ def test_several_panels_are_named_and_one_can_be_chosen(axes):
         figures.tasks(papers.tables(), axes(), panel="Task 9")
 
 
-def test_given_axes_are_in_the_users_settings_and_those_of_ours_are_not():
-    wanted = {"font.family": ["serif"], "font.size": 9, "axes.edgecolor": "red"}
-    with matplotlib.rc_context(wanted):
-        figure, ax = pyplot.subplots()
-        figures.depth(papers.tables(), ax)
-        ours = papers.figure("depth").axes[0]
-        pyplot.close(figure)
-    assert ax.xaxis.label.get_fontfamily() == ["serif"]
-    assert ax.xaxis.label.get_fontsize() == 9
-    assert to_hex(ax.spines["left"].get_edgecolor()) == "#ff0000"
-    assert ours.get_xticklabels()[0].get_fontfamily() == ["sans-serif"]
-    assert to_hex(ours.spines["left"].get_edgecolor()) == "#000000"
-
-
 @pytest.mark.parametrize("asked", [{"width": 3}, {"font_size": 8}, {"font": "serif"}])
 def test_axes_have_the_size_and_the_font_of_their_own_figure(axes, asked):
     with pytest.raises(InputError, match="are those of your own figure where ax is given"):

@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probe import memory
+from probe.byte_sizes import parse_size, show_size
 from probe.errors import InputError
-from probe.memory import MappedRows, parse_size, show_size
+from probe.memory import MappedRows
 from tests.probe.resident import resident
 
 

@@ -22,8 +22,8 @@ from rich.progress import (
 )
 
 from probe.by_layer.jobs import Job
+from probe.byte_sizes import show_size
 from probe.files import discard, make_folder, replacing
-from probe.memory import show_size
 from probe.results.run_directory import FAILURES, failure_file
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.screen.terminal import printable

@@ -5,15 +5,11 @@ import pytest
 from scipy import stats
 
 from probe.analysis.crossed import Design
-from probe.analysis.from_counts import right_of_counts
-from probe.analysis.intervals import LEVEL, check_level, mean_of, ratio_of
+from probe.analysis.intervals import LEVEL, mean_of, ratio_of
 from probe.errors import InputError
-from probe.metrics.counts import Counts
-from probe.seeding import stream
 
 
 def mean_interval(e, w, strata, level=LEVEL):
-    check_level(level)
     return mean_of(Design(w, strata), e, level)
 
 
@@ -134,7 +130,6 @@ def test_a_ceiling_not_clearly_above_the_floor_makes_it_not_identifiable(C):
         ({"e": np.zeros((3, 9))}, r"expected \(S, 10\)"),
         ({"e": np.zeros((0, 10))}, r"expected \(S, 10\)"),
         ({"e": np.full((3, 10), np.nan)}, "finite"),
-        ({"level": 95}, "below 1"),
     ],
 )
 def test_what_is_no_study_is_refused(change, said):
@@ -147,43 +142,3 @@ def test_what_is_no_study_is_refused(change, said):
 def test_seeds_of_a_ratio_are_paired():
     with pytest.raises(InputError, match="pair them"):
         ratio_interval(np.zeros((2, 10)), np.zeros((3, 10)), *uniform(10))
-
-
-def test_right_answers_laid_out_have_the_counts_of_the_tables():
-    labels = chance().integers(4, size=200)
-    seeds = [Counts.of(labels, chance(s).integers(4, size=200), classes=4).table for s in range(3)]
-    right = right_of_counts(seeds, labels, stream(0, "laid out"))
-    for table, row in zip(seeds, right, strict=True):
-        assert np.bincount(labels[row], minlength=4).tolist() == table.diagonal().tolist()
-    alone = right_of_counts(seeds[1], labels, stream(0, "laid out"))
-    assert np.array_equal(alone, right[1])
-
-
-def test_seeds_laid_out_together_share_what_is_hard_and_other_models_do_not():
-    """The test set's part of the interval of a mean and of a difference is not lost."""
-    labels = np.zeros(1000, dtype=int)
-    tables = np.zeros((5, 2, 2), dtype=int)
-    tables[:, 0] = [700, 300]
-    one, same, other = (
-        right_of_counts(tables, labels[:1000], stream(0, name)).astype(float)
-        for name in ("one", "one", "other")
-    )
-    level, difference = (mean_interval(e, *uniform(1000)) for e in (one, one - other))
-    half = 1.96 * np.sqrt(0.7 * 0.3 / 1000)
-    assert level.high - level.value == pytest.approx(half, rel=0.01)
-    assert difference.high - difference.value == pytest.approx(half * np.sqrt(2), rel=0.1)
-    assert mean_interval(one - same, *uniform(1000)).high == 0
-
-
-@pytest.mark.parametrize(
-    ("tables", "labels"),
-    [
-        (np.eye(2, dtype=int), [0, 0]),
-        (np.eye(2, dtype=int), [0, 2]),
-        (np.eye(2, dtype=int), [[0, 1]]),
-        (np.ones((2, 3), dtype=int), [0, 1]),
-    ],
-)
-def test_labels_that_were_not_counted_are_refused(tables, labels):
-    with pytest.raises(InputError, match="tables"):
-        right_of_counts(tables, np.array(labels), stream(0))

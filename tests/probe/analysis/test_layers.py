@@ -26,7 +26,7 @@ def outcomes(**changes):
 
 
 def table(made, layout=LAYOUT):
-    return {(q.name, q.place): q for q in quantities(made, layout)}
+    return {(q.quantity, q.place): q for q in quantities(made, layout)}
 
 
 def by_place(right, place):

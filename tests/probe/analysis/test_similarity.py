@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from probe.analysis.similarity import linear_cka
+from probe.analysis.similarity import Compared
 from probe.errors import InputError
 from probe.seeding import stream
 
@@ -41,6 +41,10 @@ def by_quadruples(x, y):
 
 
 @pytest.mark.parametrize(("n", "one", "other"), [(20, 3, 7), (20, 50, 3), (20, 50, 90), (4, 2, 2)])
+def linear_cka(x, y):
+    return Compared(x).cka(y)
+
+
 def test_it_is_the_products_of_u_centred_grams(n, one, other):
     x, y = gaussian(n, one, "x"), gaussian(n, other, "y")
     y[:, :2] += x[:, :2] + 5

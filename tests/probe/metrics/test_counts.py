@@ -35,34 +35,11 @@ def test_counts_of_parts_add_up_to_the_counts_of_the_whole(first, second):
     assert parts[0] + parts[1] == Counts.of(*np.array(first + second).T, classes=5)
 
 
-def test_accuracy_weights_classes_by_examples_and_mean_per_class_does_not():
-    counts = Counts.of([0] * 9 + [1], [0] * 10, classes=2)
-    assert counts.accuracy() == 0.9
-    assert counts.mean_per_class() == 0.5
-
-
-def test_accuracy_on_some_classes_asks_for_the_true_class_only():
-    counts = Counts.of([0, 0, 1, 1, 2], [0, 2, 1, 0, 0], classes=3)
-    assert (counts.accuracy([0, 1]), counts.accuracy([2])) == (0.5, 0)
-
-
 def test_no_examples_is_nan_and_a_class_without_any_is_left_out_of_the_mean():
     counts = Counts.of([0, 0], [0, 1], classes=3)
     assert np.isnan(counts.accuracy([1, 2]))
     assert np.isnan(counts.mean_per_class([1, 2]))
     assert counts.mean_per_class() == 0.5
-
-
-def test_no_labels_at_all_are_zero_counts():
-    assert Counts.of([], [], classes=2) == Counts(np.zeros((2, 2), dtype=int))
-
-
-def test_equal_counts_are_equal_and_hash_alike():
-    first, second = (Counts.of([0, 1], [1, 1], classes=2) for _ in range(2))
-    assert first == second
-    assert len({first, second}) == 1
-    assert first != Counts.of([0, 1], [1, 0], classes=2)
-    assert first != Counts.of([0, 1], [1, 1], classes=3)
 
 
 def test_the_table_is_a_copy_that_cannot_be_written():

@@ -12,49 +12,12 @@ from probe.metrics.task_counts import TaskCounts
 R = AccuracyMatrix.square([[0.8, 0.1, 0.2], [0.6, 0.4, 0.1], [0.2, 0.3, 0.5]])
 
 
-def omegas(matrix):
-    return kemker.omega_base(matrix, 0.8), kemker.omega_new(matrix), kemker.omega_all(matrix, 0.8)
-
-
-def test_the_sums_start_at_session_2():
-    other_first_session = R.values.copy()
-    other_first_session[1] = [0.0, 1.0, 1.0]
-    assert omegas(AccuracyMatrix(other_first_session)) == omegas(R)
-    other_second_session = R.values.copy()
-    other_second_session[2] = [0.5, 0.6, 0.1]
-    changed = omegas(AccuracyMatrix(other_second_session))
-    assert all(a != b for a, b in zip(changed, omegas(R), strict=True))
-
-
-def test_the_omegas_are_the_means_of_the_alphas_over_the_ideal():
-    """All sums by hand from R, with 10, 20 and 10 test examples in the sessions."""
-    sizes = [10, 20, 10]
-    alphas = {
-        kemker.alpha_base: [0.8, 0.6, 0.2],
-        kemker.alpha_new: [0.8, 0.4, 0.5],
-        lambda R, i: kemker.alpha_all(R, i, sizes): [0.8, 14 / 30, 13 / 40],
-    }
-    for alpha, by_hand in alphas.items():
-        assert [alpha(R, i) for i in (1, 2, 3)] == pytest.approx(by_hand)
-    base, new, so_far = ((second + third) / 2 for _, second, third in alphas.values())
-    assert kemker.omega_base(R, 0.8) == pytest.approx(base / 0.8)
-    assert kemker.omega_new(R) == pytest.approx(new)
-    assert kemker.omega_all(R, 0.8, sizes) == pytest.approx(so_far / 0.8)
-
-
 @pytest.mark.parametrize("alpha", [kemker.alpha_base, kemker.alpha_new, kemker.alpha_all])
 def test_an_alpha_exists_after_each_session_and_no_other(alpha):
     assert alpha(AccuracyMatrix.square([[0.75]]), 1) == 0.75
     for i in (0, 4):
         with pytest.raises(InputError, match=rf"i = {i} .* tasks 1\.\.3"):
             alpha(R, i)
-
-
-def test_omega_exceeds_one_where_the_model_exceeds_the_ideal():
-    perfect = AccuracyMatrix.square(np.ones((3, 3)))
-    assert kemker.omega_base(perfect, 0.8) == pytest.approx(1.25)
-    assert kemker.omega_all(perfect, 0.8) == pytest.approx(1.25)
-    assert kemker.omega_new(perfect) == 1
 
 
 def test_omega_all_with_test_sizes_is_accuracy_on_the_pooled_test_data():

@@ -21,28 +21,6 @@ def test_row_is_tasks_learned_so_far_and_columns_count_from_one():
     assert np.array_equal(R.measured([[0], [2]], [1, 2]), [[0.1, 0.2], [0.5, 0.6]])
 
 
-def test_a_square_matrix_has_a_row_before_training_that_was_not_measured():
-    square = AccuracyMatrix.square(np.eye(2))
-    assert np.isnan(square.values[0]).all()
-    assert np.array_equal(square.values[1:], np.eye(2))
-    with pytest.raises(NotMeasured, match=r"R\[0,1\] \(task 1 before any training\)"):
-        square.measured(0, 1)
-
-
-def test_the_first_missing_cell_is_named():
-    for read, i in ((R.measured, [0, 1, 2]), (R.cell, 1)):
-        with pytest.raises(NotMeasured, match=r"R\[1,2\] \(task 2 after task 1\) was not"):
-            read(i, 2)
-
-
-def test_mean_is_over_the_cells_asked_for_and_needs_them_all():
-    assert R.mean(2, [1, 2]) == pytest.approx(0.55)
-    with pytest.raises(NotMeasured, match=r"R\[1,2\]"):
-        R.mean(1, [1, 2])
-    with pytest.raises(NotMeasured, match="no cell to average"):
-        R.mean(np.arange(0), np.arange(0))
-
-
 def test_the_tasks_seen_are_the_first_k_of_row_k():
     values = np.random.default_rng(0).random((5, 4))
     for k in range(1, 5):
@@ -77,13 +55,6 @@ def test_rows_are_accuracies_of_the_counts_on_each_tasks_classes():
     after_second = Counts.of([0, 1, 2, 2], [0, 1, 0, 1], classes=3)
     R = of_counts([untrained, after_first, after_second], ((2,), (1, 0)))
     assert np.array_equal(R.values, [[0.5, 0], [1, 0.5], [0, 1]])
-
-
-def test_a_task_without_test_examples_is_not_measured():
-    runs = [Counts.of([0], [0], classes=2)] * 3
-    R = of_counts(runs, ((0,), (1,)))
-    with pytest.raises(NotMeasured, match=r"R\[2,2\]"):
-        R.measured(2, 2)
 
 
 def test_the_values_are_a_copy_that_cannot_be_written():

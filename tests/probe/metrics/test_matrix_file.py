@@ -80,16 +80,6 @@ def test_an_empty_cell_and_nan_are_not_measured(tmp_path, text):
     assert not np.isnan(values[[1, 2, 2], [0, 0, 1]]).any()
 
 
-def test_empty_last_cells_of_a_file_are_not_trailing_blanks(tmp_path):
-    values = read_text(tmp_path, "0.9,0.1\n, \n").values
-    assert np.array_equal(np.isnan(values), [[True, True], [False, False], [True, True]])
-
-
-def test_one_task(tmp_path):
-    assert read_text(tmp_path, "0.5\n").tasks == 1
-    assert np.array_equal(read_text(tmp_path, "0.1\n0.5\n").values, [[0.1], [0.5]])
-
-
 def test_percent_is_turned_into_fractions(tmp_path):
     assert read_text(tmp_path, "90,0\n100,80", percent=True).values[1:] == pytest.approx(
         np.array([[0.9, 0.0], [1.0, 0.8]])
@@ -141,8 +131,3 @@ def test_a_damaged_npy_is_refused(tmp_path):
 def test_a_missing_file_and_a_wrong_name_are_refused(tmp_path, name, reason):
     with pytest.raises(InputError, match=reason):
         read_matrix(tmp_path / name)
-
-
-def test_the_suffix_may_be_in_capitals(tmp_path):
-    (tmp_path / "R.CSV").write_text(as_csv(SQUARE))
-    assert np.array_equal(read_matrix(tmp_path / "R.CSV").values[1:], SQUARE)

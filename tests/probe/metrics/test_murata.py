@@ -38,34 +38,6 @@ def test_pra_equals_scikit_learns_accuracy(pair):
     assert pra(Counts.of(*pair, CLASSES)) == pytest.approx(accuracy_score(*pair))
 
 
-@given(predictions())
-def test_one_task_of_all_classes_has_f1_equal_to_pra(pair):
-    counts = Counts.of(*pair, CLASSES)
-    assert task_f1(counts, [range(CLASSES)]) == pytest.approx([pra(counts)])
-
-
-def test_task_f1_by_hand():
-    # Task {0, 1}: TP 3 + 1; FN 2 + 3; FP 1 + 2. Task {2}: TP 4, FN 1, FP 3.
-    counts = Counts(np.array([[3, 1, 1], [1, 1, 2], [0, 1, 4]]))
-    recall, precision = 4 / 9, 4 / 7
-    first = 2 * recall * precision / (recall + precision)
-    assert task_f1(counts, [[0, 1], [2]]) == pytest.approx([first, 8 / 12])
-
-
-def test_a_confusion_within_a_task_counts_against_it():
-    right = Counts.of([0, 0, 1, 1], [0, 0, 1, 1], classes=2)
-    confused = Counts.of([0, 0, 1, 1], [0, 1, 1, 0], classes=2)
-    assert task_f1(right, [[0, 1]]) == [1]
-    assert task_f1(confused, [[0, 1]]) == [0.5]
-
-
-def test_scores_follow_the_executed_order():
-    counts = Counts.of([0, 0, 1, 2], [0, 1, 1, 0], classes=3)
-    f1 = task_f1(counts, [[0], [1], [2]])
-    assert len(set(f1)) == 3
-    assert np.array_equal(task_f1(counts, [[2], [0], [1]]), f1[[2, 0, 1]])
-
-
 def test_a_task_that_is_never_predicted_has_f1_zero():
     assert np.array_equal(task_f1(Counts.of([0, 1], [0, 0], classes=2), [[1]]), [0])
 

@@ -13,7 +13,7 @@ from probe.errors import InputError, NotMeasured
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import task_f1
-from probe.metrics.task_counts import Mean, TaskCounts, share_classes
+from probe.metrics.task_counts import Mean, TaskCounts
 
 K = 6
 DISJOINT = ((4, 1), (0,), (2, 3, 5))
@@ -86,17 +86,6 @@ def test_f1_of_a_task_of_all_classes_is_its_accuracy(seed: int) -> None:
     assert counts.f1() == pytest.approx(counts.accuracies(), abs=1e-12)
 
 
-@given(st.integers(0, 2**32))
-def test_f1_of_a_task_that_shares_classes_is_that_of_its_own_data(seed: int) -> None:
-    true, predicted = drawn(OVERLAPPING, seed)
-    counts = counted(OVERLAPPING, true, predicted)
-    expected = [
-        f1_score(y, p, labels=task, average="micro", zero_division=0)
-        for task, y, p in zip(OVERLAPPING, true, predicted, strict=True)
-    ]
-    assert counts.f1() == pytest.approx(expected, abs=1e-12)
-
-
 @pytest.mark.parametrize("tasks", [ALIKE, OVERLAPPING])
 @given(seed=st.integers(0, 2**32))
 def test_f1_of_tasks_that_share_classes_is_to_the_bit_that_of_each_table(
@@ -105,15 +94,6 @@ def test_f1_of_tasks_that_share_classes_is_to_the_bit_that_of_each_table(
     counts = counted(tasks, *drawn(tasks, seed))
     each = zip(counts.tables, tasks, strict=True)
     assert counts.f1().tolist() == [task_f1(table, [own])[0] for table, own in each]
-
-
-def test_a_prediction_for_another_tasks_example_counts_only_where_classes_are_disjoint() -> None:
-    """The example of task 2 is taken for task 1's class: disjoint, that costs task 1 precision."""
-    true, predicted = [0, 0, 1], [0, 0, 0]
-    apart = TaskCounts.of(true, predicted, [2, 1], [[0], [1]], classes=2)
-    assert apart.f1() == pytest.approx([2 * 2 / (2 + 3), 0])
-    alike = TaskCounts.of(true, predicted, [2, 1], [[0, 1], [0, 1]], classes=2)
-    assert alike.f1() == pytest.approx([1, 0])
 
 
 def test_the_matrix_is_over_examples_or_over_classes() -> None:
@@ -134,11 +114,6 @@ def test_a_task_without_test_data_has_no_accuracy_and_no_f1() -> None:
         counts.f1()
 
 
-def test_a_single_task_is_its_own_merged_data() -> None:
-    counts = TaskCounts.of([0, 1, 1], [0, 1, 0], [3], [[0, 1]], classes=2)
-    assert (counts.accuracies(), counts.test_sizes(), len(counts.tables)) == ([2 / 3], [3], 1)
-
-
 @pytest.mark.parametrize("tasks", [[[0], [1]], [[0, 1], [0, 1]]])
 @pytest.mark.parametrize("sizes", [[2, 2], [2, 0], [3], [1, 1, 1], [4, -1]])
 def test_sizes_that_do_not_fit_are_refused(tasks: list[list[int]], sizes: list[int]) -> None:
@@ -153,11 +128,6 @@ def test_a_number_of_tables_that_does_not_fit_is_refused(
     table = Counts(np.eye(K, dtype=np.int64))
     with pytest.raises(InputError, match=f"got {tables} tables of counts, expected"):
         TaskCounts(tasks=tasks, tables=(table,) * tables)
-
-
-def test_one_class_in_two_tasks_is_shared() -> None:
-    given = (DISJOINT, ALIKE, OVERLAPPING, ALIKE[:1])
-    assert list(map(share_classes, given)) == [False, True, True, False]
 
 
 @pytest.mark.parametrize("task", [(0, K), (-1, 0)])

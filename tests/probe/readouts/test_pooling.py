@@ -38,11 +38,6 @@ def test_the_shape_decides(shape, wide):
     assert layout.rows(torch.zeros(2, *shape)).shape == (2, layout.width)
 
 
-def test_a_value_that_is_not_wide_is_only_flattened():
-    value = torch.randn(3, 4, 5, 6)
-    assert torch.equal(layout_of((4, 5, 6)).rows(value), value.flatten(1))
-
-
 def test_maps_are_averaged_as_torch_does_in_either_layout():
     value = torch.randn(3, 32, 14, 14)
     expected = adaptive_avg_pool2d(value, 4).flatten(1)
@@ -51,18 +46,8 @@ def test_maps_are_averaged_as_torch_does_in_either_layout():
     torch.testing.assert_close(layout_of((14, 14, 32)).rows(last), expected)
 
 
-def test_a_grid_that_divides_the_map_gives_means_of_blocks():
-    value = torch.randn(2, 32, 8, 8)
-    blocks = value.reshape(2, 32, 4, 2, 4, 2).mean((3, 5)).flatten(1)
-    torch.testing.assert_close(layout_of((32, 8, 8)).rows(value), blocks)
-
-
 def test_sequences_and_volumes_are_averaged_over_all_positions():
     value = torch.randn(2, 65, 192)
     torch.testing.assert_close(layout_of((65, 192)).rows(value), value.mean(1))
     value = torch.randn(2, 8, 4, 14, 14)
     torch.testing.assert_close(layout_of((8, 4, 14, 14)).rows(value), value.mean((2, 3, 4)))
-
-
-def test_rows_are_float32_whatever_the_value_is():
-    assert layout_of((3,)).rows(torch.tensor([[1, 2, 3]])).dtype == torch.float32

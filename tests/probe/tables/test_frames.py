@@ -30,12 +30,6 @@ def test_rows_come_back_as_they_were(kind, data):
     assert repr(rows_of_frame(frame, kind)) == repr(rows)
 
 
-@given(value=st.floats(-1e15, 1e15))
-def test_every_bit_of_a_number_comes_back_through_a_csv(value):
-    read = through_csv(to_frame([replace(PRA, value=value)]), dtype=str, keep_default_na=False)
-    assert repr(rows_of_frame(read)[0].value) == repr(value)
-
-
 def test_columns_have_types_and_what_is_none_is_missing():
     frame = to_frame([PRA, replace(PRA, step=3, value=float("nan"))])
     kinds = {"learner": "string", "seed": "int64", "step": "Int64", "value": "float64"}
@@ -46,6 +40,8 @@ def test_columns_have_types_and_what_is_none_is_missing():
 def test_a_study_comes_back_through_a_csv_read_as_anybody_would():
     """There order 0 is a number, and where controls have none it is even 0.0."""
     rows = [replace(row, order={"a": "0", "b": "1", "": ""}[row.order]) for row in study()]
+    exact = through_csv(to_frame(rows), dtype=str, keep_default_na=False)
+    assert rows_of_frame(exact) == rows
     read = through_csv(to_frame(rows))
     assert read["order"].dtype == float
     assert rows_of_frame(read) == rows
@@ -66,8 +62,6 @@ def test_a_frame_may_be_filtered_sorted_widened_and_lack_columns_that_came_later
         ({"seed": [0, -1]}, "row 1 of the DataFrame: '-1' cannot be the value of seed"),
         ({"seed": [0.5, 1.0]}, "row 0 of the DataFrame: '0.5' cannot be the value of seed"),
         ({"seed": [None, 1]}, "row 0 of the DataFrame: '' cannot be the value of seed"),
-        ({"value": [0.1, float("inf")]}, "'inf' cannot be the value of value"),
-        ({"measure": ["pra", "acc"]}, "'acc' cannot be the value of measure"),
     ],
 )
 def test_a_cell_that_cannot_be_is_told_with_its_row(change, told):

@@ -47,40 +47,25 @@ def test_orders_are_averaged_within_a_seed_before_the_seeds():
     (row,) = summarize(UNEQUAL)
     assert (row.mean, row.std) == pytest.approx(((0.6 + 1.0) / 2, math.sqrt(0.2**2 + 0.2**2)))
     assert row.seeds == 2
-    (one,) = summarize(UNEQUAL[:3])
+    (one,) = summarize([*UNEQUAL[:3], pra(0, "3", math.nan), pra(1, "0", math.nan)])
     assert (one.mean, math.isnan(one.std), one.seeds) == (pytest.approx(0.6), True, 1)
-
-
-def test_f1_is_grouped_by_position_not_by_task():
-    rows = [f1(0, "0", 1, "a", 0.2), f1(0, "0", 2, "b", 0.9)]
-    rows += [f1(0, "1", 1, "b", 0.4), f1(0, "1", 2, "a", 0.7)]
-    assert {row.place: row.mean for row in summarize(rows)} == pytest.approx({1: 0.3, 2: 0.8})
 
 
 def test_rows_come_by_learner_as_first_seen_then_measure_depth_and_place():
     rows = [
         accuracy(0, "0", 1, 1, 0.5, learner="zeta"),
         f1(0, "0", 10, "j", 0.1),
-        f1(0, "0", 2, "b", 0.1),
+        *(f1(0, "0", 2, "b", 0.2), f1(0, "1", 2, "j", 0.6)),
         pra(0, "0", 0.1, feature="b", depth=2),
         pra(0, "0", 0.1, feature="c", depth=10),
         pra(0, "0", 0.1, feature="z", depth=1),
         pra(0, "0", 0.1, learner="zeta"),
     ]
-    assert [(r.learner, r.measure, r.depth, r.place) for r in summarize(rows)] == [
-        ("zeta", "pra", 1, None),
-        ("er", "pra", 1, None),
-        ("er", "pra", 2, None),
-        ("er", "pra", 10, None),
-        ("er", "f1", 1, 2),
-        ("er", "f1", 1, 10),
-    ]
-
-
-def test_what_was_not_measured_counts_nowhere():
-    (row,) = summarize([pra(0, "0", 0.4), pra(0, "1", math.nan), pra(1, "0", math.nan)])
-    assert (row.mean, row.seeds) == (0.4, 1)
-    assert summarize([pra(0, "0", math.nan)]) == []
+    listed = [(r.learner, r.measure, r.depth, r.place) for r in summarize(rows)]
+    depths = [("er", "pra", depth, None) for depth in (1, 2, 10)]
+    assert listed == [("zeta", "pra", 1, None), *depths, ("er", "f1", 1, 2), ("er", "f1", 1, 10)]
+    # Over tasks: f1 goes by position.
+    assert summarize(rows)[-2].mean == pytest.approx(0.4)
 
 
 def test_a_balanced_study_equals_numpys_whatever_the_order_of_the_rows():

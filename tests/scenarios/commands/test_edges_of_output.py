@@ -35,6 +35,8 @@ FULL = (
     "error: cannot write what is shown (No space left on device): make room, or show it elsewhere\n"
 )
 AGAIN = "run study.toml --out run --workers 1"
+C = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+FULL = "error: cannot write the output (No space left on device): make room, or send it elsewhere\n"
 
 
 @contextmanager

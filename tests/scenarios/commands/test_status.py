@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from probe.results.run_directory import describe
 from scenarios.commands.status import show_status
 from scenarios.execution.work import carried_out
 from tests.scenarios.execution.helpers import FIRST, SICK, jobs_in, locked, work_of
@@ -22,7 +23,7 @@ LEARNERS: dict[str, dict[str, object]] = {"finetune": {}, "offline": {}}
 def root(tmp_path: Path) -> Path:
     """A run directory of a study of which one job of three is finished."""
     work = work_of(tmp_path / "run", learners=LEARNERS)
-    describe(work.root, work.setup)
+    describe(work.root, work.plan)
     carried_out(work, jobs_in(work)[0])
     return work.root
 
@@ -106,7 +107,7 @@ def test_the_time_left_is_unknown_at_first_and_none_in_the_end(
     tmp_path: Path, probe: Callable[[str], tuple[int, str, str]]
 ) -> None:
     work = work_of(tmp_path / "run", learners={"offline": {}})
-    describe(work.root, work.setup)
+    describe(work.root, work.plan)
     assert "time left: unknown" in probe("status run")[1]
     assert json.loads(probe("status run --json")[1])["seconds_left"] is None
     for job in jobs_in(work):

@@ -128,9 +128,3 @@ LOOKING = ("gem", "geppnet", "geppnet_stm", "pathnet")
 def test_no_step_waits_for_the_device(kind: str, given: dict[str, Any]) -> None:
     """Five steps an epoch make nobody wait more often than one does, ER's draws included."""
     assert waits(kind, 5, **given) == waits(kind, 1, **given) > 0
-
-
-def test_learners_that_look_at_values_in_every_step_are_seen_to() -> None:
-    assert waits("gem", 5) > waits("gem", 1)
-    for kind in ("geppnet", "geppnet_stm"):
-        assert waits(kind, 1, iterations=15) > waits(kind, 1, iterations=10)

@@ -122,16 +122,6 @@ def test_a_state_left_out_changes_what_is_learned(kind: str) -> None:
     assert not same(learn(whole, tasks[2:3]), learn(other, tasks[2:3]))
 
 
-def test_finetune_forgets_and_er_forgets_less() -> None:
-    tasks, first = digits(60).tasks, {}
-    for kind in ("finetune", "er"):
-        own = learn(learner(kind, Recipe(epochs=10, batch_size=16)), tasks)
-        first[kind] = accuracy(own, tasks[0].test, tasks[0].classes)
-        assert accuracy(own, tasks[-1].test, tasks[-1].classes) > 0.7
-    assert first["finetune"] < 0.1
-    assert first["er"] > 0.3
-
-
 def test_cumulative_and_offline_train_from_scratch_on_all_tasks_so_far() -> None:
     """With the streams of the task at hand."""
     scenario = digits(20)

@@ -85,14 +85,6 @@ def test_the_loss_is_the_one_computed_by_hand(
     assert own.loss(own.model, x, y).item() == pytest.approx(expected, rel=1e-5)
 
 
-def test_with_exemplars_the_distillation_covers_the_whole_batch() -> None:
-    own = lwf(exemplars={"per_class": 4})
-    x, y, old = in_third_task(own)
-    assert set(y.tolist()) > {4, 5}
-    expected = kl(old[:, :4], scored(own.model, x)[:, :4], 2.0)
-    assert distilled(own, x, y).item() == pytest.approx(expected, rel=1e-3)
-
-
 def test_where_nothing_has_moved_the_distillation_and_its_slope_are_zero() -> None:
     """Also for a model that writes into its input and keeps values; with strength 0 none runs."""
     for own in (lwf(), lwf(model=Writing()), lwf(strength=0.0)):

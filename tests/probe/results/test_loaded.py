@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from probe import Analysis, load
@@ -14,19 +14,9 @@ from probe.tables.frames import rows_of_frame
 from probe.tables.rows import LayerRow, MetricRow, Row, SummaryRow
 from probe.tables.summary import summarize
 from probe.tables.table_file import read_table
-from tests.scenarios.tiny_run import PROBED, Tiny
+from tests.scenarios.tiny_run import Tiny
 
-TWO_ORDERS = PROBED.replace(
-    "orders = { there = [1, 2] }", "orders = { there = [1, 2], back = [2, 1] }\nseeds = 2"
-).replace("[learners.offline]", "[learners.joint]\nkind = 'finetune'\n[learners.offline]")
 LAST = {"offline": 2, "untrained": 0}
-
-
-@pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Tiny:
-    tiny = Tiny(tmp_path_factory.mktemp("study") / "tiny")
-    tiny.run(TWO_ORDERS)
-    return tiny
 
 
 @pytest.fixture(scope="module")
@@ -36,19 +26,33 @@ def found(study: Tiny) -> Analysis:
     return result
 
 
-def test_it_has_the_tables_of_the_run(study: Tiny, found: Analysis) -> None:
+def test_it_has_the_tables_of_the_run_and_text_that_names_each_learner(
+    study: Tiny, found: Analysis
+) -> None:
     assert found.rows() == read_table(study.root / "rows.csv", Row)
-    there = {path.stem for path in study.root.glob("*.csv")}
-    assert set(found.tables()) == there | {"notes"}
-    assert found.learners == ("finetune", "joint")
-    assert (found.orders, found.seeds) == (("there", "back"), 2)
-    assert (found.features, found.readouts) == (("hidden1", "output"), ("retrain", "linear"))
+    assert set(found.tables()) == {path.stem for path in study.root.glob("*.csv")} | {"notes"}
+    assert (found.learners, found.orders, found.seeds) == (
+        *(("finetune", "joint"), ("there", "back")),
+        2,
+    )
+    assert found.features == ("hidden1", "hidden2", "output")
+    assert found.readouts == ("retrain", "linear")
+    for learner in found.learners:
+        assert f"{learner}, readout linear, in %, mean over 2 seeds [95 % interval]" in str(found)
+    lines = [line for line in found.latex("linear").splitlines() if line.endswith(r"\\")]
+    assert [line.split(" & ")[:2] for line in lines[1:]] == [
+        [name, feature] for name in found.learners for feature in found.features
+    ]
+    assert found.latex("linear", learner="joint").startswith("% joint, readout linear")
+    assert repr(found).startswith(
+        "Analysis of finetune, joint: 2 orders, 2 seeds, after 0 to 2 of 2 tasks"
+    )
 
 
 def test_arrays_over_orders_then_seeds_are_the_summary(study: Tiny, found: Analysis) -> None:
     pytest.importorskip("xarray")
     data, summary = found.to_xarray(), read_table(study.root / "summary.csv", SummaryRow)
-    assert len(summary) == 4 * 2 * 3
+    assert len(summary) == 4 * 3 * 3
     for row in summary:
         at = {"learner": row.learner, "feature": row.feature, "readout": "retrain"}
         cells = data[row.measure].sel(step=LAST.get(row.learner, 2), **at)
@@ -60,21 +64,23 @@ def test_arrays_over_orders_then_seeds_are_the_summary(study: Tiny, found: Analy
 
 
 def test_frames_give_rows_and_these_the_summary(study: Tiny, found: Analysis) -> None:
-    pytest.importorskip("pandas")
-    rows = rows_of_frame(found.to_pandas())
     expected = read_table(study.root / "summary.csv", SummaryRow)
-    assert list(map(repr, summarize(rows))) == list(map(repr, expected))
+    assert list(map(repr, summarize(rows_of_frame(found.to_pandas())))) == list(map(repr, expected))
     for name, kind in KINDS.items():
         back = rows_of_frame(found.to_pandas(name), kind)
         assert list(map(repr, back)) == list(map(repr, found.tables()[name]))
 
 
 def test_matrices_have_the_accuracies_of_layers_and_metrics(study: Tiny, found: Analysis) -> None:
-    quantities = {"accuracy": (2,), "floor": (0,)}
+    steps = {"accuracy": 2, "floor": 0}
+    matrices = {
+        at: found.matrix(*at).values
+        for at in product(found.features, found.readouts, found.learners)
+    }
     for row in read_table(study.root / "layers.csv", LayerRow):
-        matrix = found.matrix(row.feature, row.readout, learner=row.learner).values
-        if row.place and row.quantity in quantities and row.feature != "output":
-            value = matrix[quantities[row.quantity][0], row.place - 1]
+        matrix = matrices[row.feature, row.readout, row.learner]
+        if row.place and row.quantity in steps and row.feature != "output":
+            value = matrix[steps[row.quantity], row.place - 1]
             assert value == pytest.approx(row.value, abs=1e-12)
         if row.place and row.quantity == "ceiling":
             ceiling = found.ceiling(row.feature, row.readout)
@@ -92,23 +98,6 @@ def test_of_several_learners_one_must_be_named(found: Analysis) -> None:
             call()
     with pytest.raises(InputError, match="unknown learner of this analysis 'join'"):
         found.matrix("hidden1", "linear", learner="join")
-    assert not np.isnan(found.matrix("hidden1", "retrain", "joint").values[[0, 2]]).any()
-
-
-def test_text_and_latex_say_whose_each_line_is(found: Analysis) -> None:
-    text = str(found)
-    for learner in ("finetune", "joint"):
-        assert f"{learner}, readout linear, in %, mean over 2 seeds [95 % interval]" in text
-    lines = [line for line in found.latex("linear").splitlines() if line.endswith(r"\\")]
-    assert [line.split(" & ")[:2] for line in lines] == [
-        ["learner", "feature"],
-        *([name, feature] for name in ("finetune", "joint") for feature in ("hidden1", "output")),
-    ]
-    one = found.latex("linear", learner="joint").splitlines()
-    assert one[0].startswith("% joint, readout linear")
-    assert repr(found).startswith(
-        "Analysis of finetune, joint: 2 orders, 2 seeds, after 0 to 2 of 2 tasks"
-    )
 
 
 def test_it_is_saved_and_comes_back_and_the_run_is_left_alone(
@@ -123,32 +112,28 @@ def test_it_is_saved_and_comes_back_and_the_run_is_left_alone(
         found.save(study.root)
 
 
-def test_a_study_without_floor_and_ceiling_shows_its_pra(finished_study: Tiny) -> None:
-    plain = load(finished_study.root)
-    assert isinstance(plain, Analysis)
-    summary = read_table(finished_study.root / "summary.csv", SummaryRow)
-    (value,) = (
-        row.mean
-        for row in summary
-        if (row.learner, row.feature) == ("finetune", "hidden1") and row.place is None
-    )
-    bare = Analysis(given={"rows": plain.rows()})
-    assert f"finetune  hidden1  {100 * value:.1f}" in str(bare)
-    assert rf"hidden1 & {100 * value:.1f} \\" in bare.latex()
-    assert "<table" in bare._repr_html_()
+def test_without_floor_and_ceiling_it_shows_pra(found: Analysis) -> None:
+    summary = [r for r in found.tables()["summary"] if r.learner == "finetune"]
+    plain = [r for r in found.rows() if r.learner == "finetune" and r.step == 2]
+    bare = Analysis(given={"rows": plain, "summary": summary})
+    (value,) = (r.mean for r in summary if r.feature == "hidden1" and r.place is None)
+    assert f"{100 * value:.1f}" in str(bare)
+    assert f"{100 * value:.1f}" in bare.latex()
     assert repr(bare).endswith("ceiling")
 
 
 @pytest.mark.parametrize(
     ("name", "damage", "told"),
     [
-        ("layers.csv", "er,x\n", r"layers\.csv: expected the columns learner,readout"),
+        ("layers.csv", b"er,x\n", r"layers\.csv: expected the columns learner,readout"),
         ("rows.csv", b"\xff\xfe", r"rows\.csv is not a table of this study"),
-        ("notes.csv", "learner,order,seed,feature,note\ner,0,-3,,x\n", r"notes\.csv, line 2: '-3'"),
+        ("learners.csv", b"learner,kind,per_class,total,sampling\ner,er,x,,\n", "line 2: 'x'"),
     ],
 )
-def test_a_damaged_table_is_told(tiny: Tiny, name: str, damage: str | bytes, told: str) -> None:
-    (tiny.root / name).write_bytes(damage if isinstance(damage, bytes) else damage.encode())
-    with pytest.raises(InputError, match=told) as error:
-        load(tiny.root)
-    assert "\n" not in str(error.value)
+def test_a_damaged_table_is_told(
+    study: Tiny, tmp_path: Path, name: str, damage: bytes, told: str
+) -> None:
+    for table in study.root.glob("*.csv"):
+        (tmp_path / table.name).write_bytes(damage if table.name == name else table.read_bytes())
+    with pytest.raises(InputError, match=told):
+        load(tmp_path)

@@ -33,9 +33,9 @@ def show_written(
 ) -> None:
     """Write a study file, and with `own` the Python file that it names; print the next command.
 
-    data: a data set's name or a feature file; learners: as a,b. None = bundled digits, a network
-    that suits the data, and three learners. Raises InputError for unknown names, for existing files
-    and where they cannot be written; then nothing is written.
+    data: a data set's name or a feature file; learners: such as a,b. None = bundled digits, a
+    network that suits the data, and three learners. Raises InputError, before anything is written,
+    for unknown names, for existing files and where they cannot be written.
     """
     if file.suffix != ".toml":
         raise InputError(f"a study's file ends in .toml, got {file}: call it {file.name}.toml")
@@ -67,10 +67,10 @@ def show_written(
         texts[file.with_name(OWN_FILE)] = (_TEMPLATES / "mynets.txt").read_text("utf-8")
     for path in texts:
         if path.exists():
-            raise InputError(f"{path} is there already, and stays as it is: name another file")
+            raise InputError(f"{path} exists already and is not overwritten: name another file")
     for path, content in texts.items():
         try:
-            # Never over a file that was made since.
+            # Never overwrites a file created since the check.
             with path.open("x", encoding="utf-8") as stream:
                 stream.write(content)
         except OSError as error:
@@ -80,7 +80,7 @@ def show_written(
 
 
 def _learners(text: str) -> list[str]:
-    """Return the learners that are named; raises InputError for unknown ones."""
+    """Return the named learners; raises InputError for unknown ones."""
     chosen = names(text)
     known = [name for name in MODULES if name != "untrained"]
     for name in chosen:
@@ -92,14 +92,14 @@ def _learners(text: str) -> list[str]:
 
 
 def _known(data: str) -> Dataset | None:
-    """Return the data if they are at hand, None if they are downloaded later."""
+    """Return the data if they are on disk, None if they are downloaded later."""
     if not data.endswith(".npz") and data not in LOADERS:
         raise unknown("data set", data, [*LOADERS, "NAME.npz"])
     return load(data) if data.endswith(".npz") or data in BUNDLED else None
 
 
 def _tasks(name: str, data: Dataset | None) -> str:
-    """Return the line of the file that divides the classes into tasks."""
+    """Return the file's line that divides the classes into tasks."""
     classes = data.classes if data else 100 if name == "cifar100" else 10
     if classes <= _TASKS:
         return "classes_per_task = 1"

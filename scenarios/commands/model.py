@@ -1,4 +1,4 @@
-"""`probe model`: a study of somebody's own network, from its checkpoints to tables and figures."""
+"""`probe model`: the analysis of a user's checkpoints, with tables and figures."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from scenarios.options import names
 from scenarios.own_code import OwnCode, source_of
 from scenarios.study.own import OURS
 
-_MOST_CLASSES = 100_000  # of one range: more is a slip of the pen
+_MOST_CLASSES = 100_000  # of one range: more is taken for a typing error
 
 
 def probe_model(target: str, options: ModelOptions) -> bool:
-    """Measure what each layer of own networks kept; return whether no job has failed.
+    """Measure how much each layer of a user's networks retains; return whether no job failed.
 
     target: MODULE:FACTORY of the network, or the folder of a recorder, with `--network`. Raises
     InputError as `scenarios.commands.run.carry_through` does, and for flags and files that do not
@@ -52,7 +52,7 @@ def probe_model(target: str, options: ModelOptions) -> bool:
         root = options.out or Path("runs") / name
         if reading:
             if reading.class_order is None:
-                print("note: the labels of the data are taken for the numbers of the outputs")
+                print("note: the labels of the data are taken as the indices of the outputs")
             refuse_foreign(root)
             found = reading.keep((Path(scratch) if options.dry_run else root) / "checkpoints")
         else:
@@ -84,7 +84,7 @@ def probe_model(target: str, options: ModelOptions) -> bool:
 
 
 def _reading(options: ModelOptions) -> ForeignRuns | None:
-    """Return what another framework has left of its runs, None where none is named."""
+    """Return the runs of another framework, None where none is named."""
     if options.from_ is None:
         return None
     if options.from_ not in READERS:
@@ -97,7 +97,7 @@ def _reading(options: ModelOptions) -> ForeignRuns | None:
 
 
 def _recording(target: str, options: ModelOptions) -> Recording | None:
-    """Return what a recorder has kept, None for files that are named by a pattern."""
+    """Return a recorder's recording, None for files named by a pattern."""
     for folder in filter(None, (target, options.checkpoints)):
         if not Path(folder).is_dir():
             continue
@@ -112,7 +112,7 @@ def _recording(target: str, options: ModelOptions) -> Recording | None:
 
 
 def _factory(target: str, options: ModelOptions) -> str:
-    """Return what makes the network; raises InputError where it is named twice or not at all."""
+    """Return the network's factory; raises InputError where it is named twice or not at all."""
     if not target or not Path(target).is_dir():
         if options.network is not None:
             raise InputError(
@@ -129,7 +129,7 @@ def _factory(target: str, options: ModelOptions) -> str:
 
 
 def _own_code(factory: str, recording: Recording | None, options: ModelOptions) -> OwnCode:
-    """Return the user's code that was named; raises InputError without data."""
+    """Return the user's code named by the flags; raises InputError without data."""
     data = options.data
     if data is None and recording and recording.data:
         data = str(recording.data.absolute())
@@ -183,7 +183,7 @@ def _tasks(
 
 
 def classes_of_tasks(text: str) -> list[list[int]]:
-    """Return the classes of each task; raises InputError for what is no such text.
+    """Return the classes of each task; raises InputError for any other text.
 
     >>> classes_of_tasks("0-2,3+5,4")
     [[0, 1, 2], [3, 5], [4]]
@@ -233,7 +233,7 @@ def _orders(recording: Recording | None, options: ModelOptions) -> Any:
 
 
 def _recipe(options: ModelOptions) -> Recipe:
-    """Return the recipe that the flags give, with the defaults of `Recipe`."""
+    """Return the recipe of the flags, with the defaults of `Recipe`."""
     known = {each.name for each in fields(Recipe)}
     given = {name: getattr(options, name) for name in known if hasattr(options, name)}
     with located("the recipe"):

@@ -65,7 +65,7 @@ class NetworkSpec(_Strict):
     name: one of `scenarios.networks`, or registered; features: in any order. Features of learners
     that have networks of their own can be named, too. For a registered network None is a suggested
     set of features, which is found once there are data to call it on
-    (`scenarios.study.own.with_features`).
+    (`scenarios.study.own.with_own_features`).
     """
 
     name: str

@@ -14,7 +14,7 @@ def mean_interval(e, w, strata, level=LEVEL):
 
 
 def ratio_interval(num, den, w, strata):
-    return ratio_of(Design(w, strata), num, den, LEVEL)
+    return ratio_of(Design(w, strata), num, den)
 
 
 def uniform(n):

@@ -8,7 +8,6 @@ from contextlib import redirect_stdout
 
 import pytest
 import torch
-from tests.scenarios.study.toy_store import flipped, made_a_folder
 
 from probe.by_layer.code import code_hash
 from probe.by_layer.fingerprint import RESULTS_VERSION

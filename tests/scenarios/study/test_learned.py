@@ -92,7 +92,7 @@ def test_a_class_without_training_examples_is_noted_of_every_feature(tmp_path: P
 def test_a_study_and_an_analysis_read_the_same(tmp_path: Path) -> None:
     readouts = ("retrain", "linear", "ncm")
     probing = {**PLAIN, "readouts": dict.fromkeys(readouts, "last")}
-    plan, job, stream, store = learned(tmp_path, probing=probing)
+    plan, _job, stream, store = learned(tmp_path, probing=probing)
     network, T = build_network("mlp", (1, 8, 8), 10), len(stream.tasks)
     classes = tuple(task.classes for task in stream.tasks)
     network.load_state_dict(store.load_checkpoint(f"step-{T}").model)

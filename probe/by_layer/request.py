@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -41,6 +42,7 @@ from probe.tasks import Scenario
 from probe.training.chosen_outputs import outputs_of
 from probe.training.fresh_weights import (
     Fresh,
+    Rule,
     check_fresh,
     fresh_state,
     no_rule_for,
@@ -149,7 +151,7 @@ class Request:
         if self._can_be_drawn:
             return
         if self.train_offline:
-            raise no_rule_for(without_rule(self._blank, str(self._fresh)))
+            raise no_rule_for(without_rule(self._blank, cast(Rule, self._fresh)))
         if RETRAIN in self.probing.readouts:
             how = RetrainSettings(recipe=self.recipe, trainable=self.model.trainable)
             call, names = self.model.class_call, self._features[:-1]

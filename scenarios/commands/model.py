@@ -46,8 +46,8 @@ def probe_model(target: str, options: ModelOptions) -> bool:
     if reading:
         own = replace(own, class_order=reading.class_order or ())
     with own.opened(OURS), TemporaryDirectory() as scratch:
-        network = own.typed_network()
-        name = options.out.name if options.out else f"model-{network.name}"
+        network = own.typed_network().name
+        name = options.out.name if options.out else f"model-{network}"
         name = re.sub(r"[^A-Za-z0-9._-]", "-", name)
         root = options.out or Path("runs") / name
         if reading:
@@ -57,30 +57,45 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             found = reading.keep((Path(scratch) if options.dry_run else root) / "checkpoints")
         else:
             found = _found(recording, options)
-        tasks = as_tasks(_tasks(recording, reading, options))
-        check_tasks(tasks, sum(map(len, tasks)))
-        features = network.features if options.features == "auto" else names(options.features)
-        origin = GivenOrigin(
-            own=own,
-            name=name,
-            network=network.name,
-            data=own.typed_data().name,
-            checkpoints=found,
-            tasks=tasks,
-            orders=_orders(recording, options),
-            features=None if features is None else tuple(features),
-            probing=Measure(readouts=names(options.readouts)).probing,
-            recipe=_recipe(options),
-            train_offline=options.train_offline,
-            code=source_of("network", network.name) or "",
+        orders, tasks = _orders(recording, options), as_tasks(_tasks(recording, reading, options))
+        origin = _origin(name, own, found, tasks, orders, options)
+        return carry_through(
+            partial(_begun, origin), replace(options.of_run, out=root), root, show_page
         )
 
-        def begin(device: torch.device) -> Begun:
-            plan = origin.plan(device)
-            caches, sizes = partial(origin.caches, plan), origin.sizes(device)
-            return Begun(plan=plan, origin=origin, caches=caches, sizes=sizes)
 
-        return carry_through(begin, replace(options.of_run, out=root), root, show_page)
+def _origin(
+    name: str,
+    own: OwnCode,
+    found: Checkpoints,
+    tasks: tuple[tuple[int, ...], ...],
+    orders: Any,
+    options: ModelOptions,
+) -> GivenOrigin:
+    """Return the origin of the networks; raises InputError for tasks without classes."""
+    check_tasks(tasks, sum(map(len, tasks)))
+    network = own.typed_network()
+    features = network.features if options.features == "auto" else names(options.features)
+    return GivenOrigin(
+        own=own,
+        name=name,
+        network=network.name,
+        data=own.typed_data().name,
+        checkpoints=found,
+        tasks=tasks,
+        orders=orders,
+        features=None if features is None else tuple(features),
+        probing=Measure(readouts=names(options.readouts)).probing,
+        recipe=_recipe(options),
+        train_offline=options.train_offline,
+        code=source_of("network", network.name) or "",
+    )
+
+
+def _begun(origin: GivenOrigin, device: torch.device) -> Begun:
+    plan = origin.plan(device)
+    caches, sizes = partial(origin.caches, plan), origin.sizes(device)
+    return Begun(plan=plan, origin=origin, caches=caches, sizes=sizes)
 
 
 def _reading(options: ModelOptions) -> ForeignRuns | None:

@@ -61,6 +61,7 @@ class ContinualLearner(base.Learner):
     replays: whether exemplars of the settings' budget are stored and replayed here.
     """
 
+    settings_class: ClassVar[type[base.Settings]] = ContinualSettings
     replays: ClassVar[bool] = True
     settings: ContinualSettings
     # The classes of each task begun; then the exemplars that the present one began with.

@@ -52,21 +52,16 @@ def keep(store: Store, step: str, learner: Learner, spent: Spent) -> None:
 def resumed(
     fresh: Callable[[], Learner],
     steps: Sequence[str],
-    measured: Sequence[bool],
     tasks: Sequence[Task],
     store: Store,
 ) -> Resumed:
-    """Return a learner restored from the latest checkpoint such that no earlier part is missing.
+    """Return a learner restored from the latest checkpoint of these steps, or else a fresh one.
 
-    fresh: makes a learner that has learned nothing; steps: the names of the job's steps, from
-    `step-0`; measured: whether all parts of each are there; tasks: what is learned before each of
-    the others. A checkpoint that it cannot be restored from is set aside and an earlier one taken;
-    without any it starts from the beginning. A part that is missing has to be measured again, and
-    for that the learner is needed as it was then.
+    fresh: makes a learner that has learned nothing; steps: names, from `step-0`; tasks: what is
+    learned before each of the others. A checkpoint that it cannot be restored from is set aside and
+    an earlier one taken. A learner cannot be taken back to an earlier step.
     """
-    last = list(measured).index(False) if False in measured else len(steps) - 1
-    # Never after `last`: a learner cannot be taken back to the part that is missing.
-    for done in range(last, 0, -1):
+    for done in range(len(steps) - 1, 0, -1):
         if found := kept(fresh, steps[done], tasks[:done], store):
             return found
     return Resumed(learner=fresh(), done=0, spent=None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from pydantic import Field
 from torch import Tensor, nn
@@ -20,7 +18,6 @@ class LwfSettings(ContinualSettings):
     scores are divided before they are compared (Li and Hoiem 2016: 2).
     """
 
-    kind: Literal["lwf"] = "lwf"
     strength: float = Field(default=1.0, ge=0, allow_inf_nan=False)
     temperature: float = Field(default=2.0, gt=0, allow_inf_nan=False)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 import numpy as np
 import torch
@@ -28,7 +27,6 @@ Floats = NDArray[np.float64]
 class GemSettings(ClassMemorySettings):
     """margin: gamma, the memory strength (Lopez-Paz and Ranzato 2017: 0.5 in all experiments)."""
 
-    kind: Literal["gem"] = "gem"
     margin: float = Field(default=0.5, ge=0, allow_inf_nan=False)
 
 

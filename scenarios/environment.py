@@ -1,7 +1,5 @@
 """Environment variables set for a while, as libraries and new processes read them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ only what that marks with a decorator (`probe.registered`) can be named. Beside 
 hash of the file that it comes from, which is part of what its results belong to.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace

@@ -6,8 +6,6 @@ arguments, is told in one sentence with the user's own error in it. Weights are 
 seed, and the global generator is as it was before.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator

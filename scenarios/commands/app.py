@@ -5,8 +5,6 @@ written for the user of the command line. Everything heavy is imported inside th
 `probe --help` answers at once.
 """
 
-from __future__ import annotations
-
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated

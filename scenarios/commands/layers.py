@@ -4,8 +4,6 @@ Each module is tried on a batch of three random inputs (`probe.cut.candidates`, 
 the good set); here the model is loaded and the table printed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict

@@ -5,8 +5,6 @@ failed; 2 for a user's mistake, with one sentence on standard error and no trace
 Ctrl-C or SIGTERM stopped it; 141 if nobody reads its output.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from errno import EBADF, EDQUOT, EFBIG, EIO, ENOSPC

@@ -8,8 +8,6 @@ typer would print a box for a mistake and end the process by itself. Here it onl
 become an `InputError`.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable, Sequence

@@ -5,8 +5,6 @@ redundant, and count the non-redundant ones by FCBF (Yu and Liu 2003). The algor
 `probe.redundancy`, the figure in `figures.redundancy`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

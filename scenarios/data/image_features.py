@@ -7,8 +7,6 @@ are not trusted: no pickle is run, and an image that would fill the memory is re
 torchvision is imported in functions, as it takes seconds.
 """
 
-from __future__ import annotations
-
 import warnings
 import zipfile
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The base of all learners: a task is learned in steps that can be overridden."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 

@@ -4,8 +4,6 @@ The module of a learner is imported when its class is asked for. A user's are ma
 and known while their file is loaded (`scenarios.own_code`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module

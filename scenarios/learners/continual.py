@@ -1,7 +1,5 @@
 """The base of learners with exemplars, and with outputs that compete in training."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import ClassVar, Literal

@@ -1,7 +1,5 @@
 """The controls of every comparison: `untrained`, `offline` and `cumulative`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """What single fields of a study can hold: names of folders, orders and seeds."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """The plan of a study: plain data that the engine, status and tables go by."""
 
-from __future__ import annotations
-
 import hashlib
 
 import torch

@@ -7,8 +7,6 @@ that `probe run` can say so before it begins. Both look at the first few example
 shapes and sizes are all that matters here, and a learner's view of few examples costs nothing.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from torch import Tensor

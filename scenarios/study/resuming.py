@@ -8,8 +8,6 @@ set aside, and the one before it is tried. `scenarios.study.job` uses this; file
 business of `probe.by_layer.store`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@ Kemker et al. 2018's `permutation`, `incremental` and `multimodal`. What is load
 Fields are checked by pydantic when the study is read, before any data are loaded.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, StrictInt, Tag

@@ -7,8 +7,6 @@ again, so a flag can break no rule that a file must keep. Errors name the table 
 wrote them, not pydantic's own path.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files

@@ -4,8 +4,6 @@ The map has 23 x 23 units, the made-up images MNIST's size and as many
 classes; all three ways start from the same trained network and see the same images.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 

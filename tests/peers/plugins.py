@@ -3,8 +3,6 @@
 What the parameters of avalanche 0.6.0 mean was read in its documentation and source.
 """
 
-from __future__ import annotations
-
 from math import inf
 from typing import Any
 

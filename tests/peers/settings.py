@@ -1,7 +1,5 @@
 """The learners that are compared, with the settings of the papers where these give one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from scenarios.learners.base import Settings

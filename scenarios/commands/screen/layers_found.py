@@ -4,8 +4,6 @@ All of it comes from layers.csv and starts.csv; nothing is printed where these a
 directories of earlier versions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 

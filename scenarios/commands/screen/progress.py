@@ -4,8 +4,6 @@ All of it follows from the events of `scenarios.execution.schedule`, wherever jo
 counts effort, not parts, as retraining takes as long as all tasks together.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress

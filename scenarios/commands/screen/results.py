@@ -5,8 +5,6 @@ numbers. Learners of another network have other features, and so a table of thei
 not measured.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

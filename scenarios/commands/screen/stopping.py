@@ -7,8 +7,6 @@ from the file descriptor that Python writes to at once, and ends the process aft
 That is safe because half-written files do not count.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

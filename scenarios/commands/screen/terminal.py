@@ -4,8 +4,6 @@ Names of learners, files and tasks come from files that anybody may have written
 `printable` before they are shown. All commands run inside `printed`.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import math

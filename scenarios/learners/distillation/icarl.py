@@ -1,7 +1,5 @@
 """iCaRL: distillation, herded exemplars, and the nearest mean of exemplars as classifier."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 

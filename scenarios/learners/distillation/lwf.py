@@ -1,7 +1,5 @@
 """Learning without forgetting: the old model's outputs on the new data are targets."""
 
-from __future__ import annotations
-
 import torch
 from pydantic import Field
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """GeppNet: a self-organizing map with a linear readout, and rehearsal of all data."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, cast

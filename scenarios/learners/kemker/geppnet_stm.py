@@ -1,7 +1,5 @@
 """GeppNet+STM: a short-term memory of novel examples, replayed in sleep phases."""
 
-from __future__ import annotations
-
 from collections import deque
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """Elastic weight consolidation, and the diagonal Fisher information of a model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """EWC++: elastic weight consolidation with one running Fisher, taken in training."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar

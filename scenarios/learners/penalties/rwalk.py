@@ -1,7 +1,5 @@
 """RWalk: a penalty by the running Fisher and by a path integral."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar, Literal

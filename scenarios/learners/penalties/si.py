@@ -1,7 +1,5 @@
 """Synaptic intelligence: a penalty by each parameter's part in the drop of the loss."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import torch

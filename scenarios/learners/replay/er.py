@@ -1,7 +1,5 @@
 """Experience replay: a random memory of each class, replayed with every batch."""
 
-from __future__ import annotations
-
 from scenarios.learners.catalog import learner
 from scenarios.learners.continual import ClassMemorySettings, ContinualLearner
 

@@ -1,7 +1,5 @@
 """Gradient episodic memory: no step may raise the loss on an earlier task's memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

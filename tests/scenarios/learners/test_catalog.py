@@ -1,7 +1,5 @@
 """The catalog: every learner can be named in a study, and its settings survive the round trip."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import BaseModel, ValidationError
 

@@ -4,8 +4,6 @@ The device is the tests' own (`tests.laws.other_device`), so that no GPU is need
 kernels round otherwise does not show there.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One trained model under several heads: what competes, and what follows for its accuracy."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

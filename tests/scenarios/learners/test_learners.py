@@ -1,7 +1,5 @@
 """Laws of every learner, and a learner continued from its state is the learner."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import get_args
@@ -131,5 +129,3 @@ def test_cumulative_and_offline_train_from_scratch_on_all_tasks_so_far() -> None
         batches = stream(0, "batches", len(tasks) - 1)
         fit(scratch, join([t.train for t in tasks]), RECIPE, batches)
         assert all(map(torch.equal, own.model.parameters(), scratch.parameters()))
-
-

@@ -1,7 +1,5 @@
 """Learners of every kind on a few digits, small enough to be learned at every test."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -3,8 +3,6 @@
 In float64 the counts do not hang on how a machine rounds, so that they can be kept and compared.
 """
 
-from __future__ import annotations
-
 import torch
 
 from probe.by_layer.heads import count

@@ -1,7 +1,5 @@
 """GeppNet and GeppNet+STM: sessions against a plain loop, the memory's law, published sizes."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """PathNet: it forgets nothing, and its search by tournaments follows the law of mutation."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

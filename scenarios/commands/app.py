@@ -4,8 +4,6 @@ The signature of a function is its command line, and its docstring is its `--hel
 are imported inside the commands, so that `probe --help` answers at once.
 """
 
-from __future__ import annotations
-
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated

@@ -3,8 +3,6 @@
 `--own` adds a Python file with a network and data to replace.
 """
 
-from __future__ import annotations
-
 import json
 import tomllib
 from importlib.resources import files

@@ -4,11 +4,10 @@
 module loads the model and prints the table.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -16,17 +15,15 @@ import torch
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import track
 from rich.table import Table
 from torch import Tensor, nn
 
 from probe.batch import Value, tensors
 from probe.byte_sizes import show_size
 from probe.cut.candidates import Candidate, candidates
-from probe.cut.feature import Feature
 from probe.errors import InputError, ModelRaised, described
 from probe.seeding import stream
-from scenarios.commands.screen.terminal import print_json
+from scenarios.commands.screen.terminal import print_json, tracked
 from scenarios.networks import ARCHITECTURES, build_network
 from scenarios.user_model import current_folder, load_model
 
@@ -57,7 +54,7 @@ def show_layers(
         # A number is a position in a tuple; a key that is a number cannot be named.
         where = int(output) if output and re.fullmatch(r"-?\d+", output) else output
         try:
-            found = candidates(model, sample, where, progress=_with_progress)
+            found = candidates(model, sample, where, progress=partial(tracked, label="cutting"))
         except ModelRaised as error:
             raise _refused(error.raised, sample) from error
         except (InputError, KeyboardInterrupt):
@@ -106,13 +103,6 @@ def _refused(error: BaseException, sample: Value) -> InputError:
         f"the model raised {described(error)} on a batch of shape {shapes}: check --input, and "
         f"--integers where it reads words"
     )
-
-
-def _with_progress(features: Sequence[Feature]) -> Iterable[Feature]:
-    """Return the features, with a progress bar on a terminal."""
-    console = Console(stderr=True)
-    hidden = not console.is_terminal
-    return track(features, "cutting", console=console, transient=True, disable=hidden)
 
 
 def _print(found: Sequence[Candidate]) -> None:

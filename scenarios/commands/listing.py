@@ -4,8 +4,6 @@ The lists are those that the package itself uses; a learner or readout is descri
 line of its class's docstring.
 """
 
-from __future__ import annotations
-
 from itertools import groupby
 from typing import Any
 

@@ -5,8 +5,6 @@ for a user's mistake, with one sentence on standard error and no traceback; 130 
 SIGTERM stopped it; 141 if the reader of its output is gone.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from errno import EBADF, EDQUOT, EFBIG, EIO, ENOSPC

@@ -5,8 +5,6 @@ learner, offline accuracy, sizes of the test sets) are computed if these are giv
 listed with the reason.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rich.console import Console

@@ -6,8 +6,6 @@ default and help. typer only parses: by itself it would print a box for a mistak
 process.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable, Sequence

@@ -5,8 +5,6 @@ count the non-redundant ones by FCBF (Yu and Liu 2003). `probe.redundancy` has t
 `figures.redundancy` the figure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -7,8 +7,6 @@ published.
 torchvision is imported in functions, as it takes seconds.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

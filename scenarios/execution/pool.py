@@ -26,7 +26,7 @@ from multiprocessing.context import BaseContext
 
 from probe.by_layer.jobs import Job
 from probe.errors import InputError
-from scenarios.environment import variable
+from scenarios.environment import variables
 from scenarios.execution.executor import Finished, Take
 from scenarios.execution.work import Ended, Event, Work, carried_out
 from scenarios.learners.catalog import MODULES
@@ -122,7 +122,7 @@ class _Worker:
         """Hand a job to the process, started if need be."""
         try:
             # It is started by `python -c`, which would import a pickle.py of the current folder.
-            with variable("PYTHONSAFEPATH", "1"):
+            with variables({"PYTHONSAFEPATH": "1"}):
                 if self._pool is None:
                     self._pool = ProcessPoolExecutor(1, mp_context=_context(), initializer=_prepare)
                 with _ctrl_c_held_back():

@@ -1,7 +1,5 @@
 """Types of the single fields of a study: names of folders, orders and seeds."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated
 

@@ -36,7 +36,7 @@ from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
 from scenarios.networks import bare, draw_weights, fresh_source, network_for
 from scenarios.own_code import REGISTRY
-from scenarios.study.resuming import keep, kept, resumed
+from scenarios.study.resuming import Resumed, keep, kept, resumed
 from scenarios.study.spec import Study
 
 
@@ -122,9 +122,7 @@ class LearnedNetworks:
     scenario: Scenario
     store: Store
     offline: Offline
-    _at: int = field(default=-1, init=False)
-    _learner: Learner | None = field(default=None, init=False)
-    _spent: Spent | None = field(default=None, init=False)
+    _now: Resumed | None = field(default=None, init=False)
     _cuts: Cuts | None = field(default=None, init=False)
 
     @property
@@ -146,14 +144,12 @@ class LearnedNetworks:
         """Return the learner after so many tasks, from a checkpoint or by learning."""
         names = [f"step-{each}" for each in self.job.steps]
         at = self.job.steps.index(step)
-        if self._learner is None or at < self._at:
-            # No checkpoint after the step: a learner cannot be taken back.
-            begun = resumed(self._fresh, names[: at + 1], self._tasks, self.store)
-            self._learner, self._at, self._spent = begun.learner, begun.done, begun.spent
-        for done in range(self._at + 1, at + 1):
-            self._learner, self._spent = self._learned(self._learner, names[done], done)
-            self._at = done
-        return _Learned(learner=self._learner, scenario=self.scenario, spent=self._spent)
+        now = self._now
+        if now is None or at < now.done:
+            self._now = now = resumed(self._fresh, names[: at + 1], self._tasks, self.store)
+        for done in range(now.done + 1, at + 1):
+            self._now = now = self._learned(now.learner, names[done], done)
+        return _Learned(learner=now.learner, scenario=self.scenario, spent=now.spent)
 
     def compared_with(self, peer: str) -> nn.Module:
         """Return a network that the last one is compared with."""
@@ -196,17 +192,17 @@ class LearnedNetworks:
             reestimate(learner.model, self.scenario.merged.train.x)
         return learner
 
-    def _learned(self, learner: Learner, name: str, done: int) -> tuple[Learner, Spent | None]:
-        """Return the learner after one more task, and the resources spent on it."""
-        # If only a measurement is lost, the later checkpoints are intact.
+    def _learned(self, learner: Learner, name: str, done: int) -> Resumed:
+        """Return the learner after one more task, and what it spent on it."""
+        # Where a measurement alone is lost, what was learned later is whole.
         if later := kept(self._fresh, name, self._tasks[:done], self.store):
-            return later.learner, later.spent
+            return later
         task = self._tasks[done - 1]
         with located(f"task {task.name} ({done} of {len(self._tasks)})"):
             spent = _learn(learner, task)
         # The checkpoint comes first: a job killed before the measurement does not repeat the task.
         keep(self.store, name, learner, spent)
-        return learner, spent
+        return Resumed(learner=learner, done=done, spent=spent)
 
 
 def _learn(learner: Learner, task: Task) -> Spent:

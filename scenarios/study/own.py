@@ -1,7 +1,5 @@
 """User-defined parts of a study: the features of its network, and reserved names."""
 
-from __future__ import annotations
-
 from probe.batch import first
 from probe.by_layer.features import features_of
 from probe.errors import located

@@ -1,7 +1,5 @@
 """The plan of a study: plain data for the engine, status and tables."""
 
-from __future__ import annotations
-
 import hashlib
 
 import torch

@@ -6,8 +6,6 @@ features are allocated to memory or disk in advance, too, so that `probe run` ca
 the first few examples of each task: only shapes and sizes matter.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from torch import Tensor

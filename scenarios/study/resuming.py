@@ -7,8 +7,6 @@ hash does not show, so it is loaded into a fresh learner and checked; one that d
 aside, and an earlier one is tried. `probe.by_layer.store` keeps files and hashes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

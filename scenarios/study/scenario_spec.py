@@ -6,8 +6,6 @@ Each of the four kinds is a table `[scenario]` of a study's file, and makes its 
 checks when the study is read; `scenarios.data` loads data, `scenarios.streams` divides them.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, StrictInt, Tag

@@ -6,8 +6,6 @@ The changed study is checked again, so that flags obey the rules of the file. Er
 key as the user wrote them, instead of pydantic's path.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -163,14 +161,12 @@ def overridden(study: Study, options: RunOptions) -> Study:
     raw = study.model_dump()
     if options.learners is not None:
         raw["learners"] = _learners(names(options.learners), raw["learners"])
-    if options.seeds is not None:
-        raw["seeds"] = options.seeds
-    if options.orders is not None:
-        raw["orders"] = options.orders
-    if options.train_limit is not None:
-        raw["scenario"]["train_limit"] = options.train_limit
-    if options.validation is not None:
-        raw["scenario"]["validation"] = options.validation
+    for flag, table in {
+        **dict.fromkeys(("seeds", "orders"), raw),
+        **dict.fromkeys(("train_limit", "validation"), raw["scenario"]),
+    }.items():
+        if (given := getattr(options, flag)) is not None:
+            table[flag] = given
     if options.sets is not None:
         raw["scenario"]["data"] = _sets(names(options.sets), raw["scenario"]["kind"])
     if options.budget is not None:

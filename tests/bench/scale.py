@@ -4,8 +4,6 @@ Times are those of the clock in a process of its own, once everything is importe
 the system's cache, as they have just been written.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The papers' CIFAR networks: parameters in closed form, and the shape of every feature."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor, nn

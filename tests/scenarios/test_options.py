@@ -1,7 +1,5 @@
 """The bounds of the flags of `probe run`, and the jobs of a shard."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, strategies as st
 

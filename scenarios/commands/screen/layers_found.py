@@ -3,8 +3,6 @@
 The numbers come from layers.csv and starts.csv; without these files nothing is printed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 

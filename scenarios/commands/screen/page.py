@@ -1,7 +1,5 @@
 """A page of results on the screen: tables, heat maps of layers by task position, and notes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ It follows the events of `scenarios.execution.schedule`, wherever jobs are done.
 effort, not measurements, as retraining takes as long as all tasks together.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress

@@ -4,8 +4,6 @@ Everything comes from the tables on disk, not from the run, so that the files ha
 Learners of another network have other features, and so a separate table. A dash means not measured.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

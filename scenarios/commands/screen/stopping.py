@@ -7,8 +7,6 @@ signals from the file descriptor to which Python writes them at once, and ends t
 grace period. This is safe because half-written files do not count.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

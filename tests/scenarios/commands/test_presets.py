@@ -3,7 +3,7 @@
 import pytest
 
 from probe.training.loop import Recipe
-from scenarios.learners.replay.er import ErSettings
+from scenarios.learners.catalog import settings_of
 from scenarios.study.source import check_study, preset_names, read_study
 from scenarios.study.spec import ReportSpec
 
@@ -48,7 +48,7 @@ def test_murata(data, network, features, epochs, memory):
     kinds = {settings.kind for settings in study.learners.values()}
     assert kinds == {"finetune", "offline", "si", "lwf", "gem", "er"}
     assert (study.learners["si"].strength, study.learners["lwf"].strength) == (1, 1)
-    assert study.learners["er"] == ErSettings(memory_per_class=memory)
+    assert study.learners["er"] == settings_of({"kind": "er", "memory_per_class": memory})
     assert study.learners["gem"].memory_per_class == memory
     assert study.report == ReportSpec()
 

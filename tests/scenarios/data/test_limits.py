@@ -1,7 +1,5 @@
 """Fewer examples, and a validation split: of every class, and nothing of it is trained on."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, strategies as st
 

@@ -1,7 +1,5 @@
 """Which outputs compete in the training's loss, and how much a class weighs: against numpy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

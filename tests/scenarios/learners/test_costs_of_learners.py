@@ -3,8 +3,6 @@
 And that what each learner spends is counted fully, and counting it changes nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 

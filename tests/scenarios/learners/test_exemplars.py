@@ -1,7 +1,5 @@
 """Exemplars: within their budget after every task, and the first chosen stay the longest."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, get_args
 

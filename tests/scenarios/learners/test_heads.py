@@ -1,12 +1,12 @@
 """One trained model under several heads: what competes, and what follows for its accuracy."""
 
-from __future__ import annotations
+from functools import partial
 
 import pytest
 import torch
 from torch import Tensor
 
-from probe.by_layer.heads import barred_but, count, own_task, predictions_by_head
+from probe.by_layer.heads import barred_but, count, own_task
 from probe.examples import Examples
 from probe.metrics.counts import Counts
 from probe.modules import mode
@@ -16,7 +16,7 @@ from probe.training.evaluation import predict_each
 from probe.training.loop import Recipe
 from scenarios.learners.base import Learner
 from tests.laws.counting import evaluate
-from tests.scenarios.learners.tiny_learners import digits, learner
+from tests.scenarios.learners.tiny_learners import by_head, digits, learner, logits
 
 CPU = torch.device("cpu")
 K = 10
@@ -33,7 +33,7 @@ def trained(kind: str, tasks: int, name: str = "mlp") -> Learner:
 
 def heads_of(own: Learner, scenario: Scenario = WHOLE) -> dict[str, Counts]:
     seen = own.view(scenario)
-    each = predictions_by_head(own, seen).items()
+    each = by_head(own, seen).items()
     return {head: count(seen, predicted).total for head, predicted in each}
 
 
@@ -58,10 +58,11 @@ def test_they_are_those_of_the_learners_logits(tasks: int) -> None:
     own = trained("finetune", tasks)
     counts = heads_of(own)
     with mode(own.model, training=False):
-        assert counts["single"] == evaluate(own.logits, WHOLE.merged.test, K)
+        assert counts["single"] == evaluate(partial(logits, own), WHOLE.merged.test, K)
         assert counts["all"] == evaluate(own.model, WHOLE.merged.test, K)
         parts = [
-            evaluate(lambda x, task=task: own.logits(x, task), task.test, K) for task in WHOLE.tasks
+            evaluate(lambda x, task=task: logits(own, x, task), task.test, K)
+            for task in WHOLE.tasks
         ]
     assert counts["multi"] == sum(parts[1:], parts[0])
 

@@ -1,7 +1,5 @@
 """A learner's own recipe: it changes what it names, for that learner's training, and no more."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sampling strategies: drawn ones follow their probabilities, herding its greedy rule."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import get_args
 

@@ -4,9 +4,7 @@ import pytest
 
 from probe.errors import InputError
 from probe.training.recipe import Recipe, RecipeChanges
-from scenarios.learners.joint import OfflineSettings
-from scenarios.learners.kemker.fel import FelSettings
-from scenarios.learners.replay.er import ErSettings
+from scenarios.learners.catalog import settings_of
 from scenarios.options import RunOptions
 from scenarios.study.source import check_study, overridden
 
@@ -105,15 +103,15 @@ def test_epochs_win_over_a_learners_own():
 def test_epochs_reach_learners_that_the_study_does_not_have():
     study = by(epochs=2, learners="offline,fel,geppnet")
     assert [study.recipe_of(name).epochs for name in study.learners] == [2, 2, 2]
-    assert study.learners["fel"] == FelSettings()
+    assert study.learners["fel"] == settings_of({"kind": "fel"})
 
 
 def test_learners_are_the_studys_own_or_have_default_settings():
     study = by(learners="offline, er-many,er")
     assert list(study.learners) == ["offline", "er-many", "er"]
-    assert study.learners["offline"] == OfflineSettings()
-    assert study.learners["er"] == ErSettings(memory_per_class=5)
-    assert study.learners["er-many"] == ErSettings(memory_per_class=50)
+    assert study.learners["offline"] == settings_of({"kind": "offline"})
+    assert study.learners["er"] == settings_of({"kind": "er", "memory_per_class": 5})
+    assert study.learners["er-many"] == settings_of({"kind": "er", "memory_per_class": 50})
     assert changed(study).keys() == {"learners"}
 
 

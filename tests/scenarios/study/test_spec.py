@@ -8,8 +8,7 @@ from pydantic import ValidationError
 from probe.by_layer.jobs import jobs_of
 from probe.errors import InputError
 from probe.training.recipe import Recipe
-from scenarios.learners.finetune import FinetuneSettings
-from scenarios.learners.replay.er import ErSettings
+from scenarios.learners.catalog import settings_of
 from scenarios.study.source import check_study, read_study
 
 LEAST = """
@@ -57,9 +56,9 @@ def test_a_learners_table_is_called_after_its_kind_unless_it_says_another():
     variants = '[learners.er]\n[learners."er-0.5"]\nkind = "er"\nmemory_per_class = 5\n'
     learners = study(LEAST + variants).learners
     assert learners == {
-        "finetune": FinetuneSettings(),
-        "er": ErSettings(memory_per_class=128),
-        "er-0.5": ErSettings(memory_per_class=5),
+        "finetune": settings_of({"kind": "finetune"}),
+        "er": settings_of({"kind": "er"}),
+        "er-0.5": settings_of({"kind": "er", "memory_per_class": 5}),
     }
 
 

@@ -1,7 +1,5 @@
 """iCaRL: its loss by hand, its classifier by a loop, and the hybrid that is the same network."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

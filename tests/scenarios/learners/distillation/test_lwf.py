@@ -1,7 +1,5 @@
 """LwF: fine-tuning where there is nothing to remember, and its loss where there is."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

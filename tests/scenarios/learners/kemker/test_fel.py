@@ -1,7 +1,5 @@
 """FEL: the expansion layer, who fires and where gradients go; what of the network learns."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from hypothesis import given, strategies as st

@@ -1,10 +1,9 @@
 """GeppNet and GeppNet+STM: sessions against a plain loop, the memory's law, published sizes."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -20,11 +19,11 @@ from probe.tasks import Task
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.data.datasets import load
-from scenarios.learners.kemker.geppnet import Geppnet, GeppnetSettings, MapSettings
+from scenarios.learners.kemker.geppnet import Geppnet, MapSettings
 from scenarios.learners.kemker.geppnet_stm import GeppnetStm, GeppnetStmSettings, ShortTermMemory
 from tests.laws.counting import evaluate
 from tests.laws.plain_map import sessions
-from tests.scenarios.learners.tiny_learners import learn
+from tests.scenarios.learners.tiny_learners import learn, logits
 
 TINY: dict[str, Any] = {
     "rows": 4,
@@ -35,7 +34,7 @@ TINY: dict[str, Any] = {
     "final_som_rate": 0.02,
 }
 KINDS: dict[str, tuple[type[Geppnet], MapSettings]] = {
-    "geppnet": (Geppnet, GeppnetSettings(**TINY)),
+    "geppnet": (Geppnet, MapSettings(**TINY)),
     "geppnet_stm": (GeppnetStm, GeppnetStmSettings(**TINY, memory=30, sleep_interval=40)),
 }
 
@@ -61,7 +60,7 @@ def incremental(limit: int | None = None, dtype: torch.dtype = torch.float32) ->
 
 def accuracy(own: Any, tasks: Sequence[Task]) -> float:
     with mode(own.model, training=False):
-        return evaluate(own.logits, join([t.test for t in tasks]), 10).accuracy(range(10))
+        return evaluate(partial(logits, own), join([t.test for t in tasks]), 10).accuracy(range(10))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -80,7 +79,7 @@ def test_the_sizes_are_table_2_s() -> None:
         (784, 10, 60_000, 190.08, 0.94),
         (1280, 100, 28_779, 150.38, 1.54),
     ):
-        model = Geppnet.network(GeppnetSettings(), (dims,), classes, 2)
+        model = Geppnet.network(MapSettings(), (dims,), classes, 2)
         weights = sum(p.numel() for p in model.parameters()) - classes  # no biases
         assert 4 * (weights + examples * (dims + 1)) / 1e6 == pytest.approx(printed, abs=0.011)
         held = ShortTermMemory(GeppnetStmSettings().memory, torch.zeros(1, dims)).bytes
@@ -106,12 +105,12 @@ def test_diverged_training_is_refused_with_what_can_be_changed(
 
 
 def test_settings_not_given_are_the_supplement_s() -> None:
-    own = GeppnetSettings()
+    own = MapSettings()
     assert (own.rows, own.columns, own.som_rate, own.readout_rate) == (23, 23, 0.1, 1e-3)
     assert (own.threshold, own.base_iterations, own.iterations) == (0.5, 80_000, 20_000)
     for wrong in ({"training": {"epochs": 2}}, {"som_rate": 1.0}, {"alone": 0.0}, {"rows": 0}):
         with pytest.raises(ValidationError):
-            GeppnetSettings.model_validate(wrong)
+            MapSettings.model_validate(wrong)
 
 
 # The short-term memory

@@ -1,7 +1,5 @@
 """PathNet's network: what a path computes, what is frozen, and a path lifted out of it."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

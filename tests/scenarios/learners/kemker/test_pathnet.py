@@ -1,7 +1,5 @@
 """PathNet: it forgets nothing, and its search by tournaments follows the law of mutation."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -25,7 +23,7 @@ from scenarios.learners.kemker.pathnet import (
     random_paths,
     search_path,
 )
-from tests.scenarios.learners.tiny_learners import digits
+from tests.scenarios.learners.tiny_learners import digits, logits
 
 SMALL = PathNetSettings(
     modules=6, active=3, width=8, population=6, generations=3, batches=4, training=None
@@ -57,7 +55,7 @@ def learner(settings: PathNetSettings = SMALL, recipe: Recipe = RECIPE) -> Notin
 
 def accuracy(own: PathNet, task: Task) -> float:
     with torch.no_grad():
-        return float((own.logits(task.test.x, task).argmax(1) == task.test.y).float().mean())
+        return float((logits(own, task.test.x, task).argmax(1) == task.test.y).float().mean())
 
 
 def test_it_learns_each_task_and_forgets_nothing_at_all_in_any_order() -> None:

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from probe.seeding import stream
 from probe.training.costs import OpsMeter
-from scenarios.learners.kemker.geppnet import Geppnet, GeppnetSettings
+from scenarios.learners.kemker.geppnet import Geppnet, MapSettings
 from scenarios.learners.kemker.online_map import OnlineMap
 from scenarios.learners.kemker.som import SelfOrganizingMap, longest_block
 from tests.laws.plain_map import ByUnit, Whole
@@ -17,7 +17,7 @@ ROWS, COLUMNS, INPUTS = 3, 5, 7
 
 def network(inputs: int = INPUTS, classes: int = 4, **given: object) -> nn.Sequential:
     """Return a map and its readout in float64, with weights far from small."""
-    settings = GeppnetSettings.model_validate({"rows": ROWS, "columns": COLUMNS, **given})
+    settings = MapSettings.model_validate({"rows": ROWS, "columns": COLUMNS, **given})
     model = Geppnet.network(settings, (inputs,), classes, 2).double()
     for k, parameter in enumerate(model.parameters()):
         parameter.data = torch.randn(parameter.shape, generator=stream(k), dtype=torch.float64)

@@ -1,7 +1,5 @@
 """EWC: the gradient of its penalty, and its Fisher, on networks that make that hard."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import pytest

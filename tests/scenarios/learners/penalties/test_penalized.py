@@ -1,7 +1,5 @@
 """EWC, EWC++, SI and RWalk: against plain implementations, and their quadratic penalty."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """EWC++, SI and RWalk: what each takes from the training steps, by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

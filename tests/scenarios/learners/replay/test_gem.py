@@ -1,7 +1,5 @@
 """GEM: no step raises what is stored; its projection by laws and by brute force."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from itertools import combinations

@@ -167,31 +167,22 @@ class PartialRetraining(Held):
 
     def saved(self) -> Saved:
         """Return what a folder has to hold for it."""
+        record = {name: value for name, value in vars(self).items() if name != "counts"}
         return Saved(
             kind=self.KIND,
             tables=self.tables(),
-            record={
-                "tasks": self.tasks,
-                "features": self.features,
-                "notes": self.notes,
-                "seed": self.seed,
-                "outputs": self.outputs,
-            },
+            record={**record, "features": self.features},
             arrays={"counts": np.stack([counts.table for counts in self.counts.values()])},
         )
 
     @classmethod
     def of_saved(cls, saved: Saved) -> Self:
         """Return what `saved` gave; raises KeyError, ValueError or TypeError for anything else."""
-        record = saved.record
-        counts = zip(record["features"], Counts.each(saved.arrays["counts"]), strict=True)
-        return cls(
-            tasks=tuple(tuple(task) for task in record["tasks"]),
-            counts=dict(counts),
-            notes=tuple(record["notes"]),
-            seed=record["seed"],
-            outputs=tuple(record["outputs"]),
-        )
+        record = dict(saved.record)
+        tables = zip(record.pop("features"), Counts.each(saved.arrays["counts"]), strict=True)
+        record["tasks"] = tuple(map(tuple, record["tasks"]))
+        record |= {name: tuple(record[name]) for name in ("notes", "outputs")}
+        return cls(**record, counts=dict(tables))
 
     def __str__(self) -> str:
         lines = columns_of(self.sheets()[0])

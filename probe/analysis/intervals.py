@@ -65,9 +65,10 @@ def mean_of(design: Design, e: Floats, level: float = LEVEL) -> Estimate:
 def ratio_of(design: Design, num: Floats, den: Floats) -> Ratio:
     """Return the ratio of two means that are paired by seed and example, with Fieller's interval.
 
-    num, den: (S, n), such as A - b and C - b. The interval holds every r for which num - r den is not clearly other than 0. The ratio is identifiable where the
-    interval of den lies above 0; with one seed, where that of the test set alone does. num of
-    zeros gives 0, num equal to den exactly 1, each with no width.
+    num, den: (S, n), such as A - b and C - b. The interval holds every r for which num - r den is
+    not clearly other than 0. The ratio is identifiable where the interval of den lies above 0; with
+    one seed, where that of the test set alone does. num of zeros gives 0, num equal to den exactly
+    1, each with no width.
 
     Source: Fieller, Some Problems in Interval Estimation, JRSS B 1954.
     """

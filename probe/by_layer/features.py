@@ -39,7 +39,7 @@ def features_of(
         found = candidates(model, x, call.output, call.call)
         names = [(each.feature, bool(each.left)) for each in found if each.suggested]
     else:
-        each = sorted(find_each(model, list(chosen), x, call), key=lambda feature: feature.at)
+        each = sorted(find_each(model, chosen, x, call), key=lambda feature: feature.at)
         names = [(feature.name, feature.trainable) for feature in each]
     earlier = [name for name, left in names if left]
     ends = [name for name, left in names if not left]

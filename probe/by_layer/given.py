@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from probe.batch import Value
 from probe.by_layer.engine import one_thread
@@ -39,12 +39,11 @@ Each = Callable[[Sequence[Path]], Iterable[Path]]
 
 
 class Weights(Protocol):
-    """Networks by run and number of tasks learned, in files or in memory.
+    """Networks by run and number of tasks learned, in files or in memory."""
 
-    runs: all runs; those of the controls are named after them and have no order.
-    """
-
-    runs: Mapping[Run, Mapping[int, object]]
+    @property
+    def runs(self) -> Mapping[Run, Mapping[int, object]]:
+        """All networks, those of the controls called after these, without an order."""
 
     def blank(self) -> nn.Module:
         """Return a network of the architecture with arbitrary weights, to be overwritten."""
@@ -87,12 +86,7 @@ class Files:
         for path in self.each(sorted(paths)):
             state = load_state(path)
             fit_state(unwrapped(model), state, str(path))
-            if broken := [name for name, own in state.items() if own.isnan().any()]:
-                raise InputError(
-                    f"{path} has NaN in {broken[0]!r}: its training diverged; take an earlier one, "
-                    f"or train it again"
-                )
-            found[path] = tensor_hash(state)
+            found[path] = _hash_of(state, str(path))
         return {run: {t: found[path] for t, path in own.items()} for run, own in self.runs.items()}
 
     def network(self, run: Run, step: int, expected: str) -> nn.Module:
@@ -119,19 +113,39 @@ class Models:
         return copied(next(model for own in self.runs.values() for model in own.values()))
 
     def hashes(self) -> Mapping[Run, Mapping[int, str]]:
-        """Hash the weights of every network."""
-        known: dict[int, str] = {}
-
-        def hashed(model: nn.Module) -> str:
-            if id(model) not in known:
-                known[id(model)] = tensor_hash(model.state_dict())
-            return known[id(model)]
-
-        return {run: {t: hashed(m) for t, m in own.items()} for run, own in self.runs.items()}
+        """Hash the weights of every network; raises InputError for NaN in them."""
+        models = {
+            id(m): (m, spoken(run, t)) for run, own in self.runs.items() for t, m in own.items()
+        }
+        found = {key: _hash_of(model.state_dict(), name) for key, (model, name) in models.items()}
+        return {run: {t: found[id(m)] for t, m in own.items()} for run, own in self.runs.items()}
 
     def network(self, run: Run, step: int, expected: str) -> nn.Module:
         """Return a copy of a network."""
         return copied(self.runs[run][step])
+
+
+def spoken(run: Run, step: int) -> str:
+    """Return a network's name in messages.
+
+    >>> spoken(Run("model", "0", 0), 1), spoken(Run("offline", "", 0), 3)
+    ('the model after 1 task', 'the offline model')
+    """
+    if not step:
+        return "the untrained model"
+    if run.learner == OFFLINE:
+        return "the offline model"
+    return f"the model after {step} task{'' if step == 1 else 's'}"
+
+
+def _hash_of(state: Mapping[str, Tensor], name: str) -> str:
+    """Return a hash of a network's weights; raises InputError for NaN in them."""
+    if broken := [key for key, own in state.items() if own.isnan().any()]:
+        raise InputError(
+            f"{name} has NaN in {broken[0]!r}: its training diverged; take an earlier one, or "
+            f"train it again"
+        )
+    return tensor_hash(state)
 
 
 @dataclass(kw_only=True)

@@ -52,6 +52,8 @@ class InMemory:
     def save_checkpoint(
         self, step: str, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
     ) -> None:
-        """Store the state of a network and of its learner."""
-        copies = ({name: x.detach().clone() for name, x in s.items()} for s in (model, learner))
-        self.checkpoints[step] = Checkpoint(*copies, code="")
+        """Keep a network and what its learner carries."""
+        model, learner = (
+            {name: x.detach().clone() for name, x in each.items()} for each in (model, learner)
+        )
+        self.checkpoints[step] = Checkpoint(model=model, learner=learner, code="")

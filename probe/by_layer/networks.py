@@ -34,15 +34,19 @@ class Trained(Protocol):
 
 
 class Networks(Protocol):
-    """The networks of one run.
+    """The networks of one run."""
 
-    scenario: the tasks in executed order, as the run's learner sees them; call: the way to compute
-    a network's logits; fresh: the source of a retrained tail's weights, None = the recipe's rule.
-    """
+    @property
+    def scenario(self) -> Scenario:
+        """The tasks in executed order, as the run's learner sees them."""
 
-    scenario: Scenario
-    call: ModelCall
-    fresh: Fresh | None
+    @property
+    def call(self) -> ModelCall:
+        """The call that gives a network's logits."""
+
+    @property
+    def fresh(self) -> Fresh | None:
+        """The source of fresh weights of a retrained tail, None = the recipe's rule."""
 
     def after(self, step: int) -> Trained:
         """Return the network after so many tasks."""
@@ -61,7 +65,9 @@ Offline = Callable[[], nn.Module]
 class Source(Protocol):
     """The networks of all runs of a plan, with the data on the device."""
 
-    plan: Plan
+    @property
+    def plan(self) -> Plan:
+        """The plan of their measurements."""
 
     def networks(self, job: Job, results: Results, offline: Offline) -> Networks:
         """Return the networks of a job; offline: called where the last one is compared with it."""

@@ -17,9 +17,7 @@ from probe.by_layer.probing import REESTIMATED, ProbingSpec, named, recorded, se
 from probe.by_layer.report import ReportSpec
 from probe.errors import InputError
 from probe.metrics.murata import RETRAIN
-from probe.tables.rows import CONTROLS as CONTROLS
-from probe.tables.rows import OFFLINE as OFFLINE
-from probe.tables.rows import UNTRAINED as UNTRAINED
+from probe.tables.rows import CONTROLS as CONTROLS, OFFLINE as OFFLINE, UNTRAINED as UNTRAINED
 from probe.training.recipe import Recipe
 from probe.values.allocation import Storage
 

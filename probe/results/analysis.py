@@ -173,8 +173,8 @@ class Analysis(Held):
         return self._sheets(self.layers(), self.learners)
 
     def remarks(self) -> tuple[str, ...]:
-        """Return the text below the tables: the basis of the intervals, and the notes."""
-        one = self.measured is not None and self.measured.one_training
+        """Return what is printed below: what the intervals are of, and the notes."""
+        one = self.measured is not None and self.seeds > 1
         return (*((ONE_NETWORK,) if one else ()), *self.notes)
 
     def saved(self) -> Saved:
@@ -204,7 +204,7 @@ class Analysis(Held):
 
     def _sheets(self, layers: Sequence[LayerRow], learners: Sequence[str]) -> list[Sheet]:
         if layers:
-            one = self.measured is not None and self.measured.one_training
+            one = self.measured is not None and self.seeds > 1
             return layer_sheets(layers, self.starts(), given=one)
         # Like a study with neither floor nor ceiling.
         return [pra_sheet([row for row in self._table("summary") if row.learner in learners])]

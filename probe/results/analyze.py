@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from operator import index
 from pathlib import Path
 from typing import Any, Literal, Never, TypeVar
 
@@ -19,35 +18,36 @@ from torch import Tensor, nn
 
 from probe.batch import first
 from probe.by_layer.engine import measure
-from probe.by_layer.given import Files, GivenNetworks, Models
-from probe.by_layer.jobs import Job, jobs_of
+from probe.by_layer.given import Files, GivenNetworks, Models, spoken
+from probe.by_layer.jobs import Job, jobs_of, parts_of
 from probe.by_layer.kept import InMemory, Results
 from probe.by_layer.measure import Measure
-from probe.by_layer.plan import OFFLINE, UNTRAINED
+from probe.by_layer.plan import OFFLINE, Plan
 from probe.by_layer.request import Request
-from probe.errors import InputError, located
+from probe.errors import InputError
 from probe.examples import Examples, alike, as_tasks, check_examples, check_labeled, check_tasks
 from probe.files import make_folder
 from probe.metrics.murata import RETRAIN
 from probe.model import Model, Networks, refuse_moved
-from probe.modules import check_model
 from probe.readouts.readout import Readout, nameable
-from probe.record.checkpoints import Checkpoints, Run
+from probe.record.checkpoints import Run
 from probe.record.recording import Recording, load_data, read_recording
 from probe.registered import OwnNetwork, marks_of
 from probe.results.analysis import Analysis
-from probe.results.evaluations import Evaluations
+from probe.results.evaluations import Evaluations, of_one_training
+from probe.results.networks import LEARNER, ORDER, device_of, networks_of
 from probe.results.run_directory import describe, made_of, refuse_foreign, store_of, survey
-from probe.results.tables import tables_of, write_tables
+from probe.results.tables import finished, tables_of, write_tables
 from probe.retrain import SAMPLE
+from probe.retraining import RetrainSettings, check_multiples
 from probe.source import hash_of, source_hash
-from probe.tables.folder import read_tables
+from probe.tables.folder import Tables, read_tables
 from probe.tasks import Scenario
 from probe.training.recipe import Recipe
 from probe.values.allocation import CacheSettings
 
-LEARNER, ORDER, DATA = "model", "0", "data"
-"""Names in tables for networks and data without a name."""
+DATA = "data"
+"""The name in tables of data that have no other."""
 
 _FEWEST = 2  # test examples of a task, of which one alone has no variance
 
@@ -108,67 +108,45 @@ def analyze(
     ((3, 2), ('1', '2'))
     """
     refuse_moved("analyze", moved)
-    measured = Measure.of(readouts)
-    with nameable(measured.user_defined):
-        return _analyze(
-            Model.around(models),
-            train,
-            test,
-            tasks,
-            features,
-            (untrained, offline),
-            measured,
-            recipe or Recipe(),
-            None if out is None else Path(out),
-        )
-
-
-def _analyze(
-    model: Model,
-    train: Examples[Any] | None,
-    test: Examples[Any] | None,
-    tasks: Sequence[Sequence[int]] | None,
-    features: Sequence[str] | Literal["auto"],
-    controls: tuple[nn.Module | None, nn.Module | str | Path | None],
-    measured: Measure,
-    recipe: Recipe,
-    root: Path | None,
-) -> Analysis:
-    recording = _recording(model.of)
-    if recording is not None:
-        model = _completed(model, recording)
-        tasks = recording.tasks if tasks is None else tasks
-        if train is None and test is None and recording.data:
-            train, test = load_data(recording.data)
-    if train is None or test is None or tasks is None:
-        raise InputError(
-            "train, test and tasks are needed: give them, or the folder of a recorder that stored "
-            "them by train="
-        )
-    executed = as_tasks(tasks)
-    check_tasks(executed, sum(map(len, executed)))
-    networks = _networks(model, *controls, recording, len(executed), measured.seeds)
-    train, test = _data(train, test, executed, networks)
-    model, name, source = _named(model, networks)
-    request = Request(
-        name=_run_name(root),
-        network=name,
-        source=source,
-        networks=networks,
-        model=model,
-        scenario=Scenario.of_classes(DATA, train, test, executed),
-        orders=model.orders,
-        features=None if features == "auto" else list(features),
-        probing=measured.probing,
-        recipe=recipe,
-        train_offline=controls[1] == "train",
-        storage=measured.cache.storage if measured.cache else "fp32",
-        readout_sources={n: hash_of(own) for n, own in measured.user_defined.items()},
+    measured, model = Measure.of(readouts), Model.around(models)
+    how = RetrainSettings(
+        recipe=Recipe() if recipe is None else recipe,
+        cache=measured.cache,
+        trainable=model.trainable,
     )
-    given, cache = request.given(), measured.cache or CacheSettings()
-    if isinstance(networks, Models):
-        _check_alike(given, networks)
-    return _in_memory(given, cache, test.y) if root is None else _into(root, given, cache)
+    root = None if out is None else Path(out)
+    with nameable(measured.user_defined):
+        probing = measured.probing
+        check_multiples(probing.budget, how.recipe)
+        model, recording, train, test, tasks = _completed(model, train, test, tasks)
+        executed = as_tasks(tasks)
+        check_tasks(executed, sum(map(len, executed)))
+        networks = networks_of(
+            model, (untrained, offline), recording, len(executed), measured.seeds
+        )
+        train, test = _data(train, test, executed, networks)
+        model, name, source = _named(model, networks)
+        request = Request(
+            name=_run_name(root),
+            network=name,
+            source=source,
+            networks=networks,
+            model=model,
+            scenario=Scenario.of_classes(DATA, train, test, executed),
+            orders=model.orders,
+            features=None if isinstance(features, str) and features == "auto" else features,
+            probing=probing,
+            recipe=how.recipe,
+            train_offline=isinstance(offline, str) and offline == "train",
+            storage=measured.cache.storage if measured.cache else "fp32",
+            readout_sources={n: hash_of(own) for n, own in measured.user_defined.items()},
+        )
+        given, cache = request.given(), measured.cache or CacheSettings()
+        if isinstance(networks, Models):
+            _check_alike(given, networks)
+        if root is None:
+            return _in_memory(given, cache, test.y)
+        return _into(root, given, cache, test.y)
 
 
 _R = TypeVar("_R", bound=Results)
@@ -176,8 +154,8 @@ _R = TypeVar("_R", bound=Results)
 
 def _measured(
     given: GivenNetworks, cache: CacheSettings, results_of: Callable[[Job], _R]
-) -> Iterator[tuple[Job, _R]]:
-    """Yield each job when it is measured, with its results; controls come first in each seed."""
+) -> dict[Job, _R]:
+    """Measure each job, the controls of a seed first; return where the results are."""
     jobs = sorted(jobs_of(given.plan), key=lambda job: (job.seed, not job.offline))
     each = {job: results_of(job) for job in jobs}
     console = Console(stderr=True)
@@ -188,20 +166,20 @@ def _measured(
         networks = given.networks(job, each[job], offline)
         for _ in measure(given.plan, job, networks, each[job], cache):
             pass
-        yield job, each[job]
+    return each
 
 
 def _in_memory(given: GivenNetworks, cache: CacheSettings, labels: Tensor) -> Analysis:
-    """Measure networks, and return the analysis with its tables and evaluations."""
-    parts = {job.name: own.parts for job, own in _measured(given, cache, lambda _: InMemory())}
-    found = Evaluations(plan=given.plan, labels=labels.cpu().numpy(), parts=parts)
-    tables = {name: list(rows) for name, rows in tables_of(given.plan, found.results()).items()}
-    several = len(given.plan.orders) * len(given.plan.learners) > 3 or len(given.plan.orders) > 1
-    return Analysis(given=tables, measured=None if several else found)
+    """Measure networks in memory."""
+    plan = given.plan
+    each = _measured(given, cache, lambda _: InMemory())
+    results = [finished(plan, job, each[job]) for job in jobs_of(plan)]
+    tables = {name: list(rows) for name, rows in tables_of(plan, results).items()}
+    return _analysis(plan, tables, each, labels)
 
 
-def _into(root: Path, given: GivenNetworks, cache: CacheSettings) -> Analysis:
-    """Measure networks into a run directory, resuming an earlier call."""
+def _into(root: Path, given: GivenNetworks, cache: CacheSettings, labels: Tensor) -> Analysis:
+    """Measure networks into a run directory, from wherever an earlier call stopped."""
     plan = given.plan
     refuse_foreign(root)
     make_folder(root)
@@ -217,26 +195,53 @@ def _into(root: Path, given: GivenNetworks, cache: CacheSettings) -> Analysis:
             store.sweep()
             return store
 
-        for _ in _measured(given, cache, results_of):
-            pass
+        each = _measured(given, cache, results_of)
     with FileLock(root / "lock"):
         states = survey(plan, root)
         write_tables(plan, root)
         describe(root, plan, made_of(states))
-    analysis = Analysis(given=read_tables(root))
+    analysis = _analysis(plan, read_tables(root), each, labels)
     analysis.plot.write(root)
     return analysis
 
 
-def _recording(models: object) -> Recording | None:
-    """Return the recording, None unless models are the folder of one."""
-    if isinstance(models, str | Path) and Path(models).is_dir():
-        return read_recording(models)
-    return None
+def _analysis(plan: Plan, tables: Tables, each: Mapping[Job, Results], labels: Tensor) -> Analysis:
+    """Return an analysis, with its evaluations where all networks are of one training."""
+    tables = {name: rows for name, rows in tables.items() if rows}
+    if not of_one_training(plan):
+        return Analysis(given=tables)
+    parts = {
+        job.name: {part: own for part in parts_of(plan, job) if (own := results.read(part))}
+        for job, results in each.items()
+    }
+    evaluations = Evaluations(plan=plan, labels=labels.cpu().numpy(), parts=parts)
+    return Analysis(given=tables, measured=evaluations)
 
 
-def _completed(model: Model, recording: Recording) -> Model:
-    """Return the model with the call and output of a recording."""
+def _completed(
+    model: Model,
+    train: Examples[Any] | None,
+    test: Examples[Any] | None,
+    tasks: Sequence[Sequence[int]] | None,
+) -> tuple[Model, Recording | None, Examples[Any], Examples[Any], Sequence[Sequence[int]]]:
+    """Return what was given, with what a recorder has kept where nothing else was."""
+    recording = None
+    if isinstance(model.of, str | Path) and Path(model.of).is_dir():
+        recording = read_recording(model.of)
+        model = _as_recorded(model, recording)
+        tasks = recording.tasks if tasks is None else tasks
+        if train is None and test is None and recording.data:
+            train, test = load_data(recording.data)
+    if train is None or test is None or tasks is None:
+        raise InputError(
+            "train, test and tasks are needed: give them, or the folder of a recorder that has "
+            "kept them by train="
+        )
+    return model, recording, train, test, tasks
+
+
+def _as_recorded(model: Model, recording: Recording) -> Model:
+    """Return the model as a recording says that it is called."""
     if recording.called and model.call is None:
         raise InputError(
             "the recorder gave the network its batches by a function: give that function again, as "
@@ -245,34 +250,6 @@ def _completed(model: Model, recording: Recording) -> Model:
     orders = {name: [task + 1 for task in own] for name, own in recording.orders.items()}
     output = recording.output if model.output is None else model.output
     return replace(model, output=output, orders=model.orders or orders)
-
-
-def _networks(
-    model: Model,
-    untrained: nn.Module | None,
-    offline: nn.Module | str | Path | None,
-    recording: Recording | None,
-    tasks: int,
-    seeds: int,
-) -> Files | Models:
-    """Return the networks, in files or in memory; raises InputError for a mixture."""
-    given, ceiling = model.of, None if offline == "train" else offline
-    values = given.values() if isinstance(given, Mapping) else ()
-    if not isinstance(given, str | Path) and not any(isinstance(v, str | Path) for v in values):
-        return _models(given, untrained, ceiling, tasks, seeds)
-    if seeds != 1:
-        raise InputError(
-            f"networks in files are retrained once, by the seed of their run, got seeds={seeds}: "
-            f"give the networks of several seeds"
-        )
-    if model.build is None:
-        raise InputError(
-            "networks in files need a function that makes the network anew: Model(files, "
-            "fresh=build)"
-        )
-    if untrained is not None or isinstance(ceiling, nn.Module):
-        raise _MIXED
-    return Files.of(_files(given, ceiling, recording, tasks), model.build)
 
 
 def _data(
@@ -324,103 +301,9 @@ def _check_alike(given: GivenNetworks, networks: Models) -> None:
     cuts = given.shared_cuts(last, features, first(given.scenario.test.x, SAMPLE))
     for run, own in runs.items():
         for step, model in own.items():
-            name = _spoken(OFFLINE if run.learner == OFFLINE else step)
             if where := cuts.difference(model):
                 raise InputError(
-                    f"{name} is of another architecture than {_spoken(T)}, which differs at "
-                    f"{where!r}: give models of one architecture"
+                    f"{spoken(run, step)} is of another architecture than "
+                    f"{spoken(Run(LEARNER, ORDER, 0), T)}, which differs at {where!r}: give models "
+                    f"of one architecture"
                 )
-            if device_of(model) != device_of(last):
-                raise InputError(
-                    f"{name} is on {device_of(model)} and {_spoken(T)} on {device_of(last)}: move "
-                    f"all models to one device"
-                )
-
-
-def device_of(model: nn.Module) -> torch.device:
-    """Return the device of a model's parameters, the CPU for one without any."""
-    return next((p.device for p in model.parameters()), torch.device("cpu"))
-
-
-_MIXED = InputError(
-    "networks are files or models, got some of both: save all with torch.save, the untrained one "
-    "as task 0"
-)
-
-
-def _files(
-    given: Mapping[Any, Any] | str | Path,
-    ceiling: str | Path | None,
-    recording: Recording | None,
-    tasks: int,
-) -> Checkpoints:
-    """Return the files of all networks."""
-    if recording is not None:
-        if ceiling is not None:
-            raise InputError("offline= is kept by rec.offline(model), or 'train': leave it out")
-        return recording.checkpoints
-    if isinstance(given, str | Path):
-        return Checkpoints.find(given, ceiling, LEARNER)
-    run: dict[int, Path] = {}
-    for step, path in given.items():
-        if not isinstance(path, str | Path):
-            raise _MIXED
-        if not isinstance(step, int):
-            raise InputError(
-                f"files are given by tasks learned, as {{{tasks}: 'task{tasks}.pt'}}, got one for "
-                f"{step!r}"
-            )
-        run[step] = Path(path)
-    offline = {} if ceiling is None else {0: Path(ceiling)}
-    return Checkpoints(runs={Run(LEARNER, ORDER, 0): run}, offline=offline)
-
-
-def _models(given: object, untrained: object, offline: object, tasks: int, seeds: int) -> Models:
-    """Return networks in memory, the same for each seed.
-
-    Raises InputError for anything but a mapping to models, for rows that T tasks do not have, for a
-    missing last row, and for two untrained networks.
-    """
-    if not isinstance(given, Mapping):
-        raise InputError(
-            f"models must map tasks learned to the model then, as {{{tasks}: model}}, got "
-            f"{type(given).__name__}"
-        )
-    rows: dict[int, nn.Module] = {}
-    for key, model in given.items():
-        if not hasattr(key, "__index__") or not 0 <= key <= tasks:
-            raise InputError(
-                f"models has a row {key!r}: with {tasks} tasks, rows are numbers of tasks learned, "
-                f"from 0 to {tasks}"
-            )
-        rows[index(key)] = model
-    if tasks not in rows:
-        raise InputError(
-            f"models has no row {tasks}, the model after all {tasks} tasks, which is the one that "
-            f"is measured: add it"
-        )
-    if untrained is not None and 0 in rows:
-        raise InputError("got untrained and row 0 of models, which are the same: give one of them")
-    rows |= {} if untrained is None else {0: untrained}
-    ceiling = {} if offline is None else {tasks: offline}
-    for step, model in [*rows.items(), *((OFFLINE, own) for own in ceiling.values())]:
-        with located(_spoken(step)):
-            check_model(model)
-    runs = dict[Run, dict[int, nn.Module]]()
-    for seed in range(seeds):
-        runs[Run(LEARNER, ORDER, seed)] = dict(sorted(rows.items()))
-        floor = {0: rows[0]} if 0 in rows else {}
-        for name, own in ((UNTRAINED, floor), (OFFLINE, ceiling)):
-            runs |= {Run(name, "", seed): own} if own else {}
-    return Models(runs=runs)
-
-
-def _spoken(step: int | str) -> str:
-    """Return a network's name in messages.
-
-    >>> _spoken(0), _spoken(1), _spoken("offline")
-    ('the untrained model', 'the model after 1 task', 'the offline model')
-    """
-    if step in (0, OFFLINE):
-        return "the offline model" if step else "the untrained model"
-    return f"the model after {step} task{'' if step == 1 else 's'}"

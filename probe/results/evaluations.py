@@ -49,6 +49,14 @@ class Evaluation:
     notes: tuple[str, ...] = ()
 
 
+def of_one_training(plan: Plan) -> bool:
+    """Whether all networks are those of one training; its seeds are then retrainings of them."""
+    learners = [own for own in plan.learners.values() if own.kind not in CONTROLS]
+    trained = [own.given.values() for own in plan.learners.values()]
+    alike = all(own == next(iter(each)) for each in trained for own in each)
+    return len(learners) == len(plan.orders) == 1 and alike
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Evaluations:
     """All measurements of a plan whose networks are those of one training.
@@ -66,13 +74,6 @@ class Evaluations:
         """The classes of each task, in executed order."""
         [order] = self.plan.orders.values()
         return tuple(self.plan.tasks[task].classes for task in order)
-
-    @property
-    def one_training(self) -> bool:
-        """Whether the seeds are those of retrainings of the same networks."""
-        given = [own.given for own in self.plan.learners.values() if own.given]
-        each = {tuple(own.items()) for of in given for own in of.values()}
-        return len(self.plan.seeds) > 1 and len(each) == len(given)
 
     def results(self) -> list[Result]:
         """Return the result of each job."""
@@ -158,7 +159,7 @@ class Evaluations:
     def _step(self, job: Job, at: int) -> Step | None:
         """Return the name of a network; None for one that another job represents."""
         if job.kind == OFFLINE:
-            return OFFLINE if at else None
+            return "offline" if at else None
         floor = UNTRAINED in self.plan.learners
         return None if at == 0 and floor and job.kind not in CONTROLS else at
 

@@ -163,13 +163,6 @@ ALONE: dict[str, tuple[dict[str, str | None], str]] = {
     "weights-few": ({"report.weights.mine": "[1, 0]"}, "got 2 weights, expected 7: A, MS, SSS,"),
     "weights-inf": ({"report.weights.mine": f"[inf, {REST}"}, "criterion A is inf, expected a num"),
     "feature": ({"network.features": "['hiden1']"}, "unknown feature of this study's networks"),
-    "given": (
-        {
-            "learners.offline": '{networks = [{order = "", seed = 0, step = 5, '
-            'hash = "x", path = "x.pt"}]}'
-        },
-        "learners...`probe model`",
-    ),
     "kind": ({"scenario.kind": "'splits'"}, "'splits': did you mean 'split'?"),
     "multimodal": ({"scenario.kind": "'multimodal'"}, "scenario.data: expected a list, got 'dig"),
     "three": (

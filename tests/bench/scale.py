@@ -18,8 +18,7 @@ from probe.tables.rows import MetricRow, Row, SummaryRow
 from probe.tables.table_file import write_table
 from tests.bench.made_up import Shape, write_study
 from tests.bench.processes import in_a_process, peak_memory, scratch
-from tests.bench.section import Row as Line
-from tests.bench.section import Section
+from tests.bench.section import Row as Line, Section
 
 LEARNERS = ("finetune", "er", "ewc", "si", "lwf", "gem", "icarl", "cumulative")
 STEPS = ("reading", "summary.csv", "metrics.csv", "rows.csv")

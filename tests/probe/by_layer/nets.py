@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from probe import Analysis, Examples, Recipe, analyze
+from probe import Analysis, Examples, Measure, Model, Recipe, analyze
 from probe.seeding import stream
 from probe.tables.rows import LayerRow
 from probe.training.fresh_weights import initialize
@@ -26,9 +26,14 @@ TRAINED = Recipe(epochs=20, batch_size=16, learning_rate=5e-3)
 
 @cache
 def digits() -> tuple[Examples, Examples]:
+    """Return training and test examples, task by task, as a study has them."""
     data = load("digits")
-    train, test = data.train.take(torch.arange(400)), data.test
-    return tuple(Examples(each.x.flatten(1), each.y) for each in (train, test))  # type: ignore[return-value]
+    both = []
+    for half in (data.train.take(torch.arange(400)), data.test):
+        task = torch.tensor([0, 0, 0, 1, 1, 1, 2, 2, 2, 2])[half.y]
+        own = half.take(task.argsort(stable=True))
+        both.append(Examples(own.x.flatten(1), own.y))
+    return both[0], both[1]
 
 
 def fresh(seed: int = 0, norm: bool = False) -> nn.Sequential:
@@ -76,6 +81,12 @@ def with_output_of(model: nn.Sequential, other: nn.Sequential) -> nn.Sequential:
 
 def analyzed(models: Any, **given: Any) -> Analysis:
     train, test = digits()
+    called = {name: given.pop(name) for name in ("output", "classes", "fresh") if name in given}
+    if called:
+        models = Model(models, **called)
+    if "seeds" in given:
+        readouts = given.pop("readouts", ("retrain", "linear"))
+        given["readouts"] = Measure(readouts=readouts, seeds=given.pop("seeds"))
     asked = {"train": train, "test": test, "tasks": TASKS, "features": FEATURES, "recipe": RECIPE}
     return analyze(models, **(asked | given))
 

@@ -9,7 +9,6 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from probe.by_layer.result import Analysis, At
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from torch import nn
@@ -17,6 +16,8 @@ from torch import nn
 from probe import Examples, partial_retrain
 from probe.metrics.counts import Counts
 from probe.readouts.readout import Knn, Linear
+from probe.results.analysis import Analysis
+from probe.results.evaluations import At
 from probe.training.batch_norm import reestimated
 from tests.probe.by_layer.nets import (
     BEHIND,

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from probe import Analysis, Examples, Recipe, analyze
+from probe import Analysis, Examples, Measure, Model, Recipe, analyze
 from probe.errors import InputError
 from probe.readouts.readout import Linear
 from tests.probe.calls import DATA, TASKS, Case, X, Y, check_told, net, normed, unreadable
@@ -20,6 +20,10 @@ with torch.no_grad():
 
 def asked(models: Any = None, features: Any = ("1", "2"), tasks: Any = TASKS, **given: Any) -> Any:
     models = {2: net()} if models is None else models
+    called = {name: given.pop(name) for name in ("fresh", "output", "classes") if name in given}
+    models = Model(models, **called) if called else models
+    if asked_of := {name: given.pop(name) for name in ("seeds", "cache") if name in given}:
+        given["readouts"] = Measure(**asked_of)
     train = given.pop("train", DATA)
     recipe = given.pop("recipe", Recipe(epochs=1))
     test = given.pop("test", train)

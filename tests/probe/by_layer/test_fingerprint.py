@@ -4,8 +4,7 @@ from dataclasses import asdict, fields, replace
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, reject, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, reject, settings, strategies as st
 
 from probe.by_layer.fingerprint import RESULTS_VERSION, differences, fingerprint, tensor_hash
 from probe.by_layer.jobs import jobs_of

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from probe.by_layer.measured import DEAD
-from probe.by_layer.text import note_sentences
 
 import probe
 from probe import Analysis, load
 from probe.errors import InputError
 from probe.metrics.murata import pra, task_f1
 from probe.metrics.task_counts import TaskCounts
+from probe.results.tables import DEAD
+from probe.results.text import note_sentences
 from probe.tables.frames import rows_of_frame
 from probe.tables.rows import LayerRow, Row
 from probe.tables.summary import mean_accuracies, pra_by_step, summarize

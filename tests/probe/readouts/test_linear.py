@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
-from probe.readouts import lbfgs, linear
+from probe.readouts import linear
 from probe.readouts.linear import LinearModel, fit_linear
 from probe.readouts.standardized import Standardization
 
@@ -86,6 +86,12 @@ def on_digits(seed: int, **settings: float) -> tuple[LinearModel, float, Tensor,
     return model, least, model.predict(x[test]), torch.from_numpy(expected), y[test]
 
 
+def test_predictions_on_digits_are_scikit_learns():
+    _, _, ours, expected, y = on_digits(0, tolerance=1e-9)
+    assert ours.tolist() == expected.tolist()
+    assert (ours == y).double().mean() > 0.9
+
+
 @pytest.mark.parametrize(("C", "more"), [(0.01, 2e-3), (1.0, 2e-3), (100.0, 5e-3)])
 @pytest.mark.parametrize("seed", range(3))
 def test_at_the_default_tolerance_predictions_have_settled(seed, C, more):
@@ -95,16 +101,6 @@ def test_at_the_default_tolerance_predictions_have_settled(seed, C, more):
     assert model.found.left <= linear.TOLERANCE
     assert least * (1 - 1e-6) <= model.found.value <= least * (1 + more)
     assert (ours == expected).double().mean() >= 0.99
-
-
-def test_a_tighter_tolerance_leaves_less():
-    x, y = digits()
-    found = [fit_linear(x, y, 10, tolerance=10.0**-k) for k in (1, 2, 4, 6, 9)]
-    objectives = [model.found.value for model in found]
-    assert objectives == sorted(objectives, reverse=True)
-    assert [model.found.iterations for model in found] == sorted(
-        {m.found.iterations for m in found}
-    )
 
 
 def test_classes_without_examples_are_left_out():
@@ -141,15 +137,6 @@ def test_what_has_not_converged_is_said(monkeypatch):
     model = fit_linear(x, y, 10)
     assert (model.found.converged, model.found.iterations) == (False, 3)
     assert "had not converged after 3 iterations" in model.notes[0]
-
-
-def test_without_eigenvectors_the_minimum_is_the_same(monkeypatch):
-    x, y = digits()
-    known = fit_linear(x, y, 10, tolerance=1e-9)
-    monkeypatch.setattr(lbfgs, "_WIDEST", 10)
-    plain = fit_linear(x, y, 10, tolerance=1e-9)
-    assert plain.found.value == pytest.approx(known.found.value, rel=1e-6)
-    assert plain.found.iterations > known.found.iterations
 
 
 def test_standardised_as_scikit_learn_does():

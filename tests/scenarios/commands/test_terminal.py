@@ -6,8 +6,7 @@ import io
 import unicodedata
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from rich.console import Console
 
 from probe.by_layer.jobs import jobs_of

@@ -27,11 +27,11 @@ from tests.scenarios.learners.tiny_learners import (
     equal,
     forgetful,
     learn,
+    learner as tiny_learner,
     resumed,
     same,
     with_norm,
 )
-from tests.scenarios.learners.tiny_learners import learner as tiny_learner
 
 NORM_FREE = ("pathnet", "geppnet", "geppnet_stm", "fel")  # they bring a network of their own
 

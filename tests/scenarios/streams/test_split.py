@@ -1,8 +1,7 @@
 """Data cut into tasks of disjoint classes, the tasks themselves, and the orders of a study."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from probe.errors import InputError
 from probe.orders import orders

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from scenarios.study.job import run_job
+from tests.scenarios.study.toy_setup import RAW, scenario
 from torch import Tensor, nn
 
 from probe.by_layer.jobs import jobs_of
@@ -17,7 +18,6 @@ from probe.tables.rows import NoteRow
 from probe.tables.table_file import read_table
 from scenarios.commands.screen.results import note_lines
 from scenarios.study.source import check_study
-from tests.scenarios.study.toy_setup import RAW, scenario
 from tests.scenarios.tiny_run import PLAIN, TINY, Tiny
 
 # Weights that decay to nothing at every step: of the last layer only the biases are left.

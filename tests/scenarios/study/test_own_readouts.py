@@ -5,6 +5,7 @@ from itertools import count
 
 import pytest
 from probe.by_layer.asked import readouts_of
+from tests.scenarios.study.test_probing import RAW, T
 
 from probe.by_layer.jobs import jobs_of, parts_of
 from probe.errors import InputError
@@ -12,7 +13,6 @@ from probe.readouts.readout import READOUTS
 from scenarios.own_code import loaded
 from scenarios.study.own import OURS, described_own, known_as_described
 from scenarios.study.source import check_study
-from tests.scenarios.study.test_probing import RAW, T
 
 NUMBER = count()
 SOURCE = '''

@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Never
 
 import numpy as np
 import torch
 
+from probe.by_layer.engine import measure
 from probe.by_layer.fingerprint import fingerprint
 from probe.by_layer.jobs import jobs_of
 from probe.by_layer.measurement import Measurement, Spent
@@ -19,6 +21,8 @@ from probe.examples import Examples
 from probe.metrics.counts import Counts
 from probe.tasks import Scenario
 from probe.training.costs import Cost
+from probe.values.allocation import CacheSettings
+from scenarios.study.learned import StudyNetworks
 from scenarios.study.planning import plan_of
 from scenarios.study.source import check_study
 
@@ -124,6 +128,16 @@ def fingerprints(of=None, stream=None, device=CPU):
     """Return the fingerprint of every job, by learner, executed order and seed."""
     plan = made_plan(of, stream, device)
     return {(j.learner, j.tasks, j.seed): fingerprint(record_of(plan, j)) for j in jobs_of(plan)}
+
+
+def no_offline() -> Never:
+    raise AssertionError("no offline network is needed")
+
+
+def do(study, plan, job, stream, store, cache=None, offline=no_offline) -> list[str]:
+    """Make the measurements of a job that are missing and return their names."""
+    networks = StudyNetworks(plan=plan, study=study, scenario=stream).networks(job, store, offline)
+    return list(measure(plan, job, networks, store, cache or CacheSettings()))
 
 
 # A job's folder, and damage to its files

@@ -9,8 +9,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from scenarios.learners.distillation.lwf import LearningWithoutForgetting
-from tests.scenarios.learners.tiny_learners import Writing, digits, learn, noisy_network, same
-from tests.scenarios.learners.tiny_learners import learner as tiny_learner
+from tests.scenarios.learners.tiny_learners import (
+    Writing,
+    digits,
+    learn,
+    learner as tiny_learner,
+    noisy_network,
+    same,
+)
 
 TASKS = digits(20).tasks
 Floats = NDArray[np.float64]

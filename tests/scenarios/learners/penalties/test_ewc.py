@@ -14,8 +14,7 @@ from probe.training.loop import Recipe
 from scenarios.learners.penalties.ewc import Ewc, diagonal_fisher
 from scenarios.networks import ARCHITECTURES
 from tests.laws.plain_penalties import fisher_by_loop
-from tests.scenarios.learners.tiny_learners import chain, points, seeded
-from tests.scenarios.learners.tiny_learners import learner as tiny_learner
+from tests.scenarios.learners.tiny_learners import chain, learner as tiny_learner, points, seeded
 
 K = 3
 

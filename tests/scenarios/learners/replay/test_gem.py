@@ -23,11 +23,11 @@ from scenarios.learners.replay.gem import GradientEpisodicMemory, dual, project
 from tests.scenarios.learners.tiny_learners import (
     digits,
     learn,
+    learner as tiny_learner,
     noisy_network,
     rows,
     same,
 )
-from tests.scenarios.learners.tiny_learners import learner as tiny_learner
 
 TASKS = digits(20).tasks
 Floats = NDArray[np.float64]

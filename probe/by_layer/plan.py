@@ -8,9 +8,9 @@ need neither the data nor the user's code. Studies (`scenarios.study`) and given
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from probe.by_layer.fingerprint import RESULTS_VERSION
 from probe.by_layer.probing import REESTIMATED, ProbingSpec, named, recorded, settings_record
@@ -23,6 +23,10 @@ from probe.values.allocation import Storage
 
 Given = Mapping[int, str]
 """A hash of the weights of each network of a run, by the number of tasks learned."""
+
+
+# Part of a folder's name: that of an edited study.json must not lead elsewhere.
+_Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9_-]|\.[0-9])*$", max_length=80)]
 
 
 class _Frozen(BaseModel):
@@ -96,8 +100,8 @@ class Plan(_Frozen):
     kind: str = "split"
     network: str
     tasks: tuple[PlannedTask, ...]
-    learners: dict[str, PlannedLearner]
-    orders: dict[str, tuple[int, ...]]
+    learners: dict[_Name, PlannedLearner]
+    orders: dict[_Name, tuple[int, ...]]
     seeds: tuple[int, ...]
     retraining: Recipe
     storage: Storage = "fp32"

@@ -159,20 +159,26 @@ def test_variants_are_named_by_their_budget_and_statistics():
 @pytest.mark.parametrize(
     ("changes", "learner", "moved"),
     [
-        *(({"probing": {key: value}}, None, set()) for key, value in (
-            ("readouts", {"retrain": "all", "linear": "all"}),
-            ("budget", [1, 2]),
-            ("batch_norm", "reestimated"),
-            ("checkpoints", "all"),
-        )),
+        *(
+            ({"probing": {key: value}}, None, set())
+            for key, value in (
+                ("readouts", {"retrain": "all", "linear": "all"}),
+                ("budget", [1, 2]),
+                ("batch_norm", "reestimated"),
+                ("checkpoints", "all"),
+            )
+        ),
         ({"probing": {"readouts": {**DEFAULT, "linear": {"C": 2.0}}}}, None, {"linear"}),
         # What the fingerprint of the controls does not hold.
         ({"retraining": {}}, None, set()),
         ({"retraining": {"epochs": 7}}, "offline", {"retrain"}),
         ({"storage": "bf16"}, "untrained", {"retrain"}),
         # Similarity to the offline network, where that is trained otherwise.
-        ({"learners": {"finetune": {}, "offline": {"training": {"epochs": 7}}}}, "finetune",
-         {"diagnostics"}),
+        (
+            {"learners": {"finetune": {}, "offline": {"training": {"epochs": 7}}}},
+            "finetune",
+            {"diagnostics"},
+        ),
         ({"learners": {"finetune": {}, "offline": {"training": {"epochs": 5}}}}, None, set()),
     ],
 )

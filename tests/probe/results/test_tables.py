@@ -116,7 +116,9 @@ def measured(job, part, multi, costs):
     spent = None
     if costs and step:
         spent = Spent(cost=cost(job.order, job.seed, step), seconds=0.25 * step)
-    return Measurement(counts={"single": (single,), "multi": (other,), "all": (other,)}, spent=spent)
+    return Measurement(
+        counts={"single": (single,), "multi": (other,), "all": (other,)}, spent=spent
+    )
 
 
 def read(path):

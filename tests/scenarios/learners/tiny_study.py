@@ -87,9 +87,9 @@ def learner(kind: str, scenario: Scenario) -> Learner:
 
 def _counts(own: Learner, scenario: Scenario) -> Table:
     """Count over all tasks, whose classes are disjoint."""
-    predicted = predictions_by_head(
-        own.scores, scenario, own.seen, task_aware=own.task_aware
-    )["multi" if own.task_aware else "single"]
+    predicted = predictions_by_head(own.scores, scenario, own.seen, task_aware=own.task_aware)[
+        "multi" if own.task_aware else "single"
+    ]
     counted = count(scenario, predicted)
     whole: Table = sum(each.table for each in counted.tables).tolist()
     return whole

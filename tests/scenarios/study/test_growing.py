@@ -18,7 +18,7 @@ from scenarios.study import learned
 from tests.scenarios.probed import FINETUNE, OFFLINE, UNTRAINED, bare, checkpoints, names, parts
 from tests.scenarios.probed import tables as all_tables
 from tests.scenarios.study.toy import flipped, made_a_folder
-from tests.scenarios.tiny_run import PROBED, TINY, Tiny, probed
+from tests.scenarios.tiny_run import PROBED, TINY, probed
 
 STEPS = {"step-0", "step-1", "step-2", "feature-hidden1"}
 ER = "[learners.er]\nmemory_per_class = 2\n"
@@ -335,7 +335,11 @@ class Stopped(Exception):
 @pytest.mark.parametrize(
     ("at", "flags"),
     [
-        *((at, flags) for at in ("execute", "write_tables") for flags in ({"epochs": 2}, {"seeds": 2})),
+        *(
+            (at, flags)
+            for at in ("execute", "write_tables")
+            for flags in ({"epochs": 2}, {"seeds": 2})
+        ),
         ("write_tables", {"recompute": "changed"}),
         ("execute", {}),
     ],

@@ -55,7 +55,7 @@ def test_an_offline_model_that_knows_nothing_is_no_ideal() -> None:
     """Omega divides by its accuracy on the first task: 0 gives no number."""
     for right in (3, 0):
         offline = {2: {"single": [[right, 3 - right], [0, 3]]}}
-        own = {key: {"single": [[2, 1], [1, 2]]} for key in range(3)}
+        own = {step: {"single": [[2, 1], [1, 2]]} for step in range(3)}
         found = metrics({("offline", ""): offline, ("finetune", "0"): own})
         omegas = {name for _, name in found if name.startswith("omega_")}
         assert omegas == {"omega_new", *(("omega_base", "omega_all") if right else ())}
@@ -76,8 +76,8 @@ def test_a_learner_that_is_told_the_task_is_compared_with_offline_that_is_told_i
 def test_omegas_come_by_the_first_task_where_that_is_asked_for() -> None:
     """Both orders have 4 of 4 right on the second task, and 1 or 3 on the first."""
     runs = {("0", ((1, 3), (0, 4))), ("1", ((4, 0), (1, 3)))}
-    parts = {("er", order): {key: {"single": table} for key in range(3)} for order, table in runs}
-    parts["offline", ""] = {key: {"single": [[4, 0], [0, 4]]} for key in (0, 2)}
+    parts = {("er", order): {k: {"single": own} for k in range(3)} for order, own in runs}
+    parts["offline", ""] = {k: {"single": [[4, 0], [0, 4]]} for k in (0, 2)}
     both, mean = (metrics(parts, by_first) for by_first in (True, False))
     assert (both["er", "omega_base[a first]"], both["er", "omega_base[b first]"]) == (0.25, 0.75)
     assert (both["er", "omega_all[a first]"], both["er", "omega_new[b first]"]) == (0.625, 1)

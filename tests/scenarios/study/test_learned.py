@@ -36,7 +36,7 @@ RAW: dict[str, Any] = {
 
 
 def learned(root: Path, stream=None, **changes: Any):
-    """Do the first job of a study; return its plan, job, scenario and store."""
+    """Do the first job of a study; return its plan, scenario and store."""
     study = check_study({**RAW, **changes}, "learned")
     stream = stream or study.scenario.scenario(Location())
     plan = made_plan(study, stream)
@@ -44,7 +44,7 @@ def learned(root: Path, stream=None, **changes: Any):
     root.mkdir(exist_ok=True)
     store = Store(root, job.name, {})
     do(study, plan, job, stream, store)
-    return plan, job, stream, store
+    return plan, stream, store
 
 
 class Watched(nn.Linear):
@@ -92,7 +92,7 @@ def test_a_class_without_training_examples_is_noted_of_every_feature(tmp_path: P
 def test_a_study_and_an_analysis_read_the_same(tmp_path: Path) -> None:
     readouts = ("retrain", "linear", "ncm")
     probing = {**PLAIN, "readouts": dict.fromkeys(readouts, "last")}
-    plan, _job, stream, store = learned(tmp_path, probing=probing)
+    plan, stream, store = learned(tmp_path, probing=probing)
     network, T = build_network("mlp", (1, 8, 8), 10), len(stream.tasks)
     classes = tuple(task.classes for task in stream.tasks)
     network.load_state_dict(store.load_checkpoint(f"step-{T}").model)

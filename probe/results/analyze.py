@@ -74,13 +74,13 @@ def analyze(
     network is changed.
 
     - models: by tasks learned, from 0 to T, the last of which is needed; of one architecture. Or
-      files: a path for each; a pattern such as
-      `ckpt/{learner}-order{order}-seed{seed}-task{task}.pt`, for several runs; or the folder of a
-      `probe.Recorder`. `Model(models, ...)` describes how to call them and how to make a new one,
-      which files need (`Model(pattern, fresh=build)`);
-    - train, test: examples of all tasks, class labels 0..K-1; tasks: the classes of each of T tasks
-      in base order, each class in exactly one; a recorder's folder has them;
-    - features: dotted module names; `auto` = a suggested set. The output is always among them;
+      files: a path for each, or a pattern as `ckpt/{learner}-order{order}-seed{seed}-task{task}.pt`
+      of several runs, or the folder of a `probe.Recorder`. `Model(models, ...)` says how they are
+      called and made anew, which files need (`Model(pattern, fresh=build)`);
+    - train, test: examples of all tasks, class labels 0..K-1; tasks: the classes of each of T
+      tasks in base order, each class in exactly one; a recorder's folder has them;
+    - features: dotted module names; `auto` = those of `@probe.network`, or a good set. The output
+      is always among them;
     - untrained: the network before any training, the floor; the same as row 0 of models. Without
       it fresh weights are drawn, where a function or rule can. Its batch norm gets the statistics
       of the training inputs: its initial ones would make the floor too low;
@@ -125,7 +125,7 @@ def analyze(
             model, (untrained, offline), recording, len(executed), measured.seeds
         )
         train, test = _data(train, test, executed, networks)
-        model, name, source = _named(model, networks)
+        model, name, source, marked = _named(model, networks)
         request = Request(
             name=_run_name(root),
             network=name,
@@ -134,7 +134,7 @@ def analyze(
             model=model,
             scenario=Scenario.of_classes(DATA, train, test, executed),
             orders=model.orders,
-            features=None if isinstance(features, str) and features == "auto" else features,
+            features=marked if isinstance(features, str) and features == "auto" else features,
             probing=probing,
             recipe=how.recipe,
             train_offline=isinstance(offline, str) and offline == "train",
@@ -275,17 +275,18 @@ def _data(
     return train, test
 
 
-def _named(model: Model, networks: Files | Models) -> tuple[Model, str, str]:
-    """Return the model completed by its decorator, its name in tables, and a hash of its code."""
+def _named(model: Model, networks: Files | Models) -> tuple[Model, str, str, Sequence[str] | None]:
+    """Return the model with all that its mark says, and its name, code hash and features."""
     blank = networks.blank()
     own = {type(each) for each in blank.modules()}
     kinds = sorted((k for k in own if not k.__module__.startswith("torch.")), key=str)
-    marked = [each for each in marks_of(model.build) if isinstance(each, OwnNetwork)]
-    if marked:
-        output = marked[0].output if model.output is None else model.output
-        model = replace(model, output=output, call=model.call or marked[0].call)
-    name = marked[0].name if marked else type(blank).__name__
-    return model, name, source_hash(model.build, model.call, *kinds)
+    source = source_hash(model.build, model.call, *kinds)
+    for mark in marks_of(model.build):
+        if isinstance(mark, OwnNetwork):
+            output = mark.output if model.output is None else model.output
+            model = replace(model, output=output, call=model.call or mark.call)
+            return model, mark.name, source, mark.features
+    return model, type(blank).__name__, source, None
 
 
 def _run_name(root: Path | None) -> str:

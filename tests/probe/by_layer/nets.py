@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from probe import Analysis, Examples, Measure, Model, Recipe, analyze
+from probe import Analysis, Examples, Recipe, analyze
 from probe.seeding import stream
 from probe.tables.rows import LayerRow
 from probe.training.fresh_weights import initialize
@@ -81,12 +81,6 @@ def with_output_of(model: nn.Sequential, other: nn.Sequential) -> nn.Sequential:
 
 def analyzed(models: Any, **given: Any) -> Analysis:
     train, test = digits()
-    called = {name: given.pop(name) for name in ("output", "classes", "fresh") if name in given}
-    if called:
-        models = Model(models, **called)
-    if "seeds" in given:
-        readouts = given.pop("readouts", ("retrain", "linear"))
-        given["readouts"] = Measure(readouts=readouts, seeds=given.pop("seeds"))
     asked = {"train": train, "test": test, "tasks": TASKS, "features": FEATURES, "recipe": RECIPE}
     return analyze(models, **(asked | given))
 

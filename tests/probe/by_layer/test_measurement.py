@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from probe.by_layer.measurement import Measurement, Spent
+from probe.by_layer.measurement import Measurement
 from probe.by_layer.store import Store
 from probe.files import hashed, unhashed
 from probe.metrics.counts import Counts
@@ -103,15 +103,6 @@ def test_what_cannot_have_been_measured_is_set_aside(store):
     for k, changes in enumerate(cases):
         own = Store(store.root, f"job-{k}", {})
         assert read_back(own, **changes) is None, changes
-
-
-def test_a_training_that_did_nothing_is_kept_as_such_and_only_then_said(store):
-    for stuck in (False, True):
-        spent = Spent(cost=COST, seconds=1.0, stuck=stuck)
-        record = Measurement(counts=COUNTS, spent=spent).to_record()
-        # The files of versions that did not know are the same.
-        assert ("stuck" in record["spent"]) == stuck
-        assert Measurement.of_record("step-1", record).spent == spent
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,7 @@ import pytest
 
 from probe.by_layer.jobs import jobs_of, parts_of, peers_of, readings_of
 from probe.by_layer.plan import Plan
-from probe.by_layer.probing import ProbingSpec
 from probe.errors import InputError
-from probe.readouts.readout import Knn, Linear, Ncm
 from scenarios.study.source import check_study
 from scenarios.study.spec import Study
 from tests.scenarios.study.toy import CHANGES, made_plan, named_plan, study as tiny
@@ -22,7 +20,6 @@ RAW = {
 }
 T = 5
 TASKS = tuple((str(k), (2 * k, 2 * k + 1)) for k in range(T))
-DEFAULT = {"retrain": {}, "linear": {}}
 
 
 def study(probing=None, **changes):
@@ -76,19 +73,6 @@ def test_steps_are_a_rule_or_a_list_and_may_stand_alone(steps, control, own):
     assert given.at("ncm") == (control, own)
     # The floor is a learner where something is measured before any task.
     assert ("untrained" in short.everyone) == ("untrained" in given.learners) == control
-
-
-def test_readouts_by_default_replaced_and_with_settings():
-    default = study().probing
-    assert default == ProbingSpec() == study({"budget": [1]}).probing
-    assert [(n, own.steps) for n, own in default.readouts.items()] == [
-        ("retrain", "ends"),
-        ("linear", "all"),
-    ]
-    assert study({"readouts": {}}).probing.readouts == {}
-    given = {"linear": {"C": 2.0}, "ncm": {}, "knn": {"k": 3}, "retrain": {}}
-    found = {n: own.readout for n, own in study({"readouts": given}).probing.readouts.items()}
-    assert found == {"retrain": None, "linear": Linear(C=2.0), "ncm": Ncm(), "knn": Knn(k=3)}
 
 
 def test_each_learner_is_read_at_the_steps_of_the_study_and_the_controls_once():
@@ -167,7 +151,7 @@ def test_variants_are_named_by_their_budget_and_statistics():
                 ("checkpoints", "all"),
             )
         ),
-        ({"probing": {"readouts": {**DEFAULT, "linear": {"C": 2.0}}}}, None, {"linear"}),
+        ({"probing": {"readouts": {"retrain": {}, "linear": {"C": 2.0}}}}, None, {"linear"}),
         # What the fingerprint of the controls does not hold.
         ({"retraining": {}}, None, set()),
         ({"retraining": {"epochs": 7}}, "offline", {"retrain"}),

@@ -109,12 +109,6 @@ def test_what_was_forgotten_and_never_learned_where_all_rows_are_measured(study,
         assert found == pytest.approx(by_place, abs=1e-12), quantity
 
 
-def test_where_a_row_is_missing_nothing_is_said_of_forgetting(study):
-    own = {"learner": "finetune", "readout": "retrain", "feature": "hidden1"}
-    found = {row["quantity"] for row in rows(study, "layers", **own)}
-    assert found == {"accuracy", "floor", "above_floor", "ceiling", "missing", "retained"}
-
-
 def matrix(study, order, seed, feature, readout) -> np.ndarray:
     """Return A, (3, 2), from rows.csv alone; the floor is that of the learner `untrained`."""
     found = np.full((3, 2), np.nan)
@@ -140,29 +134,6 @@ def test_metrics_of_a_layer_are_those_of_its_own_matrix(study, feature):
     assert found == pytest.approx(float(expected), abs=1e-12)
     assert not rows(study, "metrics", **own, paper="gem", readout="retrain")
     assert np.isnan(matrix(study, "there", 0, feature, "retrain")[1]).all()
-
-
-@pytest.mark.parametrize("feature", FEATURES)
-def test_deep_and_shallow_forgetting(study, feature):
-    """Of features and of outputs: what was right once task 1 was learned less what is left."""
-    own = {"learner": "finetune", "paper": "deep_shallow"}
-    deep, shallow = (
-        over_runs(lambda o, s, of=of: of(o, s)[1, 0] - of(o, s)[2, 0])
-        for of in (
-            lambda o, s: matrix(study, o, s, feature, "linear"),
-            lambda o, s: np.array([row_of(study, o, s, k, "output", "") for k in range(3)]),
-        )
-    )
-    found = {
-        name: value(study, "metrics", "mean", **own, metric=name, feature=feature)
-        for name in ("deep_forgetting", "replay_gap")
-    }
-    assert found["replay_gap"] == pytest.approx(float(shallow - deep), abs=1e-12)
-    found["shallow_forgetting"] = value(
-        study, "metrics", "mean", **own, metric="shallow_forgetting", feature=""
-    )
-    assert found["deep_forgetting"] == pytest.approx(float(deep), abs=1e-12)
-    assert found["shallow_forgetting"] == pytest.approx(float(shallow), abs=1e-12)
 
 
 def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_starts(study, tmp_path):

@@ -9,10 +9,7 @@ import pytest
 
 from probe import Analysis, load
 from probe.errors import InputError
-from probe.tables.folder import KINDS
-from probe.tables.frames import rows_of_frame
 from probe.tables.rows import LayerRow, MetricRow, Row, SummaryRow
-from probe.tables.summary import summarize
 from probe.tables.table_file import read_table
 from tests.scenarios.tiny_run import Tiny
 
@@ -63,14 +60,6 @@ def test_arrays_over_orders_then_seeds_are_the_summary(study: Tiny, found: Analy
         assert by_seed.std("seed", ddof=1).item() == pytest.approx(row.std, abs=1e-12)
 
 
-def test_frames_give_rows_and_these_the_summary(study: Tiny, found: Analysis) -> None:
-    expected = read_table(study.root / "summary.csv", SummaryRow)
-    assert list(map(repr, summarize(rows_of_frame(found.to_pandas())))) == list(map(repr, expected))
-    for name, kind in KINDS.items():
-        back = rows_of_frame(found.to_pandas(name), kind)
-        assert list(map(repr, back)) == list(map(repr, found.tables()[name]))
-
-
 def test_matrices_have_the_accuracies_of_layers_and_metrics(study: Tiny, found: Analysis) -> None:
     steps = {"accuracy": 2, "floor": 0}
     matrices = {
@@ -110,16 +99,6 @@ def test_it_is_saved_and_comes_back_and_the_run_is_left_alone(
     assert (str(again), repr(again)) == (str(found), repr(found))
     with pytest.raises(InputError, match="holds something else"):
         found.save(study.root)
-
-
-def test_without_floor_and_ceiling_it_shows_pra(found: Analysis) -> None:
-    summary = [r for r in found.tables()["summary"] if r.learner == "finetune"]
-    plain = [r for r in found.rows() if r.learner == "finetune" and r.step == 2]
-    bare = Analysis(given={"rows": plain, "summary": summary})
-    (value,) = (r.mean for r in summary if r.feature == "hidden1" and r.place is None)
-    assert f"{100 * value:.1f}" in str(bare)
-    assert f"{100 * value:.1f}" in bare.latex()
-    assert repr(bare).endswith("ceiling")
 
 
 @pytest.mark.parametrize(

@@ -72,12 +72,6 @@ def test_a_directory_of_a_study_is_not(tmp_path, present):
     refuse_foreign(tmp_path / "absent")
 
 
-def test_a_file_is_refused(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"cannot use .*file \(Not a directory\): choose another"):
-        refuse_foreign(tmp_path / "file")
-
-
 @pytest.mark.parametrize("use", [refuse_foreign, read_plan])
 def test_a_directory_of_an_earlier_version_is_refused(tmp_path, use):
     describe(tmp_path, TINY)
@@ -98,12 +92,6 @@ def test_a_corrupt_description_is_refused_and_written_anew_by_a_run(tmp_path, co
     refuse_foreign(tmp_path)
     describe(tmp_path, TINY)
     assert read_plan(tmp_path) == TINY
-
-
-def test_a_directory_without_a_study_is_refused(tmp_path):
-    for folder in (tmp_path, tmp_path / "absent"):
-        with pytest.raises(InputError, match=f"{folder} holds no study .*name the directory of"):
-            read_plan(folder)
 
 
 def keep(plan, root, job, *parts):

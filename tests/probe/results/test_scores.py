@@ -121,15 +121,6 @@ def test_stability_needs_two_seeds_of_every_criterion():
     assert not list(cl_scores(each, ReportSpec()))
 
 
-def test_the_papers_weightings_are_always_there_and_all_sum_to_1():
-    report = ReportSpec(weights={"mine": (0, 0.25, 0, 0, 0, 0, 0.75)})
-    assert list(report.weightings) == ["W1", "W2", "W3", "mine"]
-    for shares in report.weightings.values():
-        assert list(shares) == ["A", "MS", "SSS", "CE", "REM", "BWT+", "FWT"]
-        assert math.fsum(shares.values()) == pytest.approx(1)
-    assert report.weightings["W2"]["REM"] == 0.15  # the caption's, not the body text's 0.2
-
-
 def _fails(R: AccuracyMatrix) -> float:
     raise KeyError(len(R.values))
 

@@ -2,7 +2,6 @@
 
 import csv
 import math
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -36,22 +35,6 @@ CUMULATIVE = {
 }
 OFFLINE = {("", 0): {"0": (2, 6), "2": (10, 24)}, ("", 1): {"0": (0, 0), "2": (8, 30)}}
 RUNS = {"finetune": FINETUNE, "offline": OFFLINE, "cumulative": CUMULATIVE}
-# The same with the task's own classes alone competing; retrained models have no such head.
-MULTI = {
-    "finetune": {
-        ("there", 0): {"0": (4, 16), "1": (10, 12), "2": (6, 30)},
-        ("back", 0): {"0": (4, 16), "1": (6, 24), "2": (10, 20)},
-        ("there", 1): {"0": (4, 16), "1": (8, 10), "2": (10, 30)},
-        ("back", 1): {"0": (4, 16), "1": (4, 30), "2": (4, 30)},
-    },
-    "cumulative": {
-        ("there", 0): {"0": (4, 16), "1": (8, 0), "2": (10, 24)},
-        ("back", 0): {"0": (4, 16), "1": (0, 30), "2": (6, 30)},
-        ("there", 1): {"0": (4, 16), "1": (10, 0), "2": (8, 24)},
-        ("back", 1): {"0": (4, 16), "1": (2, 24), "2": (10, 18)},
-    },
-    "offline": {("", 0): {"0": (4, 16), "2": (8, 30)}, ("", 1): {"0": (4, 16), "2": (10, 24)}},
-}
 
 
 def counts(first, second):
@@ -79,11 +62,10 @@ def cost(order, seed, step):
     )
 
 
-def written(root, learners, without=(), multi=RUNS, costs=True, report=None):
+def written(root, learners, without=(), costs=True, weights=()):
     """Write the tables of a study of these learners and return them as lists of dicts.
 
-    without: the parts (learner, order, seed, part) that are not finished; multi: as RUNS, under the
-    heads `multi` and `all`.
+    without: the parts (learner, order, seed, part) that are not finished.
     """
     raw = {
         "name": "toy",
@@ -93,32 +75,29 @@ def written(root, learners, without=(), multi=RUNS, costs=True, report=None):
         "orders": {"there": [1, 2], "back": [2, 1]},
         "seeds": 2,
         "probing": PLAIN,
-        "report": report or {},
+        "report": {"weights": dict(weights)},
     }
     plan = named_plan(raw, TASKS)
     for job in jobs_of(plan):
         store = store_of(plan, root, job)
         for part in parts_of(plan, job):
             if (job.learner, job.order, job.seed, part) not in without:
-                store.write(part, measured(job, part, multi, costs))
+                store.write(part, measured(job, part, costs))
     write_tables(plan, root)
     return {name.removesuffix(".csv"): read(root / name) for name in TABLES}
 
 
-def measured(job, part, multi, costs):
+def measured(job, part, costs):
     """Return the measurement of a part: its counts under each head, and a task's cost."""
     kind, _, name = part.partition("-")
     single = counts(*RUNS[job.learner][job.order, job.seed][name])
     if kind == "feature":
         return Measurement(counts={"single": (single,)})
-    other = counts(*multi[job.learner][job.order, job.seed][name])
     step = min(int(name), 1) if job.offline else int(name)
     spent = None
     if costs and step:
         spent = Spent(cost=cost(job.order, job.seed, step), seconds=0.25 * step)
-    return Measurement(
-        counts={"single": (single,), "multi": (other,), "all": (other,)}, spent=spent
-    )
+    return Measurement(counts=dict.fromkeys(("single", "multi", "all"), (single,)), spent=spent)
 
 
 def read(path):
@@ -131,10 +110,6 @@ def cells(rows, **given):
     return [row for row in rows if all(row[name] == value for name, value in given.items())]
 
 
-def values(rows, **given):
-    return [float(row["value"]) for row in cells(rows, **given)]
-
-
 def spread(rows, **given):
     """Return mean, std and seeds of the only such row."""
     [row] = cells(rows, **given)
@@ -145,71 +120,6 @@ def over_seeds(four):
     """Return mean, deviation and number of two seeds, each the mean of its two orders."""
     seeds = [(four[0] + four[1]) / 2, (four[2] + four[3]) / 2]
     return pytest.approx((np.mean(seeds), np.std(seeds, ddof=1), 2), abs=1e-12)
-
-
-@pytest.fixture(scope="module")
-def tables(tmp_path_factory):
-    """The tables of a finished study of finetune, offline and cumulative."""
-    return written(tmp_path_factory.mktemp("run"), RUNS)
-
-
-@pytest.fixture(scope="module")
-def both(tmp_path_factory):
-    """The same under the heads `multi` and `single`, in this order."""
-    root = tmp_path_factory.mktemp("both")
-    return written(root, RUNS, multi=MULTI, report={"heads": ["multi", "single"]})
-
-
-def test_every_measurement_is_one_row(tables):
-    found = Counter((row["learner"], row["measure"]) for row in tables["rows"])
-    assert found == {
-        **{(name, "accuracy"): 2 * 2 * (3 * 2 + 2) for name in ("finetune", "cumulative")},
-        # PRA at the output after each step, and downstream of the feature.
-        **{(name, "pra"): 2 * 2 * (3 + 1) for name in ("finetune", "cumulative")},
-        **{(name, "f1"): 2 * 2 * 2 * 2 for name in ("finetune", "cumulative")},
-        **{("offline", "accuracy"): 2 * 2 * 2, ("offline", "pra"): 4, ("offline", "f1"): 4},
-    }
-    assert {row["order"] for row in cells(tables["rows"], learner="offline")} == {""}
-
-
-@pytest.mark.parametrize(
-    ("head", "expected"),
-    [("single", [0.2, 0.2, 0.8, 0, 0.4, 1]), ("multi", [16 / 30, 0.4, 0.8, 0.6, 20 / 30, 1])],
-)
-def test_accuracy_is_the_matrix_of_its_head_by_position_in_the_executed_order(both, head, expected):
-    run = {"learner": "finetune", "order": "back", "seed": "0", "measure": "accuracy"}
-    rows = cells(both["rows"], head=head, feature="", **run)
-    assert [float(row["value"]) for row in rows] == pytest.approx(expected)
-    where = [(row["step"], row["place"], row["task"]) for row in rows]
-    assert where == [(s, p, t) for s in "012" for p, t in (("1", "2-3"), ("2", "0-1"))]
-
-
-def test_pra_and_f1_are_of_the_retrained_model_and_at_the_output_of_the_trained_one(both):
-    """Without a head, and at the output single-head: multi-head it would be 30 / 40."""
-    run = {"learner": "finetune", "order": "back", "seed": "0", "step": "2", "head": ""}
-    places = [{"place": "1", "task": "2-3"}, {"place": "2", "task": "0-1"}]
-    # F1 from its definition: right, and what was lost or taken.
-    for feature, pra, scores in (
-        ("hidden1", 36 / 40, (60 / (60 + 4), 12 / (12 + 4))),
-        ("output", 22 / 40, (24 / (24 + 18), 20 / (20 + 18))),
-    ):
-        at = {"feature": feature, **run}
-        assert values(both["rows"], measure="pra", place="", **at) == [pra]
-        for place, score in zip(places, scores, strict=True):
-            assert values(both["rows"], measure="f1", **place, **at) == pytest.approx([score])
-
-
-def test_the_summary_averages_orders_within_a_seed_first(tables):
-    run = {"learner": "finetune", "measure": "pra", "place": ""}
-    for feature, right in (("hidden1", (32, 36, 40, 32)), ("output", (34, 22, 38, 32))):
-        own = spread(tables["summary"], feature=feature, **run)
-        assert own == over_seeds([n / 40 for n in right])
-    # F1 by position, whatever the task.
-    f1 = [16 / (16 + 2 + 6), 60 / 64, 1, 52 / (52 + 4 + 4)]
-    run = {"learner": "finetune", "measure": "f1", "feature": "hidden1", "place": "1"}
-    assert spread(tables["summary"], **run) == over_seeds(f1)
-    offline = spread(tables["summary"], learner="offline", measure="pra")
-    assert offline[::2] == pytest.approx((36 / 40, 2))
 
 
 def test_times_and_costs_have_a_row_for_each_task_learned(tmp_path):
@@ -321,70 +231,31 @@ def test_the_metrics_are_those_that_the_studys_learners_allow(tmp_path, learners
         assert spread(tables, **own) == (0, 0, 2)
 
 
-# Several heads, and CLscore: in the orders `there` and `back` of seed 0, then of seed 1, from MULTI
-UNDER_MULTI = {
-    ("gem", "acc"): [0.8, 2.5 / 3, 1.0, 0.7],
-    ("diaz_rodriguez", "accuracy"): [2.6 / 3, (0.8 + 2 / 3 + 1) / 3, 2.8 / 3, 2.4 / 3],
-    ("diaz_rodriguez", "rem"): [0.6, 1 - (0.8 - 2 / 3), 1.0, 1.0],
-    ("diaz_rodriguez", "bwt_plus"): [0.0, 0.0, 0.2, 0.0],
-    ("diaz_rodriguez", "fwt"): [12 / 30, 6 / 10, 10 / 30, 4 / 10],
-    ("chaudhry", "forgetting[2]"): [0.4, 0.8 - 2 / 3, -0.2, 0.0],
-    ("chaudhry", "intransigence[1]"): [0.8 - 1, 1 - 0.8, 1 - 0.8, 0.8 - 1],
-    ("chaudhry", "intransigence[2]"): [0.8 - 1, 0.6 - 1, 0.8 - 1, 1 - 0.4],
-    ("kemker", "omega_base"): [0.6 / 0.8, 2 / 3, 1.0, 1 / 0.8],
-}
-# The criteria in the order of the paper's weights, over orders and seeds as above.
+# CLscore: the criteria in the order of the paper's weights
+
 CRITERIA = ("accuracy", "ms", "sss", "ce", "rem", "bwt_plus", "fwt")
 SINGLE_CRITERIA = [METRICS["diaz_rodriguez", name] for name in CRITERIA]
-EACH = METRICS | UNDER_MULTI
-MULTI_CRITERIA = [EACH["diaz_rodriguez", name] for name in CRITERIA]
 WEIGHTS = {
     "W1": np.full(7, 1 / 7),
     "W2": np.array([0.4, 0.05, 0.2, 0.1, 0.15, 0.05, 0.05]),
     "W3": np.array([0.4, 0.05, 0.2, 0.2, 0.05, 0.05, 0.05]),
+    # A weight meets the criterion at its place.
+    **{f"w{place}": np.eye(7)[place] for place in range(7)},
 }
 
 
-def test_metrics_of_a_head_come_from_its_own_matrix_and_reference(both):
-    """Chaudhry's reference and Kemker's ideal are those of the same head, order and seed."""
-    for (paper, metric), four in UNDER_MULTI.items():
-        own = {"learner": "finetune", "head": "multi", "paper": paper, "metric": metric}
-        assert spread(both["metrics"], **own) == over_seeds(four), metric
-
-
-@pytest.mark.parametrize("name", ["rows", "metrics"])
-def test_a_head_more_adds_rows_and_changes_none(tables, both, name):
-    """The main head comes first; rows without a head are there once."""
-    alone = tables[name]
-    assert [row for row in both[name] if row["head"] != "multi"] == alone
-    added = sum(row["head"] == "multi" for row in both[name])
-    assert added == sum(row["head"] != "" for row in alone)
-    assert next(row["head"] for row in both[name] if row["head"]) == "multi"
-
-
-@pytest.mark.parametrize(
-    ("head", "criteria"), [("single", SINGLE_CRITERIA), ("multi", MULTI_CRITERIA)]
-)
-def test_cl_score_is_of_the_means_and_cl_stability_of_the_deviations(both, head, criteria):
-    seeds = np.array([[(a + b) / 2, (c + d) / 2] for a, b, c, d in criteria])
-    own = {"learner": "finetune", "head": head, "paper": "diaz_rodriguez"}
+def test_cl_score_is_of_the_means_and_cl_stability_of_the_deviations(tmp_path):
+    own = {name: w.tolist() for name, w in WEIGHTS.items() if name[0] == "w"}
+    rows = written(tmp_path, ["finetune"], weights=own)["metrics"]
+    seeds = np.array([[(a + b) / 2, (c + d) / 2] for a, b, c, d in SINGLE_CRITERIA])
     for name, weights in WEIGHTS.items():
-        score = spread(both["metrics"], metric=f"cl_score[{name}]", **own)
-        stability = spread(both["metrics"], metric=f"cl_stability[{name}]", **own)
+        score, stability = (
+            spread(rows, metric=f"cl_{of}[{name}]") for of in ("score", "stability")
+        )
         assert score[0] == pytest.approx(weights @ seeds.mean(1))
         assert stability[0] == pytest.approx(1 - weights @ seeds.std(1, ddof=1))
-        assert [std for _, std, _ in (score, stability) if not math.isnan(std)] == []
+        assert math.isnan(score[1])
         assert score[2] == stability[2] == 2
-
-
-def test_a_weight_meets_the_criterion_at_its_place(tmp_path):
-    weights = {f"w{place}": [float(k == place) for k in range(7)] for place in range(7)}
-    report = {"heads": ["multi"], "weights": weights}
-    rows = written(tmp_path, ["finetune"], multi=MULTI, report=report)["metrics"]
-    means = [np.mean(four) for four in MULTI_CRITERIA]
-    assert len(set(means)) == 7
-    for name, mean in zip(weights, means, strict=True):
-        assert spread(rows, metric=f"cl_score[{name}]")[0] == pytest.approx(mean)
 
 
 def test_one_seed_has_a_score_and_neither_stability_nor_deviation(tmp_path):

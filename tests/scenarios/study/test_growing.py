@@ -195,23 +195,9 @@ def test_fewer_show_fewer_delete_nothing_and_going_back_computes_nothing(tiny, f
     assert tiny.results() == results
 
 
-REPORT = {"heads": "multi,all", "weights": ("mine=0,0,1,0,0,0,0",)}
-
-
-def test_another_report_measures_nothing_anew_and_writes_its_tables(tiny, fresh):
-    before, results = tiny.tables(), tiny.results()
-    tiny.run(**REPORT)
-    fresh.run(**REPORT)
-    assert tiny.results() == results
-    assert tiny.tables() == fresh.tables()
-    changed = {name for name, content in tiny.tables().items() if content != before[name]}
-    assert changed == {"rows.csv", "metrics.csv"}
-
-
 # What makes other results, as a TOML file, or as something to patch; and what is said of it.
 OTHERS = {
     "epochs": (TINY.replace("epochs = 1", "epochs = 2"), "training.epochs is 1 there and 2 here"),
-    "data": (TINY.replace("train_limit = 4", "train_limit = 3"), 'data is "'),
     "version": (
         ("probe.by_layer.plan.RESULTS_VERSION", RESULTS_VERSION + 1),
         f"version is {RESULTS_VERSION} there and {RESULTS_VERSION + 1} here",
@@ -243,15 +229,6 @@ def test_other_settings_show_nothing_old_say_what_differs_and_lead_back(
     assert tiny.tables() == finished_study.tables()
     assert tiny.results() == both
     assert "other results of 2 jobs are kept aside" in back
-
-
-def test_settings_of_one_learner_concern_its_jobs_alone(tiny):
-    toml = TINY.replace("[learners.finetune]", "[learners.finetune]\ncompeting = 'task'")
-    before = tiny.results()
-    said = tiny.run(toml)
-    assert {name.partition("/")[0] for name in tiny.results().keys() - before.keys()} == {FINETUNE}
-    difference = 'learner.competing is "all" there and "task" here'
-    assert f"other results of 1 job are kept aside and not shown: {difference}" in said
 
 
 def test_the_description_is_of_the_study_whose_tables_are_there(tiny, monkeypatch):

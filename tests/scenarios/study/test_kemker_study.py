@@ -34,7 +34,7 @@ features = ["hidden1"]
 epochs = 8
 batch_size = 32
 [report]
-heads = ["single", "multi", "all"]
+heads = ["single"]
 [probing]
 readouts = { retrain = "last" }
 checkpoints = "all"
@@ -145,10 +145,7 @@ def accuracies(run: Run, learner: str, order: str, step: int, turned: int = 0) -
 
 @pytest.mark.parametrize(
     ("learner", "order"),
-    [
-        *((name, order) for name in ("finetune", "cumulative") for order in SESSIONS),
-        ("offline", ""),
-    ],
+    [("finetune", "there"), ("cumulative", "back"), ("offline", "")],
 )
 def test_r_is_the_accuracy_on_each_sessions_own_permuted_test_data(
     permuted: Run, learner: str, order: str
@@ -161,15 +158,6 @@ def test_r_is_the_accuracy_on_each_sessions_own_permuted_test_data(
         if order:
             turned = accuracies(permuted, learner, order, step, 1)
             assert turned != pytest.approx(expected, abs=0.01)
-
-
-def test_where_all_sessions_have_all_classes_the_heads_agree(permuted: Run) -> None:
-    for learner in ("finetune", "cumulative", "offline"):
-        given = {"learner": learner, "order": "" if learner == "offline" else "back"}
-        single, multi, every = (
-            permuted.values("accuracy", head=head, **given) for head in ("single", "multi", "all")
-        )
-        assert single == multi == every
 
 
 @pytest.mark.parametrize("learner", ["finetune", "cumulative"])

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from probe import Measure, analyze
 from probe.by_layer.jobs import jobs_of
-from probe.by_layer.kept import InMemory
 from probe.by_layer.store import Store
 from probe.metrics.task_counts import TaskCounts
 from probe.results.evaluations import At
@@ -21,7 +20,7 @@ from probe.results.tables import write_tables
 from scenarios.data.datasets import Location
 from scenarios.networks import build_network
 from scenarios.study.source import check_study
-from tests.scenarios.study.toy import do, made_plan, scenario
+from tests.scenarios.study.toy import do, made_plan
 from tests.scenarios.tiny_run import PLAIN
 
 RAW: dict[str, Any] = {
@@ -71,24 +70,6 @@ def test_a_study_evaluates_in_eval_mode(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert sum(n for n, training in Watched.seen if not training) >= 6 * 360
 
 
-def test_the_retraining_has_a_recipe_of_its_own(tmp_path: Path) -> None:
-    """The trained model is the same, the retrained one is not."""
-    found = {
-        epochs: learned(tmp_path / str(epochs), retraining={"epochs": epochs})[-1]
-        for epochs in (1, 3)
-    }
-    for part, same in (("step-5", True), ("feature-hidden1", False)):
-        one, other = (store.read(part).counts for store in found.values())
-        assert (one == other) == same
-
-
-def test_a_class_without_training_examples_is_noted_of_every_feature(tmp_path: Path) -> None:
-    *_, store = learned(tmp_path, scenario(labels=(0, 1, 2, 2)))
-    lacking = "class 3 has no training examples, and cannot be learned downstream of any feature"
-    noted = {part for part in store.finished() if lacking in store.read(part).notes}
-    assert noted == {part for part in store.finished() if part.startswith("feature-")} != set()
-
-
 def test_a_study_and_an_analysis_read_the_same(tmp_path: Path) -> None:
     readouts = ("retrain", "linear", "ncm")
     probing = {**PLAIN, "readouts": dict.fromkeys(readouts, "last")}
@@ -116,14 +97,6 @@ def test_a_study_and_an_analysis_read_the_same(tmp_path: Path) -> None:
 
 def _readout(part: str) -> str:
     return "retrain" if part.startswith("feature-") else part.split(".")[-1].partition("-")[0]
-
-
-def test_an_engine_without_a_directory_is_told_that_learners_need_one() -> None:
-    study = check_study(RAW, "learned")
-    stream = study.scenario.scenario(Location())
-    plan = made_plan(study, stream)
-    with pytest.raises(TypeError, match="which need a store"):
-        do(study, plan, jobs_of(plan)[0], stream, InMemory())
 
 
 # Diaz-Rodriguez 2018, Table 1: MS and SSS of its five strategies, over ten tasks.

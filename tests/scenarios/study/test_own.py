@@ -58,14 +58,6 @@ def test_a_study_names_a_readout_only_while_its_file_is_loaded(tmp_path):
     assert parts(Plan.model_validate_json(written)) == expected != set()
 
 
-def test_settings_of_a_readout_are_checked_with_their_path(tmp_path):
-    with opened(tmp_path):
-        with pytest.raises(InputError, match=r"constant\.lable: unknown key: did you mean 'label'"):
-            of({"lable": 1})
-        with pytest.raises(InputError, match=r"constant\.label: expected a whole number"):
-            of({"label": "x"})
-
-
 def test_results_of_a_readout_belong_to_its_settings_and_its_source(tmp_path):
     names = []
     for label, source in ((0, SOURCE), (1, SOURCE), (0, SOURCE.replace("new_full", "new_tensor"))):

@@ -162,24 +162,6 @@ def test_a_lost_measurement_is_made_again_and_nothing_else(
     assert {p.name for p in after if after[p] != files.get(p)} == {f"{again}.json"}
 
 
-def test_seconds_are_kept_with_the_checkpoint_and_measured_anew_without(copied: Finished) -> None:
-    own = copied("er")
-
-    def seconds() -> list[float]:
-        measured = [own.store.read(step) for step in ("step-4", LAST)]
-        return [m.spent.seconds for m in measured if m and m.spent]
-
-    before = seconds()
-    assert min(before) > 0
-    own.lose(f"{LAST}.json")
-    own.run()
-    assert seconds() == before
-    own.lose(f"{LAST}.json", f"{LAST}.checkpoint.json")
-    own.run()
-    assert seconds()[0] == before[0]
-    assert seconds()[1] not in (0, before[1])
-
-
 # Senseless checkpoints
 
 State = dict[str, Tensor]

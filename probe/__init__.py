@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from probe import metrics as metrics
     from probe.by_layer.measure import Measure as Measure
     from probe.cut.candidates import candidates as candidates
-    from probe.cut.cuts import cut_each as cut_each
-    from probe.cut.cuts import split as split
+    from probe.cut.cuts import cut_each as cut_each, split as split
     from probe.examples import Examples as Examples
     from probe.metrics.counts import Counts as Counts
     from probe.metrics.matrix import AccuracyMatrix as AccuracyMatrix
@@ -20,21 +19,14 @@ if TYPE_CHECKING:
     from probe.record.recorder import Recorder as Recorder
     from probe.registered import (
         data as data,
-    )
-    from probe.registered import (
         metric as metric,
-    )
-    from probe.registered import (
         network as network,
-    )
-    from probe.registered import (
         readout as readout,
     )
     from probe.results.analysis import Analysis as Analysis
     from probe.results.analyze import analyze as analyze
     from probe.results.load import load as load
-    from probe.retrain import cache_plan as cache_plan
-    from probe.retrain import partial_retrain as partial_retrain
+    from probe.retrain import cache_plan as cache_plan, partial_retrain as partial_retrain
     from probe.training.recipe import Recipe as Recipe
     from probe.values.allocation import CacheSettings as CacheSettings
 

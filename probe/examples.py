@@ -176,8 +176,7 @@ def check_examples(examples: Examples[Any], classes: Iterable[int], name: str) -
             where = int((~finite).nonzero()[0])
             raise InputError(f"{name} has NaN or Inf in example {where}: clean the data first")
     known = set(classes)
-    strange = sorted(set(examples.y.unique().tolist()) - known)
-    if strange:
+    if strange := sorted(set(examples.y.unique().tolist()) - known):
         raise InputError(
             f"{name} has labels {strange}, which are not among the {len(known)} classes"
         )
@@ -208,14 +207,11 @@ def check_tasks(tasks: Sequence[Sequence[int]], classes: int) -> None:
         what = f"tasks {empty} of {len(tasks)} have no classes" if tasks else "there are no tasks"
         raise InputError(f"{what}: give each task its classes, as [[0, 1], [2, 3]]")
     listed = [c for task in tasks for c in task]
-    outside = sorted({c for c in listed if not 0 <= c < classes})
-    if outside:
+    if outside := sorted({c for c in listed if not 0 <= c < classes}):
         raise InputError(f"classes {outside} of the tasks are outside 0..{classes - 1}")
-    twice = sorted({c for c in listed if listed.count(c) > 1})
-    if twice:
+    if twice := sorted({c for c in listed if listed.count(c) > 1}):
         raise InputError(f"classes {twice} are in more than one task: every class belongs to one")
-    missing = sorted(set(range(classes)) - set(listed))
-    if missing:
+    if missing := sorted(set(range(classes)) - set(listed)):
         raise InputError(f"classes {missing} are in no task: every class belongs to one")
 
 

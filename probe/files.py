@@ -77,7 +77,7 @@ def hashed(content: bytes) -> bytes:
 
 
 def unhashed(content: bytes) -> bytes:
-    """Return what `hashed` was given; raises ValueError unless every byte is still the same."""
+    """Undo `hashed`; raises ValueError unless every byte is still the same."""
     # The bytes themselves are hashed: to read and write the JSON again takes many times as long.
     body = content[:-_HASH_LENGTH] + b"}"
     if hashed(body) != content:

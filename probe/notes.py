@@ -70,9 +70,8 @@ class Watch:
     def _sums(self) -> Tensor:
         """Return two sums of each parameter, (P, 2), in place of a copy."""
         wide = [value.detach().double() for value in self._watched.values()]
-        if not wide:
-            return torch.zeros(0, 2)
-        return torch.stack([torch.stack([v.sum(), v.square().sum()]) for v in wide])
+        sums = [torch.stack([v.sum(), v.square().sum()]) for v in wide]
+        return torch.stack(sums) if sums else torch.zeros(0, 2)
 
 
 def of_predictions(predicted: Tensor, labels: Tensor) -> list[str]:
@@ -92,8 +91,7 @@ def of_classes(train: Tensor, test: Tensor, classes: int) -> list[str]:
     notes = []
     never = ", and cannot be learned downstream of any feature"
     for what, labels, so in (("training", train, never), ("test", test, ", and no score")):
-        lacking = sorted(set(range(classes)) - set(labels.unique().tolist()))
-        if lacking:
+        if lacking := sorted(set(range(classes)) - set(labels.unique().tolist())):
             has = "class {} has" if len(lacking) == 1 else "classes {} have"
             notes.append(f"{has.format(listed(lacking))} no {what} examples{so}")
     return notes

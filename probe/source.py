@@ -22,13 +22,13 @@ from textwrap import dedent
 from types import CodeType, FunctionType, ModuleType
 from typing import TypeGuard
 
-from probe.registered import Own, OwnMetric, OwnNetwork, marked_in
+from probe.registered import Own, OwnData, OwnMetric, OwnNetwork, marked_in
 
 _PYTHON = Path(os.__file__).parent
 # RESULTS_VERSION stands for these.
 _ROOMS = tuple(Path(__file__).parents[1] / room for room in ("probe", "scenarios", "figures"))
 # The field of a registered object that holds the user's function or class.
-_OBJECTS = ("build", "load", "learner", "readout")
+_OBJECTS = ("build", "learner", "readout")
 _BROUGHT = "__forgetting_probe_imports__"
 
 
@@ -71,10 +71,13 @@ def imported_names(tree: ast.AST, package: str = "") -> Iterator[str]:
 
 
 def hash_of(own: Own, named: ModuleType | None = None) -> str:
-    """Return a hash of what can change the results of a registered object: source, and calling.
+    """Return a hash of a registered network, learner or readout: its source, and how it is called.
 
-    named: the module that the user named, which need not be where the object is defined.
+    named: the module that the user named, which need not be where the object is defined. Data are
+    known by their examples, and metrics change tables alone: "" for these.
     """
+    if isinstance(own, OwnData | OwnMetric):
+        return ""
     objects = (getattr(own, name, None) for name in _OBJECTS)
     told: list[object] = [source_hash(named, *objects)]
     if isinstance(own, OwnNetwork) and (own.output is not None or own.call is not None):
@@ -107,8 +110,8 @@ class _Code:
     """The user's code that some objects need: syntax of files, versions of distributions."""
 
     def __init__(self) -> None:
-        self.trees: dict[Path, ast.AST | bytes] = {}
-        self.left: list[tuple[Path, str, ModuleType | None]] = []
+        self.trees: dict[str, ast.AST | bytes] = {}
+        self.left: list[tuple[str, str, ModuleType | None]] = []
         self.metrics: set[str] = set()
         self.pieces: dict[str, str] = {}
         self.versions: set[str] = set()
@@ -119,7 +122,8 @@ class _Code:
         used = [_names(_without(tree, self.metrics)) for tree in self.trees.values()]
         unused = self.metrics.difference(*used)
         # By the name of the file alone: elsewhere a project may lie in another folder.
-        files = [(path.name, syntax_hash(_without(t, unused))) for path, t in self.trees.items()]
+        each = ((os.path.basename(file), tree) for file, tree in self.trees.items())
+        files = [(name, syntax_hash(_without(tree, unused))) for name, tree in each]
         return _digest([sorted(files), sorted(self.pieces.items()), sorted(self.versions)])
 
     def add(self, thing: object) -> None:
@@ -159,19 +163,21 @@ class _Code:
         for each, file in _along(name):
             self._file(file, each, sys.modules.get(each))
 
-    def _file(self, file: Path | None, name: str, module: ModuleType | None) -> None:
+    def _file(self, file: str | None, name: str, module: ModuleType | None) -> None:
         """Add the file of a module: its text if it is the user's, else the version."""
-        owner = _owner(str(file.parent)) if file else ""
-        if owner == "user" and file not in self.trees:
-            self.trees[file] = _parsed(file.read_bytes())
+        if file is None or file in self.trees:
+            return
+        owner = _owner(file)
+        if owner == "user":
+            self.trees[file] = _parsed(Path(file).read_bytes())
             self.left.append((file, name, module))
         elif owner == "installed":
-            self.versions.add(_version(name.partition(".")[0], file))
+            self.versions.add(_version(name.partition(".")[0], Path(file)))
 
-    def _read(self, file: Path, name: str, module: ModuleType | None) -> None:
+    def _read(self, file: str, name: str, module: ModuleType | None) -> None:
         """Add whatever a file of the user's reaches: by its text, its names, and its import."""
         tree = self.trees[file]
-        package = name if file.name == "__init__.py" else name.rpartition(".")[0]
+        package = name if file.endswith("__init__.py") else name.rpartition(".")[0]
         for each in set(imported_names(tree, package)) if isinstance(tree, ast.AST) else ():
             self._name(each)
         if module is None:
@@ -179,33 +185,33 @@ class _Code:
         marked = [own for own in marked_in(vars(module)) if isinstance(own, OwnMetric)]
         self.metrics |= {getattr(own.score, "__name__", "") for own in marked}
         for each in vars(module).get(_BROUGHT, ()):
-            brought = sys.modules.get(each)
-            if (path := _file_of(brought)) and _owner(str(path.parent)) == "user":
+            if (brought := _file_of(sys.modules.get(each))) and _owner(brought) == "user":
                 self._name(each)
+        defined = _defined(tree)
         for value in list(vars(module).values()):
-            self._value(value, module, tree)
+            self._value(value, module.__name__, defined)
 
-    def _value(self, value: object, module: ModuleType, tree: ast.AST | bytes) -> None:
+    def _value(self, value: object, module: str, defined: set[str]) -> None:
         """Add what a name in a module refers to, however it got there."""
         kind = _kind(value)
         if _is_module(value):
             self.add(value)
-        elif kind.__module__ != module.__name__:
+        elif kind.__module__ != module:
             self._name(str(kind.__module__))
-        if kind.__module__ not in sys.modules or (
-            kind.__module__ == module.__name__ and kind.__name__ not in _defined(tree)
-        ):
+            if kind.__module__ not in sys.modules:
+                self._executed(kind)
+        elif kind.__name__ not in defined:
             self._executed(kind)
 
     def _executed(self, kind: type | FunctionType) -> None:
         """Add code by the file that it was compiled from, or by itself if that is unknown."""
         functions = [kind] if isinstance(kind, FunctionType) else list(vars(kind).values())
         for code in (each.__code__ for each in functions if isinstance(each, FunctionType)):
-            file = Path(code.co_filename)
-            if file.is_file():
-                self._file(file if _owner(str(file.parent)) == "user" else None, file.stem, None)
-            else:
+            file = code.co_filename
+            if not Path(file).is_file():
                 self.pieces[code.co_qualname] = _digest(_bytecode(code))
+            elif _owner(file) == "user":
+                self._file(file, Path(file).stem, None)
 
 
 def _is_module(thing: object) -> TypeGuard[ModuleType]:
@@ -218,13 +224,13 @@ def _kind(thing: object) -> type | FunctionType:
     return thing if issubclass(type(thing), type | FunctionType) else type(thing)  # type: ignore[return-value]
 
 
-def _file_of(module: object) -> Path | None:
-    """Return the file of a module, None for one of no file and for what is no module."""
+def _file_of(module: object) -> str | None:
+    """Return the file of a module, None for one without a file and for other objects."""
     file = vars(module).get("__file__") if _is_module(module) else None
-    return Path(file).absolute() if isinstance(file, str) else None
+    return os.path.abspath(file) if isinstance(file, str) else None
 
 
-def _along(name: str) -> Iterator[tuple[str, Path]]:
+def _along(name: str) -> Iterator[tuple[str, str]]:
     """Yield the packages of a dotted name and the module itself with their files.
 
     Nothing is imported to find them. Stops after the first that is not the user's.
@@ -242,19 +248,23 @@ def _along(name: str) -> Iterator[tuple[str, Path]]:
             spec = next(filter(None, (find(each, path, None) for find in finders)), None)
             if spec is None:
                 return
-            file = Path(spec.origin).absolute() if spec.has_location and spec.origin else None
+            file = os.path.abspath(spec.origin) if spec.has_location and spec.origin else None
             path = spec.submodule_search_locations
         if file is not None:
             yield each, file
-            if _owner(str(file.parent)) != "user":
+            if _owner(file) != "user":
                 return
         if path is None:
             return
 
 
+def _owner(file: str) -> str:
+    """Return "user" for a file of the user's, "installed", or "" for Python's and ours."""
+    return _owner_of_folder(os.path.dirname(file))
+
+
 @cache
-def _owner(folder: str) -> str:
-    """Return "user" for a folder of the user's code, "installed", or "" for Python's and ours."""
+def _owner_of_folder(folder: str) -> str:
     path = Path(folder)
     for each in (path, *path.parents):
         if each in _ROOMS:

@@ -1,11 +1,9 @@
-"""Own networks, data, learners and metrics, known by their names while a `with` block runs.
+"""User-defined networks, data, learners and metrics, known by name while a `with` block runs.
 
-A study's file alone runs no code: only what the user has typed on the command line is imported, and
-only what that marks with a decorator (`probe.registered`) can be named. Beside each name stands a
-hash of the file that it comes from, which is part of what its results belong to.
+A study's file alone runs no code: only modules typed on the command line are imported, and only
+objects that they mark with a decorator (`probe.registered`) can be named. Each network and learner
+has a hash of its code (`probe.source`), which is part of the fingerprint of its results.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -33,12 +31,12 @@ from probe.source import hash_of
 from scenarios.user_model import imported, importing, load_callable
 
 Names = Mapping[str, Iterable[str]]
-"""This package's own names by kind, which must stay its own."""
+"""Built-in names by kind, which a user may not take."""
 
 
 @dataclass(frozen=True)
 class Registry:
-    """What is registered now, by name; sources: hashes by kind and name, as `network tiny`."""
+    """The registered objects by name; sources: hashes by kind and name, such as `network tiny`."""
 
     networks: dict[str, OwnNetwork] = field(default_factory=dict)
     data: dict[str, OwnData] = field(default_factory=dict)
@@ -48,7 +46,7 @@ class Registry:
     sources: dict[str, str] = field(default_factory=dict)
 
     def table(self, own: Own) -> tuple[str, dict[str, Any]]:
-        """Return what its kind is called, and the table that it belongs into."""
+        """Return the name of an object's kind, and the table of that kind."""
         match own:
             case OwnNetwork():
                 return "network", self.networks
@@ -63,12 +61,12 @@ class Registry:
 
 
 REGISTRY = Registry()
-"""What the blocks that are open now have registered."""
+"""Everything that the open blocks have registered."""
 
 
 @contextmanager
 def registered(each: Iterable[Own], source: str, taken: Names) -> Iterator[None]:
-    """Let a study name these within the block; source: a hash of where they come from.
+    """Let a study name these objects within the block; source: a hash of their code.
 
     Raises InputError for a name that is taken.
     """
@@ -87,10 +85,10 @@ def registered(each: Iterable[Own], source: str, taken: Names) -> Iterator[None]
 
 @contextmanager
 def loaded(targets: Iterable[str], taken: Names) -> Iterator[None]:
-    """Import files or modules, and register what they mark, within the block.
+    """Import files or modules, and register the objects that they mark, within the block.
 
-    targets: FILE.py or a module's dotted name, as the user typed them. Raises InputError for what
-    cannot be imported or marks nothing, and as `registered` does.
+    targets: FILE.py or a module's dotted name, as the user typed them. Raises InputError for a
+    target that cannot be imported or marks nothing, and for a name that is taken.
     """
     with ExitStack() as opened:
         seen = dict[str, str]()
@@ -106,8 +104,8 @@ def loaded(targets: Iterable[str], taken: Names) -> Iterator[None]:
             found = [own for own in marked_in(vars(module)) if not _is_ours(own)]
             if not found:
                 raise InputError(
-                    f"{target} registers nothing: mark what a study is to name, as "
-                    f'@probe.network("mine") above a function that makes the network'
+                    f"{target} registers nothing: put a decorator, such as "
+                    f'@probe.network("mine"), above the function that makes the network'
                 )
             for own in found:
                 opened.enter_context(registered([own], hash_of(own, module), taken))
@@ -122,15 +120,13 @@ def _is_ours(own: Own) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnCode:
-    """What of the user's own code a study uses: names that were typed, so any process can load it.
+    """The user's code that a study needs, as typed: any process can load it.
 
     - loads: files or modules that register things;
-    - network: MODULE:FACTORY of a network that is called so; output, call: as in `OwnNetwork`, call
-      as MODULE:FUNCTION;
-    - data: MODULE:FUNCTION of data that are called so, or a recording's file of data;
-    - class_order: the class of the data that each output of the network stands for, where these
-      differ; the labels of the data are then the numbers of the outputs, and other classes are left
-      out.
+    - network: MODULE:FACTORY; output, call: as in `OwnNetwork`, call as MODULE:FUNCTION;
+    - data: MODULE:FUNCTION, or the file of data of a recording;
+    - class_order: the class of the data for each output of the network, where these differ; labels
+      are then numbers of outputs, and other classes are left out.
     """
 
     loads: tuple[str, ...] = ()
@@ -144,7 +140,7 @@ class OwnCode:
     def opened(self, taken: Names) -> Iterator[None]:
         """Let a study name all of it within the block; raises as `loaded` does.
 
-        Where it is open already, as it is in the process that began, nothing is done.
+        Does nothing where it is open already, as in the process that began.
         """
         if self in _OPEN:
             yield
@@ -162,7 +158,7 @@ class OwnCode:
             yield
 
     def typed_network(self) -> OwnNetwork:
-        """Return the network that was typed, under the name that it is marked with if it is."""
+        """Return the network that was typed, named by its mark if it has one."""
         build = load_callable(self.network, "a function that makes the network")
         what = "a function of the network and a batch"
         call = load_callable(self.call, what) if self.call else None
@@ -172,7 +168,7 @@ class OwnCode:
         return replace(own, output=output, call=call or own.call)
 
     def typed_data(self) -> OwnData:
-        """Return the data that were typed, under the name that they are marked with if they are."""
+        """Return the data that were typed, named by their mark if they have one."""
         if self.data.endswith(RECORDED):
             return OwnData(name=_short(self.data), load=partial(load_data, Path(self.data)))
         load = load_callable(self.data, "a function that returns (train, test)")
@@ -181,18 +177,17 @@ class OwnCode:
         return replace(own, class_order=self.class_order) if self.class_order else own
 
     def _typed(self) -> Iterator[tuple[Own, ModuleType | None]]:
-        """Yield what was typed in place of being registered, each with the module it names."""
+        """Yield the network and data that were typed, each with the module that was named."""
         if self.network:
             yield self.typed_network(), imported(self.network.rpartition(":")[0])
         if self.data:
-            # Data are told by their examples.
             yield self.typed_data(), None
 
 
 _OPEN: list[OwnCode] = []
 
 RECORDED = ".pt"
-"""How the name of a recording's file of data ends."""
+"""The suffix of a recording's file of data."""
 
 
 def _short(target: str) -> str:
@@ -208,11 +203,11 @@ def _short(target: str) -> str:
 
 
 def source_of(kind: str, name: str) -> str | None:
-    """Return the hash of the source of what is registered, None for what is not."""
+    """Return the hash of a registered object's code, None if there is no such object."""
     return REGISTRY.sources.get(f"{kind} {name}")
 
 
 def unregistered(kind: str, name: str, ours: Iterable[str], own: Iterable[str]) -> InputError:
-    """Return the error for a name that is neither this package's nor registered."""
+    """Return the error for a name that is neither built in nor registered."""
     error = unknown(kind, name, [*ours, *own])
-    return InputError(f"{error}, or give the file of your own with --load")
+    return InputError(f"{error}, or name the file that defines it with --load")

@@ -1,18 +1,15 @@
-"""A user's own code, imported by the name that the user has typed.
+"""Import of the user's code by the name that the user typed.
 
-A model's name is MODULE:FACTORY, as other tools have it; a module may also be given as its file.
-Whatever the user's code does wrong, from a module that is not there to a factory that wants
-arguments, is told in one sentence with the user's own error in it. Weights are drawn from a fixed
-seed, and the global generator is as it was before.
+A model's name is MODULE:FACTORY, as in other tools; a module may also be given as its file. Every
+mistake of the user's code, from a missing module to a factory that wants arguments, becomes one
+sentence with the original error in it. Weights are drawn from a fixed seed, and the global
+generator is left as it was.
 """
-
-from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -24,22 +21,20 @@ from probe.errors import InputError, described, unknown
 from probe.seeding import global_stream, stream
 from probe.source import note_imports
 
-_FEW = 12  # names that are all worth listing in an error
-
 
 def load_model(target: str) -> nn.Module:
     """Return the model that MODULE:FACTORY names.
 
-    target: FACTORY is a callable that gives the model when called without arguments, or the model
+    target: FACTORY is a callable that returns the model when called without arguments, or the model
     itself; MODULE is its dotted name. A model that is built has the same weights every time. Raises
-    InputError if it cannot be imported, does not exist, fails or gives something else.
+    InputError if it cannot be imported, does not exist, fails or returns something else.
     """
     factory = load_factory(target, "what builds the model")
     return factory if isinstance(factory, nn.Module) else build_model(target, factory)
 
 
 def load_factory(target: str, what: str) -> object:
-    """Return what MODULE:NAME or FILE.py:NAME names; what: it is to be, for messages.
+    """Return the object that MODULE:NAME or FILE.py:NAME names; what: the expected one, for errors.
 
     Raises InputError if it cannot be imported, or does not exist.
     """
@@ -48,19 +43,16 @@ def load_factory(target: str, what: str) -> object:
         raise InputError(f"expected MODULE:FACTORY, got {target!r}: name {what}")
     contents = vars(imported(name))
     if attribute not in contents:
-        near, there = _near(attribute, contents)
-        if there and not near:
-            raise InputError(
-                f"there is no {attribute!r} in {name}, nor anything spelled like it: name {what}"
-            )
-        raise unknown(f"factory in {name}", attribute, near)
+        public = (each for each in contents.items() if not each[0].startswith("_"))
+        known = [n for n, each in public if callable(each) or isinstance(each, nn.Module)]
+        raise InputError(f"{unknown(f'factory in {name}', attribute, known)}: name {what}")
     # From the module's own names: a module's `__getattr__` would be one more way to fail.
     return contents[attribute]
 
 
 def load_callable(target: str, what: str) -> Callable[..., Any]:
     """Return the function or class that a target names, as `load_factory` does."""
-    found = load_factory(target, f"{what}")
+    found = load_factory(target, what)
     if not callable(found):
         raise InputError(f"{target} is of type {type(found).__name__}, expected {what}")
     return found
@@ -68,9 +60,9 @@ def load_callable(target: str, what: str) -> Callable[..., Any]:
 
 @contextmanager
 def current_folder() -> Iterator[None]:
-    """Import from the current folder, too, within the block, as `python -m` does.
+    """Make modules in the current folder importable within the block, as `python -m` does.
 
-    Also while the model runs: it may import something then.
+    A model may still import something while it runs.
     """
     sys.path.insert(0, "")
     try:
@@ -81,7 +73,7 @@ def current_folder() -> Iterator[None]:
 
 @contextmanager
 def importing(target: str) -> Iterator[None]:
-    """Let what a target names be imported within the block, and what lies beside it.
+    """Make the module of a target importable within the block, and the modules beside it.
 
     target: MODULE, FILE.py, or either with `:NAME`.
     """
@@ -95,10 +87,10 @@ def importing(target: str) -> Iterator[None]:
 
 
 def imported(name: str) -> ModuleType:
-    """Import a module or a file; raises InputError that tells whether it is absent or fails itself.
+    """Import a module or a file; raises InputError for one that is absent, and for one that fails.
 
     name: dotted, or the path of a file that ends in `.py`, which is imported by its own name.
-    Random numbers that it draws while it is imported leave the global generator as it was.
+    Random numbers that it draws at import leave the global generator as it was.
     """
     if name.endswith(".py"):
         name = _name_of(Path(name))
@@ -106,7 +98,7 @@ def imported(name: str) -> ModuleType:
         f"there is no module {name!r}, neither in the current directory nor installed: give it as "
         f"package.module, without .py"
     )
-    # A path or a name with .py in it: to import it would fail with a message about packages.
+    # Python would fail with a message about packages.
     if not all(part.isidentifier() for part in name.split(".")):
         raise absent
     reason: BaseException
@@ -132,7 +124,7 @@ def imported(name: str) -> ModuleType:
 
 
 def _name_of(path: Path) -> str:
-    """Return the name that a file is imported by; raises InputError for a file without one."""
+    """Return the name under which a file is imported; raises InputError for a file without one."""
     if not path.is_file():
         raise InputError(f"there is no file {path}: give the path of your Python file")
     name = path.stem
@@ -153,9 +145,9 @@ def _refuse_namesake(name: str, path: Path) -> None:
 
 
 def build_model(target: str, factory: object) -> nn.Module:
-    """Return what a callable gives; raises InputError if it is none, fails or gives no model.
+    """Return the model that a callable makes; raises InputError unless it is one that does.
 
-    target: what messages call it.
+    target: its name in messages.
     """
     if not callable(factory):
         kind = type(factory).__name__
@@ -174,17 +166,3 @@ def build_model(target: str, factory: object) -> nn.Module:
         kind = type(model).__name__
         raise InputError(f"{target}() returned {kind}, expected a torch.nn.Module")
     return model
-
-
-def _near(attribute: str, contents: Mapping[str, object]) -> tuple[list[str], int]:
-    """Return the names of what may build a model, of many those spelled alike, and how many are.
-
-    attribute: what was asked for; contents: the module's names with their values.
-    """
-    names = [
-        name
-        for name, value in contents.items()
-        if not name.startswith("_") and (callable(value) or isinstance(value, nn.Module))
-    ]
-    near = names if len(names) <= _FEW else get_close_matches(attribute, names, _FEW, cutoff=0.5)
-    return near, len(names)

@@ -34,7 +34,11 @@ def unused(sources: dict[str, str], docs: str = "") -> list[str]:
     for module, tree in trees.items():
         used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and _is_read(node)}
         names = set(_defined(tree.body)) - used - said - public
-        found += [f"{module}: {n}" for n in names if not uses & {f"{module}.{n}", f":{n}"}]
+        for name in names:
+            # Constants of modules that are imported by name are read as attributes of anything.
+            plugin = {f".{name}"} if name.isupper() and len(name) > 1 else set()
+            if not uses & {f"{module}.{name}", f":{name}", *plugin}:
+                found.append(f"{module}: {name}")
         for node in ast.walk(tree):
             # A base class from elsewhere may call any method.
             if isinstance(node, ast.ClassDef) and classes.issuperset(map(_last, node.bases)):
@@ -76,7 +80,9 @@ def _public(tree: ast.Module) -> Iterator[str]:
     for node in tree.body:
         match node:
             case ast.Assign(targets=[ast.Name(id="__all__")], value=ast.List(elts=names)):
-                yield from (ast.literal_eval(name) for name in names)
+                yield from (name.value for name in names if isinstance(name, ast.Constant))
+            case ast.Assign(targets=[ast.Name(id="_HOMES")], value=ast.Dict(keys=names)):
+                yield from (name.value for name in names)
 
 
 def _defined(body: list[ast.stmt]) -> Iterator[str]:

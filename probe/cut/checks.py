@@ -76,7 +76,7 @@ class Reference:
 
     @torch.no_grad()
     def is_same(self, plan: CutPlan, tail: nn.Module) -> bool:
-        """Return whether tail(prefix(x)) is model(x) bit for bit, in eval mode, at two batch sizes.
+        """Return whether tail(prefix(x)) is model(x), bit for bit, in eval mode, at two sizes.
 
         plan: of one of the cuts; tail: its tail, or what may serve in its place.
         """

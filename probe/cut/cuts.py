@@ -129,7 +129,7 @@ def find_each(
 
 
 def followed(model: nn.Module, sample: Value, call: ModelCall) -> Trace:
-    """Return what a copy of `model` computes on `sample` (B, ...); see `trace`."""
+    """Return the trace of a copy of `model` on `sample` (B, ...); see `trace`."""
     if torch.is_inference_mode_enabled():
         raise InputError("a model cannot be cut under torch.inference_mode(): call it outside")
     check_model(model)

@@ -189,7 +189,7 @@ def _cheapest(
 
 
 def _behind_the_cut(edges: NDArray[np.int32], nodes: int, never: int) -> NDArray[np.bool_] | None:
-    """Return which nodes (n,) lie behind the last minimum cut; None if none costs less than never.
+    """Return a mask (n,) of the nodes behind the last minimum cut; None if each costs too much.
 
     edges: (E, 3) rows of start, end and capacity. Once the flow is at its maximum, no more can flow
     from the source to the sink. The nodes from which more could still flow to the sink are the

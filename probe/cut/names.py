@@ -177,8 +177,7 @@ class Naming(TorchFunctionMode):
         If its memory was written to through another view since it was named, it is a new value: it
         is named after the old one and all that was written.
         """
-        tag = self._tag_of(tensor)
-        if tag is None:
+        if (tag := self._tag_of(tensor)) is None:
             return FOREIGN
         if tag.seen == len(tag.written):
             return tag.name
@@ -219,10 +218,8 @@ class Naming(TorchFunctionMode):
 
     def _known_tag(self, tensor: Tensor) -> Tag:
         """Return a tensor's tag; one that has none is a constant from outside, and tagged so."""
-        tag = self._tag_of(tensor)
-        if tag is None:
-            tag = Tag(self, FOREIGN, [])
-            attach(tensor, tag)
+        if (tag := self._tag_of(tensor)) is None:
+            attach(tensor, tag := Tag(self, FOREIGN, []))
         return tag
 
     def _tag_of(self, tensor: Tensor) -> Tag | None:

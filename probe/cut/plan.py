@@ -88,7 +88,7 @@ def plan_cut(feature: Feature, seen: TrainingPass, barred: Collection[Name]) -> 
 def _costs(
     seen: Pass, shapes: Mapping[Name, BatchedShape], batch: int, barred: Collection[Name]
 ) -> dict[Name, int]:
-    """Return what it costs to keep each value that may be kept: those with a row per example.
+    """Return the cost of each value that may be kept: those with a row per example.
 
     Twice the bytes of an example, so that a view may cost a little more than what it looks at: of
     values of one size the last is kept, but to look at one in another way is no work to save.

@@ -238,7 +238,7 @@ class _Replaying(Naming):
         return tensor
 
     def _describe(self, call: TorchCall) -> Any:
-        """Return what a call would return, without running it."""
+        """Return the result of a call without running it."""
         step = self._plan.steps[call.number]
         # What it would have written to gets its new name, so that later readers ask for that.
         self.overwrite(call, step.overwritten)

@@ -155,7 +155,7 @@ class Cut:
 
 
 def values_of(cuts: Sequence[Cut], batch: Value) -> dict[str, Value]:
-    """Return what each prefix gives for a batch (B, ...), by feature; one pass for all of them.
+    """Return the value of each prefix for a batch (B, ...), by feature, from one pass.
 
     The cuts are of one model; those that are not cached hand on the batch. Each value is one tensor
     (B, ...) or several.

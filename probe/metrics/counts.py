@@ -1,4 +1,4 @@
-"""The confusion matrix: what a measurement keeps, so that a new metric needs no retraining."""
+"""The confusion matrix, which a measurement stores so that a new metric needs no retraining."""
 
 from __future__ import annotations
 

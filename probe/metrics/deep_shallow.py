@@ -1,8 +1,8 @@
-"""Deep and shallow forgetting: what a linear probe still finds, and what the network still says.
+"""Deep and shallow forgetting: accuracy lost to a linear probe, and at the network's output.
 
-A is the network's own accuracy matrix, A* that of a linear probe trained on all tasks behind one
-feature of the same networks. A task is forgotten at the output alone (shallow) where the probe
-still finds it.
+A is the network's own accuracy matrix, A* that of a linear probe trained on all tasks at one
+feature of the same networks. A task that the probe still classifies is forgotten at the output
+alone (shallow).
 
 Source: "Heads collapse, features stay", ICLR 2026 (deep, shallow); Davari et al., Probing
 Representation Forgetting in Supervised and Unsupervised Continual Learning, CVPR 2022 (the probe).
@@ -61,10 +61,10 @@ def shallow_forgetting(A: AccuracyMatrix) -> float:
 
 @metric(scorecard=False)
 def replay_gap(A: AccuracyMatrix, A_star: AccuracyMatrix) -> float:
-    """How much more is forgotten at the output than in the feature: shallow minus deep forgetting.
+    """Excess of forgetting at the output over that in the feature: shallow minus deep forgetting.
 
     A, A_star: (T+1, T), of the same networks. In [-2, 2]; lower is better, 0 where the output
-    tells all that the feature holds. Raises NotMeasured for a missing cell of either and for T = 1,
+    uses all that the feature holds. Raises NotMeasured for a missing cell of either and for T = 1,
     InputError for matrices of different T.
 
     >>> A = AccuracyMatrix.square([[1.0, 0.0], [0.25, 1.0]])

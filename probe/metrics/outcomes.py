@@ -1,4 +1,4 @@
-"""Which test examples a model classified right, kept as one bit each."""
+"""Test examples that a model classified correctly, stored as one bit each."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Whether each of N test examples was classified right.
+    """A bit for each of N test examples: whether it was classified correctly.
 
-    Counts say how many; that two models were right on the same examples only this says, and with it
-    how sure a difference between them is. size: N; bits: eight examples to a byte, the first in the
-    highest bit, zeros behind the last. Raises ValueError for bits that are not those of N examples.
+    Counts give only their number; the bits show whether two models are correct on the same
+    examples, and with it the uncertainty of their difference. size: N; bits: eight examples to a
+    byte, the first in the highest bit, zeros after the last. Raises ValueError for bits that are
+    not those of N examples.
 
     >>> Outcomes.of([1, 0, 1]).right.tolist()
     [True, False, True]

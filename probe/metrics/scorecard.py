@@ -64,8 +64,8 @@ def scorecard(
 
     reference: the cumulative learner's matrix, for Chaudhry's intransigence; ideal: alpha_ideal,
     for Kemker's Omega_base and Omega_all; test_sizes: the numbers of test examples of the tasks,
-    (T,), for alpha_all and Omega_all. What they do not allow is None with a reason, not an error.
-    Raises InputError for a reference, ideal or test_sizes that does not fit R.
+    (T,), for alpha_all and Omega_all. A metric that lacks an input is None with a reason, not an
+    error. Raises InputError for a reference, ideal or test_sizes that does not fit R.
 
     >>> card = scorecard(AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]]))
     >>> card.values["gem"]["bwt"], card.values["gem"]["fwt"]

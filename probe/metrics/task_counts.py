@@ -1,4 +1,4 @@
-"""Confusion matrices of the test data of several tasks, from which each task's own can be told."""
+"""Confusion matrices of the test data of several tasks, with the scores of each task."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from probe.metrics.counts import Counts
 from probe.metrics.murata import task_f1
 
 Mean = Literal["examples", "classes"]
-"""What an accuracy is the mean over: all test examples, or the classes' own accuracies."""
+"""An accuracy is a mean over all test examples, or over the classes' own accuracies."""
 
 
 @dataclass(frozen=True, kw_only=True)

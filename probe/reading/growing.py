@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from probe.batch import pieces
+from probe.byte_sizes import show_size
 from probe.errors import InputError
-from probe.memory import MappedRows, show_size
+from probe.memory import MappedRows
 
 _START = 256  # rows to begin with, where nobody knows how many there will be
 _ENOUGH = 2**24  # bytes of a file that count as this process's memory before they are let go
@@ -54,7 +55,7 @@ class GrowingRows:
             _let_go(self._files)
 
     def tensors(self) -> list[Tensor]:
-        """Return what was written, each tensor (N, ...), over memory or a mapped file."""
+        """Return the rows so far, each tensor (N, ...), over memory or a mapped file."""
         _let_go(self._files)
         if self._files or self._n == self._capacity:
             return [rows[: self._n] for rows in self._rows]

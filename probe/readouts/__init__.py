@@ -1,4 +1,4 @@
-"""What is fitted behind a feature in place of the network's own tail.
+"""Classifiers that are fitted to a feature in place of the network's own tail.
 
 A feature's values become one matrix (`matrix`); a readout (`readout`) is fitted to that of the
 training examples, standardised by their statistics (`standardized`), and predicts the class of the

@@ -1,9 +1,9 @@
 """L-BFGS for logistic regression, preconditioned by the data's own covariance.
 
-Nocedal and Wright 2006, algorithms 7.4 and 7.5. What L-BFGS takes for the second derivatives before
-it has seen any is C w X'X + I, w the mean of p (1 - p) over classes: with w = 1/2 it is Boehning's
-bound (1992). On the features of a convolutional network it takes half as many iterations to a
-thousandth of the objective as plain L-BFGS to a hundredth.
+Nocedal and Wright 2006, algorithms 7.4 and 7.5. The initial approximation of the second derivatives
+is C w X'X + I, w the mean of p (1 - p) over classes: with w = 1/2 it is Boehning's bound (1992).
+On the features of a convolutional network it takes half as many iterations to a thousandth of the
+objective as plain L-BFGS to a hundredth.
 """
 
 from collections import deque
@@ -27,9 +27,9 @@ _Pairs = deque[tuple[Tensor, Tensor, float]]  # a step, the gradient's change, 1
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Minimum:
-    """Where the search ended, parameters (K, D + 1) float64, and how.
+    """The end of the search: parameters (K, D + 1) float64, and how it ended.
 
-    left: an estimate of what could still be gained, a share of the objective.
+    left: an estimate of the remaining gain, a share of the objective.
     """
 
     parameters: Tensor
@@ -40,7 +40,7 @@ class Minimum:
 
 
 class Curvature:
-    """What the second derivatives of the objective are taken for: C w X'X / N + I, factorised.
+    """An approximation of the second derivatives of the objective, C w X'X / N + I, factorised.
 
     x: standardised, (N, D); C: as in `Objective`. The factors are renewed when w has halved.
     """
@@ -83,11 +83,11 @@ class Curvature:
 
 
 def minimize(objective: Objective, curvature: Curvature, tolerance: float, most: int) -> Minimum:
-    """Minimise from zero until what is left is below `tolerance`, a share of the objective.
+    """Minimise from zero until the remaining gain is below `tolerance`, a share of the objective.
 
-    most: iterations. What is left is estimated by half the Newton decrement, g'Hg / 2, with the
-    inverse second derivatives H as L-BFGS knows them: of many classes hardly penalised, it may be
-    thirty times as much.
+    most: iterations. The remaining gain is estimated by half the Newton decrement, g'Hg / 2, with
+    the inverse second derivatives H as L-BFGS approximates them: with many classes and a weak
+    penalty, it may be thirty times as large.
     """
     where = objective.start()
     point = objective(where)

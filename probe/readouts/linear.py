@@ -10,7 +10,7 @@ from probe.readouts.softmax import Objective
 from probe.readouts.standardized import Standardization
 
 TOLERANCE = 1e-4
-"""What a fit may leave, a share of its objective, by an estimate that may be 30 times too low."""
+"""Remaining gain of a fit, a share of its objective; the estimate may be 30 times too low."""
 
 _EXACT = 1e-7  # below it float32 would hide what is left
 _MOST = 500  # iterations
@@ -25,7 +25,7 @@ class LinearModel:
 
     - found: by L-BFGS, of C sum_i logloss_i + 1/2 ||weight||^2 over the training examples;
     - standard: mean and scale of the feature's columns;
-    - notes: what is to be said of the fit, a sentence each.
+    - notes: remarks on the fit, a sentence each.
     """
 
     weight: Tensor
@@ -51,11 +51,11 @@ def fit_linear(
 ) -> LinearModel:
     """Fit the linear probe of Davari et al. (CVPR 2022) to a feature x (N, D), y (N,) int64.
 
-    The objective is scikit-learn's for K = `classes` from 3; two classes have weights of their own
-    each, so that the penalty is half of what it is in scikit-learn's binary form. Classes that are
-    not in y are left out of it, and never predicted. C: what the examples count beside the penalty;
-    tolerance: what may be left, a share of the objective. At the default a few predictions in a
-    hundred may still change; 1e-9 gives scikit-learn's own objective to 1e-6, in float64.
+    The objective is scikit-learn's for K = `classes` >= 3; each of two classes has its own weights,
+    so that the penalty is half of that in scikit-learn's binary form. Classes that are not in y are
+    left out, and never predicted. C: the weight of the examples against the penalty; tolerance: the
+    remaining gain, a share of the objective. At the default a few predictions in a hundred may
+    still change; 1e-9 gives scikit-learn's own objective to 1e-6, in float64.
 
     >>> x, y = torch.tensor([[0.0], [1.0], [4.0], [5.0]]), torch.tensor([0, 0, 1, 1])
     >>> model = fit_linear(x, y, 3)

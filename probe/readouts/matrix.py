@@ -21,14 +21,14 @@ from probe.training.evaluation import batch_size_on
 
 @dataclass(frozen=True, eq=False)
 class FeatureMatrix:
-    """A feature's values (N, D), float32, a row for each example; how: what was done to them."""
+    """A feature's values (N, D), float32, a row for each example; how: their layout."""
 
     values: Tensor
     how: str
 
     @property
     def pooled(self) -> bool:
-        """Whether a row is less than all that the module gives for an example."""
+        """Whether a row holds less than the whole value of an example."""
         return not self.how.startswith("flattened")
 
     def __len__(self) -> int:
@@ -45,15 +45,15 @@ def feature_matrices(
 ) -> dict[str, FeatureMatrix]:
     """Return each feature's own values for all inputs x (N, ...), by feature, in one pass over x.
 
-    The values are what the module gives in eval mode, in fp32, whatever the cut keeps in their
-    place: flattened, or averaged over positions where they are wide (`layout_of`).
+    The values are the module's outputs in eval mode, in fp32, even where the cut keeps others:
+    flattened, or averaged over positions where they are wide (`layout_of`).
 
     - cuts: of one model; x: on its device, where the matrices will be, too;
-    - batch_size: what is fast on the device, unless given; the last bits may depend on it;
+    - batch_size: by default one that is fast on the device; the last bits may depend on it;
     - wide: the numbers up to which a value is flattened;
     - budget: bytes of all matrices together, beyond which features are taken in several groups, a
-      pass over x for each: the result is the same, the caller's memory is the same, but no more
-      is worked on at a time. None = a single pass.
+      pass over x for each, which bounds the working memory; the result is the same. None = a
+      single pass.
 
     Raises InputError if a value has no row for each example.
 
@@ -74,7 +74,7 @@ def feature_matrices(
 
 @dataclass(frozen=True, kw_only=True)
 class _Reading:
-    """How a feature's rows are read: where its tensors have the examples, how they are laid out."""
+    """The way from a feature to rows: the batch dimension and the layout of each of its tensors."""
 
     cut: Cut
     shapes: tuple[BatchedShape, ...]

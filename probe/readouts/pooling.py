@@ -1,4 +1,4 @@
-"""How an example's value becomes a row of numbers: flattened, or averaged where it is wide."""
+"""Layouts of an example's value as a row of numbers: flattened, or averaged where it is wide."""
 
 from dataclasses import dataclass
 from math import prod
@@ -15,10 +15,10 @@ Kind = Literal["flattened", "channels first", "channels last", "sequence"]
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """How one tensor of an example's value, of this shape, becomes `width` numbers.
+    """The layout of one tensor of an example's value, of this shape, as `width` numbers.
 
-    - kind: what its dimensions are: (C, positions ...), (H, W, C) or (T, D), if not flattened;
-    - grid: the positions that are left of H x W; (1, 1) where all are averaged.
+    - kind: its dimensions: (C, positions ...), (H, W, C) or (T, D), if not flattened;
+    - grid: the positions that remain of H x W; (1, 1) where all are averaged.
     """
 
     shape: tuple[int, ...]
@@ -34,7 +34,7 @@ class Layout:
 
     @property
     def how(self) -> str:
-        """What is done, in a few words."""
+        """A description in a few words."""
         if self.kind == "flattened":
             return f"flattened, {self.width} values"
         positions = " x ".join(map(str, self._positions))

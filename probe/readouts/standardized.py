@@ -11,7 +11,7 @@ from probe.batch import pieces
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Standardization:
-    """What is taken off each column (mean) and what it is divided by (scale), both (D,) float32.
+    """The mean subtracted from each column and the scale that divides it, both (D,) float32.
 
     >>> x = torch.tensor([[1.0, 5.0], [3.0, 5.0]])
     >>> Standardization.of(x)(x).tolist()

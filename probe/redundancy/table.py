@@ -53,7 +53,7 @@ def write_redundancy(folder: Path, found: Redundancy) -> Path:
 
 
 def read_redundancy(path: Path) -> Redundancy:
-    """Read what `write_redundancy` wrote, the upper half of the matrix from its lower one.
+    """Read a table of `write_redundancy`, the upper half of the matrix from its lower one.
 
     Raises InputError if the file cannot be read or is not of this kind.
     """

@@ -16,9 +16,7 @@ from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.mean_over_seeds import mean_over_seeds
 from probe.metrics.murata import RETRAIN
 from probe.tables.frames import to_frame
-from probe.tables.rows import CONTROLS, Row
-from probe.tables.rows import OFFLINE as OFFLINE
-from probe.tables.rows import UNTRAINED as UNTRAINED
+from probe.tables.rows import CONTROLS, OFFLINE as OFFLINE, UNTRAINED as UNTRAINED, Row
 
 _MATRIX = ["learner", "feature", "readout"]
 _RUN = ["step", "order", "seed"]
@@ -103,7 +101,8 @@ class Matrices:
     def ceiling(self, learner: str, feature: str, readout: str) -> NDArray[np.float64]:
         """Return the accuracies of the offline-trained network, (T,), by position; NaN if none."""
         key = self._key(learner, feature, readout)
-        return self._means(self._control(OFFLINE, learner, key))[0]
+        controls: NDArray[np.float64] = self._means(self._control(OFFLINE, learner, key))[0]
+        return controls
 
     def _key(self, learner: str, feature: str, readout: str) -> tuple[str, str]:
         """Return the feature and readout under which rows hold the cells of a matrix."""

@@ -57,9 +57,8 @@ def summarize(rows: Iterable[Row]) -> list[SummaryRow]:
     _check(kept, "depth", 1)
     _check(kept[kept["measure"] == "f1"], "place", 1)
     kept = kept.assign(place=kept["place"].where(kept["measure"] == "f1", 0))
-    groups = {
-        Group(*key, place or None): own for (*key, place), own in _grouped(kept, Group._fields)
-    }
+    keyed = _grouped(kept, Group._fields)
+    groups = {Group._make((*key[:4], key[4] or None)): pairs for key, pairs in keyed}
     return summarize_groups(groups, table["learner"].unique().tolist())
 
 

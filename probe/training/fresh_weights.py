@@ -107,8 +107,7 @@ def check_fresh(fresh: Fresh, model: nn.Module) -> None:
     own = named_state(model)
     # What is in no state dict, a rewinding leaves as it is.
     needed = model.state_dict(keep_vars=True).keys() & own.keys()
-    missing = sorted(needed - found.keys())
-    if missing:
+    if missing := sorted(needed - found.keys()):
         raise InputError(
             f"fresh has no {', '.join(map(repr, missing))}: it must hold a model of the same "
             f"architecture"
@@ -134,8 +133,7 @@ def fresh_state(
     ['bias', 'weight']
     """
     if isinstance(fresh, Mapping):
-        strange = [name for name, value in fresh.items() if not isinstance(value, Tensor)]
-        if strange:
+        if strange := [name for name, value in fresh.items() if not isinstance(value, Tensor)]:
             raise InputError(f"fresh holds no tensor at {strange[0]!r}: pass a state dict")
         return fresh
     if not isinstance(fresh, nn.Module):
@@ -180,7 +178,6 @@ def _fill(module: nn.Module, rule: Rule, generator: torch.Generator) -> None:
         if isinstance(module.bias, Tensor):
             module.bias.zero_()
         return
-    reset = _reset_of(module)
-    if reset is not None:
+    if (reset := _reset_of(module)) is not None:
         with every_global_stream(generator):
             reset()

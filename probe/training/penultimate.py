@@ -63,7 +63,7 @@ def penultimate_of(model: nn.Module, examples: Examples) -> Tensor:
 def in_batches(
     function: Callable[[Tensor], Tensor], model: nn.Module, examples: Examples
 ) -> Tensor:
-    """Return what `function` gives for N examples (N, ...), the model in eval mode meanwhile.
+    """Apply `function` to N examples (N, ...) in batches, the model in eval mode meanwhile.
 
     function: maps a batch (B, ...) to (B, ...). Buffers get their values back, and what the model
     draws at random comes from a generator of its own.

@@ -12,8 +12,9 @@ import pytest
 import torch
 
 from probe import memory
+from probe.byte_sizes import parse_size
 from probe.errors import InputError
-from probe.memory import MappedRows, parse_size
+from probe.memory import MappedRows
 from tests.probe.resident import resident
 
 

@@ -1,7 +1,5 @@
 """The user's code that results belong to: every edit changes its hash, or cannot matter."""
 
-from __future__ import annotations
-
 import importlib
 import subprocess
 import sys

@@ -5,11 +5,8 @@ import pytest
 from scipy import stats
 
 from probe.analysis.crossed import Design
-from probe.analysis.from_counts import right_of_counts
 from probe.analysis.intervals import LEVEL, mean_of, ratio_of
 from probe.errors import InputError
-from probe.metrics.counts import Counts
-from probe.seeding import stream
 
 
 def mean_interval(e, w, strata, level=LEVEL):
@@ -17,7 +14,7 @@ def mean_interval(e, w, strata, level=LEVEL):
 
 
 def ratio_interval(num, den, w, strata):
-    return ratio_of(Design(w, strata), num, den, LEVEL)
+    return ratio_of(Design(w, strata), num, den)
 
 
 def uniform(n):
@@ -122,27 +119,3 @@ def test_what_is_no_study_is_refused(change, said):
 def test_seeds_of_a_ratio_are_paired():
     with pytest.raises(InputError, match="pair them"):
         ratio_interval(np.zeros((2, 10)), np.zeros((3, 10)), *uniform(10))
-
-
-def test_right_answers_laid_out_have_the_counts_of_the_tables():
-    labels = chance().integers(4, size=200)
-    seeds = [Counts.of(labels, chance(s).integers(4, size=200), classes=4).table for s in range(3)]
-    right = right_of_counts(seeds, labels, stream(0, "laid out"))
-    for table, row in zip(seeds, right, strict=True):
-        assert np.bincount(labels[row], minlength=4).tolist() == table.diagonal().tolist()
-    alone = right_of_counts(seeds[1], labels, stream(0, "laid out"))
-    assert np.array_equal(alone, right[1])
-
-
-@pytest.mark.parametrize(
-    ("tables", "labels"),
-    [
-        (np.eye(2, dtype=int), [0, 0]),
-        (np.eye(2, dtype=int), [0, 2]),
-        (np.eye(2, dtype=int), [[0, 1]]),
-        (np.ones((2, 3), dtype=int), [0, 1]),
-    ],
-)
-def test_labels_that_were_not_counted_are_refused(tables, labels):
-    with pytest.raises(InputError, match="tables"):
-        right_of_counts(tables, np.array(labels), stream(0))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from itertools import chain, combinations
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from probe.cut.min_cut import Fate, minimum_cut
 from probe.cut.names import INPUT, Name

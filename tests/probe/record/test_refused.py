@@ -169,6 +169,10 @@ RECORDERS = {
     "too few outputs": ({"model": nn.Linear(8, 4)}, r"expected one logit per class: \(2, 6\)"),
     "other inputs": ({"model": nn.Linear(7, 6)}, "the model raised RuntimeError"),
     "no call": ({"call": 3}, "call= must be a function"),
+    "a class outside": (
+        {"tasks": [[0, 1], [2, 3], [4, 6]]},
+        "are outside 0..5",
+    ),
     "a task without classes": ({"tasks": [[0, 1, 2, 3, 4, 5], []]}, "have no classes"),
     "no data": ({"test": 3}, "test: the data are of type int"),
     "no examples": (bad_test(lambda t: t.of_classes([])), "test holds no examples"),

@@ -6,8 +6,7 @@ from dataclasses import fields, replace
 
 import pandas
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from probe.errors import InputError
 from probe.tables.frames import rows_of_frame, to_frame

@@ -6,8 +6,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from probe.errors import InputError
 from probe.tables.folder import KINDS
@@ -116,16 +115,11 @@ def test_the_bytes_of_a_table(tmp_path):
     [
         ({"learner": "er\ud800"}, r"rows\.csv cannot be written: 'er\\ud800' .* text of Unicode"),
         ({"learner": None}, "None cannot be the value of learner, expected text"),
-        ({"learner": 3}, "3 cannot be the value of learner, expected text"),
         ({"learner": "x" * (csv.field_size_limit() + 1)}, r"'xxx.*x\.\.\. cannot .* learner"),
-        ({"seed": 1.0}, "1.0 cannot be the value of seed, expected a whole number"),
         ({"step": "1"}, "'1' cannot be the value of step, expected a whole number"),
         ({"step": math.nan}, "nan cannot be the value of step, expected a"),
-        ({"value": None}, "None cannot be the value of value, expected a number"),
-        ({"value": 1j}, "1j cannot be the value of value, expected a number"),
         ({"value": 10**400}, "1000.* cannot be the value of value, expected a number"),
         ({"value": math.inf}, r"inf cannot be the value of value, expected 1e\+15 or less"),
-        ({"seed": -1}, "-1 cannot be the value of seed, expected 0 or more"),
         ({"step": 100_001}, "100001 cannot be the value of step, expected 100000 or less"),
         ({"measure": "acc"}, "'acc' cannot be the value of measure, expected 'accuracy', 'pra'"),
     ],
@@ -144,12 +138,9 @@ LINE = "er,gem,acc,all,0.5,0.1,1\n"
     ("content", "reason"),
     [
         ("", "expected the columns learner,paper"),
-        (HEADER.replace("seeds", "feature"), "expected the columns learner,paper"),
         (ALL.replace("feature,readout", "readout,feature"), "expected the columns learner,paper"),
         (ALL.replace("readout", "readout,more"), "expected the columns learner,paper"),
         (HEADER + "er,gem,acc,,0.5,0.1,1,2\n", "line 2 has 8 cells, expected 7"),
-        (HEADER + 2 * LINE + "er,gem,acc,all,0.5,0.1\n", "line 4 has 6 cells"),
-        (HEADER + "er,gem,acc,all,-inf,0.1,1\n", "line 2: '-inf' cannot be .* mean"),
         (HEADER + "er,gem,acc,all,0.5,-0.1,1\n", "line 2: '-0.1' cannot be .* std.* 0 or more"),
         (HEADER + 2 * LINE + "er,gem,acc,all,0.5,0.1,\n", "line 4: '' .* of seeds"),
         (HEADER + LINE + '"e\nr",gem,acc,all,x,y,z\n', "line 4: 'x' cannot .* mean.*`probe run`"),

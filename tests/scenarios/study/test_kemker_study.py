@@ -17,6 +17,7 @@ from torch import nn
 from probe.tables.run_directory import TABLES, TIMES
 from scenarios.data.datasets import load
 from scenarios.streams.permuted import permutation
+from tests.scenarios.probed import rows
 from tests.scenarios.tiny_run import Tiny
 
 PERMUTED = """
@@ -33,7 +34,7 @@ features = ["hidden1"]
 epochs = 8
 batch_size = 32
 [report]
-heads = ["single", "multi", "all"]
+heads = ["single"]
 [probing]
 readouts = { retrain = "last" }
 checkpoints = "all"
@@ -131,49 +132,38 @@ def session(number: int) -> torch.Tensor:
     return x if number == 1 else x[:, permutation(64, number, 0)]
 
 
-def accuracies(run: Run, job: str, step: int, order: tuple[int, ...]) -> list[float]:
+def accuracies(run: Run, learner: str, order: str, step: int, turned: int = 0) -> list[float]:
+    """Return the accuracies in executed order; turned: on the test data of later sessions."""
     y = load("digits").test.y.numpy()
-    every = list(range(10))
-    return [float(np.mean(run.predicted(job, step, session(k), every) == y)) for k in order]
+    job = f"{learner}.order-{order}.seed-0" if order else f"{learner}.seed-0"
+    sessions = SESSIONS[order] if order else (1, 2, 3)
+    each = sessions[turned:] + sessions[:turned]
+    return [
+        float(np.mean(run.predicted(job, step, session(k), list(range(10))) == y)) for k in each
+    ]
 
 
-@pytest.mark.parametrize("order", SESSIONS)
-@pytest.mark.parametrize("learner", ["finetune", "cumulative"])
+@pytest.mark.parametrize(
+    ("learner", "order"),
+    [("finetune", "there"), ("cumulative", "back"), ("offline", "")],
+)
 def test_r_is_the_accuracy_on_each_sessions_own_permuted_test_data(
     permuted: Run, learner: str, order: str
 ) -> None:
     R = permuted.values("accuracy", learner=learner, order=order, head="single")
-    assert len(R) == 4 * 3
-    for step in (1, 2, 3):
-        expected = accuracies(permuted, f"{learner}.order-{order}.seed-0", step, SESSIONS[order])
-        assert [R[str(step), str(place)] for place in (1, 2, 3)] == pytest.approx(expected, abs=0)
+    for step in (1, 2, 3) if order else (3,):
+        expected = accuracies(permuted, learner, order, step)
+        assert [R[str(step), place] for place in "123"] == pytest.approx(expected, abs=0)
         assert expected[step - 1] > 0.6  # the session was learned, in its own permutation
-        others = SESSIONS[order][1:] + SESSIONS[order][:1]
-        swapped = accuracies(permuted, f"{learner}.order-{order}.seed-0", step, others)
-        assert swapped != pytest.approx(expected, abs=0.01)
-    assert R["1", "2"] < 0.4 < R["1", "1"]  # before it was learned
-
-
-def test_offline_learns_all_permutations_at_once(permuted: Run) -> None:
-    R = permuted.values("accuracy", learner="offline", head="single")
-    expected = accuracies(permuted, "offline.seed-0", 3, (1, 2, 3))
-    assert [R["3", place] for place in "123"] == pytest.approx(expected, abs=0)
-    assert min(expected) > 0.6
-
-
-def test_where_all_sessions_have_all_classes_the_heads_agree(permuted: Run) -> None:
-    for learner in ("finetune", "cumulative", "offline"):
-        given = {"learner": learner, "order": "" if learner == "offline" else "back"}
-        single, multi, every = (
-            permuted.values("accuracy", head=head, **given) for head in ("single", "multi", "all")
-        )
-        assert single == multi == every
+        if order:
+            turned = accuracies(permuted, learner, order, step, 1)
+            assert turned != pytest.approx(expected, abs=0.01)
 
 
 @pytest.mark.parametrize("learner", ["finetune", "cumulative"])
 def test_the_omegas_of_permuted_data_are_means_of_r(permuted: Run, learner: str) -> None:
     """alpha_ideal is offline's on the session that the order begins with; sessions weigh alike."""
-    ideal = accuracies(permuted, "offline.seed-0", 3, (1, 2, 3))
+    ideal = accuracies(permuted, "offline", "", 3)
     omegas: dict[str, list[float]] = {"omega_base": [], "omega_new": [], "omega_all": []}
     for order, sessions in SESSIONS.items():
         values = permuted.values("accuracy", learner=learner, order=order, head="single")
@@ -187,49 +177,24 @@ def test_the_omegas_of_permuted_data_are_means_of_r(permuted: Run, learner: str)
     assert permuted.metric("cumulative", "omega_all") > permuted.metric("finetune", "omega_all")
 
 
-@pytest.mark.parametrize("feature", ["hidden1", "output"])
-def test_pra_is_over_all_sessions_and_f1_is_a_sessions_own_accuracy(
-    permuted: Run, feature: str
-) -> None:
-    """Each session has as many test examples, and all classes."""
-    given = {"learner": "finetune", "order": "back", "feature": feature, "step": "3"}
-    [pra] = permuted.values("pra", **given).values()
-    f1 = list(permuted.values("f1", **given).values())
-    assert np.mean(f1) == pytest.approx(pra, abs=1e-12)
-    if feature == "output":
-        sessions = accuracies(permuted, "finetune.order-back.seed-0", 3, SESSIONS["back"])
-        assert f1 == pytest.approx(sessions, abs=1e-12)
-    else:
-        assert min(f1) > 0.4  # retrained on all of them
-
-
-def test_the_metric_pra_is_over_the_test_examples_of_all_sessions(permuted: Run) -> None:
-    """As in the rows, where the first session alone would have another."""
-    of = {order: f"finetune.order-{order}.seed-0" for order in SESSIONS}
-    plain = np.array([accuracies(permuted, of[o], 3, SESSIONS[o]) for o in SESSIONS])
-    level = np.mean(accuracies(permuted, "offline.seed-0", 3, (1, 2, 3)))
+def test_pra_is_over_the_test_examples_of_all_sessions_in_rows_and_metrics(permuted: Run) -> None:
+    """And F1 is a session's own accuracy: each has as many test examples, and all classes."""
+    plain = np.array([accuracies(permuted, "finetune", order, 3) for order in SESSIONS])
+    ceiling = np.mean(accuracies(permuted, "offline", "", 3))
     assert permuted.metric("finetune", "pra[output]") == pytest.approx(plain.mean(), abs=1e-12)
     assert abs(plain[:, 0].mean() - plain.mean()) > 0.05
     for feature in ("hidden1", "output"):
         given = {"learner": "finetune", "feature": feature, "step": "3"}
         rows = [permuted.values("pra", order=order, **given)["3", ""] for order in SESSIONS]
+        f1 = [list(permuted.values("f1", order=order, **given).values()) for order in SESSIONS]
+        assert np.mean(f1, axis=1) == pytest.approx(rows, abs=1e-12)
+        if feature == "output":
+            assert np.array(f1) == pytest.approx(plain, abs=1e-12)
+        else:
+            assert np.min(f1) > 0.4  # retrained on all of them
         names = (f"pra[{feature}]", f"forgetting_strength[{feature}]")
         found = [permuted.metric("finetune", name) for name in names]
-        assert found == pytest.approx([np.mean(rows), level - np.mean(rows)], abs=1e-12)
-
-
-def test_times_are_one_row_per_task_learned(permuted: Run) -> None:
-    times = permuted.tables["times"]
-    named = [(row["learner"], row["order"], row["step"]) for row in times]
-    assert len(set(named)) == len(named)
-    assert set(named) == {
-        *((who, o, s) for who in ("finetune", "cumulative") for o in SESSIONS for s in "123"),
-        ("offline", "", "3"),
-    }
-    assert all(float(row["seconds"]) > 0 for row in times)
-    spent = {key: float(row["seconds"]) for key, row in zip(named, times, strict=True)}
-    # It is by seconds of work: three sessions take longer than one.
-    assert spent["cumulative", "there", "3"] > spent["finetune", "there", "3"]
+        assert found == pytest.approx([np.mean(rows), ceiling - np.mean(rows)], abs=1e-12)
 
 
 def test_mean_per_class_is_balanced_accuracy_task_by_task(by_class: Run) -> None:
@@ -255,13 +220,11 @@ def test_mean_per_class_is_balanced_accuracy_task_by_task(by_class: Run) -> None
     assert omega == pytest.approx(np.mean(alpha_all[1:]) / ideal, abs=1e-12)
     assert omega != pytest.approx(np.mean(unbalanced[1:]) / ideal, abs=1e-6)
 
-
-def test_over_examples_r_is_another(by_class: Run, tmp_path: Path) -> None:
-    """The same measurements, reported over examples: the plain accuracy of the base session."""
-    over = Run.of(INCREMENTAL.replace('"classes"', '"examples"'), tmp_path)
-    test = load("digits").test
-    y, base = test.y.numpy(), test.y.numpy() < 7
-    predicted = over.predicted("er.order-0.seed-0", 4, test.x, list(range(10)))
-    found = over.values("accuracy", learner="er", head="single")["4", "1"]
-    assert found == pytest.approx(np.mean(predicted[base] == y[base]), abs=1e-12)
-    assert found != by_class.values("accuracy", learner="er", head="single")["4", "1"]
+    # Over examples it is the plain accuracy of the base session.
+    er = Tiny(by_class.root.parent)
+    er.run(INCREMENTAL.replace('"classes"', '"examples"'))
+    base = y < 7
+    whole = by_class.predicted("er.order-0.seed-0", 4, test.x, list(range(10)))
+    [row] = rows(er, "rows", learner="er", measure="accuracy", feature="", step=4, place=1)
+    assert float(row["value"]) == pytest.approx(np.mean(whole[base] == y[base]), abs=1e-12)
+    assert float(row["value"]) != R["4", "1"]

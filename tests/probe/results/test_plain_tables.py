@@ -4,16 +4,15 @@ import tracemalloc
 from collections import defaultdict
 from dataclasses import dataclass
 from math import nan
-from statistics import fmean, mean
+from statistics import fmean
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from probe.by_layer.fingerprint import Setup
 from probe.by_layer.jobs import jobs_of, parts_of
 from probe.by_layer.measurement import Measurement
+from probe.by_layer.plan import Plan
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.mean_over_seeds import mean_over_seeds
@@ -23,7 +22,7 @@ from probe.results.tables import read_results, write_tables
 from probe.tables.rows import MetricRow, Row, SummaryRow
 from probe.tables.summary import summarize
 from probe.tables.table_file import read_table
-from scenarios.study.source import check_study
+from tests.scenarios.study.toy import named_plan
 from tests.scenarios.tiny_run import PLAIN
 
 HEADS = ("single", "multi", "all")
@@ -38,13 +37,12 @@ LEARNERS = ("finetune", "cumulative", "offline", "pathnet")
 class Made:
     """A study whose counts are drawn at random, and all of them by job and part."""
 
-    setup: Setup
+    plan: Plan
     counts: dict
 
 
-def made(root, seed, missing=0.0, tasks="apart", heads=("multi",), mean="examples"):
-    draw = np.random.default_rng(seed)
-    raw = {
+def raw_of(heads=("multi",), mean="examples"):
+    return {
         "name": "made",
         "scenario": {"data": "digits"},
         "network": {"name": "mlp", "features": ["hidden1", "layer1"]},
@@ -54,12 +52,15 @@ def made(root, seed, missing=0.0, tasks="apart", heads=("multi",), mean="example
         "probing": PLAIN,
         "report": {"heads": heads, "mean": mean},
     }
-    study = check_study(raw, "made")
-    setup = Setup(study=study, tasks=TASKS[tasks], data="", device="cpu", torch="")
+
+
+def made(root, seed, missing, tasks, heads, mean):
+    draw, raw = np.random.default_rng(seed), raw_of(heads, mean)
+    plan = named_plan(raw, TASKS[tasks])
     kept = {}
-    for job in jobs_of(study, 3):
+    for job in jobs_of(plan):
         heads_of_job = HEADS[1:2] if job.kind == "pathnet" else HEADS
-        for part in parts_of(study, job):
+        for part in parts_of(plan, job):
             if draw.random() >= missing:
                 named = heads_of_job if part.startswith("step-") else HEADS[:1]
                 sizes = [1 if tasks == "apart" else 3, 6, 6]
@@ -67,9 +68,9 @@ def made(root, seed, missing=0.0, tasks="apart", heads=("multi",), mean="example
                 tables = {head: draw.integers(0, 5, sizes) + np.eye(6, dtype=int) for head in named}
                 counts = {head: tuple(map(Counts, own)) for head, own in tables.items()}
                 kept[job, part] = counts
-                store = store_of(setup, root, job)
+                store = store_of(plan, root, job)
                 store.write(part, Measurement(counts=counts))
-    return Made(setup, kept)
+    return Made(plan, kept)
 
 
 def plain_accuracy(counts, tasks, place, mean_over):
@@ -97,29 +98,36 @@ def plain_f1(counts, tasks, place):
     return 2 * right / (true + predicted)
 
 
+def tasks_of(made, job):
+    return [(made.plan.tasks[at].name, made.plan.tasks[at].classes) for at in job.tasks]
+
+
+def features_of(made, job):
+    return made.plan.learners[job.learner].features
+
+
 def plain_rows(made):
     """Return the rows of the study, cell by cell."""
-    study = made.setup.study
-    rows = []
-    for job in jobs_of(study, 3):
-        tasks = [made.setup.tasks[place] for place in job.tasks]
+    plan, rows = made.plan, []
+    for job in jobs_of(plan):
+        tasks = tasks_of(made, job)
         known = {"scenario": "digits", "network": "mlp", "learner": job.learner}
         known |= {"order": job.order, "seed": job.seed}
-        for head in study.report.heads:
+        for head in plan.report.heads:
             for step in range(4):
                 counts = made.counts.get((job, f"step-{step}"), {}).get(head)
                 for place in range(3) if counts else ():
-                    value = plain_accuracy(counts, tasks, place, study.report.mean)
+                    value = plain_accuracy(counts, tasks, place, plan.report.mean)
                     cell = {"measure": "accuracy", "step": step, "head": head, "value": value}
                     rows.append(Row(**known, **cell, place=place + 1, task=tasks[place][0]))
-        *inner, output = study.features_of(job.learner)
+        *inner, output = features_of(made, job)
         own = "multi" if job.kind == "pathnet" else "single"
         for depth, feature in enumerate(inner, 1):
             at = {**known, "feature": feature, "depth": depth, "step": 3, "readout": "retrain"}
             if counts := model_behind(made, job, feature):
                 rows.append(Row(**at, measure="pra", value=plain_pra(counts)))
                 for place, (task, _) in enumerate(tasks):
-                    value = plain_accuracy(counts, tasks, place, study.report.mean)
+                    value = plain_accuracy(counts, tasks, place, plan.report.mean)
                     cell = {"measure": "accuracy", "place": place + 1, "task": task}
                     rows.append(Row(**at, **cell, value=value))
         for step in range(4):
@@ -137,7 +145,7 @@ def plain_rows(made):
 
 
 def model_behind(made, job, feature):
-    if feature == made.setup.study.features_of(job.learner)[-1]:
+    if feature == features_of(made, job)[-1]:
         own = "multi" if job.kind == "pathnet" else "single"
         return made.counts.get((job, "step-3"), {}).get(own)
     return made.counts.get((job, f"feature-{feature}"), {}).get("single")
@@ -154,10 +162,10 @@ def plain_metrics(made, rows):
     for run, values in R.items():
         for (step, place), value in cells[run].items():
             values[step, place - 1] = value
-    for job in jobs_of(made.setup.study, 3):
+    for job in jobs_of(made.plan):
         own = "multi" if job.kind == "pathnet" else "single"
         level = made.counts.get((offline_of(made, job), "step-3"), {}).get(own)
-        for feature in made.setup.study.features_of(job.learner):
+        for feature in features_of(made, job):
             if counts := model_behind(made, job, feature):
                 score = plain_pra(counts)
                 found[job.learner, "murata", f"pra[{feature}]", ""].append((job.seed, score))
@@ -166,12 +174,12 @@ def plain_metrics(made, rows):
                     found[name].append((job.seed, plain_pra(level) - score))
         last = made.counts.get((job, "step-3"), {}).get(own)
         mine = R.get((job.learner, job.order, job.seed, own))
-        *inner, _ = made.setup.study.features_of(job.learner)
+        *inner, _ = features_of(made, job)
         if mine is not None and not job.offline and any(model_behind(made, job, f) for f in inner):
             lost = fmean(mine[k, k - 1] - mine[3, k - 1] for k in (1, 2))
             name = (job.learner, "deep_shallow", "shallow_forgetting", "")
             found[name].append((job.seed, lost))
-        for head in made.setup.study.report.heads:
+        for head in made.plan.report.heads:
             run = (job.learner, job.order, job.seed, head)
             if run in R and last and not job.offline:
                 card = plain_card(made, job, R, head, cells, last)
@@ -182,10 +190,10 @@ def plain_metrics(made, rows):
 
 
 def plain_card(made, job, R, head, cells, last):
-    tasks = [made.setup.tasks[place] for place in job.tasks]
+    tasks = tasks_of(made, job)
     cumulative = R.get(("cumulative", job.order, job.seed, head))
     ideal = cells["offline", "", job.seed, head].get((3, job.tasks[0] + 1))
-    if made.setup.study.report.mean == "classes":
+    if made.plan.report.mean == "classes":
         sizes = [len(classes) for _, classes in tasks]
     else:
         tables = [last[k if len(last) > 1 else 0].table for k in range(3)]
@@ -199,7 +207,7 @@ def plain_card(made, job, R, head, cells, last):
 
 
 def offline_of(made, job):
-    return next(j for j in jobs_of(made.setup.study, 3) if j.offline and j.seed == job.seed)
+    return next(j for j in jobs_of(made.plan) if j.offline and j.seed == job.seed)
 
 
 @settings(max_examples=15)
@@ -213,7 +221,7 @@ def offline_of(made, job):
 def test_the_tables_are_those_of_plain_loops(tmp_path_factory, seed, missing, tasks, heads, mean):
     root = tmp_path_factory.mktemp("run")
     study = made(root, seed, missing, tasks, heads, mean)
-    write_tables(study.setup, root)
+    write_tables(study.plan, root)
     rows = read_table(root / "rows.csv", Row)
     # Equal as text, as a NaN is no number that equals itself.
     assert list(map(repr, rows)) == list(map(repr, plain_rows(study)))
@@ -236,39 +244,20 @@ def test_the_tables_are_those_of_plain_loops(tmp_path_factory, seed, missing, ta
             assert repr(found[name]) == repr(own), (name, found[name], own)
 
 
-def test_the_summary_agrees_with_means_of_means(tmp_path):
-    """As `summarize` is compared with above, here it is with the plainest formula."""
-    study = made(tmp_path, 1)
-    write_tables(study.setup, tmp_path)
-    for line in read_table(tmp_path / "summary.csv", SummaryRow):
-        by_seed = defaultdict(list)
-        for row in plain_rows(study):
-            own = (row.learner, row.measure, row.depth, row.place)
-            # What is seen before the last task is for the rows alone.
-            if own == (line.learner, line.measure, line.depth, line.place) and row.step == 3:
-                by_seed[row.seed].append(row.value)
-        means = [mean(values) for values in by_seed.values()]
-        assert (line.mean, line.seeds) == (pytest.approx(fmean(means)), 2)
-        assert line.std == pytest.approx(np.std(means, ddof=1))
-
-
 def test_counts_are_let_go_job_by_job(tmp_path):
     """The counts of a large study do not fit into memory; here they are drawn with 200 classes."""
-    study = made(tmp_path, 0).setup
     table = Counts(np.full((200, 200), 1))
     tasks = (("a", tuple(range(100))), ("b", tuple(range(100, 200))))
-    two = study.study.model_copy(update={"orders": "none", "seeds": 4})
-    setup = Setup(study=two, tasks=tasks, data="", device="cpu", torch="")
-    jobs = jobs_of(two, 2)
+    plan = named_plan({**raw_of(), "orders": "none", "seeds": 4}, tasks)
+    jobs = jobs_of(plan)
     for job in jobs:
-        store = store_of(setup, tmp_path, job)
-        for part in parts_of(two, job):
+        store = store_of(plan, tmp_path, job)
+        for part in parts_of(plan, job):
             heads = HEADS if part.startswith("step-") else HEADS[:1]
-            counts = Measurement(counts=dict.fromkeys(heads, (table,)))
-            store.write(part, counts)
+            store.write(part, Measurement(counts=dict.fromkeys(heads, (table,))))
     tracemalloc.start()
     try:
-        results = list(read_results(setup, tmp_path))
+        results = list(read_results(plan, tmp_path))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

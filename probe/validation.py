@@ -98,7 +98,7 @@ def keys_at(kind: Any, path: Sequence[str | int]) -> list[str]:
     >>> from pydantic import BaseModel
     >>> class Plan(BaseModel):
     ...     name: str
-    ...     times: dict[str, Plan] | None = None
+    ...     times: "dict[str, Plan] | None" = None
     >>> keys_at(Plan, ["times", "noon", "nmae"])
     ['name', 'times']
     """

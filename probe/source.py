@@ -16,7 +16,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache, partial
 from importlib import metadata
-from importlib.util import resolve_name
+from importlib.util import find_spec, resolve_name
+from itertools import accumulate
 from pathlib import Path
 from textwrap import dedent
 from types import CodeType, FunctionType, ModuleType
@@ -227,29 +228,22 @@ def _file_of(module: object) -> Path | None:
 def _along(name: str) -> Iterator[tuple[str, Path]]:
     """Yield the packages of a dotted name and the module itself with their files.
 
-    Nothing is imported to find them. Stops after the first that is not the user's.
+    Stops after the first that is not the user's.
     """
-    parts = name.split(".")
-    if parts[0] == "__main__":
+    if name.partition(".")[0] == "__main__":
         return
-    path = None
-    for at in range(1, len(parts) + 1):
-        each = ".".join(parts[:at])
-        if (module := sys.modules.get(each)) is not None:
-            file, path = _file_of(module), getattr(module, "__path__", None)
-        else:
-            finders = (finder.find_spec for finder in sys.meta_path)
-            spec = next(filter(None, (find(each, path, None) for find in finders)), None)
-            if spec is None:
-                return
-            file = Path(spec.origin).absolute() if spec.has_location and spec.origin else None
-            path = spec.submodule_search_locations
-        if file is not None:
+    for each in accumulate(name.split("."), "{}.{}".format):
+        try:
+            spec = find_spec(each)
+        except (ImportError, ValueError, AttributeError):  # a member of a module, or made by hand
+            spec = None
+        if spec is None:
+            return
+        if spec.has_location and spec.origin:
+            file = Path(spec.origin).absolute()
             yield each, file
             if _owner(str(file.parent)) != "user":
                 return
-        if path is None:
-            return
 
 
 @cache

@@ -6,9 +6,7 @@ exist in some network of the study, names are good for folders, heads suit the l
 only what the user said; the jobs that follow from it are in `probe.by_layer.jobs`.
 """
 
-from __future__ import annotations
-
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import (
     BaseModel,
@@ -165,7 +163,7 @@ class Study(_Strict):
         return own or self.network_features
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Study:
+    def _fits_together(self) -> Self:
         """Raise InputError for features that no network has, and learners that no head suits."""
         # A feature need not be in every network: each learner is retrained behind those that its
         # own has.

@@ -162,7 +162,9 @@ class _Code:
 
     def _file(self, file: Path | None, name: str, module: ModuleType | None) -> None:
         """Add the file of a module: its text if it is the user's, else the version."""
-        owner = _owner(str(file.parent)) if file else ""
+        if file is None:
+            return
+        owner = _owner(str(file.parent))
         if owner == "user" and file not in self.trees:
             self.trees[file] = _parsed(file.read_bytes())
             self.left.append((file, name, module))

@@ -55,7 +55,7 @@ def _learner(study: Study, name: str, sources: dict[str, str], tasks: int) -> Pl
     """Return a learner of a study."""
     settings = study.everyone[name]
     kind, budget = LEARNERS[settings.kind], settings.budget
-    steps = range(tasks + 1)
+    steps = tuple(range(tasks + 1))
     if kind.offline:
         steps = (0,) if settings.kind == UNTRAINED else (0, tasks)
     network, source = study.network.name, sources.get(f"network {study.network.name}")
@@ -69,7 +69,7 @@ def _learner(study: Study, name: str, sources: dict[str, str], tasks: int) -> Pl
         task_aware=kind.task_aware,
         own_network=bool(kind.own_features),
         features=study.features_of(name),
-        steps=tuple(steps),
+        steps=steps,
         # A learner that brings its own network does not see the study's.
         network=None if kind.own_features else record,
         settings=settings.recorded() | ({} if own is None else {"source": own}),

@@ -1,7 +1,5 @@
 """Tables of a study as its figures draw them: of one head, with names fit for print."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -9,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from figures.appearance import distinct
 from probe.errors import InputError
@@ -61,7 +59,7 @@ class Tables:
     starts: Sequence[StartRow] = ()
 
     @classmethod
-    def read(cls, run_directory: Path) -> Tables:
+    def read(cls, run_directory: Path) -> Self:
         """Read the tables of a run directory.
 
         `times.csv`, `layers.csv` and `starts.csv` may be missing, as in old ones. Raises InputError
@@ -75,7 +73,7 @@ class Tables:
         return cls(**found)
 
     @classmethod
-    def of(cls, rows: Iterable[Row], **others: Iterable[Any]) -> Tables:
+    def of(cls, rows: Iterable[Row], **others: Iterable[Any]) -> Self:
         """Return tables in memory as if they had been read; others: by name."""
         kept = _filter("rows")
         tables = {"rows": [row for row in rows if kept(vars(row))], **others}

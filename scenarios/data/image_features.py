@@ -20,6 +20,7 @@ from torch.utils.data import DataLoader
 
 from probe.errors import InputError, unknown
 from probe.examples import Examples
+from probe.notes import listed
 from probe.seeding import global_stream, stream
 from probe.training.penultimate import penultimate
 from probe.training.precision import products
@@ -28,7 +29,6 @@ from scenarios.data.feature_files import SUFFIX, Features, write_features
 from scenarios.environment import variables
 
 _BATCH = 32  # images
-_FEW = 8  # names to show
 _WEIGHTS_ONLY = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"  # an environment variable of torch's
 # Networks that do not end in a dense layer, whose weights need the input scaled otherwise, or take
 # images of another size with their own weights.
@@ -171,9 +171,8 @@ def _state_dict(path: Path) -> dict[str, Tensor]:
     entries = list(state.items()) if isinstance(state, dict) else []
     whole = all(isinstance(name, str) and _is_whole(one) for name, one in entries)
     if not entries or not whole or not entries[-1][1].ndim or not len(entries[-1][1]):
-        names = ", ".join([str(name) for name, _ in entries[:_FEW]]) or "nothing"
-        more = ", ..." if len(entries) > _FEW else ""
-        held = f"a table of {names}{more}" if isinstance(state, dict) else type(state).__name__
+        names = f"a table of {listed([name for name, _ in entries]) or 'nothing'}"
+        held = names if isinstance(state, dict) else type(state).__name__
         raise InputError(
             f"{path} holds no state dict, tensors by name, but {held}: write it with "
             f"torch.save(model.state_dict(), FILE)"

@@ -65,9 +65,7 @@ class Learner(Objective):
     task_aware: ClassVar[bool] = False
 
     @classmethod
-    def network(
-        cls, settings: Settings, shape: Sequence[int], classes: int, tasks: int
-    ) -> nn.Module:
+    def network(cls, settings: Any, shape: Sequence[int], classes: int, tasks: int) -> nn.Module:
         """Build the network that the learner brings, uninitialized.
 
         shape: of one input of `view`, without the batch; classes: K; tasks: T.

@@ -6,9 +6,7 @@ names are valid in paths, heads suit the learners. It holds only the user's sett
 follow from it are in `probe.by_layer.jobs`.
 """
 
-from __future__ import annotations
-
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import (
     BaseModel,
@@ -164,7 +162,7 @@ class Study(_Strict):
         return own or self.network_features
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Study:
+    def _fits_together(self) -> Self:
         """Raise InputError for features that no network has, and learners that no head suits."""
         # A feature need not be in every network: each learner is retrained behind those that its
         # own has.

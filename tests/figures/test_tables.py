@@ -43,14 +43,6 @@ def test_the_cells_of_r_are_read_and_of_several_heads_the_first(rows, tmp_path):
     assert turned.metrics == [*of_metrics, *(row for row in metrics if not row.head)]
 
 
-def test_every_line_is_checked_of_other_heads_too(rows, tmp_path):
-    run = write(tmp_path, [*rows, *other_head(rows, "single")])
-    text = (run / "rows.csv").read_text()
-    (run / "rows.csv").write_text(text.replace("single,,,accuracy,1,", "single,,,accuracy,one,"))
-    with pytest.raises(InputError, match=r"rows\.csv, line \d+: 'one' cannot be the value of pla"):
-        Tables.read(run)
-
-
 @pytest.mark.parametrize("name", [r"$\frac{$", r"\$x$"])
 def test_a_name_is_drawn_as_it_is_and_not_as_a_formula(rows, name, tmp_path):
     renamed = [replace(row, learner=name) for row in rows if row.learner == "er"]

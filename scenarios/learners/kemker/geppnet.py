@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import torch
 from pydantic import Field
@@ -73,13 +73,10 @@ class Geppnet(FullRehearsalLearner):
     own_features = ("som", "output")
 
     @classmethod
-    def network(
-        cls, settings: base.Settings, shape: Sequence[int], classes: int, tasks: int
-    ) -> nn.Module:
-        own = cast(MapSettings, settings)
+    def network(cls, settings: Any, shape: Sequence[int], classes: int, tasks: int) -> nn.Module:
         inputs = torch.Size(shape).numel()
-        som = SelfOrganizingMap(inputs, own.rows, own.columns, own.width)
-        output = nn.Linear(own.rows * own.columns, classes)
+        som = SelfOrganizingMap(inputs, settings.rows, settings.columns, settings.width)
+        output = nn.Linear(settings.rows * settings.columns, classes)
         return nn.Sequential(OrderedDict(som=som, output=output))
 
     def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:

@@ -101,37 +101,8 @@ def test_a_figure_fits_on_a_page_and_in_a_column_in_another_font(name):
     assert "Learner" in caption
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_a_kind_draws_no_other_tables_than_it_says(name, monkeypatch):
-    """Others are empty, and none is looked at."""
-    given = vars(papers.tables())
-    some = Tables(**{table: given[table] for table in KINDS[name]})
-    looked_at = set()
-
-    def look(self, field):
-        looked_at.add(field)
-        return object.__getattribute__(self, field)
-
-    monkeypatch.setattr(Tables, "__getattribute__", look)
-    monkeypatch.setattr("figures.layout.arrange", lambda figure: None)  # takes most of the time
-    assert build.draw(some, [name])[name] is not None
-    assert looked_at & set(Tables.__dataclass_fields__) == set(KINDS[name])
-
-
 def test_a_study_of_offline_alone_and_empty_tables_have_nothing_to_draw():
     rows = invented.rows(["offline"], CNN3)
     alone = Tables(rows=rows, summary=summarize(rows), learners=[invented.learner("offline")])
     for given in (alone, Tables()):
         assert build.draw(given) == dict.fromkeys(KINDS)
-
-
-def test_figures_name_the_head_unless_it_is_the_usual_one(monkeypatch):
-    monkeypatch.setattr("figures.layout.arrange", lambda figure: None)
-    for head, said in (("single", ""), ("all", ", over all outputs"), ("multi", ", multi-head")):
-        figures = build.draw(tables(["finetune", "ewc"], CNN3[:2], 2, 2, head))
-        for name in ("curves", "tasks", "sessions"):
-            assert " ".join(figures[name].get_supylabel().split()) == f"Accuracy (%){said}"
-        for name in ("tradeoff", "spider", "scores", "omegas"):
-            assert " ".join(seen.note(figures[name]).split()).endswith(f"seeds{said}")
-        assert figures["matrix"].axes[-1].get_xlabel() == f"Accuracy (%){said}"
-        assert "output" not in seen.note(figures["depth"])

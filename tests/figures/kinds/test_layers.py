@@ -95,11 +95,6 @@ def test_marks_are_left_out_where_there_is_no_reason_for_them():
     assert seen.legend(found) == []
 
 
-def test_without_anything_missing_nothing_is_drawn():
-    assert drawn([r for r in ROWS if r.quantity != "missing"]) is None
-    assert drawn([replace(r, readout="knn") for r in ROWS]) is None
-
-
 @pytest.mark.parametrize(
     ("learners", "features", "tasks"),
     [

@@ -6,7 +6,7 @@ import pytest
 
 from figures.kinds import memory
 from figures.tables import Tables
-from tests.figures import invented, papers, seen
+from tests.figures import invented, seen
 
 # Average accuracy by kind and number of samples; None = stores nothing.
 FINETUNE = {None: 0.38, 10: 0.737, 100: 0.92, 20: 0.81}
@@ -69,9 +69,3 @@ def test_budgets_per_class_and_in_total_are_not_mixed_and_without_zero_there_is_
     assert figure.get_supxlabel() == "Stored samples"
     assert seen.tick_names(figure.axes[1]) == ["10", "20", "200"]
     assert not figure.axes[1].texts
-
-
-def test_a_kind_with_two_strategies_has_a_line_for_each_by_name():
-    figure = papers.figure("memory")
-    assert seen.legend(figure) == ["ER, uniform", "ER, entropy"]
-    assert len({c.lines[0].get_marker() for c in figure.axes[0].containers}) == 2

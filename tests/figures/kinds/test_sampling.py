@@ -59,8 +59,3 @@ def test_strategies_are_compared_at_one_budget_of_one_kind_only():
     figure = sampling.draw(tables(stored))
     assert seen.tick_names(figure.axes[0]) == ["EWC, 10 per class", "RWalk, 50 per class"]
     assert sorted(group for group, _ in groups(figure)) == [0, 0, 1, 1]
-
-
-@pytest.mark.parametrize("other", [("si", "entropy", 10), ("ewc", "entropy", 20)])
-def test_without_a_kind_with_two_strategies_there_is_nothing_to_draw(other):
-    assert sampling.draw(tables([("ewc", "uniform", 10), other])) is None

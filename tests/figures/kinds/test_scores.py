@@ -1,11 +1,7 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from figures.kinds import scores
-from figures.tables import Tables
-from tests.figures import invented, papers, seen
+from tests.figures import papers, seen
 
 WEIGHTINGS = ["W1", "mine[1]"]
 
@@ -21,10 +17,3 @@ def test_marks_are_the_scores_and_their_stability_group_by_group():
             assert np.round(seen.points(drawn)[:, 0]).tolist() == [0, 1]
             assert seen.heights(drawn) == pytest.approx([row.mean for row in rows])
             assert seen.bars(drawn) == pytest.approx(seen.spread(rows, scale=1))
-
-
-def test_scores_of_another_paper_and_stability_of_one_seed_are_not_drawn():
-    table = invented.metrics(["ewc", "si"], seeds=1)
-    figure = scores.draw(Tables(metrics=[*table, *(replace(r, paper="another") for r in table)]))
-    assert seen.titles(figure) == ["CLscore"]
-    assert [len(seen.points(c)) for c in figure.axes[0].containers] == [1, 1]

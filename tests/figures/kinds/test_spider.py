@@ -52,12 +52,3 @@ def test_bounds_are_known_by_their_kind_and_by_storing_nothing():
     for first, lines in ((0, [4, 3, 3]), (1, [3, 2, 2]), (2, [2])):
         figure = spider.draw(Tables(metrics=invented.metrics(names[first:]), learners=learners))
         assert [len(axes.lines) for axes in figure.axes] == lines
-
-
-@pytest.mark.parametrize("metric", invented.CRITERIA)
-def test_a_learner_that_lacks_a_criterion_is_left_out(metric):
-    table = papers.tables().metrics
-    rows = [row for row in table if (row.learner, row.metric) != ("ewc", metric)]
-    assert spider.names(Tables(metrics=table)).count("ewc") == 1
-    assert spider.names(Tables(metrics=rows)).count("ewc") == 0
-    assert spider.draw(Tables(metrics=[row for row in rows if row.metric != metric])) is None

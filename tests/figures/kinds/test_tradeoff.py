@@ -34,15 +34,3 @@ def test_markers_and_bars_are_the_tables():
     level, upright = (line for line in axes.lines if len(line.get_xdata()) == 2)
     assert list(level.get_ydata()) == [0, 0]
     assert list(upright.get_xdata()) == [0, 0]
-
-
-@pytest.mark.parametrize("metric", ["forgetting", "intransigence"])
-def test_learners_without_both_are_left_out(metric):
-    rows = [
-        row
-        for row in table(MNIST)
-        if row.learner != "ewc" or not row.metric.startswith(f"{metric}[")
-    ]
-    assert seen.legend(tradeoff.draw(Tables(metrics=rows))) == ["Finetune", "iCaRL-hb1"]
-    neither = [row for row in rows if not row.metric.startswith(metric)]
-    assert tradeoff.draw(Tables(metrics=neither)) is None

@@ -85,19 +85,6 @@ def test_the_cost_of_replay_by_hand(replay: str) -> None:
     assert [cost.ops_one_pass for cost in spent] == [20 * PASS] * 3
 
 
-def test_frozen_parameters_are_no_work_for_the_optimizer_and_buffers_are_kept() -> None:
-    """FEL's fixed weights are a buffer."""
-    own = learner("finetune")
-    own.model[0].requires_grad_(False)
-    [cost, *_] = costs(own, 10, 2)
-    moved = 2 * 2 * (PARAMETERS - 64 * 256 - 256) * optimizer_ops(RECIPE)
-    assert cost.ops == 2 * cost.ops_one_pass + moved
-    assert cost.ops_one_pass == 20 * (3 * FORWARD - 2 * 64 * 256 - 256 * 256)
-    assert cost.parameter_bytes == 4 * PARAMETERS
-    fel = learner("fel", hidden=30, units=200).learn(digits(3).tasks[0])
-    assert fel.kept_bytes - fel.parameter_bytes == 4 * 30 * 200
-
-
 class Thorough(OpsMeter):
     """Counts every step anew, as `once` does."""
 

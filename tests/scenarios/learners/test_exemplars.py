@@ -1,6 +1,5 @@
 """Exemplars: within their budget after every task, and the first chosen stay the longest."""
 
-from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -52,24 +51,6 @@ def test_a_quota_of_each_class_of_which_the_first_stay(
             assert set(first[label]) <= set(rows(task.train.of_classes([label]).x))
         for label, then in first.items():
             assert rows(kept(exemplars).of_classes([label]).x) == then[:quota]
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_class_met_again_keeps_its_quota(strategy: Strategy) -> None:
-    """Chosen anew, from the stored and the new examples together."""
-    task = digits(40).tasks[0]
-    early, late = (
-        replace(task, train=task.train.take(torch.arange(at, at + 40))) for at in (0, 40)
-    )
-    exemplars = store(per_class=8, sampling=strategy)
-    exemplars.add(MODEL, early, stream(0, "memory", 1))
-    before = set(rows(kept(exemplars).x))
-    exemplars.add(MODEL, late, stream(0, "memory", 2))
-    after = set(rows(kept(exemplars).x))
-    assert counts(exemplars) == [8, 8]
-    assert len(after) == 16
-    assert after <= before | set(rows(late.train.x))
-    assert after & set(rows(late.train.x))
 
 
 def test_a_class_met_again_counts_once_in_a_total() -> None:

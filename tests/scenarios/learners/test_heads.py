@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from probe.by_layer.heads import barred_but, count, own_task
+from probe.by_layer.heads import barred_but, count
 from probe.examples import Examples
 from probe.metrics.counts import Counts
 from probe.modules import mode
@@ -65,20 +65,6 @@ def test_they_are_those_of_the_learners_logits(tasks: int) -> None:
             for task in WHOLE.tasks
         ]
     assert counts["multi"] == sum(parts[1:], parts[0])
-
-
-def test_where_no_competing_class_has_a_score_one_of_them_is_predicted() -> None:
-    """iCaRL has no mean of a class before its task: it guesses, within the task."""
-    counts = heads_of(trained("icarl", 1))
-    later = counts["multi"].table[2:]
-    assert later[:, :2].sum() == 0
-    assert later.sum() == later[:, [2, 4, 6, 8]].sum()  # the first class of each pair
-    # What it has means of is classified by them.
-    assert counts["multi"].accuracy([0, 1]) > 0.9
-
-
-def test_a_class_met_again_competes_with_its_latest_task() -> None:
-    assert own_task([[0, 1], [1, 2]], 4) == [[0, 1], [1, 2], [1, 2], ()]
 
 
 # predict_each

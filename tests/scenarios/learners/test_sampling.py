@@ -68,14 +68,6 @@ def test_draws_follow_the_probabilities_in_their_order(name: str) -> None:
     assert fits(*DRAWN[name])
 
 
-def test_a_sure_class_is_drawn_from_uniformly() -> None:
-    """All entropies are 0: the weights say nothing."""
-    sure = torch.tensor([[500.0, 0.0, 0.0]] * 5)
-    assert fits(lambda count, g: sampling.entropy(sure, count, g), np.ones(5))
-    zero = torch.zeros(5)
-    assert fits(lambda count, g: sampling.plane_distance(zero, count, g), np.ones(5))
-
-
 def test_herding_is_the_greedy_rule_tried_on_every_example() -> None:
     """On what an untrained network's last layer sees of one of the digits."""
     model = seeded(lambda: build_network("mlp", (1, 8, 8), 10), 1)

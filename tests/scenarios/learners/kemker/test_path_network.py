@@ -62,22 +62,6 @@ def test_the_size_is_that_in_the_papers_table() -> None:
     assert round(4 * sum(p.numel() for p in net.parameters()) / 1e6, 2) == 2.80
 
 
-def test_renewing_replaces_all_modules_but_those_on_a_learned_path() -> None:
-    net, fresh = learned(), network(seed=1)
-    frozen = [layer.frozen.nonzero().flatten().tolist() for layer in net.layers]
-    assert frozen == [[0, 2, 3, 4], [0, 1, 3, 4]]
-    before = copy.deepcopy(net)
-    net.renew(fresh)
-    for layer, old, new in zip(net.layers, before.layers, fresh.layers, strict=True):
-        for module in range(M):
-            rows = layer.rows([module])
-            source = old if layer.frozen[module] else new
-            for name in ("weight", "bias"):
-                own, wanted = (part.dense.get_parameter(name)[rows] for part in (layer, source))
-                assert torch.equal(own, wanted)
-    assert all(map(torch.equal, net.output.parameters(), before.output.parameters()))
-
-
 PATH = torch.tensor([[4, 0, 4], [1, 2, 3]])
 TASK, CLASSES = 1, (3, 1)
 WIDE = 8  # modules of two units may be dead, and learn nothing

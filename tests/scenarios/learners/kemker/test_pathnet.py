@@ -94,26 +94,6 @@ def test_it_learns_each_task_and_forgets_nothing_at_all_in_any_order() -> None:
     assert sum(accuracy(own, task) for task in TASKS) / 5 > 0.8
 
 
-@pytest.mark.parametrize("generations", [0, 6])
-def test_what_it_spends_is_counted_exactly(generations: int) -> None:
-    """The products forward and backward and Adam's 8 per parameter of each path, once.
-
-    Paths of the same numbers of modules come again, and then cost what they cost at first.
-    """
-    settings = SMALL.model_copy(update={"generations": generations})
-    own = learner(settings, replace(RECIPE, epochs=2, batch_size=20))
-    spent, expected = own.learn(TASKS[0]).ops, 0
-    shapes = [tuple(len(set(modules)) for modules in path.tolist()) for path, _ in own.paths]
-    assert len(shapes) == 2 * generations + 1
-    for (one, two), (_, visits) in zip(shapes, own.paths, strict=True):
-        first, second, last = 64 * 8 * one, 8 * 8 * two, 8 * 2
-        weights = first + second + last + 8 * one + 8 * two + 2
-        # No gradient of the inputs.
-        expected += visits * (2 * first + 3 * second + 3 * last) + visits // 20 * 8 * weights
-    assert spent == expected
-    assert generations == 0 or len(shapes) > len(set(shapes))
-
-
 def test_a_path_longer_than_a_layer_has_modules_is_refused() -> None:
     said = "active is 5, which is more than the 4 modules of a layer: lower active or raise modules"
     with pytest.raises(ValidationError, match=said):

@@ -9,8 +9,8 @@ from probe.seeding import stream
 from probe.training.costs import OpsMeter
 from scenarios.learners.kemker.geppnet import Geppnet, MapSettings
 from scenarios.learners.kemker.online_map import OnlineMap
-from scenarios.learners.kemker.som import SelfOrganizingMap, longest_block
-from tests.laws.plain_map import ByUnit, Whole
+from scenarios.learners.kemker.som import SelfOrganizingMap
+from tests.laws.plain_map import ByUnit
 
 ROWS, COLUMNS, INPUTS = 3, 5, 7
 
@@ -74,18 +74,6 @@ def test_learning_equals_a_loop_over_units_and_so_does_what_is_novel(
     for name, tensor in model.state_dict().items():
         ours = {"som.prototypes": plain.prototypes, "output.weight": plain.weight}
         assert tensor.numpy() == pytest.approx(ours.get(name, plain.bias), abs=1e-9)
-
-
-def test_single_precision_stays_close_in_blocks_as_long_as_allowed() -> None:
-    model = network()
-    plain = Whole(model)
-    x, single = inputs(2000), network().float()
-    rate, radius = 0.1, 1.0
-    for one in x.numpy():
-        plain.organize(one, rate, radius)
-    for some in x.float().split(longest_block(rate)):
-        trainer(single).organize(some, [rate] * len(some), [radius] * len(some))
-    assert single[0].prototypes.detach().numpy() == pytest.approx(plain.prototypes, abs=1e-4)
 
 
 def test_the_activity_is_the_formula_s() -> None:

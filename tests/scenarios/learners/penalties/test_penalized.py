@@ -20,7 +20,6 @@ from tests.scenarios.learners.tiny_learners import (
     digits,
     learn,
     learner,
-    same,
     settings,
     with_norm,
 )
@@ -59,17 +58,6 @@ def test_agrees_with_the_plain_implementation(
         plain.learn(task.train, recipe, stream(0, "batches", done))
         torch.testing.assert_close(weights(own.model), weights(plain.model), rtol=1e-7, atol=1e-10)
     assert not torch.allclose(weights(own.model), weights(free.model), rtol=1e-3, atol=1e-5)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_of_no_strength_is_finetuning(kind: str) -> None:
-    given = [(kind, {"strength": 0.0}), ("finetune", {}), (kind, {})]
-    own, free, held = (
-        learn(learner(k, model=network(), exemplars={"per_class": 3}, **more), digits(10).tasks[:3])
-        for k, more in given
-    )
-    assert same(own, free)
-    assert not same(held, free)
 
 
 @pytest.mark.parametrize(("kind", "copies"), [*zip(KINDS, (2, 2, 3, 2), strict=True)])

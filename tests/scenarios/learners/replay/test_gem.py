@@ -17,7 +17,7 @@ from probe.tasks import Task
 from probe.training.costs import bytes_of
 from probe.training.loop import Recipe
 from scenarios.learners.continual import ContinualLearner
-from scenarios.learners.replay.gem import GradientEpisodicMemory, dual, project
+from scenarios.learners.replay.gem import GradientEpisodicMemory, project
 from tests.scenarios.learners.tiny_learners import (
     digits,
     learn,
@@ -180,18 +180,6 @@ def test_it_is_the_nearest_gradient_that_opposes_none(name: str) -> None:
         leaning = project(own, old, 0.5)
         most = old.norm(dim=1) * max(scale, float(leaning.norm()))
         assert (old @ leaning >= -1e-6 * most).all()
-
-
-def test_the_dual_variables_are_those_of_the_bounded_problem() -> None:
-    """Karush-Kuhn-Tucker: v >= margin, slope >= 0, and one of the two is tight for every memory."""
-    for seed in range(40):
-        past, g = vectors(seed, 4, 9).numpy(), vectors(99 + seed, 9).numpy()
-        for margin in (0.0, 0.5, 3.0):
-            v = dual(past @ past.T, past @ g, margin)
-            slope = past @ past.T @ v + past @ g
-            assert (v >= margin).all()
-            assert (slope >= -1e-9).all()
-            np.testing.assert_allclose((v - margin) * slope, 0, atol=1e-8)
 
 
 def test_a_gradient_that_is_not_finite_is_refused() -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Literal, Protocol
@@ -162,9 +162,7 @@ def carried_out(work: Work, job: Job) -> Ended:
 
     It serves workers in other processes, whose measurements appear in the run directory.
     """
-    *_, ended = carry_out(work, job)
-    if not isinstance(ended, Ended):
-        raise TypeError(f"expected how {job.name} ended, got {ended}")
+    [ended] = (event for event in carry_out(work, job) if isinstance(event, Ended))
     return ended
 
 
@@ -184,9 +182,7 @@ def _do(work: Work, job: Job) -> Iterator[str]:
         if work.is_finished(job):
             return
         source = work.origin.source(work.plan, device)
-        cache = replace(work.cache, storage=work.plan.storage)
-        if work.sharing is not None:
-            cache = cache.settled(device, work.sharing)
+        cache = work.cache if work.sharing is None else work.cache.settled(device, work.sharing)
         networks = source.networks(job, store, partial(_offline_network, work, job, source))
         yield from measure(work.plan, job, networks, store, cache)
         if work.plan.checkpoints == "needed":

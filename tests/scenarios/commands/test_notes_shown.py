@@ -64,7 +64,7 @@ def test_what_holds_for_most_jobs_comes_first_and_many_are_counted(tmp_path: Pat
     assert len(lines_of(tmp_path, rare[:8], measured)) == 8
 
 
-def test_what_a_file_says_is_shown_and_not_obeyed(tmp_path: Path) -> None:
+def test_texts_of_a_file_are_shown_and_not_obeyed(tmp_path: Path) -> None:
     job = (EVIL, 0, EVIL)
     assert lines_of(tmp_path, [on(job, f"{EVIL}\n")], [job]) == [
         f"note: {TAMED}, behind {TAMED} (1 of 1 job): {TAMED}\\n"

@@ -147,8 +147,10 @@ def test_everything_is_given_back() -> None:
         return woken, signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
 
     before = state()
-    with pytest.raises(KeyError), stoppable():
+    with stoppable():
         assert all(a != b for a, b in zip(state(), before, strict=True))
+    assert state() == before
+    with pytest.raises(KeyError), stoppable():
         raise KeyError
     assert state() == before
 

@@ -44,7 +44,7 @@ def console():
     return Console(file=io.StringIO(), width=300, force_terminal=True, color_system=None)
 
 
-def test_why_a_job_has_failed_and_the_tables_of_results(console, tmp_path):
+def test_reasons_of_failures_and_tables_of_results(console, tmp_path):
     show_ends(console, tmp_path, [Ended(job=JOB, how="failed", reason=EVIL)])
     summary = [pra(EVIL, feature, 0.5, depth) for depth, feature in enumerate((EVIL, "out"), 1)]
     metrics = [after(1, "average_accuracy", EVIL, EVIL, 0.5)]

@@ -17,7 +17,6 @@ from probe.metrics.matrix import AccuracyMatrix
 from probe.tables.cells import MOST
 from probe.tables.matrices import OFFLINE, UNTRAINED
 from probe.tables.rows import (
-    AnyRow,
     LayerRow,
     LearnerRow,
     MetricRow,
@@ -174,7 +173,7 @@ def _filter(table: str) -> Callable[[Cells], bool]:
     return kept if table in ("rows", "metrics") else lambda _: True
 
 
-def _plain(rows: Sequence[AnyRow]) -> list[AnyRow]:
+def _plain(rows: Sequence[Any]) -> list[Any]:
     """Return the rows of a table with names that matplotlib draws as they are."""
     if not rows:
         return []
@@ -182,7 +181,7 @@ def _plain(rows: Sequence[AnyRow]) -> list[AnyRow]:
     texts = [field.name for field in fields(rows[0]) if field.type == "str"]
     named = attrgetter(*texts)
 
-    def plainly(row: AnyRow) -> AnyRow:
+    def plainly(row: Any) -> Any:
         cells: dict[str, Any] = {name: plain(getattr(row, name)) for name in texts}
         return replace(row, **cells)
 

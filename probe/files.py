@@ -53,9 +53,7 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise NotWritten(
-            f"cannot write to {folder} ({error.strerror}): choose another --out"
-        ) from None
+        raise not_written(folder, error) from None
 
 
 def not_written(path: Path, error: OSError) -> NotWritten:

@@ -18,7 +18,7 @@ from probe.tables.folder import Saved
 from probe.tables.held import Held
 from probe.tables.rows import Row
 from probe.tables.run_rows import RunRows
-from probe.tables.sheets import Sheet, as_latex
+from probe.tables.sheets import Sheet, as_latex, columns_of
 from probe.training.fresh_weights import Fresh
 from probe.training.history import History
 from probe.training.recipe import Recipe
@@ -167,39 +167,25 @@ class PartialRetraining(Held):
 
     def saved(self) -> Saved:
         """Return what a folder has to hold for it."""
+        record = {name: value for name, value in vars(self).items() if name != "counts"}
         return Saved(
             kind=self.KIND,
             tables=self.tables(),
-            record={
-                "tasks": self.tasks,
-                "features": self.features,
-                "notes": self.notes,
-                "seed": self.seed,
-                "outputs": self.outputs,
-            },
+            record={**record, "features": self.features},
             arrays={"counts": np.stack([counts.table for counts in self.counts.values()])},
         )
 
     @classmethod
     def of_saved(cls, saved: Saved) -> Self:
         """Return what `saved` gave; raises KeyError, ValueError or TypeError for anything else."""
-        record = saved.record
-        counts = zip(record["features"], Counts.each(saved.arrays["counts"]), strict=True)
-        return cls(
-            tasks=tuple(tuple(task) for task in record["tasks"]),
-            counts=dict(counts),
-            notes=tuple(record["notes"]),
-            seed=record["seed"],
-            outputs=tuple(record["outputs"]),
-        )
+        record = dict(saved.record)
+        tables = zip(record.pop("features"), Counts.each(saved.arrays["counts"]), strict=True)
+        record["tasks"] = tuple(map(tuple, record["tasks"]))
+        record |= {name: tuple(record[name]) for name in ("notes", "outputs")}
+        return cls(**record, counts=dict(tables))
 
     def __str__(self) -> str:
-        width = max(map(len, ("feature", *self.features)))
-        tasks = "  ".join(f"task {at + 1:<2}" for at in range(len(self.tasks)))
-        lines = [f"{'feature':{width}}  PRA     {tasks}".rstrip()]
-        for feature, scores in zip(self.features, self.task_f1, strict=True):
-            each = "  ".join(f"{score:<7.4f}" for score in scores)
-            lines.append(f"{feature:{width}}  {self.pra[feature]:.4f}  {each}".rstrip())
+        lines = columns_of(self.sheets()[0])
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def __repr__(self) -> str:

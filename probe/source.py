@@ -6,8 +6,6 @@ versions count. An editable installation is the user's code. Functions marked `p
 left out unless something else calls them: they change tables, and no network.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import inspect

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, TypeVar
 
+from probe.byte_sizes import parse_size
 from probe.errors import InputError, unknown
-from probe.memory import parse_size
 
 _Item = TypeVar("_Item")
 

@@ -5,8 +5,6 @@ objects that they mark with a decorator (`probe.registered`) can be named. Each 
 has a hash of its code (`probe.source`), which is part of the fingerprint of its results.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace

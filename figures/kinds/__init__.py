@@ -24,8 +24,6 @@ them as plain values. Most figures are made in five steps, with the modules abov
 The page is one of ours or the axes of a user's figure: a figure does not know which.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping
 from pathlib import Path

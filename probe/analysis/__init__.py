@@ -2,6 +2,6 @@
 
 `crossed` has the design, seeds times test examples, and its variance; `intervals` those of means
 and ratios; `starting` the layer where forgetting starts; `layers` what was retained, forgotten
-and never learned; `from_counts` stands in where only counts were kept. `similarity` and `units`
+and never learned. `similarity` and `units`
 look at the values of features.
 """

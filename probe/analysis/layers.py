@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe.analysis.crossed import Design, Floats
-from probe.analysis.intervals import LEVEL, Estimate, check_level, mean_of, ratio_of
+from probe.analysis.intervals import Estimate, mean_of, ratio_of
 from probe.analysis.places import Place, of_all, of_place, scores_by_place, together
 from probe.errors import InputError
 
@@ -81,11 +81,11 @@ class LayerOutcomes:
 class Quantity(Estimate):
     """One quantity, as a fraction, with its interval; place: 1..T, None for all tasks."""
 
-    name: str
+    quantity: str
     place: int | None
 
 
-def quantities(outcomes: LayerOutcomes, layout: TestLayout, level: float = LEVEL) -> list[Quantity]:
+def quantities(outcomes: LayerOutcomes, layout: TestLayout) -> list[Quantity]:
     """Return all quantities that the outcomes allow, for all tasks and each place, 1..T.
 
     - `accuracy` A of the last row; `floor` b; `ceiling` C
@@ -106,17 +106,16 @@ def quantities(outcomes: LayerOutcomes, layout: TestLayout, level: float = LEVEL
     With one seed there are values without intervals. Raises InputError for shapes that do not
     fit together and where row T is missing.
     """
-    check_level(level)
     _check(outcomes, layout)
-    return _Layer(outcomes, layout, level).all()
+    return _Layer(outcomes, layout).all()
 
 
 class _Layer:
     """One feature's outcomes, by place."""
 
-    def __init__(self, outcomes: LayerOutcomes, layout: TestLayout, level: float) -> None:
+    def __init__(self, outcomes: LayerOutcomes, layout: TestLayout) -> None:
         tasks, orders = layout.tasks, layout.orders
-        self._layout, self._level, self._T = layout, level, orders.shape[1]
+        self._layout, self._T = layout, orders.shape[1]
         self._b, self._C = outcomes.floor, outcomes.ceiling
         self._A = outcomes.rows[self._T]
         rows = dict(outcomes.rows)
@@ -143,7 +142,7 @@ class _Layer:
             if len(each) == self._T - (name == "since_learned"):
                 mean, e = together(*zip(*each, strict=True))
                 found.append(self._quantity(name, mean, self._design(mean), e))
-        return sorted(found, key=lambda q: (NAMES.index(q.name), q.place or 0))
+        return sorted(found, key=lambda q: (NAMES.index(q.quantity), q.place or 0))
 
     def _at(self, place: Place, design: Design) -> Iterator[Quantity]:
         """Yield what the last row, the floor and the ceiling say at a place."""
@@ -157,8 +156,7 @@ class _Layer:
         for name, e in values.items():
             yield self._quantity(name, place, design, e)
         if b is not None and C is not None:
-            ratio = ratio_of(design, A - b, C - b, self._level)
-            yield _quantity("retained", place, ratio)
+            yield _quantity("retained", place, ratio_of(design, A - b, C - b))
 
     def _over_time(self, place: Place, scores: Floats) -> Iterator[tuple[str, Floats]]:
         """Yield what rows before the last say at a place; scores: of the rows, the last one last.
@@ -181,7 +179,7 @@ class _Layer:
         return Design(place.weights, self._layout.strata[place.examples])
 
     def _quantity(self, name: str, place: Place, design: Design, e: Floats) -> Quantity:
-        return _quantity(name, place, mean_of(design, e, self._level))
+        return _quantity(name, place, mean_of(design, e))
 
 
 def _quantity(name: str, place: Place, estimate: Estimate) -> Quantity:
@@ -189,14 +187,8 @@ def _quantity(name: str, place: Place, estimate: Estimate) -> Quantity:
     if name in ("accuracy", "floor", "ceiling"):
         # Nothing else can be true of an accuracy; NaN stays.
         low, high = float(np.clip(low, 0, 1)), float(np.clip(high, 0, 1))
-    return Quantity(
-        name=name,
-        place=place.place,
-        value=estimate.value,
-        low=low,
-        high=high,
-        seeds=estimate.seeds,
-    )
+    own = {"value": estimate.value, "low": low, "high": high, "seeds": estimate.seeds}
+    return Quantity(quantity=name, place=place.place, **own)  # type: ignore[arg-type]
 
 
 def _check(outcomes: LayerOutcomes, layout: TestLayout) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe.analysis.crossed import Design, Floats
-from probe.analysis.intervals import LEVEL, Estimate, check_level, mean_of
+from probe.analysis.intervals import LEVEL, Estimate, mean_of
 from probe.errors import InputError
 
 
@@ -32,16 +32,15 @@ def starting_feature(
     w: Floats,
     strata: NDArray[np.integer],
     margin: float = 0.01,
-    level: float = LEVEL,
 ) -> Start:
     """Return the first layer by depth whose difference to the ceiling exceeds the margin.
 
     differences: of each of L layers, by depth, (S, n), right by the ceiling minus right by the
     learner, for each seed and test example; w, strata: see `probe.analysis.crossed.Design`;
-    level: of the intervals; margin: a fraction. One seed claims nothing.
+    margin: a fraction. One seed claims nothing.
 
     Holm's test over layers, each at one end of its interval: the chance that any layer not beyond
-    the margin is called so is at most (1 - level) / 2, 2.5 % by default. With 3 seeds it may be
+    the margin is called so is at most (1 - LEVEL) / 2, 2.5 %. With 3 seeds it may be
     3.5 % for 4 layers and 6.5 % for 25, with 2 seeds about twice as much, at the worst shares of
     seeds and examples in the variance. The estimates have Bonferroni's intervals, as Holm's test
     has no useful ones; it finds no less than they do, so that the interval of the layer found may
@@ -49,12 +48,11 @@ def starting_feature(
 
     Source: Murata 2020 (starting feature); Holm, Scandinavian Journal of Statistics 1979.
     """
-    check_level(level)
     if not len(differences):
         raise InputError("got no layers: give the differences of at least one")
     design = Design(w, strata)
     scaled = [design.scaled(e) for e in differences]
-    together = 1 - (1 - level) / len(scaled)
+    together = 1 - (1 - LEVEL) / len(scaled)
     estimates = tuple(mean_of(design, e, together) for e in differences)
     if min(len(parts) for parts in scaled) == 1:
         return Start(index=None, earliest=None, estimates=estimates)
@@ -62,7 +60,7 @@ def starting_feature(
     for parts, estimate in zip(scaled, estimates, strict=True):
         spread = design.spread(design.components(parts), len(parts))
         p.append(spread.p_above(estimate.value - margin))
-    found = holm(np.array(p), (1 - level) / 2)
+    found = holm(np.array(p), (1 - LEVEL) / 2)
     may = np.array([estimate.high > margin for estimate in estimates])
     return Start(index=_first(found), earliest=_first(may | found), estimates=estimates)
 

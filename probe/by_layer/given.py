@@ -1,4 +1,4 @@
-"""Networks that somebody has trained, in files or in memory, as the source of a plan's networks."""
+"""Given networks, in files or in memory, as the source of a plan's networks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from probe.batch import Value
 from probe.by_layer.engine import one_thread
@@ -35,19 +35,18 @@ from probe.training.evaluation import Logits
 from probe.training.fresh_weights import Fresh, fresh_state, initialize
 
 Each = Callable[[Sequence[Path]], Iterable[Path]]
-"""Goes through files, as a progress bar does."""
+"""Iterates over files, as a progress bar does."""
 
 
 class Weights(Protocol):
-    """Networks by run and number of tasks learned, in files or in memory.
+    """Networks by run and number of tasks learned, in files or in memory."""
 
-    runs: all that there are, those of the controls called after these, without an order.
-    """
-
-    runs: Mapping[Run, Mapping[int, object]]
+    @property
+    def runs(self) -> Mapping[Run, Mapping[int, object]]:
+        """All networks, those of the controls called after these, without an order."""
 
     def blank(self) -> nn.Module:
-        """Return a network of the architecture, of any weights, to be filled."""
+        """Return a network of the architecture with arbitrary weights, to be overwritten."""
 
     def hashes(self) -> Mapping[Run, Mapping[int, str]]:
         """Return a hash of the weights of each network."""
@@ -58,7 +57,7 @@ class Weights(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Files:
-    """Networks in files; build: makes one of their architecture; each: goes through the files."""
+    """Networks in files; build: makes one of their architecture; each: iterates over the files."""
 
     runs: Mapping[Run, Mapping[int, Path]]
     build: Callable[[], nn.Module]
@@ -66,7 +65,7 @@ class Files:
 
     @classmethod
     def of(cls, found: Checkpoints, build: Callable[[], nn.Module], each: Each = iter) -> Files:
-        """Return the networks of checkpoints; the floor is the first one before any task."""
+        """Return the networks of checkpoints; the floor is the first network before any task."""
         runs: dict[Run, Mapping[int, Path]] = dict(found.runs)
         for run, own in found.runs.items():
             if 0 in own:
@@ -81,18 +80,13 @@ class Files:
             return self.build()
 
     def hashes(self) -> Mapping[Run, Mapping[int, str]]:
-        """Read every file, and try it on a network; raises InputError for one that does not fit."""
+        """Read every file into a network; raises InputError for one that does not fit."""
         paths = dict.fromkeys(path for own in self.runs.values() for path in own.values())
         found, model = dict[Path, str](), self.blank()
         for path in self.each(sorted(paths)):
             state = load_state(path)
             fit_state(unwrapped(model), state, str(path))
-            if broken := [name for name, own in state.items() if own.isnan().any()]:
-                raise InputError(
-                    f"{path} has NaN in {broken[0]!r}: its training diverged; take an earlier one, "
-                    f"or train it again"
-                )
-            found[path] = tensor_hash(state)
+            found[path] = _hash_of(state, str(path))
         return {run: {t: found[path] for t, path in own.items()} for run, own in self.runs.items()}
 
     def network(self, run: Run, step: int, expected: str) -> nn.Module:
@@ -115,28 +109,48 @@ class Models:
     runs: Mapping[Run, Mapping[int, nn.Module]]
 
     def blank(self) -> nn.Module:
-        """Return a copy of some network."""
+        """Return a copy of one of the networks."""
         return copied(next(model for own in self.runs.values() for model in own.values()))
 
     def hashes(self) -> Mapping[Run, Mapping[int, str]]:
-        """Hash the weights of every network."""
-        known: dict[int, str] = {}
-
-        def hashed(model: nn.Module) -> str:
-            if id(model) not in known:
-                known[id(model)] = tensor_hash(model.state_dict())
-            return known[id(model)]
-
-        return {run: {t: hashed(m) for t, m in own.items()} for run, own in self.runs.items()}
+        """Hash the weights of every network; raises InputError for NaN in them."""
+        models = {
+            id(m): (m, spoken(run, t)) for run, own in self.runs.items() for t, m in own.items()
+        }
+        found = {key: _hash_of(model.state_dict(), name) for key, (model, name) in models.items()}
+        return {run: {t: found[id(m)] for t, m in own.items()} for run, own in self.runs.items()}
 
     def network(self, run: Run, step: int, expected: str) -> nn.Module:
         """Return a copy of a network."""
         return copied(self.runs[run][step])
 
 
+def spoken(run: Run, step: int) -> str:
+    """Return a network's name in messages.
+
+    >>> spoken(Run("model", "0", 0), 1), spoken(Run("offline", "", 0), 3)
+    ('the model after 1 task', 'the offline model')
+    """
+    if not step:
+        return "the untrained model"
+    if run.learner == OFFLINE:
+        return "the offline model"
+    return f"the model after {step} task{'' if step == 1 else 's'}"
+
+
+def _hash_of(state: Mapping[str, Tensor], name: str) -> str:
+    """Return a hash of a network's weights; raises InputError for NaN in them."""
+    if broken := [key for key, own in state.items() if own.isnan().any()]:
+        raise InputError(
+            f"{name} has NaN in {broken[0]!r}: its training diverged; take an earlier one, or "
+            f"train it again"
+        )
+    return tensor_hash(state)
+
+
 @dataclass(kw_only=True)
 class GivenNetworks:
-    """The source of a plan's networks that are given."""
+    """The source of a plan whose networks are given."""
 
     plan: Plan
     weights: Weights
@@ -160,7 +174,7 @@ class GivenNetworks:
             return self.networks(job, results, _none_offline).after(job.last).model
 
     def given(self, learner: str, order: str, seed: int, step: int) -> nn.Module | None:
-        """Return a network that is given, on the device of the data; None if there is none."""
+        """Return a given network, on the device of the data; None if there is none."""
         hashes = self.plan.learners[learner].given_of(order, seed)
         if step not in hashes:
             return None
@@ -168,7 +182,7 @@ class GivenNetworks:
         return model.to(self.scenario.tasks[0].test.y.device)
 
     def drawn(self, seed: int) -> nn.Module:
-        """Return a network with fresh weights; a seed has the same whatever is learned."""
+        """Return a network with fresh weights, the same for all runs of a seed."""
         model, fresh, generator = unwrapped(self.weights.blank()), self.fresh, stream(seed, "init")
         if isinstance(fresh, str):
             initialize(model, fresh, generator)
@@ -178,7 +192,7 @@ class GivenNetworks:
         return model.to(self.scenario.tasks[0].test.y.device)
 
     def shared_cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
-        """Return the cuts of the first network, which serve those of all jobs."""
+        """Return the cuts of the first network, which serve the networks of all jobs."""
         if self._cuts is None:
             call = self.model.class_call
             self._cuts = cut_each(
@@ -253,7 +267,7 @@ class _Networks:
     def _reestimate(self, model: nn.Module) -> None:
         """Give an untrained network's batch norm the statistics of the training inputs.
 
-        Its own, of nothing, would make the floor too low.
+        The initial statistics, which come from no data, would make the floor too low.
         """
         reestimate(model, self.scenario.merged.train.x, self.call)
 

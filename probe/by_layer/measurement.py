@@ -1,11 +1,9 @@
-"""What is measured for one part of a job: confusion counts by head, and what learning cost.
+"""Measurements: confusion counts by head, and the cost of learning, for one part of a job.
 
 Only counts are kept, never a score: PRA, F1, rows of R and every other metric are functions of
-the counts, so a new metric needs no new run. With them go notes, which say what else has to be
-known to read them. This module turns a measurement into JSON and back and refuses what cannot have
-been measured; where the files lie and how they are checked is in `probe.by_layer.store`.
-Confusion matrices are packed in base64, at the smallest width of their cells, as a study of many
-classes has thousands of them.
+the counts, so a new metric needs no new run. This module turns a measurement into JSON and back;
+`probe.by_layer.store` keeps it in a file with a hash. Confusion matrices are packed in base64, at
+the smallest width of their cells, as a study of many classes has thousands of them.
 """
 
 from __future__ import annotations
@@ -20,44 +18,27 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from probe.by_layer.probing import DIAGNOSTICS
 from probe.metrics.counts import Counts
 from probe.metrics.outcomes import Outcomes
 from probe.training.costs import Cost
 from probe.training.history import History
 
-_HEADS = ({"single", "multi", "all"}, {"multi"})  # of a step; the latter if told the task
 _COST, _SECONDS, _STUCK = "cost", "seconds", "stuck"  # in a checkpoint, beside the learner's own
-_LONGEST = 10_000  # characters of a note: in a file, more is damage
 _KINDS = ("<u1", "<u2", "<u4", "<i8")  # of cells: the first that has room for all of them
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spent:
-    """What it took to learn a task.
+    """Resources spent on learning a task.
 
     cost: bytes kept and operations counted, see `probe.training.costs.Cost`; seconds: of the
     processor or, on a GPU, of the clock, see `probe.tables.rows.TimeRow`; stuck: whether the loss
-    never left its first value, see `probe.training.history.never_left`. Raises ValueError for a
-    cost that is no whole number from 0 to 2^63 - 1, and for seconds that are not a finite number
-    from 0.
+    never left its first value, see `probe.training.history.never_left`.
     """
 
     cost: Cost
     seconds: float
     stuck: bool = False
-
-    def __post_init__(self) -> None:
-        # Not isinstance, which takes True for a number.
-        whole = all(type(n) is int and 0 <= n < 2**63 for n in vars(self.cost).values())
-        seconds = self.seconds
-        if (
-            not whole
-            or type(self.stuck) is not bool
-            or type(seconds) is bool
-            or not (math.isfinite(seconds) and seconds >= 0)
-        ):
-            raise ValueError(f"nothing can have cost that: {self}")
 
     def to_state(self) -> dict[str, Tensor]:
         """Return it as tensors for a checkpoint; `of_state` is the inverse."""
@@ -67,7 +48,7 @@ class Spent:
 
     @classmethod
     def of_state(cls, state: dict[str, Tensor]) -> Spent:
-        """Take what `to_state` gave out of a checkpoint's tensors; raises KeyError without it."""
+        """Remove the tensors of `to_state` from a checkpoint's; raises KeyError without them."""
         return cls(
             cost=Cost.of_tensor(state.pop(_COST)),
             seconds=float(state.pop(_SECONDS).double()),
@@ -77,18 +58,17 @@ class Spent:
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """One finished part: confusion counts by head, what was spent on it, and notes.
+    """One measurement: confusion counts by head, resources spent on it, and notes.
 
     - counts: by head, the T tables (K, K) of a `TaskCounts`, true class x predicted class. What is
       read behind a feature knows all classes: it has the head `single` alone; a learner that must
       be told the task has `multi` alone, any other all three heads; diagnostics count nothing;
     - right: by head, which test examples were classified right, task after task as the job executes
-      them and class after class within each; empty in results of versions that did not keep it,
-      and of a step there is but one head;
+      them and class after class within each; of a step one head alone;
     - spent: None where no task was learned for the part;
     - history: of the retraining, None where nothing was retrained;
-    - values: of diagnostics, by name, see `probe.by_layer.reader`;
-    - notes: what else has to be known to read the counts, sentences.
+    - values: diagnostics by name, see `probe.by_layer.reader`;
+    - notes: sentences that a reader of the counts must know.
     """
 
     counts: Mapping[str, tuple[Counts, ...]]
@@ -99,12 +79,11 @@ class Measurement:
     notes: tuple[str, ...] = ()
 
     def to_record(self) -> dict[str, Any]:
-        """Return it as values that JSON has; `of_record` is the inverse."""
+        """Return it as JSON values; `of_record` is the inverse."""
         record: dict[str, Any] = {
             "counts": {head: _packed(tables) for head, tables in self.counts.items()},
-            "spent": None if self.spent is None else _plain(self.spent),
+            "spent": None if self.spent is None else asdict(self.spent),
         }
-        # Only if there are any: other files are those of versions that did not keep them.
         later = {
             "right": {head: own.to_record() for head, own in self.right.items()},
             "history": None if self.history is None else asdict(self.history),
@@ -115,92 +94,26 @@ class Measurement:
         return record | {name: value for name, value in later.items() if value}
 
     @classmethod
-    def of_record(cls, part: str, record: Mapping[str, Any]) -> Measurement:
-        """Return what `to_record` gave for a part.
-
-        part: its name, which says what heads there must be. Raises KeyError, ValueError, TypeError
-        or OverflowError for what it cannot have given; the store takes any of them for a corrupt
-        file.
-        """
-        counts, spent = dict(record["counts"]), record["spent"]
-        # A missing head would only be noticed by a metric that needs it, long after.
-        if set(counts) not in _heads_of(part):
-            raise ValueError(f"{part} has not the heads {', '.join(counts)}")
-        tables = {head: _unpacked(each) for head, each in counts.items()}
+    def of_record(cls, record: Mapping[str, Any]) -> Measurement:
+        """Return what `to_record` gave; raises KeyError, ValueError or TypeError for all else."""
+        counts, spent, history = record["counts"], record["spent"], record.get("history")
+        right = record["right"] if counts else {}
+        values = record.get("values", {})
         return cls(
-            counts=tables,
-            right=_right(record["right"], tables) if "right" in record else {},
-            spent=None if spent is None else _spent(spent),
-            history=_history(record["history"]) if "history" in record else None,
-            values=_values(record["values"]) if DIAGNOSTICS in part else {},
-            notes=_notes(record["notes"]) if "notes" in record else (),
+            counts={head: _unpacked(each) for head, each in counts.items()},
+            right={head: Outcomes.of_record(own) for head, own in right.items()},
+            spent=Spent(**spent | {"cost": Cost(**spent["cost"])}) if spent else None,
+            history=History(**{k: tuple(own) for k, own in history.items()}) if history else None,
+            values={name: math.nan if x is None else x for name, x in values.items()},
+            notes=tuple(record.get("notes", ())),
         )
-
-
-def _heads_of(part: str) -> Sequence[set[str]]:
-    """Return the heads that a part can have."""
-    if part.startswith("step-"):
-        return _HEADS
-    return [set()] if DIAGNOSTICS in part else [{"single"}]
-
-
-def _values(record: Mapping[str, Any]) -> dict[str, float]:
-    """Return numbers by name, from their JSON; raises ValueError for anything else."""
-    values = dict(record)
-    if any(x is not None and type(x) is not float for x in values.values()):
-        raise ValueError("expected numbers by name")
-    return {str(name): math.nan if x is None else x for name, x in values.items()}
-
-
-def _right(
-    record: Mapping[str, Any], counts: Mapping[str, tuple[Counts, ...]]
-) -> dict[str, Outcomes]:
-    """Return which examples were right, by head; raises ValueError where counts say otherwise."""
-    found = {head: Outcomes.of_record(own) for head, own in dict(record).items()}
-    for head, own in found.items():
-        tables = [counts_.table for counts_ in counts[head]]
-        true = sum(int(table.sum()) for table in tables)
-        right = sum(int(np.trace(table)) for table in tables)
-        if (own.size, int(own.right.sum())) != (true, right):
-            raise ValueError("what was right does not fit the counts")
-    return found
-
-
-def _history(record: Mapping[str, Any]) -> History:
-    """Return a training's history, from its JSON; raises what `History` and a missing key raise."""
-    return History(losses=tuple(record["losses"]), accuracies=tuple(record["accuracies"]))
-
-
-def _plain(spent: Spent) -> dict[str, Any]:
-    """Return what was spent as values that JSON has."""
-    record = asdict(spent)
-    # As earlier versions wrote it, unless there is something to say.
-    return record if spent.stuck else {k: v for k, v in record.items() if k != "stuck"}
-
-
-def _spent(record: Mapping[str, Any]) -> Spent:
-    """Return what was spent, from its JSON; raises what `Spent` and a missing key raise."""
-    own = dict(record)
-    stuck = own.get("stuck", False)
-    return Spent(cost=Cost(**own["cost"]), seconds=own["seconds"], stuck=stuck)
-
-
-def _notes(record: object) -> tuple[str, ...]:
-    """Return notes, from their JSON; raises ValueError for what `to_record` cannot have given."""
-    if not isinstance(record, list) or not record:
-        raise ValueError("expected a list of notes")
-    for note in record:
-        if not isinstance(note, str) or not 0 < len(note) <= _LONGEST:
-            raise ValueError("expected notes of some length")
-        note.encode()  # half a surrogate pair could not be written into a table
-    return tuple(record)
 
 
 def _packed(tables: Sequence[Counts]) -> dict[str, Any]:
     """Return n tables as JSON: their cells row by row, little-endian, in base64.
 
-    Written in digits they would take thirty times as long to read, and a study has many of them.
-    All tables of a head share one width, chosen by their largest cell.
+    Decimal digits would take thirty times as long to read. All tables of a head share one width,
+    chosen by their largest cell.
     """
     cells = np.stack([counts.table for counts in tables])
     # The width follows from the counts alone, so the same counts give the same bytes.
@@ -209,14 +122,7 @@ def _packed(tables: Sequence[Counts]) -> dict[str, Any]:
     return {"shape": cells.shape, "kind": kind, "cells": text}
 
 
-def _unpacked(record: dict[str, Any]) -> tuple[Counts, ...]:
-    """Return the tables that `_packed` gave.
-
-    Raises KeyError, ValueError or TypeError for what it cannot have given.
-    """
-    if record["kind"] not in _KINDS:
-        raise ValueError(f"expected cells of one of the kinds {_KINDS}")
+def _unpacked(record: Mapping[str, Any]) -> tuple[Counts, ...]:
+    """Return the tables that `_packed` gave; raises KeyError, ValueError or TypeError for less."""
     cells = np.frombuffer(base64.b64decode(record["cells"], validate=True), record["kind"])
-    if not cells.size:
-        raise ValueError("expected at least one table")
     return Counts.each(cells.reshape(record["shape"]))

@@ -1,7 +1,7 @@
-"""Networks: where they come from.
+"""The interface of networks to the engine.
 
-Three kinds follow this interface: networks learned now by a study (`scenarios.study.learned`), read
-from files, and in memory (`probe.by_layer.given`).
+It has three implementations: networks learned by a study (`scenarios.study.learned`), read from
+files, and in memory (both `probe.by_layer.given`).
 """
 
 from __future__ import annotations
@@ -34,16 +34,19 @@ class Trained(Protocol):
 
 
 class Networks(Protocol):
-    """The networks of one run.
+    """The networks of one run."""
 
-    scenario: the tasks in executed order, as the run's learner sees them; call: how a network is
-    asked for logits; fresh: where the weights of a retrained tail come from, None = the recipe's
-    rule.
-    """
+    @property
+    def scenario(self) -> Scenario:
+        """The tasks in executed order, as the run's learner sees them."""
 
-    scenario: Scenario
-    call: ModelCall
-    fresh: Fresh | None
+    @property
+    def call(self) -> ModelCall:
+        """The call that gives a network's logits."""
+
+    @property
+    def fresh(self) -> Fresh | None:
+        """The source of fresh weights of a retrained tail, None = the recipe's rule."""
 
     def after(self, step: int) -> Trained:
         """Return the network after so many tasks."""
@@ -56,16 +59,18 @@ class Networks(Protocol):
 
 
 Offline = Callable[[], nn.Module]
-"""Gives the network of the offline job of the same seed, on the device."""
+"""Function that returns the network of the offline job of the same seed, on the device."""
 
 
 class Source(Protocol):
     """The networks of all runs of a plan, with the data on the device."""
 
-    plan: Plan
+    @property
+    def plan(self) -> Plan:
+        """The plan of their measurements."""
 
     def networks(self, job: Job, results: Results, offline: Offline) -> Networks:
-        """Return the networks of a job; offline: asked where the last is compared with it."""
+        """Return the networks of a job; offline: called where the last one is compared with it."""
 
     def offline_network(self, job: Job, results: Results) -> nn.Module:
-        """Return the network of an offline job, which is trained here unless it is at hand."""
+        """Return the network of an offline job, trained here unless there is one already."""

@@ -1,4 +1,4 @@
-"""The request: networks that are given, and everything that is asked of them."""
+"""The request: given networks, and the measurements to make of them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import cast
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from probe.batch import Value, first, tensors
+from probe.beforehand import refuse_what_no_rule_writes
 from probe.by_layer.features import features_of
 from probe.by_layer.fingerprint import data_hash, tensor_hash
 from probe.by_layer.given import GivenNetworks, Weights
@@ -25,21 +27,32 @@ from probe.by_layer.plan import (
     planned,
 )
 from probe.by_layer.probing import ProbingSpec
-from probe.cut.model_call import explained
+from probe.cut.cuts import find_each
+from probe.cut.model_call import ModelCall, explained
 from probe.errors import InputError, located
+from probe.metrics.murata import RETRAIN
 from probe.model import Model
 from probe.modules import mode, unwrapped
 from probe.orders import orders
 from probe.record.checkpoints import Run
 from probe.retrain import SAMPLE
+from probe.retraining import RetrainSettings
 from probe.seeding import stream
 from probe.tasks import Scenario
-from probe.training.fresh_weights import fresh_state, no_rule_for, without_rule
+from probe.training.chosen_outputs import outputs_of
+from probe.training.fresh_weights import (
+    Fresh,
+    Rule,
+    check_fresh,
+    fresh_state,
+    no_rule_for,
+    without_rule,
+)
 from probe.training.recipe import Recipe
 from probe.values.allocation import Storage
 
 KIND = "checkpoints"
-"""The kind of learners whose networks are given."""
+"""The kind of the learners of given networks."""
 
 _MODULES = ("probe.by_layer.given",)
 _NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}"
@@ -47,16 +60,16 @@ _NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}"
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """Everything that is asked of networks that are given.
+    """Given networks, and the measurements to make of them.
 
     - name: of the run; network: the name of the network in tables; source: a hash of the code that
       makes and calls it;
-    - networks, model: where they are, and how they are called; scenario: the data as T tasks, in
+    - networks, model: the networks, and the way to call them; scenario: the data as T tasks, in
       base order, on the device;
-    - orders: of the tasks, a rule or by name from 1; None = there is one order, the base order;
-    - features: by name, None = a good set; probing: the readouts and their steps;
-    - recipe: of the retraining, and of the offline training; train_offline: whether there is one;
-    - storage: of features' values; readout_sources: hashes of a user's readouts, by name.
+    - orders: of the tasks, a rule or by name, tasks from 1; None = the base order alone;
+    - features: by name, None = a suggested set; probing: the readouts and their steps;
+    - recipe: of the retraining and the offline training; train_offline: whether to train offline;
+    - storage: of features' values; readout_sources: hashes of user-defined readouts, by name.
     """
 
     name: str
@@ -76,8 +89,8 @@ class Request:
     def given(self) -> GivenNetworks:
         """Return the source of the networks, with the plan of their measurements.
 
-        Every network is looked at for it. Raises InputError for tasks, orders and features that do
-        not fit the networks, and for files that cannot be read or do not fit.
+        It reads every network. Raises InputError for tasks, orders and features that do not fit the
+        networks, and for files that cannot be read or do not fit.
         """
         return GivenNetworks(
             plan=self._plan(), weights=self.networks, model=self.model, scenario=self.scenario
@@ -90,9 +103,10 @@ class Request:
         steps = tuple(sorted({step for run in own for step in runs[run]}))
         _check_steps(steps, T)
         named = _orders(list(dict.fromkeys(run.order for run in own)), self.orders, T)
+        self._check_fresh()
         has_offline = any(run.learner == OFFLINE for run in runs)
         if self.train_offline and has_offline:
-            raise InputError("got offline networks, and is to train some: do one of the two")
+            raise InputError("offline networks are both given and to be trained: do one of the two")
         floor = self._can_be_drawn or 0 in steps
         hashes = self.networks.hashes()
         zero = (0,) if floor else ()
@@ -122,14 +136,27 @@ class Request:
             torch=str(torch.__version__),
         )
 
-    @property
+    @cached_property
     def _can_be_drawn(self) -> bool:
         """Whether fresh weights can be drawn for the whole network."""
-        fresh = self.model.source(self.recipe.init)
-        unruly = without_rule(self.networks.blank(), fresh) if isinstance(fresh, str) else []
-        if unruly and self.train_offline:
-            raise no_rule_for(unruly)
-        return not unruly
+        return not (isinstance(self._fresh, str) and without_rule(self._blank, self._fresh))
+
+    @property
+    def _fresh(self) -> Fresh:
+        return self.model.source(self.recipe.init)
+
+    def _check_fresh(self) -> None:
+        """Raise InputError if fresh weights that are needed cannot be drawn."""
+        check_fresh(self._fresh, self._blank)
+        if self._can_be_drawn:
+            return
+        if self.train_offline:
+            raise no_rule_for(without_rule(self._blank, cast(Rule, self._fresh)))
+        if RETRAIN in self.probing.readouts:
+            how = RetrainSettings(recipe=self.recipe, trainable=self.model.trainable)
+            call, names = self.model.class_call, self._features[:-1]
+            found = find_each(self._blank, names, self._sample, call)
+            refuse_what_no_rule_writes(found, how)
 
     def _learner(
         self,
@@ -163,23 +190,29 @@ class Request:
     @cached_property
     def _features(self) -> tuple[str, ...]:
         with located(f"network {self.network}"):
-            call, classes = self.model.class_call, self.scenario.classes
+            classes = self.scenario.classes
+            if self.model.classes is not None:
+                outputs_of(classes, self._logits(self.model.model_call).shape, self.model.classes)
+            call = self.model.class_call
             return features_of(self._blank, call, self._sample, classes, self.features)
+
+    def _logits(self, call: ModelCall) -> Tensor:
+        with torch.no_grad(), explained(self._sample), mode(self._blank, training=False):
+            return call(self._blank, self._sample)
 
     @cached_property
     def _identity(self) -> str:
         """A hash of the network's code, its architecture, and the ranks of its outputs.
 
-        Code alone does not tell what a closure or a partial function holds. Logits themselves are
-        rounded otherwise on other machines.
+        Code alone does not show the values in a closure or a partial function. Logits themselves
+        would not do, as machines round them differently.
         """
-        with torch.no_grad(), explained(self._sample), mode(self._blank, training=False):
-            logits = self.model.class_call(self._blank, self._sample)
-        ranks = tensor_hash({"ranks": logits.argsort(dim=1, stable=True)})
-        fresh = self.model.source(self.recipe.init)
-        if not isinstance(fresh, str):
-            fresh = tensor_hash(dict(fresh_state(fresh, stream(0, "build"))))
-        told = (self.source, str(self._blank), fresh, self.model.trainable, ranks)
+        ranks = self._logits(self.model.class_call).argsort(dim=1, stable=True)
+        fresh: object = self._fresh
+        if not isinstance(self._fresh, str):
+            fresh = tensor_hash(dict(fresh_state(self._fresh, stream(0, "build"))))
+        ranked = tensor_hash({"ranks": ranks})
+        told = (self.source, str(self._blank), fresh, self.model.trainable, ranked)
         return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
@@ -190,7 +223,7 @@ def has_floor(probing: ProbingSpec) -> bool:
 
 
 def _check_names(runs: Sequence[Run]) -> None:
-    """Raise InputError for learners and orders that cannot name a folder, or name a control."""
+    """Raise InputError for names of learners and orders that no folder or job can have."""
     for name in dict.fromkeys(name for run in runs for name in (run.learner, run.order)):
         if name in CONTROLS:
             raise InputError(
@@ -226,7 +259,7 @@ def _orders(
     """Return the orders of the networks by name, tasks from 0."""
     if given is None and len(names) > 1:
         raise InputError(
-            f"the networks are of the orders {', '.join(names)}: give the tasks of each of them, by "
+            f"the networks are of the orders {', '.join(names)}: give the tasks of each, by "
             f"--orders FILE or Model(orders=...)"
         )
     if given is None:

@@ -19,7 +19,7 @@ from probe.reading.items import Batch, ItemForm, same_form
 from probe.seeding import python_generators
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ReadSettings:
     """Limits and parts of the data to read, and their room; see `Examples.of`.
 

@@ -1,13 +1,12 @@
-"""A[l, t, j] of somebody's own networks, in memory or in files."""
+"""The analysis of given networks, in memory or in files: A[l, t, j]."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from operator import index
 from pathlib import Path
 from typing import Any, Literal, Never, TypeVar
 
@@ -19,35 +18,36 @@ from torch import Tensor, nn
 
 from probe.batch import first
 from probe.by_layer.engine import measure
-from probe.by_layer.given import Files, GivenNetworks, Models
-from probe.by_layer.jobs import Job, jobs_of
+from probe.by_layer.given import Files, GivenNetworks, Models, spoken
+from probe.by_layer.jobs import Job, jobs_of, parts_of
 from probe.by_layer.kept import InMemory, Results
 from probe.by_layer.measure import Measure
-from probe.by_layer.plan import OFFLINE, UNTRAINED
+from probe.by_layer.plan import OFFLINE, Plan
 from probe.by_layer.request import Request
-from probe.errors import InputError, located
+from probe.errors import InputError
 from probe.examples import Examples, alike, as_tasks, check_examples, check_labeled, check_tasks
 from probe.files import make_folder
 from probe.metrics.murata import RETRAIN
 from probe.model import Model, Networks, refuse_moved
-from probe.modules import check_model
 from probe.readouts.readout import Readout, nameable
-from probe.record.checkpoints import Checkpoints, Run
+from probe.record.checkpoints import Run
 from probe.record.recording import Recording, load_data, read_recording
 from probe.registered import OwnNetwork, marks_of
 from probe.results.analysis import Analysis
-from probe.results.evaluations import Evaluations
+from probe.results.evaluations import Evaluations, of_one_training
+from probe.results.networks import LEARNER, ORDER, device_of, networks_of
 from probe.results.run_directory import describe, made_of, refuse_foreign, store_of, survey
-from probe.results.tables import tables_of, write_tables
+from probe.results.tables import finished, tables_of, write_tables
 from probe.retrain import SAMPLE
+from probe.retraining import RetrainSettings, check_multiples
 from probe.source import hash_of, source_hash
-from probe.tables.folder import read_tables
+from probe.tables.folder import Tables, read_tables
 from probe.tasks import Scenario
 from probe.training.recipe import Recipe
 from probe.values.allocation import CacheSettings
 
-LEARNER, ORDER, DATA = "model", "0", "data"
-"""The names in tables of networks and data that have no other."""
+DATA = "data"
+"""The name in tables of data that have no other."""
 
 _FEWEST = 2  # test examples of a task, of which one alone has no variance
 
@@ -65,13 +65,13 @@ def analyze(
     out: str | Path | None = None,
     **moved: Never,
 ) -> Analysis:
-    """Measure what each layer of continually trained networks retained, forgot, never learned.
+    """Measure how much each layer of continually trained networks retains.
 
     Downstream of each feature of each network, each readout is trained on `train` and tested on
     `test`: A[l, t, j], an accuracy matrix for every layer. Retraining is measured before any task
-    and after all, other readouts after every task for which there is a network: minutes, where all
-    rows of retraining would take T times as long; `Measure` asks for other steps. No network is
-    changed.
+    and after all of them, which takes minutes where all rows would take T times as long; the other
+    readouts are measured after every task that has a network. Choose other steps by `Measure`. No
+    network is changed.
 
     - models: by tasks learned, from 0 to T, the last of which is needed; of one architecture. Or
       files: a path for each, or a pattern as `ckpt/{learner}-order{order}-seed{seed}-task{task}.pt`
@@ -79,24 +79,25 @@ def analyze(
       called and made anew, which files need (`Model(pattern, fresh=build)`);
     - train, test: examples of all tasks, class labels 0..K-1; tasks: the classes of each of T
       tasks in base order, each class in exactly one; a recorder's folder has them;
-    - features: dotted module names; `auto` = a good set. The output is always among them;
+    - features: dotted module names; `auto` = those of `@probe.network`, or a good set. The output
+      is always among them;
     - untrained: the network before any training, the floor; the same as row 0 of models. Without
-      it fresh weights are drawn, where a function or rule can. Its batch norm has the statistics of
-      the training inputs: its own are of nothing, and would make the floor too low;
-    - offline: the network trained on all tasks at once, the ceiling; of files a path or a pattern
+      it fresh weights are drawn, where a function or rule can. Its batch norm gets the statistics
+      of the training inputs: its initial ones would make the floor too low;
+    - offline: the network trained on all tasks at once, the ceiling; for files a path or a pattern
       with {seed}; or `train`, to train it here by the recipe;
-    - readouts: `retrain`, the network's own tail (Murata 2020); `linear`, `ncm`, `knn`, or their
-      settings, as `Linear(C=0.1)`; or a `Measure`. At the output all of them are the network's own
-      predictions;
-    - recipe: of the retraining, and of the offline training;
-    - out: a run directory with tables and figures, as `probe model` leaves it; the same call goes
-      on where it was stopped. The rows are the same with and without it, to the bit.
+    - readouts: `retrain`, the layers of the network itself (Murata 2020); `linear`, `ncm`, `knn`,
+      or their settings, such as `Linear(C=0.1)`; or a `Measure`. At the output every readout is the
+      prediction of the network itself;
+    - recipe: of the retraining and the offline training;
+    - out: a run directory for tables and figures, as `probe model` writes it; the same call resumes
+      where it was stopped. The rows are the same with and without it, to the bit.
 
-    For several seeds there are intervals: over runs, or, where one training's networks are given,
-    over retrainings and test examples alone. Raises InputError before any training for everything
-    that `partial_retrain` refuses, for networks of different architectures, for rows that T tasks
-    do not have, for fewer than 2 test examples of a task, and for files that are missing, damaged
-    or misnamed.
+    Several seeds give intervals: over runs or, for the networks of one training, over retrainings
+    and test examples alone. Raises InputError before any training for everything that
+    `partial_retrain` refuses, for networks of different architectures, for rows that T tasks do not
+    have, for fewer than 2 test examples of a task, and for files that are missing, damaged or
+    misnamed.
 
     >>> import torch
     >>> net = lambda: nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
@@ -107,67 +108,45 @@ def analyze(
     ((3, 2), ('1', '2'))
     """
     refuse_moved("analyze", moved)
-    measured = Measure.of(readouts)
-    with nameable(measured.user_defined):
-        return _analyze(
-            Model.around(models),
-            train,
-            test,
-            tasks,
-            features,
-            (untrained, offline),
-            measured,
-            recipe or Recipe(),
-            None if out is None else Path(out),
-        )
-
-
-def _analyze(
-    model: Model,
-    train: Examples[Any] | None,
-    test: Examples[Any] | None,
-    tasks: Sequence[Sequence[int]] | None,
-    features: Sequence[str] | Literal["auto"],
-    controls: tuple[nn.Module | None, nn.Module | str | Path | None],
-    measured: Measure,
-    recipe: Recipe,
-    root: Path | None,
-) -> Analysis:
-    recording = _recording(model.of)
-    if recording is not None:
-        model = _completed(model, recording)
-        tasks = recording.tasks if tasks is None else tasks
-        if train is None and test is None and recording.data:
-            train, test = load_data(recording.data)
-    if train is None or test is None or tasks is None:
-        raise InputError(
-            "train, test and tasks are needed: give them, or the folder of a recorder that has "
-            "kept them by train="
-        )
-    executed = as_tasks(tasks)
-    check_tasks(executed, sum(map(len, executed)))
-    networks = _networks(model, *controls, recording, len(executed), measured.seeds)
-    train, test = _data(train, test, executed, networks)
-    model, name, source = _named(model, networks)
-    request = Request(
-        name=_run_name(root),
-        network=name,
-        source=source,
-        networks=networks,
-        model=model,
-        scenario=Scenario.of_classes(DATA, train, test, executed),
-        orders=model.orders,
-        features=None if features == "auto" else list(features),
-        probing=measured.probing,
-        recipe=recipe,
-        train_offline=controls[1] == "train",
-        storage=measured.cache.storage if measured.cache else "fp32",
-        readout_sources={n: hash_of(own) for n, own in measured.user_defined.items()},
+    measured, model = Measure.of(readouts), Model.around(models)
+    how = RetrainSettings(
+        recipe=Recipe() if recipe is None else recipe,
+        cache=measured.cache,
+        trainable=model.trainable,
     )
-    given, cache = request.given(), measured.cache or CacheSettings()
-    if isinstance(networks, Models):
-        _check_alike(given, networks)
-    return _in_memory(given, cache, test.y) if root is None else _into(root, given, cache)
+    root = None if out is None else Path(out)
+    with nameable(measured.user_defined):
+        probing = measured.probing
+        check_multiples(probing.budget, how.recipe)
+        model, recording, train, test, tasks = _completed(model, train, test, tasks)
+        executed = as_tasks(tasks)
+        check_tasks(executed, sum(map(len, executed)))
+        networks = networks_of(
+            model, (untrained, offline), recording, len(executed), measured.seeds
+        )
+        train, test = _data(train, test, executed, networks)
+        model, name, source, marked = _named(model, networks)
+        request = Request(
+            name=_run_name(root),
+            network=name,
+            source=source,
+            networks=networks,
+            model=model,
+            scenario=Scenario.of_classes(DATA, train, test, executed),
+            orders=model.orders,
+            features=marked if isinstance(features, str) and features == "auto" else features,
+            probing=probing,
+            recipe=how.recipe,
+            train_offline=isinstance(offline, str) and offline == "train",
+            storage=measured.cache.storage if measured.cache else "fp32",
+            readout_sources={n: hash_of(own) for n, own in measured.user_defined.items()},
+        )
+        given, cache = request.given(), measured.cache or CacheSettings()
+        if isinstance(networks, Models):
+            _check_alike(given, networks)
+        if root is None:
+            return _in_memory(given, cache, test.y)
+        return _into(root, given, cache, test.y)
 
 
 _R = TypeVar("_R", bound=Results)
@@ -175,8 +154,8 @@ _R = TypeVar("_R", bound=Results)
 
 def _measured(
     given: GivenNetworks, cache: CacheSettings, results_of: Callable[[Job], _R]
-) -> Iterator[tuple[Job, _R]]:
-    """Yield each job once it is measured, with its results; controls come first in each seed."""
+) -> dict[Job, _R]:
+    """Measure each job, the controls of a seed first; return where the results are."""
     jobs = sorted(jobs_of(given.plan), key=lambda job: (job.seed, not job.offline))
     each = {job: results_of(job) for job in jobs}
     console = Console(stderr=True)
@@ -187,19 +166,19 @@ def _measured(
         networks = given.networks(job, each[job], offline)
         for _ in measure(given.plan, job, networks, each[job], cache):
             pass
-        yield job, each[job]
+    return each
 
 
 def _in_memory(given: GivenNetworks, cache: CacheSettings, labels: Tensor) -> Analysis:
-    """Measure networks, and return the analysis with its tables and evaluations."""
-    parts = {job.name: own.parts for job, own in _measured(given, cache, lambda _: InMemory())}
-    found = Evaluations(plan=given.plan, labels=labels.cpu().numpy(), parts=parts)
-    tables = {name: list(rows) for name, rows in tables_of(given.plan, found.results()).items()}
-    several = len(given.plan.orders) * len(given.plan.learners) > 3 or len(given.plan.orders) > 1
-    return Analysis(given=tables, measured=None if several else found)
+    """Measure networks in memory."""
+    plan = given.plan
+    each = _measured(given, cache, lambda _: InMemory())
+    results = [finished(plan, job, each[job]) for job in jobs_of(plan)]
+    tables = {name: list(rows) for name, rows in tables_of(plan, results).items()}
+    return _analysis(plan, tables, each, labels)
 
 
-def _into(root: Path, given: GivenNetworks, cache: CacheSettings) -> Analysis:
+def _into(root: Path, given: GivenNetworks, cache: CacheSettings, labels: Tensor) -> Analysis:
     """Measure networks into a run directory, from wherever an earlier call stopped."""
     plan = given.plan
     refuse_foreign(root)
@@ -216,62 +195,61 @@ def _into(root: Path, given: GivenNetworks, cache: CacheSettings) -> Analysis:
             store.sweep()
             return store
 
-        for _ in _measured(given, cache, results_of):
-            pass
+        each = _measured(given, cache, results_of)
     with FileLock(root / "lock"):
         states = survey(plan, root)
         write_tables(plan, root)
         describe(root, plan, made_of(states))
-    analysis = Analysis(given=read_tables(root))
+    analysis = _analysis(plan, read_tables(root), each, labels)
     analysis.plot.write(root)
     return analysis
 
 
-def _recording(models: object) -> Recording | None:
-    """Return the recording, None where models are anything but the folder of one."""
-    if isinstance(models, str | Path) and Path(models).is_dir():
-        return read_recording(models)
-    return None
+def _analysis(plan: Plan, tables: Tables, each: Mapping[Job, Results], labels: Tensor) -> Analysis:
+    """Return an analysis, with its evaluations where all networks are of one training."""
+    tables = {name: rows for name, rows in tables.items() if rows}
+    if not of_one_training(plan):
+        return Analysis(given=tables)
+    parts = {
+        job.name: {part: own for part in parts_of(plan, job) if (own := results.read(part))}
+        for job, results in each.items()
+    }
+    evaluations = Evaluations(plan=plan, labels=labels.cpu().numpy(), parts=parts)
+    return Analysis(given=tables, measured=evaluations)
 
 
-def _completed(model: Model, recording: Recording) -> Model:
+def _completed(
+    model: Model,
+    train: Examples[Any] | None,
+    test: Examples[Any] | None,
+    tasks: Sequence[Sequence[int]] | None,
+) -> tuple[Model, Recording | None, Examples[Any], Examples[Any], Sequence[Sequence[int]]]:
+    """Return what was given, with what a recorder has kept where nothing else was."""
+    recording = None
+    if isinstance(model.of, str | Path) and Path(model.of).is_dir():
+        recording = read_recording(model.of)
+        model = _as_recorded(model, recording)
+        tasks = recording.tasks if tasks is None else tasks
+        if train is None and test is None and recording.data:
+            train, test = load_data(recording.data)
+    if train is None or test is None or tasks is None:
+        raise InputError(
+            "train, test and tasks are needed: give them, or the folder of a recorder that has "
+            "kept them by train="
+        )
+    return model, recording, train, test, tasks
+
+
+def _as_recorded(model: Model, recording: Recording) -> Model:
     """Return the model as a recording says that it is called."""
     if recording.called and model.call is None:
         raise InputError(
-            "the recorder gave the network its batches by a function: give it again, as "
+            "the recorder gave the network its batches by a function: give that function again, as "
             "Model(rec, call=...)"
         )
     orders = {name: [task + 1 for task in own] for name, own in recording.orders.items()}
     output = recording.output if model.output is None else model.output
     return replace(model, output=output, orders=model.orders or orders)
-
-
-def _networks(
-    model: Model,
-    untrained: nn.Module | None,
-    offline: nn.Module | str | Path | None,
-    recording: Recording | None,
-    tasks: int,
-    seeds: int,
-) -> Files | Models:
-    """Return where the networks are; raises InputError for some of both kinds."""
-    given, ceiling = model.of, None if offline == "train" else offline
-    values = given.values() if isinstance(given, Mapping) else ()
-    if not isinstance(given, str | Path) and not any(isinstance(v, str | Path) for v in values):
-        return _models(given, untrained, ceiling, tasks, seeds)
-    if seeds != 1:
-        raise InputError(
-            f"of files each run is retrained once, from its own seed; got seeds={seeds}: give the "
-            f"networks of several seeds"
-        )
-    if model.build is None:
-        raise InputError(
-            "networks in files need a function that makes the network anew: Model(files, "
-            "fresh=build)"
-        )
-    if untrained is not None or isinstance(ceiling, nn.Module):
-        raise _MIXED
-    return Files.of(_files(given, ceiling, recording, tasks), model.build)
 
 
 def _data(
@@ -297,21 +275,22 @@ def _data(
     return train, test
 
 
-def _named(model: Model, networks: Files | Models) -> tuple[Model, str, str]:
-    """Return the model with all that its mark says, its name in tables, and a hash of its code."""
+def _named(model: Model, networks: Files | Models) -> tuple[Model, str, str, Sequence[str] | None]:
+    """Return the model with all that its mark says, and its name, code hash and features."""
     blank = networks.blank()
     own = {type(each) for each in blank.modules()}
     kinds = sorted((k for k in own if not k.__module__.startswith("torch.")), key=str)
-    marked = [each for each in marks_of(model.build) if isinstance(each, OwnNetwork)]
-    if marked:
-        output = marked[0].output if model.output is None else model.output
-        model = replace(model, output=output, call=model.call or marked[0].call)
-    name = marked[0].name if marked else type(blank).__name__
-    return model, name, source_hash(model.build, model.call, *kinds)
+    source = source_hash(model.build, model.call, *kinds)
+    for mark in marks_of(model.build):
+        if isinstance(mark, OwnNetwork):
+            output = mark.output if model.output is None else model.output
+            model = replace(model, output=output, call=model.call or mark.call)
+            return model, mark.name, source, mark.features
+    return model, type(blank).__name__, source, None
 
 
 def _run_name(root: Path | None) -> str:
-    """Return a name for the run, of its directory's letters."""
+    """Return a name for the run, made from that of its directory."""
     return re.sub(r"[^A-Za-z0-9._-]", "-", root.name if root else "").lstrip("._-") or "analysis"
 
 
@@ -323,103 +302,9 @@ def _check_alike(given: GivenNetworks, networks: Models) -> None:
     cuts = given.shared_cuts(last, features, first(given.scenario.test.x, SAMPLE))
     for run, own in runs.items():
         for step, model in own.items():
-            name = _spoken(OFFLINE if run.learner == OFFLINE else step)
             if where := cuts.difference(model):
                 raise InputError(
-                    f"{name} is of another architecture than {_spoken(T)}, which differs at "
-                    f"{where!r}: give models of one architecture"
+                    f"{spoken(run, step)} is of another architecture than "
+                    f"{spoken(Run(LEARNER, ORDER, 0), T)}, which differs at {where!r}: give models "
+                    f"of one architecture"
                 )
-            if device_of(model) != device_of(last):
-                raise InputError(
-                    f"{name} is on {device_of(model)} and {_spoken(T)} on {device_of(last)}: move "
-                    f"all models to one device"
-                )
-
-
-def device_of(model: nn.Module) -> torch.device:
-    """Return the device of a model's parameters, the CPU for one without any."""
-    return next((p.device for p in model.parameters()), torch.device("cpu"))
-
-
-_MIXED = InputError(
-    "networks are files or models, got some of both: save all with torch.save, the untrained one "
-    "as task 0"
-)
-
-
-def _files(
-    given: Mapping[Any, Any] | str | Path,
-    ceiling: str | Path | None,
-    recording: Recording | None,
-    tasks: int,
-) -> Checkpoints:
-    """Return the files of all networks."""
-    if recording is not None:
-        if ceiling is not None:
-            raise InputError("offline= is kept by rec.offline(model), or 'train': leave it out")
-        return recording.checkpoints
-    if isinstance(given, str | Path):
-        return Checkpoints.find(given, ceiling, LEARNER)
-    run: dict[int, Path] = {}
-    for step, path in given.items():
-        if not isinstance(path, str | Path):
-            raise _MIXED
-        if not isinstance(step, int):
-            raise InputError(
-                f"files are given by tasks learned, as {{{tasks}: 'task{tasks}.pt'}}, got one for "
-                f"{step!r}"
-            )
-        run[step] = Path(path)
-    offline = {} if ceiling is None else {0: Path(ceiling)}
-    return Checkpoints(runs={Run(LEARNER, ORDER, 0): run}, offline=offline)
-
-
-def _models(given: object, untrained: object, offline: object, tasks: int, seeds: int) -> Models:
-    """Return networks in memory, the same for each seed.
-
-    Raises InputError for what is no mapping, rows that T tasks do not have, a missing last row, two
-    untrained networks, and what is no model.
-    """
-    if not isinstance(given, Mapping):
-        raise InputError(
-            f"models must map tasks learned to the model then, as {{{tasks}: model}}, got "
-            f"{type(given).__name__}"
-        )
-    rows: dict[int, nn.Module] = {}
-    for key, model in given.items():
-        if not hasattr(key, "__index__") or not 0 <= key <= tasks:
-            raise InputError(
-                f"models has a row {key!r}: with {tasks} tasks, rows are numbers of tasks learned "
-                f"from 0 to {tasks}"
-            )
-        rows[index(key)] = model
-    if tasks not in rows:
-        raise InputError(
-            f"models has no row {tasks}, the model after all {tasks} tasks, which is the one that "
-            f"is measured: add it"
-        )
-    if untrained is not None and 0 in rows:
-        raise InputError("got untrained and row 0 of models, which are the same: give one of them")
-    rows |= {} if untrained is None else {0: untrained}
-    ceiling = {} if offline is None else {tasks: offline}
-    for step, model in [*rows.items(), *((OFFLINE, own) for own in ceiling.values())]:
-        with located(_spoken(step)):
-            check_model(model)
-    runs = dict[Run, dict[int, nn.Module]]()
-    for seed in range(seeds):
-        runs[Run(LEARNER, ORDER, seed)] = dict(sorted(rows.items()))
-        floor = {0: rows[0]} if 0 in rows else {}
-        for name, own in ((UNTRAINED, floor), (OFFLINE, ceiling)):
-            runs |= {Run(name, "", seed): own} if own else {}
-    return Models(runs=runs)
-
-
-def _spoken(step: int | str) -> str:
-    """Return a network's name in messages.
-
-    >>> _spoken(0), _spoken(1), _spoken("offline")
-    ('the untrained model', 'the model after 1 task', 'the offline model')
-    """
-    if step in (0, OFFLINE):
-        return "the offline model" if step else "the untrained model"
-    return f"the model after {step} task{'' if step == 1 else 's'}"

@@ -17,22 +17,19 @@ from probe.training.history import History
 
 @dataclass(frozen=True, kw_only=True)
 class Behind:
-    """What a reading found behind a feature; fractions in [0, 1].
+    """The scores of one readout downstream of a feature; fractions in [0, 1].
 
-    depth: of the feature, from 1; pra: the accuracy on the test data of all tasks; accuracy: that
-    on each task's, (T,); f1: each task's micro-F1, (T,); right: on which test examples it is right,
-    None in results of versions that did not keep that, where hits are how many test examples of
-    each class are, (T, K), or (1, K) of all tasks where these share no class; constant: the class
-    predicted for every test example, None for several; history: of its training, None for what is
-    not trained by epochs; notes: what has to be known to read it.
+    depth: of the feature, from 1; pra: the accuracy on the test data of all tasks; accuracy, f1:
+    each task's, (T,); right: the test examples that are right; constant: the class predicted for
+    every test example, None for several; history: of its training, None for what is not trained by
+    epochs; notes: sentences needed to read it.
     """
 
     depth: int
     pra: float
     accuracy: NDArray[np.float64]
     f1: NDArray[np.float64]
-    right: Outcomes | None
-    hits: NDArray[np.int64] | None
+    right: Outcomes
     constant: int | None
     history: History | None = None
     notes: tuple[str, ...] = ()
@@ -41,31 +38,24 @@ class Behind:
 def behind_of(
     measured: Measurement, evaluated: TaskCounts, depth: int, head: str, mean: Mean
 ) -> Behind:
-    """Return what one evaluation of a part says under a head.
+    """Return the scores of one measurement under a head.
 
-    depth: of the feature, from 1; mean: what accuracies on tasks are the mean over.
+    depth: of the feature, from 1; mean: accuracies on tasks are means over examples or classes.
     """
     return Behind(
         depth=depth,
         pra=pra(evaluated.total),
         accuracy=evaluated.accuracies(mean),
         f1=evaluated.f1(),
-        right=measured.right.get(head),
-        # The whole table would be too much: a large study has very many.
-        hits=None if head in measured.right else _hits(evaluated),
+        right=measured.right[head],
         constant=_constant(evaluated.total),
         history=measured.history,
         notes=measured.notes,
     )
 
 
-def _hits(evaluated: TaskCounts) -> NDArray[np.int64]:
-    """Return how many test examples of each class are right, (T, K), see `Behind`."""
-    return np.stack([np.diagonal(counts.table) for counts in evaluated.tables])
-
-
 def _constant(counts: Counts) -> int | None:
-    """Return the class that is predicted for every example, None if there are several.
+    """Return the class predicted for every example, None if there are several.
 
     Also None where all examples are of one class.
     """
@@ -77,13 +67,13 @@ def _constant(counts: Counts) -> int | None:
 def test_counts(
     classes: tuple[tuple[int, ...], ...], evaluated: TaskCounts | None
 ) -> NDArray[np.int64] | None:
-    """Return how many test examples each task has of each class, (T, K)."""
+    """Count the test examples of each task and class, (T, K)."""
     if evaluated is None:
         return None
     true = np.array([counts.table.sum(axis=1) for counts in evaluated.tables])
     if len(true) == len(classes):
         return true
-    # One table of all tasks, which share no class.
+    # One confusion matrix for all tasks, which share no class.
     own = np.zeros((len(classes), true.shape[1]), dtype=np.int64)
     for task, mine in enumerate(classes):
         own[task, list(mine)] = true[0, list(mine)]

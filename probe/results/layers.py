@@ -1,24 +1,20 @@
-"""What each layer kept, forgot and never learned: the rows of layers.csv and starts.csv.
+"""The rows of layers.csv and starts.csv: how much each layer retains, and where forgetting starts.
 
-The outcomes of a learner's jobs are laid side by side: seeds x orders x test examples, in base
-order. A seed counts once all of its orders are finished, with its floor and ceiling.
+The outcomes of a learner's jobs are stacked: seeds x orders x test examples, in base order. A seed
+counts once all of its orders are finished, with its floor and ceiling.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from probe.analysis.from_counts import right_of_counts
 from probe.analysis.layers import LayerOutcomes, TestLayout
 from probe.by_layer.plan import CONTROLS
 from probe.results.behind import Behind
 from probe.results.result import Result, own_head
-from probe.seeding import stream
 from probe.tables.layers import Layer, start_row
 from probe.tables.rows import LayerRow, StartRow
 
@@ -27,7 +23,7 @@ _NONE: Mapping[str, Mapping[int, Result]] = {kind: {} for kind in CONTROLS}
 
 
 def layer_rows(results: Sequence[Result]) -> Iterator[LayerRow]:
-    """Yield what each layer kept, by learner, readout, feature and quantity, with intervals."""
+    """Yield the quantities of each layer, by learner, readout and feature, with intervals."""
     for layer in _layers(results):
         yield from layer.rows()
 
@@ -35,8 +31,8 @@ def layer_rows(results: Sequence[Result]) -> Iterator[LayerRow]:
 def start_rows(results: Sequence[Result]) -> Iterator[StartRow]:
     """Yield where the forgetting of each learner starts, for each readout with a ceiling.
 
-    Nothing where some layer lacks its ceiling or a seed that others have: the first of those that
-    are left need not be the first of all.
+    Yields nothing where some layer lacks its ceiling or a seed that others have: the first of the
+    remaining layers need not be the first of all.
     """
     depths = {result.job.learner: len(result.features) for result in results}
     runs: dict[tuple[str, str], list[Layer]] = {}
@@ -57,7 +53,7 @@ def _layers(results: Sequence[Result]) -> Iterator[Layer]:
             learners.setdefault(result.job.learner, []).append(result)
     for own in learners.values():
         readouts = list(dict.fromkeys(name for r in own for name in r.readouts))
-        # A learner with a network of its own has other layers than theirs.
+        # A learner with another network has other layers than the controls.
         shared = not own[0].job.own_network
         for readout in readouts:
             for feature in own[0].features:
@@ -87,11 +83,11 @@ def _layer(
     name = one.job.learner
 
     def row(step: int) -> _Right:
-        right = partial(examples.right, name)
-        return np.array([[right(runs[s, o][step], t) for o, t in orders.items()] for s in whole])
+        each = [[(runs[s, o][step], t) for o, t in orders.items()] for s in whole]
+        return np.array([[examples.right(*one) for one in own] for own in each])
 
     def of(kind: str) -> _Right | None:
-        each = [examples.right(kind, level[kind][s], range(T)) for s in whole if level[kind]]
+        each = [examples.right(level[kind][s], range(T)) for s in whole if level[kind]]
         return np.array(each) if each else None
 
     return Layer(
@@ -110,7 +106,7 @@ def _layer(
 
 
 def _chance(one: Result, test_counts: NDArray[np.int64]) -> float:
-    """Return the accuracy of guessing; who is told the task guesses among its classes.
+    """Return the accuracy of guessing, among a task's classes for learners told the task.
 
     test_counts: (T, K), of the job's tasks.
     """
@@ -121,13 +117,13 @@ def _chance(one: Result, test_counts: NDArray[np.int64]) -> float:
 
 
 def _at_the_end(jobs: Mapping[int, Result], readout: str, feature: str) -> dict[int, Behind]:
-    """Return what stands behind a feature of each seed's network at the end of its job."""
+    """Return the scores of a readout of a feature at the end of each seed's job."""
     rows = {seed: r.rows(feature, readout).get(r.last) for seed, r in jobs.items()}
     return {seed: behind for seed, behind in rows.items() if behind}
 
 
 class _Examples:
-    """The test examples of a study, task after task in base order, class after class in each."""
+    """The test examples of a study, sorted by task in base order, then by class."""
 
     def __init__(self, result: Result) -> None:
         if result.test_counts is None:
@@ -138,42 +134,12 @@ class _Examples:
         self._strata = np.repeat(np.arange(tasks * classes), self._sizes.ravel())
 
     def layout(self, orders: Sequence[Sequence[int]]) -> TestLayout:
-        """Return which task and stratum each is of; orders: (O, T) tasks in executed order."""
+        """Return the task and stratum of each; orders: (O, T) tasks in executed order."""
         tasks = self._strata // self._sizes.shape[1]
         return TestLayout(tasks=tasks, strata=self._strata, orders=np.array(orders))
 
-    def right(self, model: str, behind: Behind, order: Sequence[int]) -> _Right:
-        """Return which of them, (n,), an evaluation has right whose job has its tasks in `order`.
-
-        Where only counts were kept its errors are laid out by chance, as if independent of those
-        behind other features and of other models'; model: which that is, by its name.
-        """
-        if behind.right is None:
-            if behind.hits is None:
-                raise ValueError("neither outcomes nor counts were kept")
-            chance = stream(0, "outcomes", model, behind.depth)
-            return self._made_up(behind.hits, order, chance)
+    def right(self, behind: Behind, order: Sequence[int]) -> _Right:
+        """Return the examples, (n,), that are right in a job with its tasks in `order`."""
         ends = np.cumsum(self._sizes.sum(axis=1)[list(order)])[:-1]
         parts = np.split(behind.right.right, ends)
         return np.concatenate([parts[place] for place in np.argsort(order)])
-
-    def _made_up(
-        self, hits: NDArray[np.int64], order: Sequence[int], chance: torch.Generator
-    ) -> _Right:
-        """Lay hits, (T, K) in executed order or (1, K) of all tasks, out over the examples."""
-        labels = self._strata % self._sizes.shape[1]
-        ends = np.cumsum(self._sizes.sum(axis=1))[:-1] if len(hits) > 1 else ()
-        own = hits[np.argsort(order)] if len(hits) > 1 else hits
-        parts = zip(own, np.split(labels, ends), strict=True)
-        return np.concatenate([right_of_counts(_table(h, y), y, chance) for h, y in parts])
-
-
-def _table(hits: NDArray[np.int64], labels: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return counts (K, K) with that many right of each class, (K,), of examples with labels (n,).
-
-    For what class the others are taken does not matter.
-    """
-    K = len(hits)
-    table = np.diag(hits)
-    table[np.arange(K), (np.arange(K) + 1) % K] += np.bincount(labels, minlength=K) - hits
-    return table

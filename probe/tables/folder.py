@@ -22,33 +22,21 @@ from numpy.typing import NDArray
 
 from probe.errors import InputError
 from probe.files import hashed, make_folder, not_written, unfinished, unhashed
-from probe.tables.rows import (
-    CostRow,
-    DiagnosticRow,
-    LayerRow,
-    LearnerRow,
-    MetricRow,
-    NoteRow,
-    RetrainingRow,
-    Row,
-    StartRow,
-    SummaryRow,
-    TimeRow,
-)
+from probe.tables import rows
 from probe.tables.table_file import read_table, write_table
 
 KINDS: Mapping[str, type[Any]] = {
-    "rows": Row,
-    "layers": LayerRow,
-    "starts": StartRow,
-    "notes": NoteRow,
-    "summary": SummaryRow,
-    "metrics": MetricRow,
-    "learners": LearnerRow,
-    "costs": CostRow,
-    "times": TimeRow,
-    "retraining": RetrainingRow,
-    "diagnostics": DiagnosticRow,
+    "rows": rows.Row,
+    "layers": rows.LayerRow,
+    "starts": rows.StartRow,
+    "notes": rows.NoteRow,
+    "summary": rows.SummaryRow,
+    "metrics": rows.MetricRow,
+    "learners": rows.LearnerRow,
+    "costs": rows.CostRow,
+    "times": rows.TimeRow,
+    "retraining": rows.RetrainingRow,
+    "diagnostics": rows.DiagnosticRow,
 }
 """The tables that a result can hold, by name, with the kind of their rows."""
 
@@ -134,9 +122,9 @@ def is_saved(folder: Path) -> bool:
 
 
 def _fill(folder: Path, saved: Saved) -> None:
-    for name, rows in saved.tables.items():
-        if rows or name == "rows":
-            write_table(folder / f"{name}.csv", KINDS[name], rows)
+    for name, table in saved.tables.items():
+        if table or name == "rows":
+            write_table(folder / f"{name}.csv", KINDS[name], table)
     if saved.arrays:
         with (folder / _ARRAYS).open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **saved.arrays)

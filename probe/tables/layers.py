@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from probe.analysis.intervals import Estimate
 from probe.analysis.layers import LayerOutcomes, TestLayout, quantities
 from probe.analysis.starting import starting_feature
 from probe.tables.rows import LayerRow, StartRow
@@ -58,14 +59,7 @@ class Layer:
             depth=self.depth,
         )
         for found in quantities(self.outcomes, self.layout):
-            yield row(
-                place=found.place,
-                quantity=found.name,
-                value=found.value,
-                low=found.low,
-                high=found.high,
-                seeds=found.seeds,
-            )
+            yield row(**vars(found))
         if self.chance is not None:
             nothing = float("nan")
             chance = partial(row, place=None, quantity="chance", low=nothing, high=nothing)
@@ -81,15 +75,13 @@ def start_row(layers: Sequence[Layer]) -> StartRow:
     n = len(one.layout.tasks)
     lacking = [layer.lacking for layer in layers]
     found = starting_feature(lacking, np.full(n, 1 / n), one.layout.strata, MARGIN)
-    at = found.estimates[found.index] if found.index is not None else None
+    nan = float("nan")
+    nothing = Estimate(value=nan, low=nan, high=nan, seeds=one.seeds)
     return StartRow(
         learner=one.learner,
         readout=one.readout,
         feature="" if found.index is None else layers[found.index].feature,
         earliest="" if found.earliest is None else layers[found.earliest].feature,
         margin=MARGIN,
-        value=at.value if at else float("nan"),
-        low=at.low if at else float("nan"),
-        high=at.high if at else float("nan"),
-        seeds=one.seeds,
+        **vars(nothing if found.index is None else found.estimates[found.index]),
     )

@@ -18,9 +18,7 @@ from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.mean_over_seeds import mean_over_seeds
 from probe.metrics.murata import RETRAIN
 from probe.tables.frames import to_frame
-from probe.tables.rows import CONTROLS, Row
-from probe.tables.rows import OFFLINE as OFFLINE
-from probe.tables.rows import UNTRAINED as UNTRAINED
+from probe.tables.rows import CONTROLS, OFFLINE as OFFLINE, UNTRAINED as UNTRAINED, Row
 
 _MATRIX = ["learner", "feature", "readout"]
 _RUN = ["step", "order", "seed"]

@@ -24,6 +24,8 @@ from probe.tables.cells import (
 CONTROLS = UNTRAINED, OFFLINE = "untrained", "offline"
 """The learners downstream of whose features are floor and ceiling; they have no order."""
 
+AnyRow = TypeVar("AnyRow")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
@@ -133,16 +135,22 @@ class StartRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RetrainingRow:
-    """An epoch of one retraining behind a feature, see `probe.training.history.History`.
-
-    epoch: from 1; 0 is the first batch before any step, which has a loss alone.
-    """
+class _OfStep:
+    """What a row is of: the network of one run after `step` tasks."""
 
     learner: str
     order: str
     seed: From0
     step: From0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetrainingRow(_OfStep):
+    """An epoch of one retraining behind a feature, see `probe.training.history.History`.
+
+    epoch: from 1; 0 is the first batch before any step, which has a loss alone.
+    """
+
     feature: str
     readout: str
     epoch: From0
@@ -151,7 +159,7 @@ class RetrainingRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiagnosticRow:
+class DiagnosticRow(_OfStep):
     """What a feature of one network looks like on the test data, without any readout.
 
     measure: `units` (D, how many numbers of an example were looked at), `dead` (share of them that
@@ -159,10 +167,6 @@ class DiagnosticRow:
     feature of another network: `step-1` right after the first task, `untrained`, `offline`).
     """
 
-    learner: str
-    order: str
-    seed: From0
-    step: From0
     feature: str
     depth: From1
     measure: str
@@ -185,17 +189,13 @@ class LearnerRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CostRow:
+class CostRow(_OfStep):
     """What learning a task cost in one run, in bytes and multiply-adds.
 
     step: the task's position in the executed order, from 1; all else as in
     `probe.training.costs.Cost`.
     """
 
-    learner: str
-    order: str
-    seed: From0
-    step: From0
     parameter_bytes: Amount
     carried_bytes: Amount
     stored_bytes: Amount
@@ -206,17 +206,13 @@ class CostRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TimeRow:
+class TimeRow(_OfStep):
     """How long a task took to learn in one run.
 
     step: the task's position in the executed order, from 1; seconds: of the processor on a CPU,
     where one thread works; of the clock elsewhere.
     """
 
-    learner: str
-    order: str
-    seed: From0
-    step: From0
     seconds: Positive
 
 
@@ -235,19 +231,3 @@ class NoteRow:
     note: str
     step: From0OrNone = None
     readout: str = ""
-
-
-AnyRow = TypeVar(
-    "AnyRow",
-    Row,
-    SummaryRow,
-    MetricRow,
-    LayerRow,
-    StartRow,
-    RetrainingRow,
-    DiagnosticRow,
-    LearnerRow,
-    CostRow,
-    TimeRow,
-    NoteRow,
-)

@@ -61,14 +61,8 @@ class RunRows:
         return TaskCounts(tasks=self.tasks, tables=(counts,))
 
     def _row(self, **cells: Any) -> Row:
-        return Row(
-            scenario=self.scenario,
-            network=self.network,
-            learner=self.learner,
-            order=self.order,
-            seed=self.seed,
-            **cells,
-        )
+        own = {name: value for name, value in vars(self).items() if name != "tasks"}
+        return Row(**own, **cells)
 
     def _each(self, measure: str, values: NDArray[Any], **at: Any) -> Iterator[Row]:
         row = partial(self._row, measure=measure, **at)

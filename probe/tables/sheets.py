@@ -30,7 +30,7 @@ def as_text(sheets: Iterable[Sheet], notes: Iterable[str]) -> str:
     """Return sheets in columns, one after the other, and notes below them."""
     lines: list[str] = []
     for sheet in sheets:
-        lines += [sheet.heading, *_columns(sheet), *sheet.after, ""]
+        lines += [sheet.heading, *columns_of(sheet), *sheet.after, ""]
     return "\n".join([*lines, *(f"note: {note}" for note in notes)]).rstrip()
 
 
@@ -67,7 +67,7 @@ def as_latex(sheet: Sheet) -> str:
     return "\n".join([f"% {said}", r"% \usepackage{booktabs}", kind, *body, r"\end{tabular}"])
 
 
-def _columns(sheet: Sheet) -> list[str]:
+def columns_of(sheet: Sheet) -> list[str]:
     """Return a line of titles and one for each line, in columns."""
     table = [sheet.columns, *sheet.lines]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]

@@ -11,8 +11,9 @@ from typing import Literal, get_args
 
 import torch
 
+from probe.byte_sizes import show_size
 from probe.errors import InputError, unknown
-from probe.memory import free_memory, show_size
+from probe.memory import free_memory
 
 Storage = Literal["fp32", "bf16"]
 """The precision in which floating-point values are kept."""

@@ -1,11 +1,8 @@
 """The commands of `probe` with their flags; the work of each is in a module of its own.
 
-The signature of a function here is its command line, and its docstring is its `--help`: both are
-written for the user of the command line. Everything heavy is imported inside the commands, so that
-`probe --help` answers at once.
+The signature of a function is its command line, and its docstring is its `--help`. Heavy modules
+are imported inside the commands, so that `probe --help` answers at once.
 """
-
-from __future__ import annotations
 
 from importlib.metadata import version
 from pathlib import Path

@@ -1,6 +1,6 @@
 """`probe figures`: the figures of a study, from its tables alone.
 
-They can be drawn on another machine, from a copy of the tables, or again after a change of style.
+They can be drawn on another machine from a copy of the tables, or again in another style.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from scenarios.options import FigureOptions, names
 def draw_figures(directory: Path) -> None:
     """Draw every figure; print the paths, the notes, and remarks on the results.
 
-    directory: of a run, or a folder of tables alone, of which nothing more is known. Raises
-    InputError for missing and unreadable tables.
+    directory: of a run, or a folder with tables alone. Raises InputError for missing and unreadable
+    tables.
     """
     # Before anything is drawn: unreadable notes are refused first.
     notes = note_lines(directory)

@@ -5,8 +5,6 @@ time, in [0, 1]: the second modality of multi-modal studies, beside images of di
 on numpy and scipy, without random numbers, so that the images are the same everywhere.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

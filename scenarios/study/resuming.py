@@ -1,27 +1,23 @@
-"""Where a job goes on: a learner as it was after a task, kept in a checkpoint and taken back.
+"""Checkpoints of learners: the state after a task, saved and restored.
 
-After every task the model's weights and all that the learner carries (exemplars, importances,
-earlier models) are kept as tensors. A learner that is restored goes on as if it had never been
-stopped, to the bit. A checkpoint may be from an earlier version of the code or be damaged in a way
-that its hash does not show, so it is tried on a fresh learner and checked; one that does not fit is
-set aside, and the one before it is tried. `scenarios.study.job` uses this; files and hashes are the
-business of `probe.by_layer.store`.
+After every task the model's weights and the rest of the learner's state (exemplars, importances,
+earlier models) are saved as tensors. A restored learner continues as if it had never been stopped,
+to the bit. A checkpoint may be of an earlier version of the code, or be damaged in a way that its
+hash does not show, so it is loaded into a fresh learner and checked; one that does not fit is set
+aside, and an earlier one is tried. `probe.by_layer.store` keeps files and hashes.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
 
 from probe.by_layer.measurement import Spent
 from probe.by_layer.store import Checkpoint, Store
 from probe.tasks import Task
-from scenarios.learners.base import Learner, of_kind
+from scenarios.learners.base import Learner
 
-# What a device says that fails; the second is a RuntimeError without a name in older torch.
+# Errors of a failing device; the second is a nameless RuntimeError in older torch.
 _DEVICE_FAILED = (
     torch.OutOfMemoryError,
     getattr(torch, "AcceleratorError", torch.OutOfMemoryError),
@@ -30,10 +26,10 @@ _DEVICE_FAILED = (
 
 @dataclass(frozen=True, kw_only=True)
 class Resumed:
-    """A learner that goes on.
+    """A learner to continue with.
 
-    learner: restored, or fresh; done: how many tasks it has learned, 0 to T; spent: what the last
-    of them took, None if there was none.
+    learner: restored, or fresh; done: the number of tasks learned, 0 to T; spent: the resources for
+    the last of them, None if there is none.
     """
 
     learner: Learner
@@ -42,31 +38,24 @@ class Resumed:
 
 
 def keep(store: Store, step: str, learner: Learner, spent: Spent) -> None:
-    """Keep what a learner is after a task, and what was spent on it.
+    """Save the state of a learner after a task, and the resources spent on it.
 
-    step: the name of the part, `step-i` after i tasks. Raises NotWritten if it cannot be written.
+    step: the name of the measurement, `step-i` after i tasks. Raises NotWritten if it cannot be
+    written.
     """
     store.save_checkpoint(step, learner.model.state_dict(), {**learner.state(), **spent.to_state()})
 
 
 def resumed(
-    fresh: Callable[[], Learner],
-    steps: Sequence[str],
-    measured: Sequence[bool],
-    tasks: Sequence[Task],
-    store: Store,
+    fresh: Callable[[], Learner], steps: Sequence[str], tasks: Sequence[Task], store: Store
 ) -> Resumed:
-    """Return a learner restored from the latest checkpoint such that no earlier part is missing.
+    """Return a learner restored from the latest of its checkpoints, or fresh without any.
 
-    fresh: makes a learner that has learned nothing; steps: the names of the job's steps, from
-    `step-0`; measured: whether all parts of each are there; tasks: what is learned before each of
-    the others. A checkpoint that it cannot be restored from is set aside and an earlier one taken;
-    without any it starts from the beginning. A part that is missing has to be measured again, and
-    for that the learner is needed as it was then.
+    fresh: makes a learner that has learned nothing; steps: the names of the steps so far, from
+    `step-0`; tasks: those that are learned before each of the others. A checkpoint that it cannot
+    be restored from is set aside and an earlier one taken.
     """
-    last = list(measured).index(False) if False in measured else len(steps) - 1
-    # Never after `last`: a learner cannot be taken back to the part that is missing.
-    for done in range(last, 0, -1):
+    for done in range(len(steps) - 1, 0, -1):
         if found := kept(fresh, steps[done], tasks[:done], store):
             return found
     return Resumed(learner=fresh(), done=0, spent=None)
@@ -77,9 +66,8 @@ def kept(
 ) -> Resumed | None:
     """Return a learner restored from the checkpoint of a step, None without one.
 
-    past: the tasks learned until then, on the device that the learner is to be on. A checkpoint
-    that it cannot be restored from is set aside. Raises what a device raises that fails, as by
-    running out of memory.
+    past: the tasks learned until then, on the learner's device. A checkpoint that cannot be
+    restored is set aside. Raises the errors of a failing device, such as running out of memory.
     """
     saved = store.load_checkpoint(step)
     if saved is None:
@@ -106,32 +94,14 @@ def kept(
 def _restore(learner: Learner, saved: Checkpoint, past: Sequence[Task]) -> Spent:
     """Restore a learner that has learned nothing; raises almost anything if that is not possible.
 
-    The learner takes its own state and knows the tasks of the past again. Returns what was spent on
-    the last task.
+    The learner gets its state and its past tasks. Returns the resources spent on the last task.
     """
     state = dict(saved.learner)
-    # Taken out first: what is left must be the learner's own state, all of it.
+    # Removed first: the rest must be exactly the learner's state.
     spent = Spent.of_state(state)
     # Strict: it raises for a weight that is missing, superfluous or of another shape.
     learner.model.load_state_dict(saved.model)
     learner.restore(state, past)
     if learner.state().keys() != state.keys():
         raise ValueError("it holds what the learner does not keep")
-    _check_shapes(learner, state, past)
     return spent
-
-
-def _check_shapes(learner: Learner, state: Mapping[str, Tensor], past: Sequence[Task]) -> None:
-    """Raise ValueError for a state that would be used only later, and then not fit."""
-    trained = {n: p.shape for n, p in learner.model.named_parameters() if p.requires_grad}
-    # What belongs to a parameter is called after it, as `importance.output.weight`.
-    kinds = {name.partition(".")[0] for name in state if name.partition(".")[2] in trained}
-    for kind in kinds:
-        if {name: tensor.shape for name, tensor in of_kind(state, kind).items()} != trained:
-            raise ValueError(f"it does not hold {kind} for the model's parameters")
-    if "memory.x" in state:
-        x, y = state["memory.x"], state["memory.y"]
-        # Exemplars are used by the next task's training: here the error can still name the
-        # checkpoint.
-        if x.shape[1:] != past[0].train.x.shape[1:] or not set(y.tolist()) <= set(learner.seen):
-            raise ValueError("it holds exemplars that are none of the tasks learned")

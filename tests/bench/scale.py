@@ -4,8 +4,6 @@ Times are those of the clock in a process of its own, once everything is importe
 the system's cache, as they have just been written.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,8 +16,7 @@ from probe.tables.rows import MetricRow, Row, SummaryRow
 from probe.tables.table_file import write_table
 from tests.bench.made_up import Shape, write_study
 from tests.bench.processes import in_a_process, peak_memory, scratch
-from tests.bench.section import Row as Line
-from tests.bench.section import Section
+from tests.bench.section import Row as Line, Section
 
 LEARNERS = ("finetune", "er", "ewc", "si", "lwf", "gem", "icarl", "cumulative")
 STEPS = ("reading", "summary.csv", "metrics.csv", "rows.csv")

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import probe.protocol
-from probe import Examples, Recipe, partial_retrain
+from probe import Examples, Model, Recipe, partial_retrain
 from probe.cut.cuts import cut_each
 from probe.errors import InputError
 from probe.retraining import PartialRetraining
@@ -62,10 +62,10 @@ def retrained(
     tasks: Any = TASKS,
     **given: Any,
 ) -> PartialRetraining:
-    model = net() if model is None else model
+    """Retrain a model; given: of `Model`, or of the recipe."""
     recipe = given.pop("recipe", Recipe(epochs=1))
-    test = train if test is None else test
-    return partial_retrain(model, features, train, test, tasks, recipe, **given)
+    model = Model(net() if model is None else model, **given)
+    return partial_retrain(model, features, train, train if test is None else test, tasks, recipe)
 
 
 def of_cuts(model: nn.Module, train: Any = DATA, **given: Any) -> PartialRetraining:

@@ -15,7 +15,7 @@ import torch
 
 from probe.errors import InputError
 from probe.metrics.counts import Counts
-from probe.results.run_directory import read_setup, store_of
+from probe.results.run_directory import read_plan, store_of
 from scenarios.commands.run import write_tables
 from scenarios.commands.status import show_status
 from tests.scenarios.execution.helpers import jobs_in, results, run, tables, work_of
@@ -85,7 +85,7 @@ def test_results_of_other_tasks_are_named(tmp_path: Path, finished: Path) -> Non
     """Their hash is right: somebody has made them."""
     out = copied(finished, tmp_path / "run")
     [job] = [job for job in jobs_in(work_of(out)) if job.name == JOB]
-    store = store_of(read_setup(out), out, job)
+    store = store_of(read_plan(out), out, job)
     true = store.read("step-2")
     assert true is not None
     forged = {head: (Counts(np.eye(3, dtype=np.int64)),) for head in true.counts}

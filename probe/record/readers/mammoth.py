@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def read_mammoth(folder: Path) -> ForeignRuns:
     if not runs:
         raise InputError(f"{folder} has no NAME_0.pt, NAME_1.pt, ... in it: {_REMEDY}")
     readings = {folder / name: _run(own) for name, own in runs.items()}
-    return merged(readings, _offline(joint))
+    return replace(merged(readings), offline=_offline(joint))
 
 
 def _run(own: Mapping[int, Path]) -> ForeignRuns:
@@ -52,9 +53,7 @@ def _run(own: Mapping[int, Path]) -> ForeignRuns:
     run, R = named(args.get("model"), args.get("seed")), _matrix(results, last)
     return ForeignRuns(
         files={run: files},
-        offline={},
         load=_load,
-        tasks=None,
         class_order=_class_order(args, last),
         R={} if R is None else {run: R},
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Literal, cast
+from typing import cast
 
 import torch
 from pydantic import Field, model_validator
@@ -30,7 +30,6 @@ class FelSettings(ContinualSettings):
     by default the supplement's batch size, optimizer and learning rate.
     """
 
-    kind: Literal["fel"] = "fel"
     hidden: int = Field(default=400, ge=2, le=10_000)
     units: int = Field(default=2000, ge=2, le=100_000)
     connected: float = Field(default=0.1, gt=0, le=1)

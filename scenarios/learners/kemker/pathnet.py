@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Literal, cast
+from typing import cast
 
 import torch
 from pydantic import Field, model_validator
@@ -42,7 +42,6 @@ class PathNetSettings(base.Settings):
     optimizer and learning rate.
     """
 
-    kind: Literal["pathnet"] = "pathnet"
     modules: int = Field(default=10, ge=1, le=1_000)
     active: int = Field(default=5, ge=1, le=1_000)
     width: int = Field(default=80, ge=1, le=10_000)

@@ -3,10 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from matplotlib import colormaps
-from matplotlib.colors import to_rgb
 
-from figures import cells
 from figures.kinds import matrix
 from figures.tables import Tables
 from probe.tables.summary import mean_accuracies
@@ -57,14 +54,3 @@ def test_up_to_ten_tasks_every_cell_has_a_value_within_it(learners, tasks):
             box = text.get_window_extent()
             assert left < box.x0 < box.x1 < right
             assert bottom < box.y0 < box.y1 < top
-
-
-def test_values_stand_out_from_every_shade():
-    def luminance(color):
-        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3]]
-        return float(np.dot([0.2126, 0.7152, 0.0722], linear))
-
-    for value in np.linspace(0, 1, 101):
-        shade = colormaps["viridis"](value)
-        dark, light = sorted([luminance(shade), luminance(to_rgb(cells.ink(shade)))])
-        assert (light + 0.05) / (dark + 0.05) >= 4.5

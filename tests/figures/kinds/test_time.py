@@ -98,12 +98,3 @@ def test_many_layers_have_a_color_bar_and_no_bars():
     assert figure.axes[-1].get_ylabel() == "Layer, by depth"
     assert len(figure.axes[0].lines) == 24
     assert seen.text_faults(figure) + seen.hidden_data(figure) == []
-
-
-def test_learners_of_several_architectures_are_told_by_depth_alone():
-    own = {"fel": ["hidden", "output"]}
-    figure = drawn(invented.courses(["er", "fel"], FEATURES, steps=3, own=own), LEVELS)
-    assert seen.legend(figure) == ["Ceiling (offline)"]
-    # Only the networks that are the study's have its floor.
-    starts = [np.round(seen.points(axes.containers[0])[0, 0]) for axes in figure.axes[:2]]
-    assert starts == [0, 1]

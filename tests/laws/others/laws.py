@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
 from probe.examples import Examples
+from probe.model import Model
 from probe.retrain import partial_retrain
 from probe.seeding import stream
 from probe.training.fresh_weights import fresh_state
@@ -72,9 +73,8 @@ def protocol(net: Net, model: nn.Module, features: list[str]) -> list[str]:
             Examples(net.inputs(n), torch.arange(n) % CLASSES) for n in (3 * net.rows, net.rows)
         )
     tasks = [[0, 1], list(range(2, CLASSES))]
-    result = partial_retrain(
-        model, features, train, test, tasks, _RECIPE, output=net.output, fresh=net.build
-    )
+    called = Model(model, output=net.output, fresh=net.build)
+    result = partial_retrain(called, features, train, test, tasks, _RECIPE)
     broken = [f"untouched by retraining: {what}" for what in touched(model, *before)]
     broken += ["the features are not those asked for"] * (list(result.features) != features)
     short = [f for f, counts in result.counts.items() if int(counts.table.sum()) != len(test)]

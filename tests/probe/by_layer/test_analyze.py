@@ -9,14 +9,14 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from probe.by_layer.result import Analysis, At
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
-from probe import Examples, partial_retrain
+from probe import Analysis, Examples, Measure, Model, partial_retrain
 from probe.metrics.counts import Counts
 from probe.readouts.readout import Knn, Linear
+from probe.results.evaluations import At
 from probe.training.batch_norm import reestimated
 from tests.probe.by_layer.nets import (
     BEHIND,
@@ -34,48 +34,55 @@ from tests.probe.by_layer.nets import (
 
 READOUTS = ("retrain", "linear")
 HIDDEN = list(product(READOUTS, BEHIND))
+CONTROLS = {"untrained": fresh(), "offline": offline()}
 
 
 @pytest.fixture(scope="module")
 def whole() -> Analysis:
-    models = {1: finetuned(1), 3: finetuned(3)}
-    return analyzed(models, untrained=fresh(), offline=offline(), seeds=2)
+    """An analysis with all rows of retraining, and controls."""
+    measure = Measure(steps={"retrain": "all"}, seeds=2)
+    return analyzed({1: finetuned(1), 3: finetuned(3)}, readouts=measure, **CONTROLS)
 
 
-def plain_accuracies(model: nn.Module) -> list[float]:
-    """The accuracy on each task, with nothing of ours."""
-    _, test = digits()
+def predicted(model: nn.Module, classes: int = 10) -> torch.Tensor:
+    """The predictions among the first classes, with nothing of ours."""
     with torch.no_grad():
-        predicted = model.eval()(test.x).argmax(1)
-    own = [torch.isin(test.y, torch.tensor(classes)) for classes in TASKS]
-    return [float((predicted == test.y)[of].double().mean()) for of in own]
+        return model.eval()(digits()[1].x)[:, :classes].argmax(1)
 
 
-def test_an_untrained_prefix_retains_nothing_whatever_is_behind_it() -> None:
-    last = with_output_of(fresh(), offline())
-    found = analyzed({3: last}, untrained=fresh(), offline=offline(), seeds=3)
-    retained = rows(found, "retained")
-    for key in HIDDEN:
-        assert retained[key].value == 0
-        assert retained[key].low <= 0 <= retained[key].high
-    assert retained["retrain", "output"].value != 0
+def accuracies(model: nn.Module, classes: int = 10) -> list[float]:
+    """The accuracy on each task."""
+    _, test = digits()
+    right = predicted(model, classes) == test.y
+    return [float(right[torch.isin(test.y, torch.tensor(own))].double().mean()) for own in TASKS]
 
 
-def test_an_offline_prefix_retains_all_whatever_is_behind_it() -> None:
-    last = with_output_of(offline(), fresh())
-    found = analyzed({3: last}, untrained=fresh(), offline=offline(), seeds=3)
-    retained = rows(found, "retained")
-    assert {retained[key].value for key in HIDDEN} == {1.0}
-    assert {(retained[key].low, retained[key].high) for key in HIDDEN} == {(1.0, 1.0)}
-    assert rows(found, "missing")["retrain", "relu2"].value == 0
-    assert retained["retrain", "output"].value != 1
+@pytest.mark.parametrize(
+    ("prefix", "output", "control"),
+    [(fresh, offline, "floor"), (offline, fresh, "ceiling")],
+    ids=["untrained", "offline"],
+)
+def test_the_prefix_of_a_control_has_its_accuracy_whatever_follows(
+    prefix: object, output: object, control: str
+) -> None:
+    last = with_output_of(prefix(), output())  # type: ignore[operator]
+    found = analyzed({3: last}, readouts=Measure(seeds=3), **CONTROLS)
+    own, other = rows(found, "accuracy"), rows(found, control)
+    assert [own[key].value for key in HIDDEN] == [other[key].value for key in HIDDEN]
+    assert own["retrain", "output"].value != other["retrain", "output"].value
+    retained = [rows(found, "retained")[key] for key in HIDDEN]
+    known = {row.value for row in retained if not math.isnan(row.value)}
+    assert known == {0.0 if control == "floor" else 1.0}
 
 
 def test_an_unchanged_network_has_forgotten_nothing_and_a_changed_one_has() -> None:
-    same = analyzed({1: finetuned(), 3: finetuned()})
-    other = analyzed({1: finetuned(1), 3: finetuned()})
+    every = Measure(steps={"retrain": "all"})
+    same = analyzed(dict.fromkeys((0, 1, 3), finetuned()), readouts=every)
+    other = analyzed({1: finetuned(1), 3: finetuned()}, readouts=every)
     for place in (None, 1, 2, 3):
-        assert {row.value for row in rows(same, "forgotten", place).values()} == {0.0}
+        forgotten = rows(same, "forgotten", place)
+        # At the output fewer classes compete after the first task than after all.
+        assert {forgotten[key].value for key in HIDDEN} == {0.0}
     forgotten = rows(other, "forgotten", 1)
     assert min(forgotten[readout, "relu2"].value for readout in READOUTS) > 0.05
     assert forgotten["retrain", "output"].value > 0.5
@@ -85,14 +92,16 @@ def test_an_unchanged_network_has_forgotten_nothing_and_a_changed_one_has() -> N
 def test_at_the_output_it_is_the_accuracy_matrix_bit_for_bit(whole: Analysis, readout: str) -> None:
     at_output = whole.matrix("output", readout).values
     np.testing.assert_array_equal(at_output, whole.R.values)
-    np.testing.assert_array_equal(at_output[1], plain_accuracies(finetuned(1)))
-    np.testing.assert_array_equal(at_output[3], plain_accuracies(finetuned()))
-    np.testing.assert_array_equal(whole.ceiling("output", readout), plain_accuracies(offline()))
+    # Only the classes seen so far compete.
+    np.testing.assert_array_equal(at_output[1], accuracies(finetuned(1), classes=3))
+    np.testing.assert_array_equal(at_output[3], accuracies(finetuned()))
+    np.testing.assert_array_equal(whole.ceiling("output", readout), accuracies(offline()))
     assert np.isnan(at_output[2]).all()
+    assert whole.own[3].counts == Counts.of(digits()[1].y, predicted(finetuned()), 10)
     assert not np.array_equal(whole.matrix("relu2", readout).values[3], at_output[3])
 
 
-def test_behind_a_feature_retraining_is_the_protocol_for_one_model(whole: Analysis) -> None:
+def test_downstream_of_a_feature_retraining_is_the_protocol_for_one_model(whole: Analysis) -> None:
     train, test = digits()
     for seed in range(2):
         single = partial_retrain(finetuned(), FEATURES, train, test, TASKS, RECIPE, seed=seed)
@@ -115,27 +124,22 @@ def test_the_linear_readout_is_scikit_learn_s(whole: Analysis) -> None:
     assert (right != whole.right(3, "relu2", "linear")).mean() > 0.1
 
 
-def test_the_mean_over_seeds_stands_in_a_cell(whole: Analysis) -> None:
+def test_evaluations_keep_counts_and_what_was_right_and_cells_are_means(whole: Analysis) -> None:
     _, test = digits()
-    own = np.isin(test.y.numpy(), TASKS[1])
-    mean = whole.right(3, "relu2", "retrain")[:, own].mean()
-    assert whole.matrix("relu2", "retrain").cell(3, 2) == pytest.approx(mean, abs=1e-12)
-    value = rows(whole, "accuracy", 2)["retrain", "relu2"].value
-    assert value == pytest.approx(mean, abs=1e-12)
-
-
-def test_all_evaluations_keep_counts_and_what_was_right(whole: Analysis) -> None:
-    _, test = digits()
-    steps, seeds = (0, 1, 3, "offline"), range(2)
-    expected = set(product(steps, FEATURES, READOUTS, seeds))
-    assert set(whole.evaluations) == expected
+    assert set(whole.evaluations) == set(
+        product((0, 1, 3, "offline"), FEATURES, READOUTS, range(2))
+    )
     for one in whole.evaluations.values():
         assert one.counts.total == one.right.size == len(test)
         assert np.trace(one.counts.table) == one.right.right.sum()
+    own = np.isin(test.y.numpy(), TASKS[1])
+    mean = pytest.approx(whole.right(3, "relu2", "retrain")[:, own].mean(), abs=1e-12)
+    assert whole.matrix("relu2", "retrain").cell(3, 2) == mean
+    assert rows(whole, "accuracy", 2)["retrain", "relu2"].value == mean
 
 
 def test_the_untrained_network_is_row_0_and_the_floor(whole: Analysis) -> None:
-    again = analyzed({0: fresh(), 3: finetuned()}, offline=offline(), seeds=2)
+    again = analyzed({0: fresh(), 3: finetuned()}, offline=offline(), readouts=Measure(seeds=2))
     for readout, feature in product(READOUTS, FEATURES):
         floor = whole.matrix(feature, readout).values[0]
         np.testing.assert_array_equal(again.matrix(feature, readout).values[0], floor)
@@ -147,50 +151,38 @@ def test_a_dead_layer_is_flagged_and_a_living_one_is_not() -> None:
     dead = offline()
     with torch.no_grad():
         dead.get_submodule("hidden2").bias.fill_(-1e3)
-    found = analyzed({3: dead}, offline=offline())
+    found = analyzed({3: dead}, **CONTROLS)
     assert found.dead_units[3, "relu2"] == 1.0
     assert max(found.dead_units[3, "relu1"], found.dead_units["offline", "relu2"]) < 1
-    of_last = [note for note in found.notes if "the model after 3 tasks" in note]
-    assert any("relu2: all of its units are dead" in note for note in of_last)
-    for readout in READOUTS:
-        named = f"{readout}: the model after 3 tasks: relu2: it predicts class"
-        assert any(note.startswith(named) for note in of_last)
-    assert any(note.startswith("the model after 3 tasks: output: it pre") for note in of_last)
-    others = [note for note in found.notes if "relu1" in note or note not in of_last]
-    assert not any("predicts" in note or "dead" in note for note in others)
+    told = [note for note in found.notes if "dead" in note or "predicts" in note]
+    assert told
+    for note in told:
+        assert note.startswith("model, ") and "relu1" not in note
+    assert sum("relu2" in note and "units are dead" in note for note in told) == 1
 
 
 def test_an_untrained_batch_norm_gets_the_statistics_of_the_training_inputs() -> None:
     train, _ = digits()
     net, given = fresh(norm=True), fresh(norm=True)
-    found = analyzed({1: net, 3: net}, untrained=given)
-    norm = reestimated(net, train.x).get_submodule("norm")
+    measure = Measure(readouts=["ncm"])
+    found = analyzed({1: net, 3: net}, untrained=given, readouts=measure)
+    expected = reestimated(net, train.x)
     with torch.no_grad():
         inputs = net[:2](train.x)
     # The mean over batches of one size is that over all.
+    norm = expected.get_submodule("norm")
     torch.testing.assert_close(norm.running_mean, inputs.mean(0), rtol=1e-3, atol=1e-4)
-    expected = copy.deepcopy(net)
-    expected.load_state_dict(
-        expected.state_dict() | {f"norm.{name}": value for name, value in norm.state_dict().items()}
-    )
-    np.testing.assert_array_equal(found.R.values[0], plain_accuracies(expected))
+    assert found.own[0].counts == Counts.of(digits()[1].y, predicted(expected), 10)
     # As row 1 the same network keeps the statistics that it has: of nothing.
-    floor, kept = (found.matrix("relu2", "retrain").values[row] for row in (0, 1))
+    floor, kept = (found.matrix("relu2", "ncm").values[row] for row in (0, 1))
     assert not np.array_equal(floor, kept)
     pairs = zip(given.state_dict().values(), fresh(norm=True).state_dict().values(), strict=True)
     assert all(torch.equal(one, other) for one, other in pairs)
-
-
-def test_no_labels_go_into_the_statistics_of_the_floor() -> None:
-    train, _ = digits()
+    # No labels go into them.
     turned = Examples(train.x, (train.y + 1) % 10)
-    both = [
-        analyzed({3: fresh(norm=True)}, untrained=fresh(norm=True), train=each, readouts=["ncm"])
-        for each in (train, turned)
-    ]
-    np.testing.assert_array_equal(both[0].R.values, both[1].R.values)
-    first, second = (each.matrix("relu2", "ncm").values for each in both)
-    assert (first[0] > second[0]).all()
+    other = analyzed({1: net, 3: net}, untrained=given, train=turned, readouts=measure)
+    assert other.own[0].counts == found.own[0].counts
+    assert (other.matrix("relu2", "ncm").values[0] < floor).all()
 
 
 def test_on_shuffled_labels_readouts_are_at_chance_and_on_true_ones_above() -> None:
@@ -198,7 +190,7 @@ def test_on_shuffled_labels_readouts_are_at_chance_and_on_true_ones_above() -> N
     order = torch.randperm(len(train), generator=torch.Generator().manual_seed(0))
     shuffled = Examples(train.x, train.y[order])
     asked = ["retrain", "linear", "ncm", Knn(k=5)]
-    for data, low, high in ((shuffled, 0.0, 0.22), (train, 0.6, 1.0)):
+    for data, low, high in ((shuffled, 0.0, 0.22), (train, 0.5, 1.0)):
         found = analyzed({3: offline()}, train=data, readouts=asked)
         scores = [row.value for key, row in rows(found, "accuracy").items() if key[1] in BEHIND]
         assert len(scores) == 8
@@ -206,19 +198,20 @@ def test_on_shuffled_labels_readouts_are_at_chance_and_on_true_ones_above() -> N
 
 
 def test_one_seed_has_no_intervals_and_several_have() -> None:
-    given = {"untrained": fresh(), "offline": offline()}
-    one, two = (analyzed({3: finetuned()}, seeds=seeds, **given) for seeds in (1, 2))
+    one, two = (
+        analyzed({3: finetuned()}, readouts=Measure(seeds=seeds), **CONTROLS) for seeds in (1, 2)
+    )
+    measured = [row for row in two.layers() if row.quantity != "chance"]
     assert all(math.isnan(row.low) and math.isnan(row.high) for row in one.layers())
-    assert not any(math.isnan(row.low) for row in two.layers() if row.value == row.value)
-    assert [row.feature for row in one.starts()] == ["", ""]
+    assert not any(math.isnan(row.low) for row in measured if row.value == row.value)
     assert "[" not in str(one)
-    assert "[" in str(two)
+    assert "the intervals tell of retrainings" in str(two)
 
 
 def test_the_networks_are_not_changed() -> None:
     models = {0: fresh(norm=True), 3: fresh(1, norm=True).train()}
     before = copy.deepcopy(models)
-    analyzed(models)
+    analyzed(models, offline="train", readouts=["ncm"])
     for step, model in models.items():
         state, old = model.state_dict(), before[step].state_dict()
         assert all(torch.equal(state[name], value) for name, value in old.items())
@@ -226,8 +219,10 @@ def test_the_networks_are_not_changed() -> None:
 
 
 def test_features_are_taken_by_depth_in_whatever_order_they_are_named() -> None:
-    turned = analyzed({3: offline()}, features=FEATURES[::-1], readouts=[Linear(C=0.5)])
-    plain = analyzed({3: offline()}, readouts=[Linear(C=0.5)])
+    turned, plain = (
+        analyzed({3: offline()}, features=features, readouts=[Linear(C=0.5)])
+        for features in (FEATURES[::-1], FEATURES)
+    )
     assert turned.features == plain.features == tuple(FEATURES)
     assert list(map(repr, turned.layers())) == list(map(repr, plain.layers()))
 
@@ -247,37 +242,47 @@ class Named(nn.Module):
 
 def test_models_are_called_and_read_as_they_want_it() -> None:
     train, test = (Examples({"pixels": each.x}, each.y) for each in digits())
-    asked = {"readouts": ["linear"], "features": BEHIND}
-    plain = analyzed({3: finetuned()}, untrained=fresh(), **asked)
-    asked |= {"features": [f"net.{name}" for name in BEHIND], "train": train, "test": test}
-    named = {"output": "scores", "classes": range(2, 12)}
-    found = analyzed({3: Named(finetuned())}, untrained=Named(fresh()), **asked, **named)
+    plain = analyzed({3: finetuned()}, untrained=fresh(), features=BEHIND, readouts=["linear"])
+    found = analyzed(
+        Model({3: Named(finetuned())}, output="scores", classes=range(2, 12)),
+        untrained=Named(fresh()),
+        features=[f"net.{name}" for name in BEHIND],
+        readouts=["linear"],
+        train=train,
+        test=test,
+    )
     np.testing.assert_array_equal(found.R.values, plain.R.values)
     for one, other in zip(plain.features, found.features, strict=True):
         expected = plain.matrix(one, "linear").values
         np.testing.assert_array_equal(found.matrix(other, "linear").values, expected)
 
 
+class Scaled(nn.Sequential):
+    """A network with a parameter that no rule writes."""
+
+    def __init__(self, net: nn.Sequential) -> None:
+        super().__init__(*net)
+        self.scale = nn.Parameter(torch.ones(64))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x * self.scale)
+
+
+def test_where_no_fresh_network_can_be_drawn_there_is_no_floor() -> None:
+    found = analyzed({3: Scaled(finetuned())}, features=["1", "3"], offline=Scaled(offline()))
+    assert np.isnan(found.matrix("1", "linear").values[0]).all()
+    assert np.isfinite(found.ceiling("1", "linear")).all()
+    assert np.isfinite(found.matrix("1", "retrain").values[3]).all()
+
+
 def test_text_has_a_line_for_each_feature_and_says_where_forgetting_starts(
     whole: Analysis,
 ) -> None:
-    text = str(whole)
-    tables = text.split("readout ")[1:]
+    tables = str(whole).split("readout ")[1:]
     assert [table.split(",")[0] for table in tables] == list(READOUTS)
     for table in tables:
         _, titles, *lines = table.splitlines()
-        assert titles.split() == ["feature", "accuracy", "floor", "ceiling", "missing", "retained"]
+        assert titles.split()[:4] == ["feature", "accuracy", "floor", "ceiling"]
         assert [line.split()[0] for line in lines[:3]] == FEATURES
-        accuracy = float(lines[2].split()[1])
-        assert accuracy == pytest.approx(100 * whole.R.values[3].mean(), abs=10)
+        assert float(lines[2].split()[1]) == pytest.approx(100 * whole.R.values[3].mean(), abs=10)
         assert lines[3].startswith("model: ")
-
-
-def test_counts_are_of_the_whole_test_set() -> None:
-    _, test = digits()
-    found = analyzed({3: finetuned()}, readouts=["ncm"], features=["relu1"])
-    with torch.no_grad():
-        predicted = finetuned()(test.x).argmax(1)
-    assert found.own[3].counts == Counts.of(test.y, predicted, 10)
-    assert np.isnan(found.ceiling("relu1", "ncm")).all()
-    assert found.starts() == []

@@ -4,8 +4,7 @@ from dataclasses import asdict, fields, replace
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, reject, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, reject, settings, strategies as st
 
 from probe.by_layer.fingerprint import RESULTS_VERSION, differences, fingerprint, tensor_hash
 from probe.by_layer.jobs import jobs_of
@@ -14,8 +13,6 @@ from probe.tasks import Scenario
 from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners.catalog import LEARNERS, settings_of
 from scenarios.learners.exemplars import ExemplarSettings
-from scenarios.learners.finetune import FinetuneSettings
-from scenarios.learners.replay.er import ErSettings
 from scenarios.study.source import check_study
 from scenarios.study.spec import NetworkSpec, Study
 from tests.scenarios.study.toy import (
@@ -55,11 +52,11 @@ def test_every_field_of_a_study_is_among_the_changes_tried():
     assert tried["training"] == tried["retraining"] == {field.name for field in fields(Recipe)}
     assert tried.keys() | tried[None] == set(Study.model_fields) | {None}
     of_learners = [value for table, _, value in CHANGES if table == "learners"]
-    for kind, settings_class in (("er", ErSettings), ("finetune", FinetuneSettings)):
+    for kind in ("er", "finetune"):
         named = {field for _, name, value in CHANGES if name == kind for field in value}
         # Its exemplars are its memory: it takes no others.
         fixed = {"kind", "exemplars"} if kind == "er" else {"kind"}
-        assert named | fixed == set(settings_class.model_fields)
+        assert named | fixed == set(LEARNERS[kind].settings_class.model_fields)
     for name, known in (
         ("exemplars", set(ExemplarSettings.model_fields)),
         ("training", {field.name for field in fields(RecipeChanges)}),

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from probe.by_layer.measured import DEAD
-from probe.by_layer.text import note_sentences
 
 import probe
 from probe import Analysis, load
 from probe.errors import InputError
 from probe.metrics.murata import pra, task_f1
 from probe.metrics.task_counts import TaskCounts
+from probe.results.tables import DEAD
+from probe.results.text import note_sentences
 from probe.tables.frames import rows_of_frame
 from probe.tables.rows import LayerRow, Row
 from probe.tables.summary import mean_accuracies, pra_by_step, summarize
@@ -173,7 +173,7 @@ def test_notes_are_rows_where_they_belong() -> None:
 def test_repr_says_in_two_lines_what_there_is(whole: Analysis) -> None:
     assert repr(whole).splitlines() == [
         "Analysis of model: 1 order, 3 seeds, after 0, 1, 3 of 3 tasks",
-        "  behind relu1, relu2, output by retrain, linear; floor and ceiling",
+        "  downstream of relu1, relu2, output by retrain, linear; floor and ceiling",
     ]
 
 

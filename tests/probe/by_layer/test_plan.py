@@ -9,8 +9,7 @@ from probe.by_layer.plan import Plan
 from probe.errors import InputError
 from scenarios.study.source import check_study
 from scenarios.study.spec import Study
-from tests.scenarios.study.toy import CHANGES, made_plan, named_plan
-from tests.scenarios.study.toy import study as tiny
+from tests.scenarios.study.toy import CHANGES, made_plan, named_plan, study as tiny
 
 RAW = {
     "name": "tiny",

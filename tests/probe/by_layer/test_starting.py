@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+from probe import Measure
 from probe.seeding import stream
 from probe.tables.rows import StartRow
 from probe.training.fresh_weights import initialize
@@ -56,8 +57,9 @@ def noisy(seed: int, layer: str) -> nn.Sequential:
 
 def starts(last: nn.Module, seed: int, readouts: Sequence[str] = READOUTS) -> dict[str, StartRow]:
     """Where forgetting starts by readout; layers before it have lost nothing at all."""
-    given = {"features": FEATURES, "readouts": readouts, "offline": trained(seed)}
-    found = analyzed({3: last}, seeds=3, **given)
+    measure = Measure(readouts=readouts, seeds=3)
+    given = {"features": FEATURES, "readouts": measure, "offline": trained(seed)}
+    found = analyzed({3: last}, **given)
     by_readout = {row.readout: row for row in found.starts()}
     missing = rows(found, "missing")
     for readout, row in by_readout.items():

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from probe.cut.cuts import Cuts, cut_each
+from probe.cut.cuts import cut_each
 from probe.cut.planning import plan_each
 from probe.errors import InputError
 from probe.examples import Examples
@@ -109,11 +109,3 @@ def test_another_architecture_is_refused(other: str) -> None:
     cuts = cut_each(network(0), FEATURES, images().x[:8])
     with pytest.raises(InputError, match="the cuts are of another architecture, which differs at"):
         cuts.of(OTHERS[other]())
-
-
-def test_cuts_say_how_the_model_is_called() -> None:
-    data = images()
-    cuts = cut_each(network(0), ["layer1"], data.x[:8], trainable="as given")
-    assert isinstance(cuts, Cuts)
-    with pytest.raises(InputError, match="give output, call and trainable to cut_each"):
-        partial_retrain(network(0), cuts, data, data, TASKS, trainable="as given")

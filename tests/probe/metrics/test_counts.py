@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, confusion_matrix
 
 from probe.errors import InputError

@@ -3,12 +3,9 @@
 from statistics import mean
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from probe.metrics.counts import Counts
 from probe.metrics.diaz_rodriguez import CRITERIA, W1, W2, W3, ce, cl_score, cl_stability, ms, sss
-from probe.metrics.murata import pra, task_f1
 
 fractions = st.floats(0, 1)
 numbers = st.lists(st.integers(1, 10**12), min_size=1, max_size=8)
@@ -53,25 +50,3 @@ def test_cl_score_lies_among_its_criteria_and_is_their_weighted_sum(weights, cri
     assert min(criteria.values()) - 1e-12 <= value <= max(criteria.values()) + 1e-12
     assert cl_stability(criteria, weights) == pytest.approx(1 - by_hand, abs=1e-12)
     assert cl_score(dict(reversed(criteria.items())), weights) == value
-
-
-@st.composite
-def counted(draw):
-    """Labels and predictions of K classes, every class at least once true."""
-    K = draw(st.integers(2, 6))
-    labels = st.integers(0, K - 1)
-    pairs = draw(st.lists(st.tuples(labels, labels), max_size=30))
-    pairs += [(c, draw(labels)) for c in range(K)]
-    return K, pairs
-
-
-@given(counted(), st.data())
-def test_what_classes_are_called_changes_neither_pra_nor_f1(drawn, data):
-    K, pairs = drawn
-    names = data.draw(st.permutations(range(K)))
-    renamed = [(names[t], names[p]) for t, p in pairs]
-    one, other = (Counts.of(*zip(*each, strict=True), classes=K) for each in (pairs, renamed))
-    tasks = [[0], list(range(1, K))]
-    assert pra(one) == pra(other)
-    own = [[names[c] for c in task] for task in tasks]
-    assert task_f1(one, tasks).tolist() == task_f1(other, own).tolist()

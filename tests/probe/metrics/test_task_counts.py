@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.typing import NDArray
-from sklearn.metrics import balanced_accuracy_score, f1_score, recall_score
+from sklearn.metrics import f1_score, recall_score
 
 from probe.errors import InputError, NotMeasured
 from probe.metrics.counts import Counts
@@ -72,18 +71,14 @@ def test_accuracies_are_those_of_a_plain_loop_over_each_tasks_own_data(
 
 
 @given(st.integers(0, 2**32))
-def test_the_mean_over_classes_is_scikit_learns_balanced_accuracy(seed: int) -> None:
-    true, predicted = drawn(ALIKE, seed)
-    counts = counted(ALIKE, true, predicted)
-    expected = [balanced_accuracy_score(y, p) for y, p in zip(true, predicted, strict=True)]
-    assert counts.accuracies("classes") == pytest.approx(expected, abs=1e-12)
-
-
-@given(st.integers(0, 2**32))
-def test_f1_of_a_task_of_all_classes_is_its_accuracy(seed: int) -> None:
-    """Every false positive is another class's false negative, and both are its own."""
-    counts = counted(ALIKE, *drawn(ALIKE, seed))
-    assert counts.f1() == pytest.approx(counts.accuracies(), abs=1e-12)
+def test_f1_of_a_task_that_shares_classes_is_that_of_its_own_data(seed: int) -> None:
+    true, predicted = drawn(OVERLAPPING, seed)
+    counts = counted(OVERLAPPING, true, predicted)
+    expected = [
+        f1_score(y, p, labels=task, average="micro", zero_division=0)
+        for task, y, p in zip(OVERLAPPING, true, predicted, strict=True)
+    ]
+    assert counts.f1() == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("tasks", [ALIKE, OVERLAPPING])
@@ -94,6 +89,15 @@ def test_f1_of_tasks_that_share_classes_is_to_the_bit_that_of_each_table(
     counts = counted(tasks, *drawn(tasks, seed))
     each = zip(counts.tables, tasks, strict=True)
     assert counts.f1().tolist() == [task_f1(table, [own])[0] for table, own in each]
+
+
+def test_a_prediction_for_another_tasks_example_counts_only_where_classes_are_disjoint() -> None:
+    """The example of task 2 is taken for task 1's class: disjoint, that costs task 1 precision."""
+    true, predicted = [0, 0, 1], [0, 0, 0]
+    apart = TaskCounts.of(true, predicted, [2, 1], [[0], [1]], classes=2)
+    assert apart.f1() == pytest.approx([2 * 2 / (2 + 3), 0])
+    alike = TaskCounts.of(true, predicted, [2, 1], [[0, 1], [0, 1]], classes=2)
+    assert alike.f1() == pytest.approx([1, 0])
 
 
 def test_the_matrix_is_over_examples_or_over_classes() -> None:

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from probe.errors import InputError
-from probe.readouts.linear import fit_linear
 from probe.readouts.matrix import FeatureMatrix
 from probe.readouts.readout import READOUTS, Knn, Linear, Ncm, name_of, read, readout_named
 from probe.registered import readout
@@ -25,20 +24,6 @@ def test_every_readout_predicts_what_can_be_told_apart(name):
     assert (found.predicted.dtype, found.predicted.device.type) == (torch.int64, "cpu")
     assert (found.predicted == truth).double().mean() > 0.8
     assert found.notes == ()
-
-
-def test_the_settings_are_used():
-    train, y, test, _ = matrices()
-    weak = read(Linear(C=1e-6), train, y, test, 3).predicted
-    assert torch.equal(weak, fit_linear(train.values, y, 3, 1e-6).predict(test.values))
-    assert set(read(Knn(k=60), train, y, test, 3).predicted.tolist()) == {0}
-
-
-def test_a_single_class_is_noted():
-    train, y, test, _ = matrices()
-    found = read(Linear(), train, torch.ones_like(y), test, 3)
-    assert set(found.predicted.tolist()) == {1}
-    assert len(found.notes) == 1
 
 
 @pytest.mark.parametrize("name", READOUTS)

@@ -78,12 +78,6 @@ def test_bins_are_2_to_256(bins):
         equal_width(np.zeros((3, 2)), bins)
 
 
-@pytest.mark.parametrize("x", [np.array([[np.nan]]), np.zeros(3), np.zeros((0, 3))])
-def test_only_finite_features_can_be_put_into_bins(x):
-    with pytest.raises(InputError, match=r"expected finite features \(N, D\)"):
-        equal_width(x, 4)
-
-
 @pytest.mark.parametrize("labels", [np.array([0]), np.array([0, -1]), np.array([0.0, 1.0])])
 def test_labels_are_class_numbers_one_for_each_example(labels):
     with pytest.raises(InputError, match="a class number from 0 for each of 2 examples"):

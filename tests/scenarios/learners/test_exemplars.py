@@ -1,7 +1,5 @@
 """Exemplars: within their budget after every task, and the first chosen stay the longest."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -15,7 +13,7 @@ from probe.examples import Examples
 from probe.seeding import stream
 from scenarios.learners.exemplars import Exemplars, ExemplarSettings
 from scenarios.learners.sampling import Strategy
-from tests.scenarios.learners.tiny_learners import chain, digits, learn, learner, rows
+from tests.scenarios.learners.tiny_learners import chain, digits, rows
 
 STRATEGIES = get_args(Strategy)
 TASKS = digits(20).tasks
@@ -86,15 +84,6 @@ def test_a_class_met_again_counts_once_in_a_total() -> None:
     assert (other.examples, other.state()) == (None, {})
 
 
-def test_a_queue_holds_the_latest_also_across_tasks() -> None:
-    exemplars, task = store(per_class=6, sampling="fifo"), TASKS[0]
-    zeros = task.train.of_classes([0])
-    for part in (zeros.take(torch.arange(10)), zeros.take(torch.arange(10, 14))):
-        only = replace(task, classes=(0,), train=part, test=zeros)
-        exemplars.add(MODEL, only, stream(0, "memory"))
-    assert rows(kept(exemplars).x) == rows(zeros.x[8:14].flip(0))
-
-
 @pytest.mark.parametrize("budget", [{}, {"per_class": 3, "total": 30}, {"per_class": 0}])
 def test_one_budget_above_zero_must_be_given(budget: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
@@ -106,14 +95,3 @@ def test_a_total_too_small_for_the_classes_is_refused() -> None:
     exemplars.add(MODEL, TASKS[0], stream(0, "memory"))
     with pytest.raises(InputError, match="leaves none for each of 4 classes: raise total"):
         exemplars.add(MODEL, TASKS[1], stream(0, "memory"))
-
-
-def test_joined_exemplars_are_visited_once_an_epoch_and_replayed_ones_with_every_batch() -> None:
-    seen = {}
-    for replay in ("joined", "batch"):
-        own = learner("finetune", exemplars={"per_class": 3, "replay": replay})
-        learn(own, TASKS[:2]).begin(TASKS[2])
-        data = own.examples(TASKS[2])
-        x, _ = own.batch(data.x[:5], data.y[:5])
-        seen[replay] = (len(data), len(x))
-    assert seen == {"joined": (40 + 12, 5), "batch": (40, 10)}

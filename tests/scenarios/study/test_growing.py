@@ -15,8 +15,16 @@ from probe.results import run_directory
 from scenarios.commands import run as module
 from scenarios.commands.status import show_status
 from scenarios.study import learned
-from tests.scenarios.probed import FINETUNE, OFFLINE, UNTRAINED, bare, checkpoints, names, parts
-from tests.scenarios.probed import tables as all_tables
+from tests.scenarios.probed import (
+    FINETUNE,
+    OFFLINE,
+    UNTRAINED,
+    bare,
+    checkpoints,
+    names,
+    parts,
+    tables as all_tables,
+)
 from tests.scenarios.study.toy import flipped, made_a_folder
 from tests.scenarios.tiny_run import PROBED, TINY, probed
 

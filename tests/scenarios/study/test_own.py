@@ -12,8 +12,7 @@ from probe.errors import InputError
 from scenarios.own_code import loaded
 from scenarios.study.own import OURS
 from scenarios.study.source import check_study
-from tests.scenarios.own_run import SOURCE as NETWORK
-from tests.scenarios.own_run import Own, folders, metrics, results
+from tests.scenarios.own_run import SOURCE as NETWORK, Own, folders, metrics, results
 from tests.scenarios.study.toy import RAW, made_plan
 
 NUMBER = count()

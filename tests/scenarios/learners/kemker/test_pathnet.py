@@ -1,7 +1,5 @@
 """PathNet: it forgets nothing, and its search by tournaments follows the law of mutation."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -15,7 +13,6 @@ from probe.errors import InputError
 from probe.examples import Examples
 from probe.seeding import stream
 from probe.tasks import Scenario, Task
-from probe.training.costs import OpsMeter
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.learners.kemker.path_network import LiftedPath
@@ -26,7 +23,7 @@ from scenarios.learners.kemker.pathnet import (
     random_paths,
     search_path,
 )
-from tests.scenarios.learners.tiny_learners import digits
+from tests.scenarios.learners.tiny_learners import digits, logits
 
 SMALL = PathNetSettings(
     modules=6, active=3, width=8, population=6, generations=3, batches=4, training=None
@@ -58,18 +55,7 @@ def learner(settings: PathNetSettings = SMALL, recipe: Recipe = RECIPE) -> Notin
 
 def accuracy(own: PathNet, task: Task) -> float:
     with torch.no_grad():
-        return float((own.logits(task.test.x, task).argmax(1) == task.test.y).float().mean())
-
-
-def test_the_view_appends_each_tasks_index() -> None:
-    plain = digits(30).reordered([3, 0, 1, 2, 4])
-    seen = PathNet.view(plain)
-    for task, old in zip(seen.tasks, plain.tasks, strict=True):
-        for half in ("train", "test"):
-            x = getattr(task, half).x
-            assert torch.equal(x[:, :-1], getattr(old, half).x.flatten(1))
-            assert x[:, -1].unique().tolist() == [old.index]
-    assert seen.merged.train.x[:, -1].unique().tolist() == [1, 2, 3, 4, 5]
+        return float((logits(own, task.test.x, task).argmax(1) == task.test.y).float().mean())
 
 
 def test_it_learns_each_task_and_forgets_nothing_at_all_in_any_order() -> None:
@@ -106,19 +92,6 @@ def test_it_learns_each_task_and_forgets_nothing_at_all_in_any_order() -> None:
             torch.testing.assert_close(lifted(task.test.x), scores[task.index][:, task.classes])
     assert untrained < 0.7
     assert sum(accuracy(own, task) for task in TASKS) / 5 > 0.8
-
-
-def test_fitness_is_the_accuracy_on_the_batches_before_each_step() -> None:
-    """With steps too small to matter it is that of the network as it stands."""
-    own = learner(recipe=replace(RECIPE, learning_rate=1e-12, epochs=2))
-    path, task = torch.tensor([[0, 1, 2], [3, 4, 5]]), TASKS[0]
-    own.begin(task)
-    data = Examples(task.train.x, (task.train.y == task.classes[1]).long())
-    got = own._train_path(path, task, data, own.recipe, stream(0, "fit"), OpsMeter())
-    own.model.keep(0, path)
-    with torch.no_grad():
-        right = own.logits(task.train.x, task).argmax(1) == task.train.y
-    assert got == pytest.approx(float(right.float().mean()))
 
 
 @pytest.mark.parametrize("generations", [0, 6])
@@ -163,11 +136,6 @@ def test_a_task_without_outputs_is_refused() -> None:
         learner().learn(PathNet.view(many).tasks[0])
 
 
-def test_the_default_training_is_the_supplements() -> None:
-    wanted = Recipe(epochs=7, batch_size=16, optimizer="adam", learning_rate=2e-3)
-    assert PathNetSettings().training.instead_of(Recipe(epochs=7)) == wanted
-
-
 # The search
 
 L, N, M = 2, 5, 10
@@ -193,24 +161,6 @@ def test_the_fittest_of_all_legal_paths_that_were_evaluated_is_the_result() -> N
             assert path.shape == (L, N)
             assert 0 <= int(path.min()) <= int(path.max()) < M
         assert torch.equal(search_path(lambda p: 0.0, paths, M, 0, draw), paths[0])
-
-
-def test_a_tournament_by_hand() -> None:
-    """The loser of two becomes a copy of the winner, mutated; of equals the first one wins."""
-    paths, draw = torch.tensor([[[0]], [[7]]]), stream(0, "search")
-    for generations in (1, 2):
-        seen = Judge()
-        best = search_path(seen, paths, M, generations, draw)
-        genes = [int(path) for path in seen]
-        assert sorted(genes[:2]) == [0, 7]
-        assert paths.tolist() == [[[0]], [[7]]]
-        # A path of one gene always mutates: what is met next is the winner and its copy.
-        assert generations == 2 or best.item() == 7
-    assert 7 in genes[2:]
-    assert max(abs(gene - 7) for gene in genes[2:]) <= 2
-    equal: list[int] = []
-    best = search_path(lambda p: equal.append(int(p)) or 1.0, paths, M, 1, draw)
-    assert int(best) == equal[0]
 
 
 def test_the_law_of_mutation() -> None:

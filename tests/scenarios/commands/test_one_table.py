@@ -1,0 +1,115 @@
+"""One table, whichever way networks come: the same bytes in memory, from files and in a study."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+
+import probe
+from probe.tables.run_directory import LAYERS
+from tests.scenarios.own_run import OFFLINE, RECIPE, STUDY, TASKS, Own, apart, quiet
+
+TABLES = ("rows.csv", "summary.csv", *LAYERS)
+ONE: dict[str, Any] = {"seeds": 1, "orders": "none"}
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Own:
+    """A user's folder with a study of one run, whose learner is called as analyses call it."""
+    own = Own(tmp_path_factory.mktemp("own")).written()
+    learner = '[learners.model]\nkind = "finetune"'
+    (own.folder / "study.toml").write_text(STUDY.replace("[learners.finetune]", learner))
+    own.keep(own.run(**ONE))
+    return own
+
+
+@pytest.fixture(scope="module")
+def code(own: Own) -> Iterator[ModuleType]:
+    sys.path.insert(0, str(own.folder))
+    with apart():
+        yield importlib.import_module(own.code.stem)
+    sys.path.remove(str(own.folder))
+
+
+def state(path: Path) -> dict[str, torch.Tensor]:
+    found = torch.load(path, weights_only=True)["state_dict"]
+    return {name.removeprefix("model."): value for name, value in found.items()}
+
+
+def paths(own: Own) -> dict[int, Path]:
+    return {step: own.checkpoints / f"model-order0-seed0-task{step}.pt" for step in (1, 2)}
+
+
+def network(code: ModuleType, path: Path) -> torch.nn.Module:
+    model = code.build()
+    model.load_state_dict(state(path))
+    return model
+
+
+def analyzed(code: ModuleType, models: Any, **given: Any) -> probe.Analysis:
+    train, test = (probe.Examples(*half) for half in code.load())
+    with quiet():
+        return probe.analyze(
+            probe.Model(models, fresh=code.build),
+            *(train, test, TASKS),
+            recipe=probe.Recipe(**RECIPE),
+            **given,
+        )
+
+
+def in_memory(own: Own, code: ModuleType, out: Path) -> None:
+    models = {step: network(code, path) for step, path in paths(own).items()}
+    offline = network(code, own.checkpoints / "offline-0.pt")
+    analyzed(code, models, offline=offline).save(out)
+
+
+def with_out(own: Own, code: ModuleType, out: Path) -> None:
+    models = {step: network(code, path) for step, path in paths(own).items()}
+    offline = network(code, own.checkpoints / "offline-0.pt")
+    analyzed(code, models, offline=offline, out=out)
+
+
+def by_paths(own: Own, code: ModuleType, out: Path) -> None:
+    analyzed(code, paths(own), offline=own.checkpoints / "offline-0.pt").save(out)
+
+
+def by_pattern(own: Own, code: ModuleType, out: Path) -> None:
+    pattern = own.checkpoints / "{learner}-order{order}-seed{seed}-task{task}.pt"
+    analyzed(code, pattern, offline=own.checkpoints / OFFLINE, out=out)
+
+
+def by_recorder(own: Own, code: ModuleType, out: Path) -> None:
+    model, (train, test) = code.build(), code.load()
+    folder = out.with_name("recorded")
+    rec = probe.Recorder(folder, model, test, TASKS, train=train)
+    for step, path in paths(own).items():
+        model.load_state_dict(state(path))
+        rec.after_task(step)
+    rec.offline(network(code, own.checkpoints / "offline-0.pt"))
+    analyzed(code, folder, out=out)
+
+
+def by_command(own: Own, code: ModuleType, out: Path) -> None:
+    own.model(str(out), orders=None)
+
+
+WAYS = (in_memory, with_out, by_paths, by_pattern, by_recorder, by_command)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_the_tables_are_those_of_the_study(way: Any, own: Own, code: ModuleType) -> None:
+    out = own.folder / way.__name__
+    way(own, code, out)
+    for name in TABLES:
+        # Examples have no name; a data set has.
+        found = (out / name).read_bytes().replace(b"few-digits,", b"data,")
+        expected = (own.folder / "study" / name).read_bytes().replace(b"few-digits,", b"data,")
+        assert found == expected, name
+    assert found.count(b"\n") > 2

@@ -43,13 +43,6 @@ def test_any_counts_read_back(by_head):
     assert types == {np.dtype(np.int64)}
 
 
-def test_the_cells_lie_row_by_row_in_little_endian():
-    counts = dict.fromkeys(HEADS, (Counts(np.array([[258, 3], [0, 1]])),))
-    cells = Measurement(counts=counts).to_record()["counts"]["single"]
-    assert base64.b64decode(cells.pop("cells")) == bytes([2, 1, 3, 0, 0, 0, 1, 0])
-    assert cells == {"shape": (1, 2, 2), "kind": "<u2"}
-
-
 @pytest.fixture
 def store(tmp_path):
     return Store(tmp_path, "er.order-0.seed-0", {})

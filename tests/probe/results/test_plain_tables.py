@@ -2,26 +2,31 @@
 
 import tracemalloc
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from itertools import product
 from math import nan
 from statistics import fmean
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings, strategies as st
 
 from probe.by_layer.jobs import jobs_of, parts_of
-from probe.by_layer.measurement import Measurement
+from probe.by_layer.measurement import Measurement, Spent
 from probe.by_layer.plan import Plan
+from probe.errors import InputError
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.mean_over_seeds import mean_over_seeds
+from probe.metrics.mean_over_seeds import SeedMean, mean_over_seeds
 from probe.metrics.scorecard import scorecard
 from probe.results.run_directory import store_of
 from probe.results.tables import read_results, write_tables
-from probe.tables.rows import MetricRow, Row, SummaryRow
+from probe.tables.rows import CostRow, LearnerRow, MetricRow, Row, SummaryRow, TimeRow
+from probe.tables.run_directory import TIMES
 from probe.tables.summary import summarize
 from probe.tables.table_file import read_table
+from probe.training.costs import Cost
 from tests.scenarios.study.toy import named_plan
 from tests.scenarios.tiny_run import PLAIN
 
@@ -29,6 +34,14 @@ HEADS = ("single", "multi", "all")
 TASKS = {
     "apart": (("a", (4, 1)), ("b", (0,)), ("c", (2, 3, 5))),
     "alike": tuple((name, (0, 1, 2, 3, 4, 5)) for name in "abc"),
+}
+CRITERIA = ("accuracy", "ms", "sss", "ce", "rem", "bwt_plus", "fwt")
+# Those of Diaz-Rodriguez 2018, and user-defined ones of a single criterion each.
+WEIGHTS = {
+    "W1": np.full(7, 1 / 7),
+    "W2": np.array([0.4, 0.05, 0.2, 0.1, 0.15, 0.05, 0.05]),
+    "W3": np.array([0.4, 0.05, 0.2, 0.2, 0.05, 0.05, 0.05]),
+    **{f"w{place}": np.eye(7)[place] for place in range(7)},
 }
 LEARNERS = ("finetune", "cumulative", "offline", "pathnet")
 
@@ -42,6 +55,7 @@ class Made:
 
 
 def raw_of(heads=("multi",), mean="examples"):
+    own = {name: weights.tolist() for name, weights in WEIGHTS.items() if name[0] == "w"}
     return {
         "name": "made",
         "scenario": {"data": "digits"},
@@ -50,7 +64,7 @@ def raw_of(heads=("multi",), mean="examples"):
         "orders": {"there": [1, 2, 3], "back": [3, 1, 2]},
         "seeds": 2,
         "probing": PLAIN,
-        "report": {"heads": heads, "mean": mean},
+        "report": {"heads": heads, "mean": mean, "weights": own},
     }
 
 
@@ -69,7 +83,11 @@ def made(root, seed, missing, tasks, heads, mean):
                 counts = {head: tuple(map(Counts, own)) for head, own in tables.items()}
                 kept[job, part] = counts
                 store = store_of(plan, root, job)
-                store.write(part, Measurement(counts=counts))
+                step = int(part.partition("-")[2]) if part.startswith("step-") else 0
+                if step:
+                    kept[job, step] = Cost.of_tensor(torch.from_numpy(draw.integers(1, 99, 7)))
+                spent = Spent(cost=kept[job, step], seconds=0.25 * step) if step else None
+                store.write(part, Measurement(counts=counts, spent=spent))
     return Made(plan, kept)
 
 
@@ -186,7 +204,43 @@ def plain_metrics(made, rows):
                 for paper, metric, value in card.rows():
                     if value is not None:
                         found[job.learner, paper, metric, head].append((job.seed, value))
-    return {name: spread for name, pairs in found.items() if (spread := mean_over_seeds(pairs))}
+        costs = [made.counts[job, step] for step in (1, 2, 3) if (job, step) in made.counts]
+        if len(costs) == 3:
+            for (paper, metric), value in plain_costs(costs).items():
+                found[job.learner, paper, metric, ""].append((job.seed, value))
+    means = {name: spread for name, pairs in found.items() if (spread := mean_over_seeds(pairs))}
+    return means | dict(plain_cl(means, made.plan.report.heads))
+
+
+def plain_costs(costs):
+    """Return Diaz-Rodriguez's criteria of three tasks' costs, and Kemker's model size."""
+    memory = [cost.parameter_bytes + cost.carried_bytes for cost in costs]
+    lifetime = sum(cost.train_bytes for cost in costs)
+    return {
+        ("diaz_rodriguez", "ms"): min(1, fmean(memory[0] / each for each in memory)),
+        ("diaz_rodriguez", "sss"): 1
+        - min(1, fmean(cost.stored_bytes / lifetime for cost in costs)),
+        ("diaz_rodriguez", "ce"): min(1, fmean(cost.ops_one_pass / cost.ops for cost in costs)),
+        ("kemker", "model_size_mb"): costs[-1].kept_bytes / 1e6,
+    }
+
+
+def plain_cl(means, heads):
+    """Yield CLscore, of the criteria's means, and CLstability, of their deviations."""
+    for learner, head in product(LEARNERS, heads):
+        of = {name: "" if name in ("ms", "sss", "ce") else head for name in CRITERIA}
+        each = [means.get((learner, "diaz_rodriguez", *own)) for own in of.items()]
+        for name, weights in WEIGHTS.items() if all(each) else ():
+            seeds = min(own.seeds for own in each)
+            score = float(weights @ [own.mean for own in each])
+            key = (learner, "diaz_rodriguez")
+            yield (*key, f"cl_score[{name}]", head), SeedMean(mean=score, std=nan, seeds=seeds)
+            if seeds > 1:
+                score = 1 - float(weights @ [own.std for own in each])
+                yield (
+                    (*key, f"cl_stability[{name}]", head),
+                    SeedMean(mean=score, std=nan, seeds=seeds),
+                )
 
 
 def plain_card(made, job, R, head, cells, last):
@@ -236,12 +290,21 @@ def test_the_tables_are_those_of_plain_loops(tmp_path_factory, seed, missing, ta
         for name, spread in plain_metrics(study, rows).items()
     }
     assert found.keys() == expected.keys()
-    # By the same sums, except for the mean over tasks of what was forgotten.
     for name, own in expected.items():
-        if name[1] == "deep_shallow":
-            assert found[name] == pytest.approx(own, nan_ok=True, abs=1e-12)
+        # By the same sums, except for means over tasks.
+        if name[1] == "deep_shallow" or name[2] in CRITERIA or name[2].startswith("cl_"):
+            assert found[name] == pytest.approx(own, nan_ok=True, abs=1e-12), name
         else:
             assert repr(found[name]) == repr(own), (name, found[name], own)
+    spent = [
+        ((job.learner, job.order, job.seed, step), cost)
+        for job in jobs_of(study.plan)
+        for step in (1, 2, 3)
+        if (cost := study.counts.get((job, step)))
+    ]
+    costs, times = read_table(root / "costs.csv", CostRow), read_table(root / TIMES, TimeRow)
+    assert [astuple(row) for row in costs] == [(*run, *astuple(cost)) for run, cost in spent]
+    assert [astuple(row) for row in times] == [(*run, 0.25 * run[3]) for run, _ in spent]
 
 
 def test_counts_are_let_go_job_by_job(tmp_path):
@@ -264,3 +327,23 @@ def test_counts_are_let_go_job_by_job(tmp_path):
     one_job = 11 * table.table.nbytes
     assert len(results) == len(jobs) == 16
     assert one_job < peak < 3 * one_job
+
+
+def test_learners_are_told_by_their_kind_and_their_exemplars(tmp_path):
+    total = {"kind": "finetune", "exemplars": {"total": 30, "sampling": "fifo"}}
+    learners = {"finetune": {}, "er": {}, "er-5": {"kind": "er", "memory_per_class": 5}, "s": total}
+    raw = {"name": "toy", "scenario": {"data": "digits"}, "network": {"name": "mlp"}}
+    write_tables(named_plan({**raw, "learners": learners}, TASKS["apart"]), tmp_path)
+    assert [astuple(row) for row in read_table(tmp_path / "learners.csv", LearnerRow)] == [
+        ("finetune", "finetune", None, None, ""),
+        ("er", "er", 128, None, "uniform"),
+        ("er-5", "er", 5, None, "uniform"),
+        ("s", "finetune", None, 30, "fifo"),
+    ]
+
+
+def test_a_table_that_cannot_be_written_is_one_sentence(tmp_path):
+    (tmp_path / "summary.csv").mkdir()
+    with pytest.raises(InputError, match=r"cannot write .*summary.csv \(Is a directory\): make"):
+        write_tables(named_plan(raw_of(), TASKS["apart"]), tmp_path)
+    assert not list(tmp_path.glob("*.tmp"))

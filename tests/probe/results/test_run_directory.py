@@ -46,15 +46,6 @@ def test_a_description_reads_back_and_is_replaced_by_the_next(tmp_path):
         assert [path.name for path in tmp_path.iterdir()] == ["study.json"]
 
 
-@pytest.mark.parametrize("present", ["thesis.txt", "rows.csv lock", "other/study.json"])
-def test_a_directory_that_holds_something_else_is_refused(tmp_path, present):
-    for name in present.split():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("")
-    with pytest.raises(InputError, match="is not empty and holds no study: choose another --out"):
-        refuse_foreign(tmp_path)
-
-
 @pytest.mark.parametrize(
     "present",
     [
@@ -82,7 +73,7 @@ def test_a_directory_of_an_earlier_version_is_refused(tmp_path, use):
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"[]", b"\xff", b"[" * 10**5, b'{"plan": []}', b'{"plan": {}}', b'{"study": {}}'],
+    [b"", b"\xff", b"[" * 10**5, b'{"plan": {}}'],
 )
 def test_a_corrupt_description_is_refused_and_written_anew_by_a_run(tmp_path, content):
     (tmp_path / "study.json").write_bytes(content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from copy import deepcopy
 
 import pytest
 import torch
@@ -85,7 +86,7 @@ def network(monkeypatch: pytest.MonkeyPatch, *hidden: nn.Module, last: nn.Module
     """Let studies have a network of these modules."""
     first = nn.Sequential(nn.Flatten(), nn.Linear(64, 32), *hidden)
     model = nn.Sequential(OrderedDict(hidden1=first, output=last))
-    monkeypatch.setattr("scenarios.study.learned.network_for", lambda *_: model)
+    monkeypatch.setattr("scenarios.study.learned.network_for", lambda *_: deepcopy(model))
 
 
 def test_parameters_without_gradients_are_noted(fresh: Tiny, monkeypatch) -> None:
@@ -115,7 +116,11 @@ def test_constant_predictions_are_noted_of_every_step_and_readout(fresh: Tiny, m
     """Of a network that says one class whatever it sees, and whose features are all the same."""
     network(monkeypatch, Nothing(), last=nn.Linear(32, 10))
     fresh.run(PROBED)
-    assert where(fresh, "for every test example") >= OWN | READ
+    assert where(fresh, "it predicts class") == OWN | READ
+    dead = {
+        (learner, step, "hidden1", "") for learner, step, _, readout in READ if readout == "retrain"
+    }
+    assert where(fresh, "units are dead") == dead
 
 
 STILL = PROBED.replace("epochs = 1", "epochs = 3").replace(

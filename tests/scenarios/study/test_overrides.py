@@ -4,8 +4,7 @@ import pytest
 
 from probe.errors import InputError
 from probe.training.recipe import Recipe, RecipeChanges
-from scenarios.learners.joint import OfflineSettings
-from scenarios.learners.replay.er import ErSettings
+from scenarios.learners.catalog import settings_of
 from scenarios.options import RunOptions
 from scenarios.study.source import check_study, overridden
 
@@ -96,9 +95,9 @@ def test_epochs_are_those_of_all_recipes_that_there_are_and_make_none():
 def test_learners_are_the_studys_own_or_have_default_settings():
     study = by(learners="offline, er-many,er")
     assert list(study.learners) == ["offline", "er-many", "er"]
-    assert study.learners["offline"] == OfflineSettings()
-    assert study.learners["er"] == ErSettings(memory_per_class=5)
-    assert study.learners["er-many"] == ErSettings(memory_per_class=50)
+    assert study.learners["offline"] == settings_of({"kind": "offline"})
+    assert study.learners["er"] == settings_of({"kind": "er", "memory_per_class": 5})
+    assert study.learners["er-many"] == settings_of({"kind": "er", "memory_per_class": 50})
     assert changed(study).keys() == {"learners"}
 
 

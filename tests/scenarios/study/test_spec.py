@@ -8,8 +8,7 @@ import torch
 from probe.errors import InputError
 from probe.training.recipe import Recipe
 from scenarios.data.datasets import Location, load
-from scenarios.learners.finetune import FinetuneSettings
-from scenarios.learners.replay.er import ErSettings
+from scenarios.learners.catalog import settings_of
 from scenarios.streams.permuted import permutation
 from scenarios.study.scenario_spec import KINDS
 from scenarios.study.source import check_study, read_study
@@ -55,9 +54,9 @@ def test_defaults_are_the_papers_values():
 def test_a_learners_table_is_called_after_its_kind_unless_it_says_another():
     variants = '[learners.er]\nkind = "finetune"\n[learners."er-0.5"]\nkind = "er"\n'
     assert study(f"{LEAST}{variants}memory_per_class = 5").learners == {
-        "finetune": FinetuneSettings(),
-        "er": FinetuneSettings(),
-        "er-0.5": ErSettings(memory_per_class=5),
+        "finetune": settings_of({"kind": "finetune"}),
+        "er": settings_of({"kind": "finetune"}),
+        "er-0.5": settings_of({"kind": "er", "memory_per_class": 5}),
     }
 
 

@@ -1,4 +1,4 @@
-"""What partial retraining is asked for, and what it measured."""
+"""The settings of partial retraining, and its result."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ from probe.values.allocation import CacheSettings
 
 @dataclass(frozen=True, kw_only=True)
 class RetrainSettings:
-    """How the tails of a model are retrained and read.
+    """Settings of the retraining of a model's tails.
 
     - recipe: of the training; seed: decides fresh weights and batches;
     - cache: where the features' values live (`cache_plan` tells in advance); None = the defaults;
@@ -68,7 +68,7 @@ class RetrainSettings:
 
     @property
     def source(self) -> Fresh:
-        """Where fresh values come from."""
+        """The source of fresh values."""
         return self.recipe.init if self.fresh is None else self.fresh
 
 
@@ -105,7 +105,7 @@ class Retrained:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PartialRetraining(Held):
-    """What partial retraining measured: the confusion counts of each partial retrained model M_i.
+    """The result of partial retraining: confusion counts of each partial retrained model M_i.
 
     tasks: the classes of each of the T tasks, in executed order; counts: one (K, K) table per
     feature, over all test examples; notes: what else has to be known to read them, sentences;

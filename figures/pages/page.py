@@ -62,8 +62,8 @@ class Page:
     def looks(self, names: Iterable[str]) -> dict[str, Appearance]:
         """Return the appearance of each learner, see `learner_appearances`, with its label.
 
-        Spare ones are given as if all learners were drawn. Where learners were asked for, they come
-        in that order.
+        Spare ones are given as if all learners were drawn. Requested learners come in the requested
+        order.
         """
         wanted, named = set(names), self.options.labels
         found = learner_appearances([*wanted, *self.every])

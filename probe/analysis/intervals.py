@@ -37,7 +37,7 @@ class Estimate:
 class Ratio(Estimate):
     """A ratio with its interval; identifiable: whether its denominator is clearly above 0.
 
-    Where it is not, value, low and high are NaN.
+    Otherwise value, low and high are NaN.
     """
 
     identifiable: bool

@@ -1,4 +1,4 @@
-"""What a layer retained, what it forgot and what it never learned, each with its interval.
+"""The quantities of a layer (retained, forgotten, never learned), each with its interval.
 
 A is the accuracy behind a feature, floor b that of the untrained network's, ceiling C that of the
 offline-trained network's; a row t is the network after t tasks. Places count in executed order:
@@ -66,7 +66,7 @@ class TestLayout:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LayerOutcomes:
-    """Which test examples were right behind one feature, by one learner and readout.
+    """The right test examples downstream of one feature, by one learner and readout.
 
     rows: by tasks learned t, 0..T, (S, O, n) for S seeds and O orders; row T is needed. floor,
     ceiling: (S, n), by the same seeds, None where not measured.

@@ -44,14 +44,14 @@ Tables = Mapping[str, Sequence[Any]]
 """Tables by name, each a sequence of rows of its kind; one without rows may be lacking."""
 
 DESCRIPTION = "result.json"
-"""What says that a folder is a saved result, of what kind, and how its files were written."""
+"""The file that marks a folder as a saved result, with its kind and the version of its files."""
 
 _ARRAYS = "arrays.npz"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Saved:
-    """What a folder holds; kind: of result; record: values that JSON has; arrays: by name."""
+    """The contents of a folder; kind: of result; record: JSON values; arrays: by name."""
 
     kind: str
     tables: Tables

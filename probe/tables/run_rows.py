@@ -16,7 +16,7 @@ from probe.tables.rows import Row
 from probe.tasks import task_name
 
 SCENARIO, NETWORK, LEARNER, ORDER = "own data", "own network", "model", "0"
-"""What rows have where nobody gave a name: whose data and networks these are the caller knows."""
+"""Entries of rows for data and networks without a name."""
 
 HEAD = "all"
 """The outputs that compete in a network of somebody else's."""

@@ -68,7 +68,7 @@ class SplitSpec(_Spec):
 
     @property
     def title(self) -> str:
-        """What tables call the scenario."""
+        """The name of the scenario in tables."""
         return self.data
 
     def scenario(self, location: Location) -> Scenario:
@@ -97,7 +97,7 @@ class PermutationSpec(_Spec):
 
     @property
     def title(self) -> str:
-        """What tables call the scenario."""
+        """The name of the scenario in tables."""
         return f"{self.data}, permuted"
 
     def scenario(self, location: Location) -> Scenario:
@@ -121,7 +121,7 @@ class IncrementalSpec(_Spec):
 
     @property
     def title(self) -> str:
-        """What tables call the scenario."""
+        """The name of the scenario in tables."""
         return f"{self.data}, class by class"
 
     def scenario(self, location: Location) -> Scenario:
@@ -144,7 +144,7 @@ class MultimodalSpec(_Spec):
 
     @property
     def title(self) -> str:
-        """What tables call the scenario."""
+        """The name of the scenario in tables."""
         return " and ".join(self.data)
 
     def scenario(self, location: Location) -> Scenario:

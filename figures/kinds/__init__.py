@@ -10,7 +10,7 @@ A figure's module has
 - `NEEDS`, the least that there has to be, for messages;
 - `TABLES`, the fields of `Tables` that it draws: it is drawn again when one of them has changed,
   `learners` among them if its legend tells learners apart;
-- `ORDER`, a number, its place among the figures; without it, it comes last.
+- `ORDER`, a number, its position among the figures; without it, it comes last.
 
 `TABLES` and `ORDER` are read from the source, as matplotlib takes half a second to import: write
 them as plain values. Most figures are made in five steps, with the modules above this folder:

@@ -1,4 +1,4 @@
-"""A place to draw on: a page of our own in the house style, or the axes of a user's figure.
+"""A page to draw on: a page of our own in the house style, or the axes of a user's figure.
 
 A kind of figure asks its page for panels, a legend and a size, and cannot tell the two apart. A
 user's axes have room for one panel, and are drawn in the user's settings of matplotlib.
@@ -210,7 +210,7 @@ class Page:
         return figure
 
     def _beside(self, axes: Axes, titles: Sequence[str]) -> tuple[Figure, Iterator[Axes]]:
-        """Return the figure of the given axes, and the axes among others that nobody sees."""
+        """Return the figure of the given axes, and any hidden axes."""
         figure, chosen = beside.figure_of(axes), self._chosen(titles)
         unseen = Figure().subplots(1, len(titles), squeeze=False)[0]
         if titles[chosen]:

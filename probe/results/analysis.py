@@ -173,7 +173,7 @@ class Analysis(Held):
         return self._sheets(self.layers(), self.learners)
 
     def remarks(self) -> tuple[str, ...]:
-        """Return what is printed below: what the intervals are of, and the notes."""
+        """Return the text printed below: what the intervals are of, and the notes."""
         one = self.measured is not None and self.seeds > 1
         return (*((ONE_NETWORK,) if one else ()), *self.notes)
 

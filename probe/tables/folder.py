@@ -137,7 +137,7 @@ def _fill(folder: Path, saved: Saved) -> None:
 
 
 def _exchange(partial: Path, folder: Path) -> None:
-    """Let a folder take the place of another, which is kept until it has."""
+    """Replace a folder by another; the old one is kept until then."""
     if not folder.exists():
         partial.rename(folder)
         return

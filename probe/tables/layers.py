@@ -20,7 +20,7 @@ MARGIN = 0.01
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layer:
-    """One feature of a learner's network, with what stands behind it by one readout.
+    """One feature of a learner's network, with the scores of one readout.
 
     depth: of the feature, from 1; chance: the accuracy of guessing, at the output alone.
     """

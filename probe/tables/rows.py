@@ -146,7 +146,7 @@ class _OfStep:
 
 @dataclass(frozen=True, kw_only=True)
 class RetrainingRow(_OfStep):
-    """An epoch of one retraining behind a feature, see `probe.training.history.History`.
+    """An epoch of one retraining downstream of a feature, see `probe.training.history.History`.
 
     epoch: from 1; 0 is the first batch before any step, which has a loss alone.
     """

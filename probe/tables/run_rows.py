@@ -19,7 +19,7 @@ SCENARIO, NETWORK, LEARNER, ORDER = "own data", "own network", "model", "0"
 """Entries of rows for data and networks without a name."""
 
 HEAD = "all"
-"""The outputs that compete in a network of somebody else's."""
+"""The outputs that compete in a given network."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class RunRows:
     def behind(
         self, feature: str, depth: int, readout: str, step: int, counts: Counts
     ) -> Iterator[Row]:
-        """Yield PRA and the accuracy on each task of what stands behind a feature.
+        """Yield PRA and the accuracy on each task of a readout of a feature.
 
         depth: of the feature, from 1; readout: empty at the output, whose accuracies are R.
         """

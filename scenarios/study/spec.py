@@ -166,7 +166,7 @@ class Study(_Strict):
     @model_validator(mode="after")
     def _fits_together(self) -> Study:
         """Raise InputError for features that no network has, and learners that no head suits."""
-        # A feature need not be in every network: each learner is retrained behind those that its
+        # A feature need not be in every network: each learner uses those that its
         # own has.
         known = {f: None for learner in self.learners for f in self._known_features(learner)}
         for feature in self.network.features or ():

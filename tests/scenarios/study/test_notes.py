@@ -61,7 +61,7 @@ def test_a_note_is_in_the_part_in_the_table_and_in_what_is_printed(noted: Tiny) 
         assert row.note == f"it predicts class {label} for every test example"
     said = noted.run(DECAYED, seeds=2)
     assert len(found) == 2
-    behind = [f"note: finetune, behind hidden1 (1 of 2 jobs): {row.note}" for row in found]
+    behind = [f"note: finetune, downstream of hidden1 (1 of 2 jobs): {row.note}" for row in found]
     assert [line for line in notes_in(said) if "behind" in line] == behind
     assert str(noted.root / "notes.csv") in said.splitlines()
     # The learners' own outputs are as constant, and are noted of no feature.
@@ -89,7 +89,7 @@ def test_fewer_seeds_show_their_own_notes_alone(noted: Tiny) -> None:
     first = [row for row in rows(noted) if row.seed == 0]
     lines = notes_in(noted.run(DECAYED))
     [behind] = [row for row in first if row.feature]
-    assert f"note: finetune, behind hidden1 (1 of 1 job): {behind.note}" in lines
+    assert f"note: finetune, downstream of hidden1 (1 of 1 job): {behind.note}" in lines
     assert rows(noted) == first
 
 
@@ -145,7 +145,7 @@ def test_parameters_without_gradients_are_noted(
     said = fresh.run(TINY.replace("epochs = 1", "epochs = 5"))
     [note] = [row.note for row in rows(fresh) if row.feature and "left output" in row.note]
     assert note.startswith("its training left output.0.weight, output.0.bias as re-initialized:")
-    assert f"note: finetune, behind hidden1 (1 of 1 job): {note}" in notes_in(said)
+    assert f"note: finetune, downstream of hidden1 (1 of 1 job): {note}" in notes_in(said)
 
 
 def test_a_class_without_training_examples_is_noted_of_every_feature(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ class PartialRetraining(Held):
         return self.notes
 
     def latex(self) -> str:
-        r"""Return what is printed as a LaTeX table; it needs `\usepackage{booktabs}`."""
+        r"""Return the result as a LaTeX table; it needs `\usepackage{booktabs}`."""
         return as_latex(self.sheets()[0])
 
     def saved(self) -> Saved:

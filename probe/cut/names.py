@@ -230,7 +230,7 @@ class Naming(TorchFunctionMode):
 
 
 def attach(tensor: Tensor, tag: Tag) -> None:
-    """Fasten a tag to a tensor of any shape, in place of an earlier one."""
+    """Attach a tag to a tensor of any shape, replacing an earlier one."""
     tensor._probe_tag = tag  # type: ignore[attr-defined]
 
 

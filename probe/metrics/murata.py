@@ -15,7 +15,7 @@ from probe.metrics.counts import Counts
 from probe.metrics.registry import metric
 
 RETRAIN = "retrain"
-"""The readout whose scores are a PRA by the definition: everything downstream of the feature is retrained."""
+"""The readout whose scores are a PRA by definition: all downstream of the feature is retrained."""
 
 
 @metric(scorecard=False)

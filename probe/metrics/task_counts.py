@@ -114,7 +114,7 @@ class TaskCounts:
 # Both are asked for each evaluation of a study, always with the same few tasks.
 @lru_cache(maxsize=64)
 def share_classes(tasks: tuple[tuple[int, ...], ...]) -> bool:
-    """Whether some class is in more than one task."""
+    """Return whether some class is in more than one task."""
     listed = [c for task in tasks for c in task]
     return len(set(listed)) < len(listed)
 

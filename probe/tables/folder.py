@@ -117,7 +117,7 @@ def read_tables(folder: Path) -> Tables:
 
 
 def is_saved(folder: Path) -> bool:
-    """Whether a folder holds what `write_folder` wrote, and not a study."""
+    """Return whether a folder was written by `write_folder`, and is not a study."""
     return (folder / DESCRIPTION).is_file()
 
 

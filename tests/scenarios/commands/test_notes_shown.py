@@ -81,17 +81,28 @@ def note(learner: str, step: int | None, readout: str, feature: str = "a") -> No
         ([note("er", 5, "retrain")], "er, downstream of a"),
         ([note("er", None, "")], "er, downstream of a"),
         ([note("er", 5, "retrain@4")], "er, downstream of a, retrained for 4 times the epochs"),
-        ([note("er", 5, "ncm+bn")], "er, downstream of a, read by ncm, with batch norm
-        reestimated"), ([note("er", 1, "retrain")], "er, downstream of a, after 1 task"),
-        ([note("er", k, "knn") for k in (3, 2)], "er, downstream of a, read by knn, after 2, 3
-        tasks"), ([note("er", k, "") for k in (2, 5)], "er, downstream of a, after 2 tasks and after
-        all"), ([note("er", 3, "", feature="")], "er, after 3 tasks"), # Each ends after another
-        number of tasks. ([note("er", 5, ""), note("untrained", 0, "")], "er, untrained, downstream
-        of a"), ], ) def test_a_line_says_the_readout_and_the_step_where_they_matter( tmp_path:
-        Path, notes: list[NoteRow], said: str ) -> None: measured = [("er", 0, f, k) for k in
-        range(6) for f in "ab"] [line] = lines_of(tmp_path, notes, [*measured, ("untrained", 0, "a",
-        0)]) jobs = "2 of 2 jobs" if "untrained" in said else "1 of 1 job" assert line == f"note:
-        {said} ({jobs}): so"
+        (
+            [note("er", 5, "ncm+bn")],
+            "er, downstream of a, read by ncm, with batch norm reestimated",
+        ),
+        ([note("er", 1, "retrain")], "er, downstream of a, after 1 task"),
+        (
+            [note("er", k, "knn") for k in (3, 2)],
+            "er, downstream of a, read by knn, after 2, 3 tasks",
+        ),
+        ([note("er", k, "") for k in (2, 5)], "er, downstream of a, after 2 tasks and after all"),
+        ([note("er", 3, "", feature="")], "er, after 3 tasks"),
+        # Each ends after another number of tasks.
+        ([note("er", 5, ""), note("untrained", 0, "")], "er, untrained, downstream of a"),
+    ],
+)
+def test_a_line_says_the_readout_and_the_step_where_they_matter(
+    tmp_path: Path, notes: list[NoteRow], said: str
+) -> None:
+    measured = [("er", 0, f, k) for k in range(6) for f in "ab"]
+    [line] = lines_of(tmp_path, notes, [*measured, ("untrained", 0, "a", 0)])
+    jobs = "2 of 2 jobs" if "untrained" in said else "1 of 1 job"
+    assert line == f"note: {said} ({jobs}): so"
 
 
 def test_readouts_do_not_share_a_line_nor_does_a_learner_with_its_features(tmp_path: Path) -> None:

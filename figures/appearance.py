@@ -38,7 +38,7 @@ def learner_appearances(learners: Iterable[str]) -> dict[str, Appearance]:
 
     The colors are Okabe and Ito's without the yellow, which is too faint on paper, an indigo and a
     brown of Tol's, and a violet, a navy, a cyan and a magenta that color-blind readers too tell
-    from all of these. Where one color serves twice, line style and marker differ; in black and
+    from all of these. If one color serves twice, line style and marker differ; in black and
     white the marker alone tells learners apart. A learner with stored samples (`ewc-s`) has the
     color and the marker of the same learner without, but open, and another line style.
 

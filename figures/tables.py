@@ -156,7 +156,7 @@ def continual(rows: Iterable[SummaryRow | MetricRow | LayerRow | Row]) -> list[s
 def _filter(table: str) -> Callable[[Cells], bool]:
     """Return a filter for the lines of a table: keep those of R, of the head that comes first.
 
-    What depends on no head is kept, too.
+    Lines without a head are kept, too.
     """
     main = ""
 

@@ -70,7 +70,7 @@ def described(error: BaseException) -> str:
 
 @contextmanager
 def located(what: str) -> Iterator[None]:
-    """Put the place of an InputError before its message; a NotWritten passes as it is.
+    """Put the location of an InputError before its message; a NotWritten passes as it is.
 
     >>> with located("after 2 tasks"):
     ...     raise InputError("it is NaN")

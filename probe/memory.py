@@ -1,4 +1,4 @@
-"""Memory: how much is free, and memory-mapped files in its place."""
+"""Memory: the free amount, and memory-mapped files instead of it."""
 
 import mmap
 import os

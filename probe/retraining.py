@@ -1,4 +1,4 @@
-"""What partial retraining is asked for, and what it measured."""
+"""The settings of partial retraining, and its result."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ from probe.values.allocation import CacheSettings
 
 @dataclass(frozen=True, kw_only=True)
 class RetrainSettings:
-    """How the tails of a model are retrained and read.
+    """Settings of the retraining of a model's tails.
 
     - recipe: of the training; seed: decides fresh weights and batches;
     - cache: where the features' values live (`cache_plan` tells in advance); None = the defaults;
@@ -38,7 +38,7 @@ class RetrainSettings:
       with torch's generator seeded, once for each feature), a model or state dict to rewind to, or
       a rule; None = the recipe's rule, by default each layer's own;
     - trainable: `tail` = all that the feature does not depend on; `as given` = of that only what
-      asks for gradients in the model as it is: parameters that were frozen (the base behind LoRA)
+      asks for gradients in the model as it is: parameters that were frozen (the base model of LoRA)
       stay as they are, while running statistics go on to be updated, as in any training;
     - outputs: which of the model's outputs stand for the classes 0..K-1, K different numbers, as
       `range(6)` for a head of more outputs than classes were learned; the others do not compete.
@@ -68,7 +68,7 @@ class RetrainSettings:
 
     @property
     def source(self) -> Fresh:
-        """Where fresh values come from."""
+        """The source of fresh values."""
         return self.recipe.init if self.fresh is None else self.fresh
 
 
@@ -105,11 +105,11 @@ class Retrained:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PartialRetraining(Held):
-    """What partial retraining measured: the confusion counts of each partial retrained model M_i.
+    """The result of partial retraining: confusion counts of each partial retrained model M_i.
 
     tasks: the classes of each of the T tasks, in executed order; counts: one (K, K) table per
     feature, over all test examples; notes: what else has to be known to read them, sentences;
-    seed: of the retraining; outputs: the features behind which nothing was left to train.
+    seed: of the retraining; outputs: the features with nothing left to train downstream.
     `print` shows it as a table; in its rows the learner is `model`, of order "0".
     """
 
@@ -146,7 +146,7 @@ class PartialRetraining(Held):
         return list(chain.from_iterable(found))
 
     def sheets(self) -> list[Sheet]:
-        """Return what is printed, as one table."""
+        """Return the result as text, one table."""
         tasks = (f"task {place}" for place in range(1, len(self.tasks) + 1))
         scores = zip(self.features, self.pra.values(), self.task_f1.tolist(), strict=True)
         return [
@@ -158,11 +158,11 @@ class PartialRetraining(Held):
         ]
 
     def remarks(self) -> tuple[str, ...]:
-        """Return what is printed below: the notes."""
+        """Return the text below the table: the notes."""
         return self.notes
 
     def latex(self) -> str:
-        r"""Return what is printed as a LaTeX table; it needs `\usepackage{booktabs}`."""
+        r"""Return the result as a LaTeX table; it needs `\usepackage{booktabs}`."""
         return as_latex(self.sheets()[0])
 
     def saved(self) -> Saved:

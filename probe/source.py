@@ -356,6 +356,6 @@ def _plain(node: object) -> object:
 
 
 def _is_docstring(node: object) -> bool:
-    """Whether a statement is a string alone: a docstring, also one below a constant."""
+    """Return whether a statement is a string alone: a docstring, also one below a constant."""
     constant = node.value if isinstance(node, ast.Expr) else None
     return isinstance(constant, ast.Constant) and isinstance(constant.value, str)

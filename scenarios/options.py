@@ -1,7 +1,7 @@
 """The flags of `probe run`, `probe model` and `probe figures`: one frozen object for each command.
 
 Each field is a flag with its help; `scenarios.commands.parsing` makes the command line of it. An
-object is checked when it is made, so that nobody after it meets flags that contradict each other.
+object is checked when it is made, so that later code never meets contradictory flags.
 """
 
 import re

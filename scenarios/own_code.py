@@ -109,7 +109,7 @@ def loaded(targets: Iterable[str], taken: Names) -> Iterator[None]:
 
 
 def _is_ours(own: Own) -> bool:
-    """Whether a mark is on a class of this package, which a user's file may import."""
+    """Return whether a mark is on a class of this package, which a user's file may import."""
     made = own.learner if isinstance(own, OwnLearner) else getattr(own, "readout", None)
     return str(getattr(made, "__module__", "")).startswith(("probe.", "scenarios."))
 

@@ -35,7 +35,7 @@ class Estimate:
 class Ratio(Estimate):
     """A ratio with its interval; identifiable: whether its denominator is clearly above 0.
 
-    Where it is not, value, low and high are NaN.
+    Otherwise value, low and high are NaN.
     """
 
     identifiable: bool

@@ -1,9 +1,9 @@
-"""What a layer retained, what it forgot and what it never learned, each with its interval.
+"""The quantities of a layer (retained, forgotten, never learned), each with its interval.
 
-A is the accuracy behind a feature, floor b that of the untrained network's, ceiling C that of the
-offline-trained network's; a row t is the network after t tasks. Places count in executed order:
-at place p, the test examples of each order's p-th task count, averaged over the orders within a
-seed. Place None is all tasks, weighed by their numbers of test examples.
+A is the accuracy of a readout of a feature, floor b of the untrained network's, ceiling C of the
+offline-trained network's; a row t is the network after t tasks. A `place` is a task position in
+executed order: at position p, the test examples of each order's p-th task count, averaged over the
+orders within a seed. None stands for all tasks, weighted by their numbers of test examples.
 """
 
 from collections.abc import Iterator, Mapping
@@ -39,7 +39,7 @@ class TestLayout:
     """The n test examples, in the order in which all evaluations have them.
 
     tasks: (n,), the task of each, 0..T-1 as the scenario numbers them; strata: (n,), one number
-    for each task and class; orders: (O, T), the task at each place of each order. Raises
+    for each task and class; orders: (O, T), the task at each position of each order. Raises
     InputError for tasks and orders that do not fit together.
     """
 
@@ -64,7 +64,7 @@ class TestLayout:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LayerOutcomes:
-    """Which test examples were right behind one feature, by one learner and readout.
+    """The right test examples downstream of one feature, by one learner and readout.
 
     rows: by tasks learned t, 0..T, (S, O, n) for S seeds and O orders; row T is needed. floor,
     ceiling: (S, n), by the same seeds, None where not measured.
@@ -84,22 +84,22 @@ class Quantity(Estimate):
 
 
 def quantities(outcomes: LayerOutcomes, layout: TestLayout) -> list[Quantity]:
-    """Return all quantities that the outcomes allow, for all tasks and each place, 1..T.
+    """Return all quantities that the outcomes allow, for all tasks and each task position, 1..T.
 
     - `accuracy` A of the last row; `floor` b; `ceiling` C
     - `missing` = C - A; `above_floor` = A - b
-    - `retained` = (A - b) / (C - b); NaN where C - b is not clearly above 0
-    - `forgotten` = the best row before the last - A, of all that were measured
-    - `never_learned` = C - the best row, the last among them
-    - `since_learned` = row p at place p - A, for the tasks before the last: with a linear
+    - `retained` = (A - b) / (C - b); NaN where C - b is not significantly above 0
+    - `forgotten` = the best measured row before the last - A
+    - `never_learned` = C - the best row, including the last
+    - `since_learned` = row p at position p - A, for the tasks before the last: with a linear
       readout deep forgetting, at the output shallow forgetting
 
-    The floor is row 0 where there is no other. The best row is chosen for each place, by its mean
-    over seeds and orders, the earliest of equals. As a maximum of noisy means it is too high by
-    chance: `forgotten` is biased upward and `never_learned` downward, by next to nothing where
-    one row is clearly best, by up to sqrt(2 ln k) standard errors of a row where k are alike, and
-    their intervals do not know of it. Both need a row between the first task and the last. For
-    all tasks these and `since_learned` are the mean over places.
+    The floor is row 0 where there is no other. The best row is chosen for each position, by its
+    mean over seeds and orders, the earliest of equals. As a maximum of noisy means it is too high
+    by chance: `forgotten` is biased upward and `never_learned` downward, by almost nothing where
+    one row is clearly best, by up to sqrt(2 ln k) standard errors of a row where k are similar; the
+    intervals do not include this bias. Both need a row between the first task and the last. For all
+    tasks these and `since_learned` are the mean over positions.
 
     With one seed there are values without intervals. Raises InputError for shapes that do not
     fit together and where row T is missing.

@@ -13,11 +13,12 @@ from probe.errors import InputError
 
 @dataclass(frozen=True, kw_only=True)
 class Start:
-    """Where forgetting starts among L layers, numbered from 0 by depth.
+    """The start of forgetting among L layers, numbered from 0 by depth.
 
-    index: the first layer that is clearly more than the margin below the ceiling, None where no
-    layer is; earliest: the first that may be, None where no layer may be, or with one seed.
-    estimates: of each layer's difference to the ceiling; all L intervals hold together.
+    index: the first layer that is significantly below the ceiling by more than the margin, None
+    without one; earliest: the first layer for which this cannot be excluded, None without one or
+    with a single seed; estimates: each layer's difference to the ceiling, with simultaneous
+    intervals.
     """
 
     index: int | None
@@ -35,14 +36,13 @@ def starting_feature(
 
     differences: of each of L layers, by depth, (S, n), right by the ceiling minus right by the
     learner, for each seed and test example; w, strata: see `probe.analysis.crossed.Design`;
-    margin: a fraction. One seed claims nothing.
+    margin: a fraction. One seed is not enough for a test.
 
-    Holm's test over layers, each at one end of its interval: the chance that any layer not beyond
-    the margin is called so is at most (1 - LEVEL) / 2, 2.5 %. With 3 seeds it may be
-    3.5 % for 4 layers and 6.5 % for 25, with 2 seeds about twice as much, at the worst shares of
-    seeds and examples in the variance. The estimates have Bonferroni's intervals, as Holm's test
-    has no useful ones; it finds no less than they do, so that the interval of the layer found may
-    reach the margin.
+    Holm's one-sided test over layers: the probability that any layer is wrongly declared to be
+    beyond the margin is at most (1 - LEVEL) / 2, 2.5 %. With 3 seeds it may be 3.5 % for 4 layers
+    and 6.5 % for 25, with 2 seeds about twice as much, at the worst shares of seeds and examples in
+    the variance. The estimates have Bonferroni's intervals, as Holm's test has no useful ones; it
+    rejects at least as much, so that the interval of the starting layer may include the margin.
 
     Source: Murata 2020 (starting feature); Holm, Scandinavian Journal of Statistics 1979.
     """

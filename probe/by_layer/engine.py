@@ -28,7 +28,7 @@ def measure(
 ) -> Iterator[str]:
     """Make a job's missing measurements, and yield the name of each as it is stored.
 
-    cache: memory and disk for features' values. The names are those of `jobs.parts_of`. All
+    cache: memory and disk for features' values. See `jobs.parts_of` for the names. All
     randomness comes from named streams of the job's seed, and torch has one thread meanwhile: the
     results are the same bits however often the job was stopped and on any number of cores. Raises
     InputError, naming the job, for networks that diverge, and whatever `results` raises.

@@ -115,7 +115,7 @@ class Cut:
     def whole(self) -> PartlyEval:
         """Return a copy of the model in training mode, its frozen part held fixed.
 
-        Where the model is cut, the copy takes kept values in place of inputs.
+        Unless the cut is slow, the copy takes kept values in place of inputs.
         """
         trace = self.feature.trace
         own = copied(trace.model)

@@ -12,7 +12,7 @@ from probe.byte_sizes import show_size
 from probe.errors import InputError
 from probe.memory import MappedRows
 
-_START = 256  # rows to begin with, where nobody knows how many there will be
+_START = 256  # rows to begin with, where their number is unknown
 _ENOUGH = 2**24  # bytes of a file that count as this process's memory before they are let go
 
 

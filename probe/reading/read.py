@@ -41,7 +41,7 @@ class ReadSettings:
 
     @property
     def room(self) -> Room:
-        """Where the examples may lie, by what is free now."""
+        """The storage for the examples, by the memory that is free now."""
         # Half: training needs memory too, and so may others.
         free = free_memory(torch.device("cpu")) // 2 if self.budget is None else self.budget
         return Room(budget=free, scratch=None if self.scratch is None else Path(self.scratch))

@@ -38,7 +38,7 @@ class Analysis(Held):
     learners `untrained` and `offline`, of order "". The matrix of the output is R itself,
     single-head: the classes seen so far compete.
 
-    Intervals are NaN for one seed. Where several seeds are retrainings of the same networks, the
+    Intervals are NaN for one seed. If the seeds are retrainings of the same networks, the
     intervals cover retrainings and the finite test set, not another training of the networks.
     """
 
@@ -129,7 +129,7 @@ class Analysis(Held):
 
     @property
     def evaluations(self) -> Mapping[At, Evaluation]:
-        """By step, feature, readout and seed; InputError if it holds tables alone."""
+        """All evaluations by step, feature, readout and seed; InputError if it has tables alone."""
         return self._evaluated.evaluations
 
     @property
@@ -173,7 +173,7 @@ class Analysis(Held):
         return self._sheets(self.layers(), self.learners)
 
     def remarks(self) -> tuple[str, ...]:
-        """Return what is printed below: what the intervals are of, and the notes."""
+        """Return the text printed below: what the intervals are of, and the notes."""
         one = self.measured is not None and self.seeds > 1
         return (*((ONE_NETWORK,) if one else ()), *self.notes)
 

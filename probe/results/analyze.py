@@ -290,7 +290,7 @@ def _named(model: Model, networks: Files | Models) -> tuple[Model, str, str, Seq
 
 
 def _run_name(root: Path | None) -> str:
-    """Return a name for the run, made from that of its directory."""
+    """Return a name for the run, made from its directory's name."""
     return re.sub(r"[^A-Za-z0-9._-]", "-", root.name if root else "").lstrip("._-") or "analysis"
 
 

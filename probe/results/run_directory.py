@@ -150,7 +150,7 @@ def made_of(states: Sequence[JobState]) -> str:
 def older_tables(root: Path, states: Sequence[JobState]) -> str:
     """Return a sentence if the tables were not made of the present results, else "".
 
-    That is so while a run with other settings, code or data is under way.
+    They are outdated while a run with other settings, code or data is under way.
     """
     if _tables_of(root) == made_of(states):
         return ""

@@ -141,7 +141,7 @@ def measured_rows(plan: Plan, results: Iterable[Result]) -> Iterator[Row]:
     """Yield the rows of jobs: R cell by cell, then each feature's matrix A, PRA and F1.
 
     Steps count from 0, before any task; depths and positions from 1. R comes once for each head of
-    the report. F1 is that of partial retraining after the last task.
+    the report. F1 is of partial retraining after the last task.
     """
     for result in results:
         row = partial(

@@ -42,14 +42,14 @@ Tables = Mapping[str, Sequence[Any]]
 """Tables by name, each a sequence of rows of its kind; one without rows may be lacking."""
 
 DESCRIPTION = "result.json"
-"""What says that a folder is a saved result, of what kind, and how its files were written."""
+"""The file that marks a folder as a saved result, with its kind and the version of its files."""
 
 _ARRAYS = "arrays.npz"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Saved:
-    """What a folder holds; kind: of result; record: values that JSON has; arrays: by name."""
+    """The contents of a folder; kind: of result; record: JSON values; arrays: by name."""
 
     kind: str
     tables: Tables
@@ -115,7 +115,7 @@ def read_tables(folder: Path) -> Tables:
 
 
 def is_saved(folder: Path) -> bool:
-    """Whether a folder holds what `write_folder` wrote, and not a study."""
+    """Return whether a folder was written by `write_folder`, and is not a study."""
     return (folder / DESCRIPTION).is_file()
 
 
@@ -135,7 +135,7 @@ def _fill(folder: Path, saved: Saved) -> None:
 
 
 def _exchange(partial: Path, folder: Path) -> None:
-    """Let a folder take the place of another, which is kept until it has."""
+    """Replace a folder by another; the old one is kept until then."""
     if not folder.exists():
         partial.rename(folder)
         return

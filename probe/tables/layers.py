@@ -13,12 +13,12 @@ from probe.analysis.starting import starting_feature
 from probe.tables.rows import LayerRow, StartRow
 
 MARGIN = 0.01
-"""What a layer may lack against the ceiling before its forgetting counts, as a fraction."""
+"""Accuracy that a layer may lack against the ceiling before its forgetting counts, a fraction."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layer:
-    """One feature of a learner's network, with what stands behind it by one readout.
+    """One feature of a learner's network, with the scores of one readout.
 
     depth: of the feature, from 1; chance: the accuracy of guessing, at the output alone.
     """
@@ -38,7 +38,7 @@ class Layer:
 
     @property
     def lacking(self) -> NDArray[np.float64]:
-        """What the last row lacks against the ceiling, (S, n), as a mean over the orders."""
+        """The ceiling minus the last row, (S, n), as a mean over the orders."""
         if self.outcomes.ceiling is None:
             raise ValueError("there is no ceiling")
         return np.asarray(self.outcomes.ceiling - self._last.mean(axis=1))

@@ -93,7 +93,7 @@ class MetricRow:
 
 @dataclass(frozen=True, kw_only=True)
 class LayerRow:
-    """What a layer kept of a task, for one learner and readout: a quantity with its 95 % interval.
+    """A quantity of a layer for one learner and readout, with its 95 % interval.
 
     quantity: see `probe.analysis.layers.quantities`; place: of the task in the executed order, from
     1; None = all tasks. value, low and high are NaN where a quantity is not identifiable; low and
@@ -114,7 +114,7 @@ class LayerRow:
 
 @dataclass(frozen=True, kw_only=True)
 class StartRow:
-    """Where in depth a learner's forgetting starts, for one readout.
+    """The layer at which a learner's forgetting starts, for one readout.
 
     feature: the first by depth that lacks more than `margin` against the ceiling, with its
     simultaneous 95 % interval; earliest: the first that may; both empty for none. value, low, high:
@@ -134,7 +134,7 @@ class StartRow:
 
 @dataclass(frozen=True, kw_only=True)
 class _OfStep:
-    """What a row is of: the network of one run after `step` tasks."""
+    """The network of a row: that of one run after `step` tasks."""
 
     learner: str
     order: str
@@ -144,7 +144,7 @@ class _OfStep:
 
 @dataclass(frozen=True, kw_only=True)
 class RetrainingRow(_OfStep):
-    """An epoch of one retraining behind a feature, see `probe.training.history.History`.
+    """An epoch of one retraining downstream of a feature, see `probe.training.history.History`.
 
     epoch: from 1; 0 is the first batch before any step, which has a loss alone.
     """
@@ -158,7 +158,7 @@ class RetrainingRow(_OfStep):
 
 @dataclass(frozen=True, kw_only=True)
 class DiagnosticRow(_OfStep):
-    """What a feature of one network looks like on the test data, without any readout.
+    """A diagnostic of a feature of one network on the test data, without any readout.
 
     measure: `units` (D, how many numbers of an example were looked at), `dead` (share of them that
     never change), `rank` (effective rank, from 1 to D), `cka.PEER` (debiased linear CKA to the same
@@ -173,7 +173,7 @@ class DiagnosticRow(_OfStep):
 
 @dataclass(frozen=True, kw_only=True)
 class LearnerRow:
-    """What a learner of a study is: its kind, and the exemplars that it stores.
+    """A learner of a study: its kind, and the exemplars that it stores.
 
     per_class, total: its budget in examples, of which one is given; both None and `sampling` empty
     for a learner that stores none.
@@ -188,7 +188,7 @@ class LearnerRow:
 
 @dataclass(frozen=True, kw_only=True)
 class CostRow(_OfStep):
-    """What learning a task cost in one run, in bytes and multiply-adds.
+    """The cost of learning a task in one run, in bytes and multiply-adds.
 
     step: the task's position in the executed order, from 1; all else as in
     `probe.training.costs.Cost`.
@@ -205,7 +205,7 @@ class CostRow(_OfStep):
 
 @dataclass(frozen=True, kw_only=True)
 class TimeRow(_OfStep):
-    """How long a task took to learn in one run.
+    """The time to learn a task in one run.
 
     step: the task's position in the executed order, from 1; seconds: of the processor on a CPU,
     where one thread works; of the clock elsewhere.
@@ -216,7 +216,7 @@ class TimeRow(_OfStep):
 
 @dataclass(frozen=True, kw_only=True)
 class NoteRow:
-    """What has to be known to read what one run measured, a sentence.
+    """A note on the measurements of one run, a sentence.
 
     It is behind a feature, with a readout, or, with both empty, of the learner itself; after `step`
     tasks, None in tables of earlier versions.

@@ -14,10 +14,10 @@ from probe.tables.rows import Row
 from probe.tasks import task_name
 
 SCENARIO, NETWORK, LEARNER, ORDER = "own data", "own network", "model", "0"
-"""What rows have where nobody gave a name: whose data and networks these are the caller knows."""
+"""Entries of rows for data and networks without a name."""
 
 HEAD = "all"
-"""The outputs that compete in a network of somebody else's."""
+"""The outputs that compete in a given network."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class RunRows:
     def behind(
         self, feature: str, depth: int, readout: str, step: int, counts: Counts
     ) -> Iterator[Row]:
-        """Yield PRA and the accuracy on each task of what stands behind a feature.
+        """Yield PRA and the accuracy on each task of a readout of a feature.
 
         depth: of the feature, from 1; readout: empty at the output, whose accuracies are R.
         """

@@ -89,7 +89,7 @@ def _html(sheet: Sheet) -> Iterator[str]:
     yield from (f'<p style="margin:0.3em 0">{escape(sentence)}</p>' for sentence in sheet.after)
 
 
-# A bracket behind a line's end would be taken for a length, and < > for other signs.
+# A bracket after a line's end would be taken for a length, and < > for other signs.
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",

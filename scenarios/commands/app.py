@@ -97,7 +97,7 @@ def model(
 ) -> None:
     """Measure how much each layer of your own network retains, from its checkpoints.
 
-    The run directory has the same tables and figures as that of a study. The exit code is 1 if any
+    The run directory has the same tables and figures as a study's. The exit code is 1 if any
     job failed.
     """
     from scenarios.commands.model import probe_model
@@ -222,7 +222,7 @@ def features(
 ) -> None:
     """Write a feature file of images: the last hidden layer of a pretrained network.
 
-    A study takes the file in place of a data set. torchvision downloads its weights if needed.
+    A study takes the file instead of a data set. torchvision downloads its weights if needed.
     """
     from scenarios.data.image_features import write_features_of_images
     from scenarios.device import device_named

@@ -128,7 +128,7 @@ def _averaged(values: Array, firsts: Array, counts: Array) -> Array:
 
 
 def _wrong(arrays: dict[str, Array]) -> str:
-    """Describe what is not as documented, "" for nothing."""
+    """Describe differences from the documentation, "" if there are none."""
     audio, offsets, label, index = (arrays[n] for n in ("audio", "offsets", "label", "index"))
     if audio.ndim != 1 or audio.dtype != np.int16:
         return f"audio is {audio.dtype} of shape {audio.shape}, expected int16 samples"

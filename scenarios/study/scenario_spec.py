@@ -66,7 +66,7 @@ class SplitSpec(_Spec):
 
     @property
     def title(self) -> str:
-        """What tables call the scenario."""
+        """The name of the scenario in tables."""
         return self.data
 
     def scenario(self, location: Location) -> Scenario:
@@ -95,7 +95,7 @@ class PermutationSpec(_Spec):
 
     @property
     def title(self) -> str:
-        """What tables call the scenario."""
+        """The name of the scenario in tables."""
         return f"{self.data}, permuted"
 
     def scenario(self, location: Location) -> Scenario:
@@ -119,7 +119,7 @@ class IncrementalSpec(_Spec):
 
     @property
     def title(self) -> str:
-        """What tables call the scenario."""
+        """The name of the scenario in tables."""
         return f"{self.data}, class by class"
 
     def scenario(self, location: Location) -> Scenario:
@@ -142,7 +142,7 @@ class MultimodalSpec(_Spec):
 
     @property
     def title(self) -> str:
-        """What tables call the scenario."""
+        """The name of the scenario in tables."""
         return " and ".join(self.data)
 
     def scenario(self, location: Location) -> Scenario:

@@ -128,7 +128,7 @@ class Study(_Strict):
         return self.network.features or known.features or ("output",)
 
     def _is_probed(self, learner: str) -> bool:
-        """Whether a learner has features of the study's network besides its output."""
+        """Return whether a learner has features of the study's network besides its output."""
         kind = LEARNERS[self.learners[learner].kind]
         network = self.network_features
         chosen = self.network.features or network
@@ -164,8 +164,7 @@ class Study(_Strict):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         """Raise InputError for features that no network has, and learners that no head suits."""
-        # A feature need not be in every network: each learner is retrained behind those that its
-        # own has.
+        # A feature need not be in every network: each learner uses those of its own.
         known = {f: None for learner in self.learners for f in self._known_features(learner)}
         for feature in self.network.features or ():
             if feature not in known:

@@ -23,10 +23,10 @@ _REMEDY = "give checkpoints that Mammoth wrote with --savecheck task --save_chec
 def read_mammoth(folder: Path) -> ForeignRuns:
     """Read the checkpoints in a folder; runs of joint training become the offline networks.
 
-    The tensors have the names of the backbone. The files do not say the classes of each task. Where
-    classes were permuted, `class_order` says it. R is that of class-incremental evaluation. Raises
-    InputError for a folder without checkpoints, for other files, old pickles among them, which
-    could run code, and for runs that do not fit each other.
+    The tensors have the names of the backbone. The files do not list the classes of each task. If
+    classes were permuted, `class_order` has the permutation. R is of class-incremental evaluation.
+    Raises InputError for a folder without checkpoints, for other files, old pickles among them,
+    which could run code, and for runs that do not fit each other.
     """
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder: give the one that Mammoth saves checkpoints in")

@@ -16,7 +16,7 @@ from scenarios.commands.screen.layers_found import show_layers_found
 from scenarios.commands.screen.results import note_lines
 from scenarios.commands.screen.terminal import printable
 
-_Cells = dict[tuple[str, int], float]  # by feature and place
+_Cells = dict[tuple[str, int], float]  # by feature and task position
 
 # From white to a dark orange, a scale that survives in black and white.
 _LIGHT, _DARK = (255, 255, 255), (166, 54, 3)

@@ -103,7 +103,7 @@ def show_omegas(console: Console, metrics: Sequence[MetricRow], times: Sequence[
 
 
 def note_lines(root: Path) -> list[str]:
-    """Return a line for each note on the results of a run directory, those of most jobs first.
+    """Return a line for each note on the results of a run directory, those on most jobs first.
 
     A line names the learners and features of the note, the readout and the number of tasks learned
     unless it is `retrain` after all tasks, and the share of the jobs that have it. Beyond a few
@@ -134,7 +134,7 @@ def _note_line(own: Sequence[NoteRow], measured: _Jobs, last: Mapping[str, int])
     """
     learners = listed(dict.fromkeys(row.learner for row in own))
     features = listed(dict.fromkeys(row.feature for row in own if row.feature))
-    behind = f", behind {features}" if features else ""
+    behind = f", downstream of {features}" if features else ""
     there = {job for row in own for job in measured[row.learner, row.feature]}
     jobs = f"{len(set(map(_job, own)))} of {len(there)} {'job' if len(there) == 1 else 'jobs'}"
     where = f"{learners}{behind}{_how(own[0].readout)}{_when(own, last)}"

@@ -157,7 +157,8 @@ def test_a_dead_layer_is_flagged_and_a_living_one_is_not() -> None:
     told = [note for note in found.notes if "dead" in note or "predicts" in note]
     assert told
     for note in told:
-        assert note.startswith("model, ") and "relu1" not in note
+        assert note.startswith("model, ")
+        assert "relu1" not in note
     assert sum("relu2" in note and "units are dead" in note for note in told) == 1
 
 

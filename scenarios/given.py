@@ -106,7 +106,7 @@ class GivenOrigin:
             network=own.name,
             source=source_of("network", own.name) or "",
             networks=Files.of(self.checkpoints, build, each),
-            model=Model("", output=own.output, call=own.call, fresh=own.build),
+            model=Model({}, output=own.output, call=own.call, fresh=own.build),
             scenario=_loaded(self.data, self.own, self.tasks, str(device)),
             orders=self.orders,
             features=self.features,

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -42,7 +41,6 @@ from probe.tasks import Scenario
 from probe.training.chosen_outputs import outputs_of
 from probe.training.fresh_weights import (
     Fresh,
-    Rule,
     check_fresh,
     fresh_state,
     no_rule_for,
@@ -107,7 +105,7 @@ class Request:
         has_offline = any(run.learner == OFFLINE for run in runs)
         if self.train_offline and has_offline:
             raise InputError("offline networks are both given and to be trained: do one of the two")
-        floor = self._can_be_drawn or 0 in steps
+        floor = not self._unruly or 0 in steps
         hashes = self.networks.hashes()
         zero = (0,) if floor else ()
         learners = {
@@ -115,7 +113,7 @@ class Request:
             for name in dict.fromkeys(run.learner for run in own)
         }
         if has_offline or self.train_offline:
-            at = (*(zero if self._can_be_drawn else ()), T)
+            at = (*(() if self._unruly else zero), T)
             learners[OFFLINE] = self._learner(OFFLINE, OFFLINE, hashes, at)
         if floor and has_floor(self.probing):
             learners[UNTRAINED] = self._learner(UNTRAINED, UNTRAINED, hashes, (0,))
@@ -137,9 +135,10 @@ class Request:
         )
 
     @cached_property
-    def _can_be_drawn(self) -> bool:
-        """Whether fresh weights can be drawn for the whole network."""
-        return not (isinstance(self._fresh, str) and without_rule(self._blank, self._fresh))
+    def _unruly(self) -> list[str]:
+        """The parameters for which no fresh weights can be drawn."""
+        fresh = self._fresh
+        return without_rule(self._blank, fresh) if isinstance(fresh, str) else []
 
     @property
     def _fresh(self) -> Fresh:
@@ -148,11 +147,9 @@ class Request:
     def _check_fresh(self) -> None:
         """Raise InputError if fresh weights that are needed cannot be drawn."""
         check_fresh(self._fresh, self._blank)
-        if self._can_be_drawn:
-            return
-        if self.train_offline:
-            raise no_rule_for(without_rule(self._blank, cast(Rule, self._fresh)))
-        if RETRAIN in self.probing.readouts:
+        if self._unruly and self.train_offline:
+            raise no_rule_for(self._unruly)
+        if self._unruly and RETRAIN in self.probing.readouts:
             how = RetrainSettings(recipe=self.recipe, trainable=self.model.trainable)
             call, names = self.model.class_call, self._features[:-1]
             found = find_each(self._blank, names, self._sample, call)

@@ -95,7 +95,7 @@ CASES: tuple[Case, ...] = (
     (lambda: asked({1: net()}, tasks=[[0]]), "train has labels [1], which are not among the 1"),
     (lambda: asked(tasks=[[0], [0, 1]]), "classes [0] are in more than one task"),
     (
-        lambda: asked({3: net()}, tasks=[[0], [1], [2]], test=Examples(X, torch.arange(24) % 3)),
+        lambda: asked({3: net()}, tasks=[[0], [1], [2]], train=Examples(X, torch.arange(24) % 3)),
         "its output for 8 examples has shape (8, 2), expected one logit for each of 3 classes",
     ),
     (lambda: asked(test=DATA.of_classes([1])), "task 1 of 2 has 0 test examples, expected 2 or"),

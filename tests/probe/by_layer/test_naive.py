@@ -101,7 +101,6 @@ def measured(models: Any, **given: Any) -> dict[str, NDArray[np.float64]]:
         probe.Examples(test_x, test_y),
         TASKS,
         [*FEATURES, "9"],
-        readouts=["retrain"],
         recipe=probe.Recipe(epochs=EPOCHS, batch_size=BATCH, learning_rate=RATE),
         **given,
     )
@@ -115,19 +114,11 @@ def measured(models: Any, **given: Any) -> dict[str, NDArray[np.float64]]:
     }
 
 
-@pytest.fixture(scope="module", params=["files", "memory"])
-def ours(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, NDArray[np.float64]]:
-    """Five runs with one and the same network in files, or one network retrained five times."""
-    if request.param == "memory":
-        return measured({len(TASKS): learned()}, seeds=SEEDS, fresh=build)
-    folder = tmp_path_factory.mktemp("naive")
-    for seed in range(SEEDS):
-        torch.save(learned().state_dict(), folder / f"seed{seed}-task{len(TASKS)}.pt")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("scenarios.commands.run.build", lambda *_, **__: [])
-        return measured(folder / "seed{seed}-task{task}.pt", build=build, out=folder / "run")
+@pytest.fixture(scope="module")
+def ours() -> dict[str, NDArray[np.float64]]:
+    """One network retrained five times."""
+    models = probe.Model({len(TASKS): learned()}, fresh=build)
+    return measured(models, readouts=probe.Measure(readouts=["retrain"], seeds=SEEDS))
 
 
 @pytest.mark.parametrize("feature", FEATURES)

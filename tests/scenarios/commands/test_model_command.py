@@ -19,10 +19,7 @@ from scenarios.commands.status import show_status
 from scenarios.options import FigureOptions
 from scenarios.own_code import REGISTRY
 from tests.scenarios.own_run import (
-    OFFLINE,
     ORDERS,
-    PATTERN,
-    RECIPE,
     SAME,
     SOURCE,
     TASKS,
@@ -30,7 +27,6 @@ from tests.scenarios.own_run import (
     apart,
     folders,
     metrics,
-    quiet,
     results,
     tables,
 )
@@ -87,15 +83,6 @@ def test_only_what_other_checkpoints_are_of_is_done_again(
     twice = {job for job, each in folders(begun).items() if len(each) == 2}
     assert twice == {"finetune.order-0.seed-0", "finetune.order-0.seed-1"}
     assert tables(begun)["rows.csv"] != tables(modeled)["rows.csv"]
-
-
-def test_analyze_of_a_pattern_gives_the_same(own: Own, modeled: Path) -> None:
-    with apart(), quiet():
-        analysis = _analyzed(own, own.folder / "analysis")
-    assert tables(own.folder / "analysis") == {
-        name: _renamed(content) for name, content in tables(modeled).items()
-    }
-    assert analysis.rows() == probe.load(own.folder / "analysis").rows()
 
 
 def test_status_and_figures_need_none_of_the_users_code(
@@ -231,27 +218,3 @@ def recorded(own: Own, **given: Any) -> None:
 def _fill(model: torch.nn.Module, path: Path) -> None:
     state = torch.load(path, weights_only=True)["state_dict"]
     model.load_state_dict({name.removeprefix("model."): each for name, each in state.items()})
-
-
-def _analyzed(own: Own, out: Path) -> probe.Analysis:
-    sys.path.insert(0, str(own.folder))
-    code = importlib.import_module(own.code.stem)
-    sys.path.remove(str(own.folder))
-    train, test = (probe.Examples(*half) for half in code.load())
-    found: probe.Analysis = probe.analyze(
-        own.checkpoints / PATTERN,
-        train,
-        test,
-        TASKS,
-        offline=own.checkpoints / OFFLINE,
-        build=code.build,
-        orders=ORDERS,
-        recipe=probe.Recipe(**RECIPE),
-        out=out,
-    )
-    return found
-
-
-def _renamed(content: bytes) -> bytes:
-    """Return a table with the name that data have which are given as such."""
-    return content.replace(b"few-digits,", b"data,")

@@ -36,55 +36,17 @@ def test_a_note_is_in_the_table_and_in_what_is_printed_and_resumed_the_same(
     noted: Tiny, probe, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A single class at each seed, of which nothing but the seed tells which."""
-    setup, found = read_setup(noted.root), [row for row in rows(noted) if row.feature]
-    jobs = [job for job in jobs_of(setup.study, 2) if job.learner == "finetune"]
-    assert [(row.learner, row.order, row.seed, row.feature) for row in found] == [
-        (job.learner, job.order, job.seed, "hidden1") for job in jobs
-    ]
-    for job, row in zip(jobs, found, strict=True):
-        part = store_of(setup, noted.root, job).read("feature-hidden1")
-        assert part is not None
-        assert part.notes == (row.note,)
-        [label] = part.counts["single"][0].table.sum(0).nonzero()[0]
-        assert row.note == f"it predicts class {label} for every test example"
-    said = noted.run(DECAYED, seeds=2)
-    assert len(found) == 2
-    behind = [f"note: finetune, downstream of hidden1 (1 of 2 jobs): {row.note}" for row in found]
-    assert [line for line in notes_in(said) if "behind" in line] == behind
-    assert str(noted.root / "notes.csv") in said.splitlines()
+    table = (noted.root / "notes.csv").read_bytes()
+    behind = [row for row in rows(noted, "notes") if row["feature"]]
+    for seed, row in enumerate(behind):
+        job = FINETUNE.replace("seed-0", f"seed-{seed}")
+        [label] = counts(noted, job, "feature-hidden1").sum(0).nonzero()[0]
+        assert (row["learner"], row["feature"], row["seed"]) == ("finetune", "hidden1", str(seed))
+        assert row["note"] == f"it predicts class {label} for every test example"
+    assert len(behind) == 2
     # The learners' own outputs are as constant, and are noted of no feature.
-    assert {(learner, seed) for learner, seed, _ in learners_own(noted)} == {
-        (learner, seed) for learner in ("finetune", "offline") for seed in (0, 1)
-    }
-
-
-def test_a_study_without_notes_has_no_such_table_and_says_nothing(tiny: Tiny) -> None:
-    said = tiny.run()
-    assert notes_in(said) == []
-    assert "notes.csv" not in said
-    assert not (tiny.root / "notes.csv").exists()
-
-
-def test_the_table_goes_with_its_notes_and_comes_back_with_them(noted: Tiny) -> None:
-    before = (noted.root / "notes.csv").read_bytes()
-    assert notes_in(noted.run(TINY)) == []
-    assert not (noted.root / "notes.csv").exists()
-    noted.run(DECAYED, seeds=2)
-    assert (noted.root / "notes.csv").read_bytes() == before
-
-
-def test_fewer_seeds_show_their_own_notes_alone(noted: Tiny) -> None:
-    first = [row for row in rows(noted) if row.seed == 0]
-    lines = notes_in(noted.run(DECAYED))
-    [behind] = [row for row in first if row.feature]
-    assert f"note: finetune, downstream of hidden1 (1 of 1 job): {behind.note}" in lines
-    assert rows(noted) == first
-
-
-def test_resumed_it_is_the_same(noted: Tiny) -> None:
-    before, table = noted.results(), (noted.root / "notes.csv").read_bytes()
-    noted.run(DECAYED, seeds=2)
-    assert noted.results() == before
+    own = {(r["learner"], r["seed"]) for r in rows(noted, "notes") if not r["feature"]}
+    assert own == {(learner, seed) for learner in ("finetune", "offline") for seed in "01"}
     for path in noted.root.glob("jobs/*/*/feature-hidden1.json"):
         path.unlink()
     said = noted.run(DECAYED, seeds=2)
@@ -133,7 +95,7 @@ def test_parameters_without_gradients_are_noted(fresh: Tiny, monkeypatch) -> Non
     said = fresh.run(TINY.replace("epochs = 1", "epochs = 5"))
     [note] = [row["note"] for row in rows(fresh, "notes") if "left output" in row["note"]]
     assert note.startswith("its training left output.0.weight, output.0.bias as re-initialized:")
-    assert f"note: finetune, downstream of hidden1 (1 of 1 job): {note}" in notes_in(said)
+    assert f"note: finetune, behind hidden1 (1 of 1 job): {note}" in printed(said)
 
 
 READ = {

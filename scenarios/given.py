@@ -9,8 +9,6 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 import torch
-from rich.console import Console
-from rich.progress import track
 
 from probe.batch import first
 from probe.by_layer.fingerprint import data_hash
@@ -21,6 +19,7 @@ from probe.by_layer.request import Request
 from probe.errors import InputError
 from probe.examples import check_tasks
 from probe.model import Model
+from probe.progress import tracked
 from probe.record.checkpoints import Checkpoints
 from probe.retrain import SAMPLE, cache_plan
 from probe.tasks import Scenario
@@ -66,7 +65,7 @@ class GivenOrigin:
 
     def plan(self, device: torch.device) -> Plan:
         """Return the plan; every file is read for it, and tried on the network."""
-        return self._request(device, _each).given().plan
+        return self._request(device, partial(tracked, label="reading checkpoints")).given().plan
 
     def source(self, plan: Plan, device: torch.device) -> GivenNetworks:
         """Return the networks, with the data on a device; raises InputError for other data."""
@@ -123,10 +122,3 @@ def _loaded(name: str, _: OwnCode, tasks: tuple[tuple[int, ...], ...], device: s
     check_tasks(tasks, data.classes)
     scenario = Scenario.of_classes(data.name, data.train, data.test, tasks)
     return scenario.to(torch.device(device))
-
-
-def _each(files: Sequence[Path]) -> Iterable[Path]:
-    """Return the files, with a bar on a terminal while they are read."""
-    console = Console(stderr=True)
-    hidden = not console.is_terminal
-    return track(files, "reading checkpoints", console=console, transient=True, disable=hidden)

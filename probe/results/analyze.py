@@ -12,8 +12,6 @@ from typing import Any, Literal, Never, TypeVar
 
 import torch
 from filelock import FileLock
-from rich.console import Console
-from rich.progress import track
 from torch import Tensor, nn
 
 from probe.batch import first
@@ -29,6 +27,7 @@ from probe.examples import Examples, alike, as_tasks, check_examples, check_labe
 from probe.files import make_folder
 from probe.metrics.murata import RETRAIN
 from probe.model import Model, Networks, refuse_moved
+from probe.progress import tracked
 from probe.readouts.readout import Readout, nameable
 from probe.record.checkpoints import Run
 from probe.record.recording import Recording, load_data, read_recording
@@ -158,9 +157,7 @@ def _measured(
     """Measure each job, the controls of a seed first; return where the results are."""
     jobs = sorted(jobs_of(given.plan), key=lambda job: (job.seed, not job.offline))
     each = {job: results_of(job) for job in jobs}
-    console = Console(stderr=True)
-    hidden = not console.is_terminal
-    for job in track(jobs, "networks", console=console, transient=True, disable=hidden):
+    for job in tracked(jobs, "networks"):
         ceiling = next((own for own in jobs if (own.kind, own.seed) == (OFFLINE, job.seed)), job)
         offline = partial(given.offline_network, ceiling, each[ceiling])
         networks = given.networks(job, each[job], offline)

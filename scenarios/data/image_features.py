@@ -21,10 +21,10 @@ from torch.utils.data import DataLoader
 from probe.errors import InputError, unknown
 from probe.examples import Examples
 from probe.notes import listed
+from probe.progress import tracked
 from probe.seeding import global_stream, stream
 from probe.training.penultimate import penultimate
 from probe.training.precision import products
-from scenarios.commands.screen.terminal import tracked
 from scenarios.data.feature_files import SUFFIX, Features, write_features
 from scenarios.environment import variables
 

@@ -23,7 +23,8 @@ from probe.cut.candidates import Candidate, candidates
 from probe.errors import InputError, ModelRaised, described
 from probe.memory import show_size
 from probe.seeding import stream
-from scenarios.commands.screen.terminal import print_json, tracked
+from scenarios.commands.screen.terminal import print_json
+from scenarios.environment import tracked
 from scenarios.networks import ARCHITECTURES, build_network
 from scenarios.user_model import current_folder, load_model
 

@@ -9,11 +9,9 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TextIO, TypeVar
-
-_Item = TypeVar("_Item")
+from typing import TextIO
 
 READER_GONE = 141
 """The exit code of a process whose output nobody reads any more, as if SIGPIPE had ended it."""
@@ -52,16 +50,6 @@ def printed() -> Iterator[None]:
         _flush_or_discard(out)
         _flush_or_discard(sys.stderr)
         _set_errors(out, errors)
-
-
-def tracked(each: Iterable[_Item], label: str) -> Iterable[_Item]:
-    """Return the items, with a bar on a terminal while they are gone through."""
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True)
-    hidden = not console.is_terminal
-    return track(each, label, console=console, transient=True, disable=hidden)
 
 
 def print_json(record: object) -> None:

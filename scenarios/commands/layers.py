@@ -1,7 +1,7 @@
-"""`probe layers`: the modules at which a user's model can be cut, and a suggested set of them.
+"""`probe layers`: the modules at which a user's model can be cut, and a good set of them.
 
-`probe.cut.candidates` tries each module on a batch of three random inputs and suggests a set; this
-module loads the model and prints the table.
+Each module is tried on a batch of three random inputs (`probe.cut.candidates`, which also chooses
+the good set); here the model is loaded and the table printed.
 """
 
 import re
@@ -19,12 +19,12 @@ from rich.table import Table
 from torch import Tensor, nn
 
 from probe.batch import Value, tensors
-from probe.byte_sizes import show_size
 from probe.cut.candidates import Candidate, candidates
 from probe.errors import InputError, ModelRaised, described
-from probe.progress import tracked
+from probe.memory import show_size
 from probe.seeding import stream
 from scenarios.commands.screen.terminal import print_json
+from scenarios.environment import tracked
 from scenarios.networks import ARCHITECTURES, build_network
 from scenarios.user_model import current_folder, load_model
 
@@ -42,7 +42,7 @@ def show_layers(
     integers: bool,
     as_json: bool = False,
 ) -> None:
-    """Print every module of a model that can be a feature, and a suggested set of them.
+    """Print every module of a model that can be a feature, and a good set of them.
 
     target: MODULE:FACTORY, or the name of a network of this package; inputs: their shapes, see
     `sample_inputs`; output: key, attribute or position of the logits in the output of the model;
@@ -70,7 +70,7 @@ def show_layers(
 
 
 def _record(found: Sequence[Candidate]) -> dict[str, Any]:
-    """Return the table as JSON values; docs/studies.md lists the keys."""
+    """Return the table as values that JSON has; docs/studies.md lists the keys."""
     renamed = {"kind": "type", "shape": "output", "bytes": "cached_bytes"}
     features = [
         {renamed.get(name, name): value for name, value in asdict(one).items() if name != "values"}
@@ -87,7 +87,7 @@ def _record(found: Sequence[Candidate]) -> dict[str, Any]:
 
 
 def _model(target: str, sample: Value) -> nn.Module:
-    """Return the model of that name, a network of this package or of the user."""
+    """Return the model of that name, a network of this package or the user's own."""
     # A dotted name without a factory is refused by `load_model`.
     if ":" in target or (target not in ARCHITECTURES and "." in target):
         return load_model(target)
@@ -109,7 +109,7 @@ def _refused(error: BaseException, sample: Value) -> InputError:
 def _print(found: Sequence[Candidate]) -> None:
     """Print a table of the features, the reasons against caching some, and the suggested set.
 
-    found: in the order in which the model computes them. Lines in a file or a pipe are not cut off.
+    found: in the order in which the model computes them. Lines to a file or a pipe are not cut off.
     """
     console = Console()
     if not console.is_terminal:
@@ -139,22 +139,21 @@ def _print(found: Sequence[Candidate]) -> None:
 
 
 def _print_line(console: Console, line: str) -> None:
-    """Print a line unwrapped, so that it can be copied into a file."""
+    """Print a line as it is, in one piece: it may be copied into a file."""
     console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _joined(shape: Sequence[int]) -> str:
-    """Return a shape as a user types it, such as 3x32x32."""
+    """Return a shape as it is typed, as 3x32x32."""
     return "x".join(map(str, shape)) or "one number"
 
 
 def sample_inputs(texts: Sequence[str], integers: bool) -> Value:
     """Return a batch of three: one tensor, a tuple of several, or a mapping of named ones.
 
-    texts: [NAME=]SHAPE[:int], such as 3x32x32 or mask=16:int; integers: whether all are integers.
-    Values are normal, or zeros and ones, which every embedding has; they are the same every time.
-    Raises InputError for any other text, for names that some inputs lack or two share, and for too
-    many values.
+    texts: [NAME=]SHAPE[:int], as 3x32x32 or mask=16:int; integers: whether all are integers. Values
+    are normal, or zeros and ones, which any embedding holds; the same every time. Raises InputError
+    for any other text, for names that some inputs lack or two share, and for too many values.
     """
     given = [_read(text, integers) for text in texts]
     named = [name for name, *_ in given if name]
@@ -180,7 +179,7 @@ def sample_inputs(texts: Sequence[str], integers: bool) -> Value:
 
 
 def _read(text: str, integers: bool) -> tuple[str, tuple[int, ...], bool]:
-    """Return the name of an --input ("" without one), its sizes and whether it has integers."""
+    """Return the name of an --input ("" without one), its sizes and whether it is of integers."""
     name, named, rest = text.rpartition("=")
     shape, marked, kind = rest.partition(":")
     if (named and not name.isidentifier()) or (marked and kind != "int"):

@@ -183,7 +183,7 @@ def test_html_has_what_text_has(whole: Analysis) -> None:
     for line in text.splitlines()[2:5]:
         for cell in filter(None, line.split("  ")):
             assert f">{cell.strip()}<" in page
-    assert "the intervals tell of retrainings" in page
+    assert "the intervals cover retrainings" in page
 
 
 def test_latex_has_a_line_for_each_feature_of_one_readout(whole: Analysis) -> None:

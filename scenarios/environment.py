@@ -1,7 +1,7 @@
 """The surroundings of a command: environment variables set for a while, and the terminal."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -26,13 +26,3 @@ def variables(values: Mapping[str, str]) -> Iterator[None]:
         for name in os.environ.keys() - before.keys():
             del os.environ[name]
         os.environ.update(before)
-
-
-def tracked(each: Iterable[_Item], label: str) -> Iterable[_Item]:
-    """Return the items, with a bar on a terminal while they are gone through."""
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True)
-    hidden = not console.is_terminal
-    return track(each, label, console=console, transient=True, disable=hidden)

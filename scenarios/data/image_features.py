@@ -26,7 +26,7 @@ from probe.seeding import global_stream, stream
 from probe.training.penultimate import penultimate
 from probe.training.precision import products
 from scenarios.data.feature_files import SUFFIX, Features, write_features
-from scenarios.environment import tracked, variables
+from scenarios.environment import variables
 
 _BATCH = 32  # images
 _WEIGHTS_ONLY = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"  # an environment variable of torch's

@@ -89,8 +89,8 @@ MISTAKES = {
     "init --data digit": "unknown data set 'digit': did you mean 'digits'",
     "init --own --network mlp": "--own brings",
     "init nowhere/study.toml": "cannot write nowhere/study.toml (No such file or directory)",
-    "init there.toml": "there.toml is there already",
-    "init study.toml --own": "mynets.py is there already",
+    "init there.toml": "there.toml exists already",
+    "init study.toml --own": "mynets.py exists already",
 }
 
 

@@ -84,7 +84,7 @@ def test_results_of_other_tasks_are_named(tmp_path: Path, finished: Path) -> Non
     true = store.read("step-2")
     assert true is not None
     forged = {head: (Counts(np.eye(3, dtype=np.int64)),) for head in true.counts}
-    store.write("step-2", replace(true, counts=forged, right={}))
+    store.write("step-2", replace(true, counts=forged))
     with pytest.raises(
         InputError, match=f"{JOB}/[0-9a-f]{{16}} holds results that cannot be .*: remove it, and"
     ):

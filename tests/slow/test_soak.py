@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 def test_killed_at_random_moments(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path, seed=0)
     for kind in ("the only process", "one of three shards"):
-        campaign.carry_out(kind, wanted=2, until=time.monotonic() + 90)
+        campaign.carry_out(kind, wanted=2, until=math.inf)
     assert campaign.broken == []
     assert campaign.kills >= 3
 

@@ -61,7 +61,9 @@ def test_the_examples_of_other_models_and_data_run(
 def test_the_example_of_analyze_prints_a_table_for_each_readout(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    [example] = [block for block in blocks("python") if "import Examples, Measure, Recipe, analyze" in block]
+    [example] = [
+        block for block in blocks("python") if "import Examples, Measure, Recipe, analyze" in block
+    ]
     exec(compile(example, str(README), "exec"), {})
     printed = capsys.readouterr().out
     assert "retrain" in printed

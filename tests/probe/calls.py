@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import probe.protocol
-from probe import Examples, Recipe, partial_retrain
+from probe import Examples, Model, Recipe, partial_retrain
 from probe.cut.cuts import cut_each
 from probe.errors import InputError
 from probe.retraining import PartialRetraining
@@ -22,6 +22,7 @@ Case = tuple[Callable[[], object], str]
 X, Y = torch.randn(24, 4, generator=stream(0)), torch.arange(24) % 2
 DATA = Examples(X, Y)
 TASKS = [[0], [1]]
+MODEL = ("output", "call", "classes", "fresh", "trainable")
 
 
 def net(width: int = 8, outputs: int = 2) -> nn.Sequential:
@@ -65,6 +66,8 @@ def retrained(
     model = net() if model is None else model
     recipe = given.pop("recipe", Recipe(epochs=1))
     test = train if test is None else test
+    own = {name: given.pop(name) for name in MODEL if name in given}
+    model = Model(model, **own) if own else model
     return partial_retrain(model, features, train, test, tasks, recipe, **given)
 
 

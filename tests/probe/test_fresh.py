@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from probe import Examples, Recipe, partial_retrain
+from probe import Examples, Model, Recipe, partial_retrain
 from probe.cut.cuts import split
 from probe.errors import InputError
 from probe.modules import named_state
@@ -131,4 +131,4 @@ def test_what_gives_no_fresh_values_is_refused_before_anything_runs(model, data,
     model.forward = lambda x: pytest.fail("the model was run")
     given = fresh() if bad == "another shape" else fresh
     with pytest.raises(InputError, match=said):
-        partial_retrain(model, ["blocks.0"], data, data, TASKS, QUICK, fresh=given)
+        partial_retrain(Model(model, fresh=given), ["blocks.0"], data, data, TASKS, QUICK)

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from probe.batch import Value
 from probe.examples import Examples
+from probe.model import Model
 from probe.retrain import partial_retrain
 from probe.retraining import PartialRetraining
 from probe.seeding import stream
@@ -125,8 +126,8 @@ def test_batches_that_take_another_path_run_the_model_whole() -> None:
     def call(model: nn.Module, x: dict[str, Tensor]) -> object:
         return model(**x, skip=True)
 
-    got = partial_retrain(built(), ["norm"], trained, tested, TASKS, RECIPE, call=call)
-    same = partial_retrain(built(), ["norm"], tested, tested, TASKS, RECIPE, call=call)
+    got = partial_retrain(Model(built(), call=call), ["norm"], trained, tested, TASKS, RECIPE)
+    same = partial_retrain(Model(built(), call=call), ["norm"], tested, tested, TASKS, RECIPE)
     assert any("the whole model is run for it" in note for note in got.notes)
     # Two epochs on random words lower no loss, which is noted, and nothing else is.
     assert [note for note in same.notes if STUCK not in note] == []

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from probe import Examples, Recipe, partial_retrain
+from probe import Examples, Model, Recipe, partial_retrain
 from probe.errors import InputError
 from probe.seeding import stream
 from probe.training.evaluation import predict_each
@@ -56,7 +56,7 @@ def tails(monkeypatch: pytest.MonkeyPatch) -> dict[str, Tensor]:
 def test_what_was_frozen_stays_as_it_is(tails: dict[str, Tensor]) -> None:
     """In its values and without gradients; the adapters are trained anew."""
     model = lora()
-    partial_retrain(model, ["0"], DATA, DATA, TASKS, RECIPE, trainable="as given")
+    partial_retrain(Model(model, trainable="as given"), ["0"], DATA, DATA, TASKS, RECIPE)
     own = {name: value for name, value in model.state_dict().items() if not name.startswith("0.")}
     assert {f"{name}.grad" in tails for name in tails if "base" in name} == {False}
     [base] = [value for name, value in tails.items() if name.endswith("base.weight")]
@@ -79,9 +79,11 @@ def test_frozen_parameters_without_a_rule_stand_in_nobodys_way() -> None:
         model = nn.Sequential(nn.Linear(8, 8), Scaled(grad), nn.Linear(8, 4))
         if grad:
             with pytest.raises(InputError, match=r"no rule re-initializes the parameter '1.scale'"):
-                partial_retrain(model, ["0"], DATA, DATA, TASKS, RECIPE, trainable="as given")
+                partial_retrain(
+                    Model(model, trainable="as given"), ["0"], DATA, DATA, TASKS, RECIPE
+                )
         else:
-            partial_retrain(model, ["0"], DATA, DATA, TASKS, RECIPE, trainable="as given")
+            partial_retrain(Model(model, trainable="as given"), ["0"], DATA, DATA, TASKS, RECIPE)
 
 
 def large_head(outputs: int) -> nn.Sequential:
@@ -100,9 +102,9 @@ def test_a_large_head_read_at_some_outputs_is_the_head_of_these_alone(chosen: li
             getattr(small[2], name).copy_(rows)
         small[0].load_state_dict(large[0].state_dict())
     read = partial_retrain(
-        large, ["1", "2"], DATA, DATA, TASKS, RECIPE, fresh=large, classes=chosen
+        Model(large, fresh=large, classes=chosen), ["1", "2"], DATA, DATA, TASKS, RECIPE
     )
-    alone = partial_retrain(small, ["1", "2"], DATA, DATA, TASKS, RECIPE, fresh=small)
+    alone = partial_retrain(Model(small, fresh=small), ["1", "2"], DATA, DATA, TASKS, RECIPE)
     assert read.counts == alone.counts
 
 
@@ -122,9 +124,9 @@ def test_outputs_that_cannot_be_are_refused_before_any_cut(
     monkeypatch.setattr("probe.retrain.cut_found", lambda *_: pytest.fail("a cut was made"))
     classes, said = BAD[bad]
     with pytest.raises(InputError, match=said):
-        partial_retrain(large_head(100), ["1"], DATA, DATA, TASKS, RECIPE, classes=classes)
+        partial_retrain(Model(large_head(100), classes=classes), ["1"], DATA, DATA, TASKS, RECIPE)
 
 
 def test_a_choice_that_there_is_not_is_refused() -> None:
     with pytest.raises(InputError, match="choice of what is trainable 'head'"):
-        partial_retrain(lora(), ["0"], DATA, DATA, TASKS, trainable="head")  # type: ignore[arg-type]
+        partial_retrain(Model(lora(), trainable="head"), ["0"], DATA, DATA, TASKS)  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
 from probe.examples import Examples
+from probe.model import Model
 from probe.retrain import partial_retrain
 from probe.seeding import stream
 from probe.training.fresh_weights import fresh_state
@@ -73,7 +74,7 @@ def protocol(net: Net, model: nn.Module, features: list[str]) -> list[str]:
         )
     tasks = [[0, 1], list(range(2, CLASSES))]
     result = partial_retrain(
-        model, features, train, test, tasks, _RECIPE, output=net.output, fresh=net.build
+        Model(model, output=net.output, fresh=net.build), features, train, test, tasks, _RECIPE
     )
     broken = [f"untouched by retraining: {what}" for what in touched(model, *before)]
     broken += ["the features are not those asked for"] * (list(result.features) != features)

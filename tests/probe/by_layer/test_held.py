@@ -79,7 +79,9 @@ def test_it_comes_back_exactly_with_evaluations(
     assert (again.own, again.dead_units, again.tasks) == (whole.own, whole.dead_units, whole.tasks)
     np.testing.assert_array_equal(again.labels, whole.labels)
     for feature, readout in product(FEATURES, READOUTS):
-        for ours, theirs in zip(*(_numbers(a, feature, readout) for a in (whole, again)), strict=True):
+        for ours, theirs in zip(
+            *(_numbers(a, feature, readout) for a in (whole, again)), strict=True
+        ):
             np.testing.assert_array_equal(ours, theirs)
     again.save(tmp_path / "again")
     for path in kept.iterdir():

@@ -13,6 +13,7 @@ from probe.cut.cuts import Cuts, cut_each
 from probe.cut.planning import plan_each
 from probe.errors import InputError
 from probe.examples import Examples
+from probe.model import Model
 from probe.retrain import partial_retrain
 from probe.seeding import stream
 from probe.training.recipe import Recipe
@@ -116,4 +117,4 @@ def test_cuts_say_how_the_model_is_called() -> None:
     cuts = cut_each(network(0), ["layer1"], data.x[:8], trainable="as given")
     assert isinstance(cuts, Cuts)
     with pytest.raises(InputError, match="give output, call and trainable to cut_each"):
-        partial_retrain(network(0), cuts, data, data, TASKS, trainable="as given")
+        partial_retrain(Model(network(0), trainable="as given"), cuts, data, data, TASKS)

@@ -5,7 +5,6 @@ function for each other of `figures.kinds`; see `figures.plotting.Drawing`. They
 they are first used: `import figures` does not load matplotlib.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from figures.kinds import KINDS
@@ -17,8 +16,9 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> "Drawing":
     if name not in KINDS:
         raise AttributeError(f"module 'figures' has no attribute {name!r}")
-    drawing: Drawing = getattr(import_module("figures.plotting"), name)
-    return drawing
+    from figures.plotting import Drawing
+
+    return Drawing(name)
 
 
 def __dir__() -> list[str]:

@@ -11,7 +11,7 @@ LineStyle = str | tuple[float, tuple[float, ...]]
 """A line style as matplotlib writes it: a name, or (offset, lengths of dashes and gaps)."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Appearance:
     """Appearance of a learner, or of a strategy, in all figures.
 
@@ -38,7 +38,7 @@ def learner_appearances(learners: Iterable[str]) -> dict[str, Appearance]:
 
     The colors are Okabe and Ito's without the yellow, which is too faint on paper, an indigo and a
     brown of Tol's, and a violet, a navy, a cyan and a magenta that color-blind readers too tell
-    from all of these. Where one color serves twice, line style and marker differ; in black and
+    from all of these. If one color serves twice, line style and marker differ; in black and
     white the marker alone tells learners apart. A learner with stored samples (`ewc-s`) has the
     color and the marker of the same learner without, but open, and another line style.
 
@@ -79,15 +79,6 @@ def _with_spare(wanted: Iterable[str], known: dict[str, Appearance]) -> dict[str
     return {name: one for name, one in (known | others).items() if name in names}
 
 
-# A table of them is easier to read with positions than with keywords.
-def _filled(label: str, color: str, marker: Marker, line: LineStyle) -> Appearance:
-    return Appearance(label=label, color=color, marker=marker, line=line)
-
-
-def _open(label: str, color: str, marker: Marker, line: LineStyle) -> Appearance:
-    return Appearance(label=label, color=color, marker=marker, line=line, filled=False)
-
-
 _SKY, _BLUE, _GREEN, _INDIGO = "#56B4E9", "#0072B2", "#009E73", "#332288"
 _VIOLET, _NAVY, _CYAN, _MAGENTA = "#785EF0", "#113355", "#33BBCC", "#992288"
 _ORANGE, _RED, _PINK, _BROWN, _GRAY = "#E69F00", "#D55E00", "#CC79A7", "#661100", "#505050"
@@ -97,54 +88,54 @@ _DASH_DOT_DOT: LineStyle = (0, (3, 1, 1, 1, 1, 1))
 _LONG_DASH: LineStyle = (0, (6, 2.2))
 
 _LEARNERS = {
-    "offline": _filled("Offline", "#000000", "", "--"),
-    "untrained": _filled("Untrained", _GRAY, "", ":"),
-    "cumulative": _filled("Cumulative", _GRAY, "h", "-"),
-    "finetune": _filled("Finetune", _RED, "o", "-"),
-    "finetune-s": _open("Finetune-S", _RED, "o", "--"),
-    "ewc": _filled("EWC", _GREEN, "^", "-"),
-    "ewc-s": _open("EWC-S", _GREEN, "^", "--"),
-    "ewc_online": _filled("EWC++", _GREEN, "<", _DASH_DOT),
-    "ewc_online-s": _open("EWC++-S", _GREEN, "<", ":"),
-    "si": _filled("SI", _ORANGE, "D", "-"),
-    "si-s": _open("SI-S", _ORANGE, "D", "--"),
-    "rwalk": _filled("RWalk", _INDIGO, "X", "-"),
-    "rwalk-s": _open("RWalk-S", _INDIGO, "X", "--"),
-    "lwf": _filled("LwF", _PINK, "v", "-"),
-    "lwf-s": _open("LwF-S", _PINK, "v", "--"),
-    "gem": _filled("GEM", _SKY, "P", "-"),
-    "er": _filled("ER", _BLUE, "s", "-"),
-    "icarl": _filled("iCaRL", _BROWN, ">", "-"),
-    "icarl_hybrid1": _open("iCaRL-hb1", _BROWN, ">", "--"),
-    "pathnet": _filled("PathNet", _VIOLET, (4, 1, 0), _DASH_DOT_DOT),
-    "geppnet": _filled("GeppNet", _NAVY, (6, 1, 0), _LONG_DASH),
-    "geppnet_stm": _open("GeppNet+STM", _CYAN, (6, 1, 0), "--"),
-    "fel": _open("FEL", _MAGENTA, "s", _DASH_DOT),
+    "offline": Appearance("Offline", "#000000", "", "--"),
+    "untrained": Appearance("Untrained", _GRAY, "", ":"),
+    "cumulative": Appearance("Cumulative", _GRAY, "h", "-"),
+    "finetune": Appearance("Finetune", _RED, "o", "-"),
+    "finetune-s": Appearance("Finetune-S", _RED, "o", "--", filled=False),
+    "ewc": Appearance("EWC", _GREEN, "^", "-"),
+    "ewc-s": Appearance("EWC-S", _GREEN, "^", "--", filled=False),
+    "ewc_online": Appearance("EWC++", _GREEN, "<", _DASH_DOT),
+    "ewc_online-s": Appearance("EWC++-S", _GREEN, "<", ":", filled=False),
+    "si": Appearance("SI", _ORANGE, "D", "-"),
+    "si-s": Appearance("SI-S", _ORANGE, "D", "--", filled=False),
+    "rwalk": Appearance("RWalk", _INDIGO, "X", "-"),
+    "rwalk-s": Appearance("RWalk-S", _INDIGO, "X", "--", filled=False),
+    "lwf": Appearance("LwF", _PINK, "v", "-"),
+    "lwf-s": Appearance("LwF-S", _PINK, "v", "--", filled=False),
+    "gem": Appearance("GEM", _SKY, "P", "-"),
+    "er": Appearance("ER", _BLUE, "s", "-"),
+    "icarl": Appearance("iCaRL", _BROWN, ">", "-"),
+    "icarl_hybrid1": Appearance("iCaRL-hb1", _BROWN, ">", "--", filled=False),
+    "pathnet": Appearance("PathNet", _VIOLET, (4, 1, 0), _DASH_DOT_DOT),
+    "geppnet": Appearance("GeppNet", _NAVY, (6, 1, 0), _LONG_DASH),
+    "geppnet_stm": Appearance("GeppNet+STM", _CYAN, (6, 1, 0), "--", filled=False),
+    "fel": Appearance("FEL", _MAGENTA, "s", _DASH_DOT, filled=False),
 }
 
 # Their labels are made of their names.
 _STRATEGIES = {
-    "uniform": _filled("", _BLUE, "s", "-"),
-    "plane_distance": _filled("", _ORANGE, "D", "-"),
-    "entropy": _filled("", _GREEN, "^", "-"),
-    "mean_of_features": _filled("", _INDIGO, "X", "-"),
+    "uniform": Appearance("", _BLUE, "s", "-"),
+    "plane_distance": Appearance("", _ORANGE, "D", "-"),
+    "entropy": Appearance("", _GREEN, "^", "-"),
+    "mean_of_features": Appearance("", _INDIGO, "X", "-"),
 }
 
 # For names that are not known. In black and white, too, none is taken for a known learner: no two
 # have both marker and fill in common.
 _SPARE = [
-    _filled("", _ORANGE, "p", _DASH_DOT_DOT),
-    _filled("", _PINK, "d", _DASH_DOT_DOT),
-    _filled("", _SKY, "*", _DASH_DOT_DOT),
-    _open("", _RED, (4, 1, 0), _DASH_DOT_DOT),
-    _open("", _BLUE, "P", _DASH_DOT_DOT),
-    _open("", _GREEN, "x", _DASH_DOT_DOT),
-    _open("", _GRAY, "h", _DASH_DOT_DOT),
-    _filled("", _ORANGE, "8", _LONG_DASH),
-    _open("", _PINK, "p", _LONG_DASH),
-    _open("", _SKY, "d", _LONG_DASH),
-    _open("", _RED, "*", _LONG_DASH),
-    _open("", _BLUE, "8", _LONG_DASH),
-    _filled("", _GREEN, (4, 1, 45), _LONG_DASH),
-    _filled("", _GRAY, ".", _LONG_DASH),
+    Appearance("", _ORANGE, "p", _DASH_DOT_DOT),
+    Appearance("", _PINK, "d", _DASH_DOT_DOT),
+    Appearance("", _SKY, "*", _DASH_DOT_DOT),
+    Appearance("", _RED, (4, 1, 0), _DASH_DOT_DOT, filled=False),
+    Appearance("", _BLUE, "P", _DASH_DOT_DOT, filled=False),
+    Appearance("", _GREEN, "x", _DASH_DOT_DOT, filled=False),
+    Appearance("", _GRAY, "h", _DASH_DOT_DOT, filled=False),
+    Appearance("", _ORANGE, "8", _LONG_DASH),
+    Appearance("", _PINK, "p", _LONG_DASH, filled=False),
+    Appearance("", _SKY, "d", _LONG_DASH, filled=False),
+    Appearance("", _RED, "*", _LONG_DASH, filled=False),
+    Appearance("", _BLUE, "8", _LONG_DASH, filled=False),
+    Appearance("", _GREEN, (4, 1, 45), _LONG_DASH),
+    Appearance("", _GRAY, ".", _LONG_DASH),
 ]

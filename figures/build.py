@@ -1,14 +1,14 @@
 """Figures of a run directory, drawn from its tables.
 
 The tables are read once, each figure is drawn by a module of `figures.kinds`, and `drawn.json`
-keeps the hashes of the tables that it was drawn from: it is drawn again only if these change.
+keeps the hashes of the tables: the figures are drawn again only if these change.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from importlib import import_module
@@ -24,14 +24,11 @@ from probe.files import discard, replacing
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-VERSION = 2
+VERSION = 3
 """Version of the drawing: one more whenever the same tables give another picture."""
 
 RECORD = "drawn.json"
-"""File beside the figures with the tables that each was drawn from."""
-
-CAPTIONS = "captions"
-"""Key of the record for all captions together; no kind of figure has this name."""
+"""File beside the figures with the tables that they were drawn from."""
 
 
 def build(run_directory: Path, changed_only: bool = False) -> list[Path]:
@@ -43,28 +40,23 @@ def build(run_directory: Path, changed_only: bool = False) -> list[Path]:
     in a sweep, figures in which a legend tells the learners apart are left out, too. Beside each
     figure NAME.txt is a caption, with the data that were measured.
 
-    changed_only: leave a figure as it is if its files are there and were drawn from the same
-    tables; its paths are returned with the others. Raises InputError, before anything is written,
-    if a table is missing or cannot be read; `times.csv` may be missing.
+    changed_only: leave the figures as they are if all are there, drawn from the same tables. Raises
+    InputError, before anything is written, if a table is missing or cannot be read; `times.csv` may
+    be missing.
     """
     folder = run_directory / "figures"
     # Before the tables are read: one that is replaced meanwhile is drawn again the next time.
-    sources = _sources(run_directory)
-    record = _read_record(folder) if changed_only else {}
-    stale = [name for name in KINDS if not _is_drawn(folder, name, record, sources[name])]
-    if stale or not _is_captioned(folder, record, sources):
+    source = _source(run_directory)
+    files = _drawn(folder, source) if changed_only else None
+    if files is None:
         tables = Tables.read(run_directory)
-        figures = draw(tables, stale)
+        figures = draw(tables)
         # A run stopped while files are replaced must not leave a record of earlier ones.
         discard(folder / RECORD)
-        for name, figure in figures.items():
-            record[name] = {"from": sources[name], "files": _write(folder, name, figure)}
-        captions = _write_captions(folder, record, tables)
-        record = {name: record[name] for name in KINDS}
-        record[CAPTIONS] = {"from": sources[CAPTIONS], "files": captions}
-        if folder.is_dir():  # else nothing was drawn
-            _write_text(folder / RECORD, json.dumps(record, indent=1))
-    return [folder / file for name in KINDS for file in record[name]["files"]]
+        files = [file for name in KINDS for file in _write(folder, name, figures[name], tables)]
+        if files:
+            _write_text(folder / RECORD, json.dumps({"from": source, "files": files}, indent=1))
+    return [folder / file for file in files if not file.endswith(".txt")]
 
 
 def build_asked(
@@ -110,36 +102,18 @@ def draw(tables: Tables, names: Iterable[str] = KINDS) -> dict[str, Figure | Non
     return {name: import_module(f"figures.kinds.{name}").draw(tables) for name in names}
 
 
-def _write(folder: Path, name: str, figure: Figure | None) -> list[str]:
-    """Write a figure, or remove an earlier one of that name; return the names of its files."""
+def _write(folder: Path, name: str, figure: Figure | None, tables: Tables) -> list[str]:
+    """Write a figure and its caption, or remove earlier ones; return the names of the files."""
     # matplotlib takes half a second to import: only where something is drawn.
     from figures import style
 
-    if figure is not None:
-        return [path.name for path in style.save(figure, folder, name)]
-    for file in _files(name):
-        discard(folder / file)
-    return []
-
-
-def _is_captioned(folder: Path, record: Mapping[str, Any], sources: Mapping[str, Any]) -> bool:
-    """Tell whether every figure has its caption, of tables that have not changed."""
-    there = record.get(CAPTIONS)
-    drawn = [name for name in KINDS if record.get(name, {}).get("files")]
-    known = {"from": sources[CAPTIONS], "files": [f"{name}.txt" for name in drawn]}
-    return there == known and all((folder / file).is_file() for file in known["files"])
-
-
-def _write_captions(folder: Path, record: Mapping[str, Any], tables: Tables) -> list[str]:
-    """Write the captions of all figures, remove others; return the names of their files."""
-    files = []
-    for name in KINDS:
-        if record[name]["files"]:
-            caption = import_module(f"figures.kinds.{name}").caption(tables)
-            files.append(_write_text(folder / f"{name}.txt", caption).name)
-        else:
-            discard(folder / f"{name}.txt")
-    return files
+    if figure is None:
+        for kind in (*FORMATS, "txt"):
+            discard(folder / f"{name}.{kind}")
+        return []
+    paths = style.save(figure, folder, name)
+    caption = import_module(f"figures.kinds.{name}").caption(tables)
+    return [path.name for path in (*paths, _write_text(folder / f"{name}.txt", caption))]
 
 
 def _write_text(path: Path, text: str) -> Path:
@@ -149,45 +123,24 @@ def _write_text(path: Path, text: str) -> Path:
     return path
 
 
-def _sources(run_directory: Path) -> dict[str, dict[str, Any]]:
-    """Return what figures, and captions, are made from: our version, and the tables' hashes."""
+def _source(run_directory: Path) -> dict[str, Any]:
+    """Return what the figures are drawn from: the hash of each table, None for a missing one."""
     names = [field.name for field in fields(Tables)]
-    hashes = {name: _hash(run_directory / f"{name}.csv") for name in names}
-    # A caption says of all rows which orders and seeds they are.
-    drawn = {**KINDS, CAPTIONS: names}
-    return {
-        kind: {"version": VERSION, **{name: hashes[name] for name in tables}}
-        for kind, tables in drawn.items()
-    }
+    return {"version": VERSION, **{name: _hash(run_directory / f"{name}.csv") for name in names}}
 
 
 def _hash(path: Path) -> str | None:
-    """Return the SHA-256 of a table, None if there is none: who reads it says what is wrong."""
     with suppress(OSError):
-        if path.is_file():
-            return hashlib.sha256(path.read_bytes()).hexdigest()
+        return hashlib.sha256(path.read_bytes()).hexdigest()
     return None
 
 
-def _is_drawn(folder: Path, name: str, record: Mapping[str, Any], source: object) -> bool:
-    """Tell whether a figure of that source is there, or is known to have nothing to draw.
-
-    source: what it would be drawn from now, as in `_sources`.
-    """
-    there = record.get(name)
-    known = [{"from": source, "files": files} for files in ([], _files(name))]
-    return there in known and all((folder / file).is_file() for file in there["files"])
-
-
-def _files(name: str) -> list[str]:
-    """Return the names of a figure's files."""
-    return [f"{name}.{kind}" for kind in FORMATS]
-
-
-def _read_record(folder: Path) -> dict[str, Any]:
-    """Return what figures were drawn from; nothing if that is not known."""
+def _drawn(folder: Path, source: object) -> list[str] | None:
+    """Return the files that were drawn from these tables, None if any of them is missing."""
     try:
-        found = json.loads((folder / RECORD).read_bytes())
+        match json.loads((folder / RECORD).read_bytes()):
+            case {"from": known, "files": list(files)} if known == source:
+                return files if all((folder / file).is_file() for file in files) else None
     except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        pass  # There is none, or it was cut off.
+    return None

@@ -60,7 +60,7 @@ def with_head(text: str, rows: Iterable[Row | MetricRow]) -> str:
 
 
 def over_seeds(rows: Iterable[SummaryRow | MetricRow | SeedMean], *, bars: bool = True) -> str:
-    """Say what the points of a figure are and, with `bars`, what its error bars are.
+    """Describe the points of a figure and, with `bars`, its error bars.
 
     rows: at least one, all that are drawn. Bars are not announced where none has a deviation; where
     rows are of different numbers of seeds the least and the most are told.
@@ -77,7 +77,7 @@ def over_seeds(rows: Iterable[SummaryRow | MetricRow | SeedMean], *, bars: bool 
 
 
 def with_interval(rows: Iterable[LayerRow]) -> str:
-    """Say what the points of a figure are whose bars are the intervals of its rows.
+    """Describe the points of a figure with the intervals of its rows as bars.
 
     rows: at least one, all that are drawn. Bars are not announced where none has an interval.
 
@@ -92,7 +92,7 @@ def with_interval(rows: Iterable[LayerRow]) -> str:
 
 
 def mean_over(rows: Iterable[SummaryRow | MetricRow | SeedMean | LayerRow]) -> str:
-    """Say over how many seeds rows are means, at least one of them."""
+    """Name the number of seeds over which rows are means, at least one of them."""
     numbers = {row.seeds for row in rows}
     least, most = min(numbers), max(numbers)
     if most == 1:
@@ -130,7 +130,7 @@ def counted(count: int, thing: str) -> str:
 
 
 def learners_named(names: Sequence[str]) -> str:
-    """Say whose results are drawn, by their names in print.
+    """Name the learners that are drawn, by their names in print.
 
     >>> learners_named(["EWC"])
     'Learner: EWC'
@@ -139,7 +139,7 @@ def learners_named(names: Sequence[str]) -> str:
 
 
 def measured_on(rows: Sequence[Row]) -> str:
-    """Say what was learned: data, tasks, network, orders and seeds; "" of no rows.
+    """Describe the study: data, tasks, network, orders and seeds; "" of no rows.
 
     >>> row = Row(scenario="digits", network="cnn3", learner="er", order="0", seed=0, step=1,
     ...           place=1, measure="accuracy", value=0.9)
@@ -158,7 +158,7 @@ def measured_on(rows: Sequence[Row]) -> str:
 
 
 def averaged(rows: Sequence[Row], what: str) -> str:
-    """Say in a sentence whether these are means over orders, or seeds; "" if over neither.
+    """State in a sentence whether these are means over orders, or seeds; "" if over neither.
 
     >>> averaged([], "Numbers")
     ''
@@ -171,7 +171,7 @@ def averaged(rows: Sequence[Row], what: str) -> str:
 def points_are(
     rows: Iterable[SummaryRow | MetricRow | SeedMean], what: str = "Points", *, bars: bool = True
 ) -> str:
-    """Say in a sentence what points (or `what` else) and bars are, see `over_seeds`.
+    """Describe in a sentence the points (or `what` else) and bars, see `over_seeds`.
 
     >>> row = SummaryRow(learner="er", feature="conv1", depth=1, measure="pra", place=None,
     ...                  mean=0.9, std=0.01, seeds=3)
@@ -188,7 +188,7 @@ def points_are(
 def means_are(
     rows: Iterable[SummaryRow | MetricRow | SeedMean | LayerRow], what: str = "Points"
 ) -> str:
-    """Say in a sentence over how many seeds points are means."""
+    """State in a sentence over how many seeds points are means."""
     told = mean_over(rows)
     said = "those of one seed" if told == "One seed" else told.replace("Mean", "means")
     return f"{what} are {said}"

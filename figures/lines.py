@@ -142,8 +142,8 @@ def legend_above(
     """Put a legend above all panels, in as few rows as the figure's width allows, filled evenly.
 
     entries: what it names; an `Appearance` is shown as a marker on a piece of its line, or without
-    `joined` as the marker alone. The figure grows by the legend's height. Where the figure is too
-    narrow for the title or for a name, these go on in another line.
+    `joined` as the marker alone. The figure grows by the legend's height. Titles and
+    names that are too wide for the figure are broken into lines.
     """
     keys = handles(entries, joined=joined)
     length = None if any(key.get_linestyle() != "None" for key in keys) else 1

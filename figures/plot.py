@@ -1,7 +1,5 @@
 """The figures of a result: `result.plot.depth()`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any

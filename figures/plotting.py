@@ -115,12 +115,6 @@ def all_asked_for(source: object, options: Options) -> dict[str, tuple[Figure, s
     return found
 
 
-def __getattr__(name: str) -> Drawing:
-    if name not in KINDS:
-        raise AttributeError(f"module 'figures.plotting' has no attribute {name!r}")
-    return Drawing(name)
-
-
 def _check_place(options: Options, ax: Axes | None) -> None:
     """Raise InputError for options of a figure of ours alone, or of axes alone."""
     if ax is None:

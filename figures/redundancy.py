@@ -24,8 +24,8 @@ def draw(tables: Sequence[Redundancy]) -> Figure:
     """Draw the SU matrix of each data set as a heat map, with one color bar for all.
 
     Features are numbered from 0; the first is at the top left. Bright is redundant; the colors go
-    by the square root of SU, as most values are small. What is dark on the diagonal too is a
-    feature in a single bin. Each title gives the number of non-redundant features.
+    by the square root of SU, as most values are small. A feature in a single bin is dark on the
+    diagonal, too. Each title gives the number of non-redundant features.
     """
     columns = layout.balanced(len(tables), MOST_ACROSS)
     side = {1: 2.5, 2: 2.6, 3: 1.7}[columns]

@@ -1,7 +1,5 @@
 """Tables of a study as its figures draw them: of one head, with names fit for print."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -9,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from figures.appearance import distinct
 from probe.errors import InputError
@@ -17,7 +15,6 @@ from probe.metrics.matrix import AccuracyMatrix
 from probe.tables.cells import MOST
 from probe.tables.matrices import OFFLINE, UNTRAINED
 from probe.tables.rows import (
-    AnyRow,
     LayerRow,
     LearnerRow,
     MetricRow,
@@ -62,7 +59,7 @@ class Tables:
     starts: Sequence[StartRow] = ()
 
     @classmethod
-    def read(cls, run_directory: Path) -> Tables:
+    def read(cls, run_directory: Path) -> Self:
         """Read the tables of a run directory.
 
         `times.csv`, `layers.csv` and `starts.csv` may be missing, as in old ones. Raises InputError
@@ -76,7 +73,7 @@ class Tables:
         return cls(**found)
 
     @classmethod
-    def of(cls, rows: Iterable[Row], **others: Iterable[Any]) -> Tables:
+    def of(cls, rows: Iterable[Row], **others: Iterable[Any]) -> Self:
         """Return tables in memory as if they had been read; others: by name."""
         kept = _filter("rows")
         tables = {"rows": [row for row in rows if kept(vars(row))], **others}
@@ -159,7 +156,7 @@ def continual(rows: Iterable[SummaryRow | MetricRow | LayerRow | Row]) -> list[s
 def _filter(table: str) -> Callable[[Cells], bool]:
     """Return a filter for the lines of a table: keep those of R, of the head that comes first.
 
-    What depends on no head is kept, too.
+    Lines without a head are kept, too.
     """
     main = ""
 
@@ -174,7 +171,7 @@ def _filter(table: str) -> Callable[[Cells], bool]:
     return kept if table in ("rows", "metrics") else lambda _: True
 
 
-def _plain(rows: Sequence[AnyRow]) -> list[AnyRow]:
+def _plain(rows: Sequence[Any]) -> list[Any]:
     """Return the rows of a table with names that matplotlib draws as they are."""
     if not rows:
         return []
@@ -182,7 +179,7 @@ def _plain(rows: Sequence[AnyRow]) -> list[AnyRow]:
     texts = [field.name for field in fields(rows[0]) if field.type == "str"]
     named = attrgetter(*texts)
 
-    def plainly(row: AnyRow) -> AnyRow:
+    def plainly(row: Any) -> Any:
         cells: dict[str, Any] = {name: plain(getattr(row, name)) for name in texts}
         return replace(row, **cells)
 

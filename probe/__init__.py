@@ -8,46 +8,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from probe import metrics
-    from probe.by_layer.measure import Measure
-    from probe.cut.candidates import candidates
-    from probe.cut.cuts import cut_each, split
-    from probe.examples import Examples
-    from probe.metrics.counts import Counts
-    from probe.metrics.matrix import AccuracyMatrix
-    from probe.model import Model
-    from probe.record.recorder import Recorder
-    from probe.registered import data, metric, network, readout
-    from probe.results.analysis import Analysis
-    from probe.results.analyze import analyze
-    from probe.results.load import load
-    from probe.retrain import cache_plan, partial_retrain
-    from probe.training.recipe import Recipe
-    from probe.values.allocation import CacheSettings
-
-__all__ = [
-    "AccuracyMatrix",
-    "Analysis",
-    "CacheSettings",
-    "Counts",
-    "Examples",
-    "Measure",
-    "Model",
-    "Recipe",
-    "Recorder",
-    "analyze",
-    "cache_plan",
-    "candidates",
-    "cut_each",
-    "data",
-    "load",
-    "metric",
-    "metrics",
-    "network",
-    "partial_retrain",
-    "readout",
-    "split",
-]
+    from probe import metrics as metrics
+    from probe.by_layer.measure import Measure as Measure
+    from probe.cut.candidates import candidates as candidates
+    from probe.cut.cuts import cut_each as cut_each, split as split
+    from probe.examples import Examples as Examples
+    from probe.metrics.counts import Counts as Counts
+    from probe.metrics.matrix import AccuracyMatrix as AccuracyMatrix
+    from probe.model import Model as Model
+    from probe.record.recorder import Recorder as Recorder
+    from probe.registered import (
+        data as data,
+        metric as metric,
+        network as network,
+        readout as readout,
+    )
+    from probe.results.analysis import Analysis as Analysis
+    from probe.results.analyze import analyze as analyze
+    from probe.results.load import load as load
+    from probe.retrain import cache_plan as cache_plan, partial_retrain as partial_retrain
+    from probe.training.recipe import Recipe as Recipe
+    from probe.values.allocation import CacheSettings as CacheSettings
 
 _HOMES = {
     "AccuracyMatrix": "probe.metrics.matrix",
@@ -71,6 +52,8 @@ _HOMES = {
     "readout": "probe.registered",
     "split": "probe.cut.cuts",
 }
+
+__all__ = [*_HOMES, "metrics"]
 
 
 def __getattr__(name: str) -> object:

@@ -1,7 +1,5 @@
 """Batches that a network is given: one tensor, or several by position or by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol, TypeVar, cast
 

@@ -1,7 +1,5 @@
 """Refusals before the first training, in one sentence with the remedy."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

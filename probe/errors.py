@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from textwrap import shorten
 
 _LENGTH = 400  # characters of another's message
+_MANY, _FEW = 40, 12  # known names: of more than so many only so many are listed
 
 
 class InputError(ValueError):
@@ -38,10 +39,14 @@ class Failed(Exception):
 def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
     """Return the error for a name that does not exist, suggesting the nearest ones.
 
+    Of many known names only some are listed.
+
     >>> print(unknown("learner", "finetun", ["er", "finetune"]))
     unknown learner 'finetun': did you mean 'finetune'? (known: er, finetune)
     """
     names = sorted(known)
+    if len(names) > _MANY:
+        names = sorted(get_close_matches(name, names, n=_FEW, cutoff=0))
     near = get_close_matches(name, names, n=2, cutoff=0.5)
     hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
     return InputError(f"unknown {kind} {name!r}: {hint}(known: {', '.join(names) or 'none'})")
@@ -65,7 +70,7 @@ def described(error: BaseException) -> str:
 
 @contextmanager
 def located(what: str) -> Iterator[None]:
-    """Put the place of an InputError before its message; a NotWritten passes as it is.
+    """Put the location of an InputError before its message; a NotWritten passes as it is.
 
     >>> with located("after 2 tasks"):
     ...     raise InputError("it is NaN")

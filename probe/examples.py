@@ -104,14 +104,7 @@ class Examples(Generic[X]):
         >>> Examples.of(pairs).x.shape, Examples.of(pairs, limit=1).y
         (torch.Size([2, 8]), tensor([0]))
         """
-        how = ReadSettings(
-            limit=limit,
-            label=label,
-            columns=columns,
-            budget=budget,
-            scratch=scratch,
-            progress=progress,
-        )
+        how = ReadSettings(limit, label, columns, budget, scratch, progress)
         return Examples(*read(data, how))
 
     def __len__(self) -> int:

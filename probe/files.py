@@ -1,7 +1,5 @@
 """Files that exist whole or not at all, with hashes that show later changes."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterator
@@ -53,9 +51,7 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise NotWritten(
-            f"cannot write to {folder} ({error.strerror}): choose another --out"
-        ) from None
+        raise not_written(folder, error) from None
 
 
 def not_written(path: Path, error: OSError) -> NotWritten:

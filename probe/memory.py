@@ -1,58 +1,17 @@
-"""Memory: how much is free, its sizes in text, and memory-mapped files in its place."""
-
-from __future__ import annotations
+"""Memory: the free amount, and memory-mapped files instead of it."""
 
 import mmap
 import os
-import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
-from decimal import Decimal
 from pathlib import Path
 from typing import IO
 
 import torch
 from torch import Tensor
 
-from probe.errors import InputError, NotWritten
-
-_UNITS = {"": 1, "b": 1}
-_UNITS |= {f"{letter}b": 1000**k for k, letter in enumerate("kmgt", 1)}
-_UNITS |= {f"{letter}ib": 1024**k for k, letter in enumerate("kmgt", 1)}
-_DIGITS = 18
-
-
-def parse_size(text: str, name: str) -> int:
-    """Return the bytes of a size such as 500MB (10^6), 1.5GiB (2^30) or 4096.
-
-    name: what the size is of, for the error. Raises InputError for anything else.
-
-    >>> parse_size("500MB", "--cache-budget"), parse_size("2GiB", "--cache-budget")
-    (500000000, 2147483648)
-    """
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([a-z]*)", text.strip().lower())
-    # More than 18 digits are no size of any memory, and too many for a number with a fraction.
-    if not match or match[2] not in _UNITS or len(match[1]) > _DIGITS:
-        raise InputError(f"{name} expects a size such as 500MB, 2GiB or plain bytes, got {text!r}")
-    return int(Decimal(match[1]) * _UNITS[match[2]])
-
-
-def show_size(size: int) -> str:
-    """Return a number of bytes with a unit of powers of ten, to one decimal.
-
-    >>> show_size(3_300_000_000), show_size(12)
-    ('3.3 GB', '12 B')
-    """
-    if size < 1000:
-        return f"{size} B"
-    value, units = size / 1000, iter("KMG")
-    unit = next(units)
-    # What rounds to 1000.0 is 1.0 of the next unit.
-    while round(value, 1) >= 1000 and (larger := next(units, "")):
-        value, unit = value / 1000, larger
-    return f"{value:.1f} {unit}B"
-
+from probe.errors import NotWritten
 
 _ASSUMED = 4 * 10**9  # bytes of free memory, where the system does not say
 

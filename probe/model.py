@@ -63,12 +63,12 @@ class Model:
 
     @property
     def model_call(self) -> ModelCall:
-        """How a network is asked for the logits of a batch, (B, O)."""
+        """The call that gives the logits of a batch, (B, O)."""
         return ModelCall(call=self.call, output=self.output)
 
     @property
     def class_call(self) -> ModelCall:
-        """How a network is asked for the logits of the classes alone, (B, K)."""
+        """The call that gives the logits of the classes alone, (B, K)."""
         call, classes = self.model_call, self.classes
         if classes is None:
             return call

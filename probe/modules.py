@@ -29,7 +29,7 @@ def layer(model: nn.Module, name: str) -> nn.Module:
 def tap(
     model: nn.Module, names: Iterable[str], receive: Callable[[str, object], None]
 ) -> Iterator[None]:
-    """Within the block, call `receive(name, output)` each time a named layer has run.
+    """Call `receive(name, output)` within the block each time a named layer has run.
 
     The output is the live object, which a later in-place operation overwrites: copy it to keep it.
     A layer called twice is received twice. The hooks are gone after the block.

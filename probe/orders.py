@@ -1,7 +1,5 @@
 """Task orders: the sequences in which the tasks of a stream are learned."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

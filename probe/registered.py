@@ -37,7 +37,7 @@ _NAME = r"[A-Za-z0-9]([A-Za-z0-9_:-]|\.[0-9])*"
 class OwnNetwork:
     """A user's network by its name: build() makes it anew, its weights drawn at random.
 
-    features: those to retrain behind, None = a good set of them; output, call: where the logits
+    features: those to retrain downstream of, None = a suggested set; output, call: where the logits
     are, and how it is given a batch, see `probe.cut.model_call.ModelCall`; draws: whether build()
     draws fresh weights, and not a recipe's rule.
     """

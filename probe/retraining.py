@@ -1,4 +1,4 @@
-"""What partial retraining is asked for, and what it measured."""
+"""The settings of partial retraining, and its result."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from probe.tables.folder import Saved
 from probe.tables.held import Held
 from probe.tables.rows import Row
 from probe.tables.run_rows import RunRows
-from probe.tables.sheets import Sheet, as_latex
+from probe.tables.sheets import Sheet, as_latex, columns_of
 from probe.training.fresh_weights import Fresh
 from probe.training.history import History
 from probe.training.recipe import Recipe
@@ -27,7 +27,7 @@ from probe.values.allocation import CacheSettings
 
 @dataclass(frozen=True, kw_only=True)
 class RetrainSettings:
-    """How the tails of a model are retrained and read.
+    """Settings of the retraining of a model's tails.
 
     - recipe: of the training; seed: decides fresh weights and batches;
     - cache: where the features' values live (`cache_plan` tells in advance); None = the defaults;
@@ -38,7 +38,7 @@ class RetrainSettings:
       with torch's generator seeded, once for each feature), a model or state dict to rewind to, or
       a rule; None = the recipe's rule, by default each layer's own;
     - trainable: `tail` = all that the feature does not depend on; `as given` = of that only what
-      asks for gradients in the model as it is: parameters that were frozen (the base behind LoRA)
+      asks for gradients in the model as it is: parameters that were frozen (the base model of LoRA)
       stay as they are, while running statistics go on to be updated, as in any training;
     - outputs: which of the model's outputs stand for the classes 0..K-1, K different numbers, as
       `range(6)` for a head of more outputs than classes were learned; the others do not compete.
@@ -68,7 +68,7 @@ class RetrainSettings:
 
     @property
     def source(self) -> Fresh:
-        """Where fresh values come from."""
+        """The source of fresh values."""
         return self.recipe.init if self.fresh is None else self.fresh
 
 
@@ -105,11 +105,11 @@ class Retrained:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PartialRetraining(Held):
-    """What partial retraining measured: the confusion counts of each partial retrained model M_i.
+    """The result of partial retraining: confusion counts of each partial retrained model M_i.
 
     tasks: the classes of each of the T tasks, in executed order; counts: one (K, K) table per
     feature, over all test examples; notes: what else has to be known to read them, sentences;
-    seed: of the retraining; outputs: the features behind which nothing was left to train.
+    seed: of the retraining; outputs: the features with nothing left to train downstream.
     `print` shows it as a table; in its rows the learner is `model`, of order "0".
     """
 
@@ -146,7 +146,7 @@ class PartialRetraining(Held):
         return list(chain.from_iterable(found))
 
     def sheets(self) -> list[Sheet]:
-        """Return what is printed, as one table."""
+        """Return the result as text, one table."""
         tasks = (f"task {place}" for place in range(1, len(self.tasks) + 1))
         scores = zip(self.features, self.pra.values(), self.task_f1.tolist(), strict=True)
         return [
@@ -158,48 +158,34 @@ class PartialRetraining(Held):
         ]
 
     def remarks(self) -> tuple[str, ...]:
-        """Return what is printed below: the notes."""
+        """Return the text below the table: the notes."""
         return self.notes
 
     def latex(self) -> str:
-        r"""Return what is printed as a LaTeX table; it needs `\usepackage{booktabs}`."""
+        r"""Return the result as a LaTeX table; it needs `\usepackage{booktabs}`."""
         return as_latex(self.sheets()[0])
 
     def saved(self) -> Saved:
         """Return what a folder has to hold for it."""
+        record = {name: value for name, value in vars(self).items() if name != "counts"}
         return Saved(
             kind=self.KIND,
             tables=self.tables(),
-            record={
-                "tasks": self.tasks,
-                "features": self.features,
-                "notes": self.notes,
-                "seed": self.seed,
-                "outputs": self.outputs,
-            },
+            record={**record, "features": self.features},
             arrays={"counts": np.stack([counts.table for counts in self.counts.values()])},
         )
 
     @classmethod
     def of_saved(cls, saved: Saved) -> Self:
         """Return what `saved` gave; raises KeyError, ValueError or TypeError for anything else."""
-        record = saved.record
-        counts = zip(record["features"], Counts.each(saved.arrays["counts"]), strict=True)
-        return cls(
-            tasks=tuple(tuple(task) for task in record["tasks"]),
-            counts=dict(counts),
-            notes=tuple(record["notes"]),
-            seed=record["seed"],
-            outputs=tuple(record["outputs"]),
-        )
+        record = dict(saved.record)
+        tables = zip(record.pop("features"), Counts.each(saved.arrays["counts"]), strict=True)
+        record["tasks"] = tuple(map(tuple, record["tasks"]))
+        record |= {name: tuple(record[name]) for name in ("notes", "outputs")}
+        return cls(**record, counts=dict(tables))
 
     def __str__(self) -> str:
-        width = max(map(len, ("feature", *self.features)))
-        tasks = "  ".join(f"task {at + 1:<2}" for at in range(len(self.tasks)))
-        lines = [f"{'feature':{width}}  PRA     {tasks}".rstrip()]
-        for feature, scores in zip(self.features, self.task_f1, strict=True):
-            each = "  ".join(f"{score:<7.4f}" for score in scores)
-            lines.append(f"{feature:{width}}  {self.pra[feature]:.4f}  {each}".rstrip())
+        lines = columns_of(self.sheets()[0])
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def __repr__(self) -> str:

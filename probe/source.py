@@ -6,8 +6,6 @@ versions count. An editable installation is the user's code. Functions marked `p
 left out unless something else calls them: they change tables, and no network.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import inspect
@@ -358,6 +356,6 @@ def _plain(node: object) -> object:
 
 
 def _is_docstring(node: object) -> bool:
-    """Whether a statement is a string alone: a docstring, also one below a constant."""
+    """Return whether a statement is a string alone: a docstring, also one below a constant."""
     constant = node.value if isinstance(node, ast.Expr) else None
     return isinstance(constant, ast.Constant) and isinstance(constant.value, str)

@@ -4,8 +4,6 @@ Pydantic checks the fields of a `configuration`, whether it is made in Python or
 part of a larger pydantic model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import wraps
@@ -100,7 +98,7 @@ def keys_at(kind: Any, path: Sequence[str | int]) -> list[str]:
     >>> from pydantic import BaseModel
     >>> class Plan(BaseModel):
     ...     name: str
-    ...     times: dict[str, Plan] | None = None
+    ...     times: "dict[str, Plan] | None" = None
     >>> keys_at(Plan, ["times", "noon", "nmae"])
     ['name', 'times']
     """

@@ -1,7 +1,5 @@
 """The device that a command was asked to compute on."""
 
-from __future__ import annotations
-
 import re
 
 import torch

@@ -1,27 +1,20 @@
 """Environment variables set for a while, as libraries and new processes read them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 
 
-def variable(name: str, value: str) -> AbstractContextManager[None]:
-    """Set an environment variable within the block.
+@contextmanager
+def variables(values: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables within the block; afterwards all variables are as they were.
 
-    >>> with variable("PROBE_EXAMPLE", "1"):
+    >>> with variables({"PROBE_EXAMPLE": "1"}):
     ...     os.environ["PROBE_EXAMPLE"]
     '1'
     >>> "PROBE_EXAMPLE" in os.environ
     False
     """
-    return variables({name: value})
-
-
-@contextmanager
-def variables(values: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables within the block; afterwards all variables are as they were."""
     before = dict(os.environ)
     os.environ.update(values)
     try:

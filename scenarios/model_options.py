@@ -1,7 +1,5 @@
 """The flags of `probe model`: one frozen object from the command line to the work."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from typing import Annotated
 

@@ -4,8 +4,6 @@ A user-defined network, registered by name (`scenarios.own_code`), serves as wel
 those that a study names, or a chosen set.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

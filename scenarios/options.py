@@ -1,19 +1,17 @@
 """The flags of `probe run`, `probe model` and `probe figures`: one frozen object for each command.
 
 Each field is a flag with its help; `scenarios.commands.parsing` makes the command line of it. An
-object is checked when it is made, so that nobody after it meets flags that contradict each other.
+object is checked when it is made, so that later code never meets contradictory flags.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Self, TypeVar
 
+from probe.byte_sizes import parse_size
 from probe.errors import InputError, unknown
-from probe.memory import parse_size
 
 _Item = TypeVar("_Item")
 
@@ -37,7 +35,7 @@ class Shard:
     of: int
 
     @classmethod
-    def parse(cls, text: str) -> Shard:
+    def parse(cls, text: str) -> Self:
         """Read `i/n`; raises InputError for anything else.
 
         >>> Shard.parse("2/8")

@@ -5,8 +5,6 @@ objects that they mark with a decorator (`probe.registered`) can be named. Each 
 has a hash of its code (`probe.source`), which is part of the fingerprint of its results.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -48,41 +46,37 @@ class Registry:
     sources: dict[str, str] = field(default_factory=dict)
 
     def table(self, own: Own) -> tuple[str, dict[str, Any]]:
-        """Return the name of an object's kind, and the table of that kind."""
-        match own:
-            case OwnNetwork():
-                return "network", self.networks
-            case OwnData():
-                return "data set", self.data
-            case OwnMetric():
-                return "metric", self.metrics
-            case OwnLearner():
-                return "learner", self.learners
-            case OwnReadout():
-                return "readout", self.readouts
+        """Return what its kind is called, and the table that it belongs into."""
+        kind, table = _TABLES[type(own)]
+        return kind, getattr(self, table)
 
 
+_TABLES: dict[type[Own], tuple[str, str]] = {
+    OwnNetwork: ("network", "networks"),
+    OwnData: ("data set", "data"),
+    OwnMetric: ("metric", "metrics"),
+    OwnLearner: ("learner", "learners"),
+    OwnReadout: ("readout", "readouts"),
+}
 REGISTRY = Registry()
 """Everything that the open blocks have registered."""
 
 
 @contextmanager
-def registered(each: Iterable[Own], source: str, taken: Names) -> Iterator[None]:
-    """Let a study name these objects within the block; source: a hash of their code.
+def registered(own: Own, source: str, taken: Names) -> Iterator[None]:
+    """Let a study name an object within the block; source: a hash of where it comes from.
 
     Raises InputError for a name that is taken.
     """
-    with ExitStack() as undo:
-        for own in each:
-            kind, table = REGISTRY.table(own)
-            if own.name in table or own.name in taken.get(kind, ()):
-                raise InputError(f"there are two {kind}s {own.name!r}: rename yours")
-            table[own.name] = own
-            undo.callback(table.pop, own.name)
-            key = f"{kind} {own.name}"
-            REGISTRY.sources[key] = source
-            undo.callback(REGISTRY.sources.pop, key)
+    kind, table = REGISTRY.table(own)
+    if own.name in table or own.name in taken.get(kind, ()):
+        raise InputError(f"there are two {kind}s {own.name!r}: rename yours")
+    key = f"{kind} {own.name}"
+    table[own.name], REGISTRY.sources[key] = own, source
+    try:
         yield
+    finally:
+        del table[own.name], REGISTRY.sources[key]
 
 
 @contextmanager
@@ -110,12 +104,12 @@ def loaded(targets: Iterable[str], taken: Names) -> Iterator[None]:
                     f'@probe.network("mine"), above the function that makes the network'
                 )
             for own in found:
-                opened.enter_context(registered([own], hash_of(own, module), taken))
+                opened.enter_context(registered(own, hash_of(own, module), taken))
         yield
 
 
 def _is_ours(own: Own) -> bool:
-    """Whether a mark is on a class of this package, which a user's file may import."""
+    """Return whether a mark is on a class of this package, which a user's file may import."""
     made = own.learner if isinstance(own, OwnLearner) else getattr(own, "readout", None)
     return str(getattr(made, "__module__", "")).startswith(("probe.", "scenarios."))
 
@@ -154,7 +148,7 @@ class OwnCode:
             for own, module in self._typed():
                 # It may be marked in a file that is loaded, too.
                 if own.name not in REGISTRY.table(own)[1]:
-                    opened.enter_context(registered([own], hash_of(own, module), taken))
+                    opened.enter_context(registered(own, hash_of(own, module), taken))
             _OPEN.append(self)
             opened.callback(_OPEN.remove, self)
             yield

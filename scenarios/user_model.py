@@ -6,13 +6,10 @@ sentence with the original error in it. Weights are drawn from a fixed seed, and
 generator is left as it was.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -23,8 +20,6 @@ from torch import nn
 from probe.errors import InputError, described, unknown
 from probe.seeding import global_stream, stream
 from probe.source import note_imports
-
-_FEW = 12  # names that are all worth listing in an error
 
 
 def load_model(target: str) -> nn.Module:
@@ -48,12 +43,9 @@ def load_factory(target: str, what: str) -> object:
         raise InputError(f"expected MODULE:FACTORY, got {target!r}: name {what}")
     contents = vars(imported(name))
     if attribute not in contents:
-        near, there = _near(attribute, contents)
-        if there and not near:
-            raise InputError(
-                f"there is no {attribute!r} in {name}, nor anything spelled like it: name {what}"
-            )
-        raise unknown(f"factory in {name}", attribute, near)
+        public = (each for each in contents.items() if not each[0].startswith("_"))
+        known = [n for n, each in public if callable(each) or isinstance(each, nn.Module)]
+        raise InputError(f"{unknown(f'factory in {name}', attribute, known)}: name {what}")
     # From the module's own names: a module's `__getattr__` would be one more way to fail.
     return contents[attribute]
 
@@ -174,17 +166,3 @@ def build_model(target: str, factory: object) -> nn.Module:
         kind = type(model).__name__
         raise InputError(f"{target}() returned {kind}, expected a torch.nn.Module")
     return model
-
-
-def _near(attribute: str, contents: Mapping[str, object]) -> tuple[list[str], int]:
-    """Return the names of possible factories, of many those spelled alike, and their number.
-
-    attribute: the name that was typed; contents: the module's names with their values.
-    """
-    names = [
-        name
-        for name, value in contents.items()
-        if not name.startswith("_") and (callable(value) or isinstance(value, nn.Module))
-    ]
-    near = names if len(names) <= _FEW else get_close_matches(attribute, names, _FEW, cutoff=0.5)
-    return near, len(names)

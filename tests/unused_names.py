@@ -80,7 +80,9 @@ def _public(tree: ast.Module) -> Iterator[str]:
     for node in tree.body:
         match node:
             case ast.Assign(targets=[ast.Name(id="__all__")], value=ast.List(elts=names)):
-                yield from (ast.literal_eval(name) for name in names)
+                yield from (name.value for name in names if isinstance(name, ast.Constant))
+            case ast.Assign(targets=[ast.Name(id="_HOMES")], value=ast.Dict(keys=names)):
+                yield from (name.value for name in names)
 
 
 def _defined(body: list[ast.stmt]) -> Iterator[str]:

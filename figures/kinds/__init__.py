@@ -8,8 +8,8 @@ A figure's module has
 - `names(tables) -> list[str]`, the learners whose appearances it takes from the page;
 - `caption(tables, page) -> str`, a paragraph for a paper;
 - `NEEDS`, the least that there has to be, for messages;
-- `TABLES`, the fields of `Tables` that it draws: it is drawn again when one of them has changed,
-  `learners` among them if its legend tells learners apart;
+- `TABLES`, the fields of `Tables` that it draws, for messages; `learners` among them if its legend
+  tells learners apart;
 - `ORDER`, a number, its place among the figures; without it, it comes last.
 
 `TABLES` and `ORDER` are read from the source, as matplotlib takes half a second to import: write
@@ -23,8 +23,6 @@ them as plain values. Most figures are made in five steps, with the modules abov
 
 The page is one of ours or the axes of a user's figure: a figure does not know which.
 """
-
-from __future__ import annotations
 
 import ast
 from collections.abc import Mapping

@@ -5,7 +5,7 @@ all tasks below; color and number: ceiling minus accuracy, in points (of 100), f
 panel for each learner and readout.
 
 Read along a row to see how deep a task is lost, down a column to see the tasks that a layer lacks:
-one that forgets lacks the first ones. Where all steps were measured, a cell has two halves:
+one that forgets lacks the first ones. If all steps were measured, a cell has two halves:
 forgotten since, and never learned.
 """
 

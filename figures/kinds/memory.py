@@ -121,7 +121,7 @@ def sweeps(
 
 
 def positions(budgets: Sequence[int]) -> dict[int, float]:
-    """Return the place of each budget on the x axis: its log10; 0 the median step before all.
+    """Return the position of each budget on the x axis: its log10; 0 the median step before all.
 
     >>> positions([0, 1, 10, 100])
     {0: -1.0, 1: 0.0, 10: 1.0, 100: 2.0}

@@ -36,9 +36,9 @@ def names(tables: Tables) -> list[str]:
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw A_T of every strategy, grouped by kind of learner and budget (Chaudhry 2018, figure 5).
 
-    Bars are one standard deviation over seeds either way. Where all groups have the same budget the
-    x axis says it once, else each group's name does. Returns None if no kind has two strategies at
-    one budget.
+    Bars are one standard deviation over seeds either way. The x axis names a budget that all groups
+    share, otherwise each group's name does. Returns None if no kind has two strategies at one
+    budget.
     """
     T, accuracy = tables.after_last_task("average_accuracy")
     groups = compared(tables.learners, accuracy)

@@ -3,7 +3,7 @@
 x: the weightings W1, W2, W3 of Diaz-Rodriguez et al. 2018 and those of the study's report; y: the
 score in [0, 1], from metrics.csv; a mark for each learner.
 
-Both sum up the seven criteria that `spider` shows one by one. Where the order of the learners
+Both sum up the seven criteria that `spider` shows one by one. If the order of the learners
 changes from one weighting to the next, the best depends on the weights.
 """
 

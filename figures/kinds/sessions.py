@@ -54,7 +54,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw alpha_all, alpha_base and alpha_new, a panel each, against the session i = 1..T.
 
     One line per continual learner (Kemker 2018, figures 2, S2 and S3); all are means over orders
-    and seeds. The panels share their y axis. Where the base falls and the newest stays high, a
+    and seeds. The panels share their y axis. If the base falls and the newest stays high, a
     learner pays for new tasks with old ones.
 
     Returns None unless there are two learners and two sessions to compare.

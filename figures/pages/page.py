@@ -1,4 +1,4 @@
-"""A place to draw on: a page of our own in the house style, or the axes of a user's figure.
+"""A page to draw on: a page of our own in the house style, or the axes of a user's figure.
 
 A kind of figure asks its page for panels, a legend and a size, and cannot tell the two apart. A
 user's axes have room for one panel, and are drawn in the user's settings of matplotlib.
@@ -62,8 +62,8 @@ class Page:
     def looks(self, names: Iterable[str]) -> dict[str, Appearance]:
         """Return the appearance of each learner, see `learner_appearances`, with its label.
 
-        Spare ones are given as if all learners were drawn. Where learners were asked for, they come
-        in that order.
+        Spare ones are given as if all learners were drawn. Requested learners come in the requested
+        order.
         """
         wanted, named = set(names), self.options.labels
         found = learner_appearances([*wanted, *self.every])
@@ -210,7 +210,7 @@ class Page:
         return figure
 
     def _beside(self, axes: Axes, titles: Sequence[str]) -> tuple[Figure, Iterator[Axes]]:
-        """Return the figure of the given axes, and the axes among others that nobody sees."""
+        """Return the figure of the given axes, and any hidden axes."""
         figure, chosen = beside.figure_of(axes), self._chosen(titles)
         unseen = Figure().subplots(1, len(titles), squeeze=False)[0]
         if titles[chosen]:

@@ -1,4 +1,4 @@
-"""What a number means: intervals, what a layer kept of what was learned, and its diagnostics.
+"""Analysis of stored counts: intervals, the quantities of a layer, and its diagnostics.
 
 `crossed` has the design, seeds times test examples, and its variance; `intervals` those of means
 and ratios; `starting` the layer where forgetting starts; `layers` what was retained, forgotten

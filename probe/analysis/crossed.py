@@ -5,8 +5,6 @@ the next: neither the seeds nor the examples alone say how far off a mean is.
 Source: Searle, Casella & McCulloch, Variance Components, 1992 (two-way, balanced).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ The unit of replication is the seed: what several orders gave is averaged within
 second source of error is the finite test set, which all models share; see `probe.analysis.crossed`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,13 +35,13 @@ class Estimate:
 class Ratio(Estimate):
     """A ratio with its interval; identifiable: whether its denominator is clearly above 0.
 
-    Where it is not, value, low and high are NaN.
+    Otherwise value, low and high are NaN.
     """
 
     identifiable: bool
 
 
-def mean_of(design: Design, e: Floats, level: float) -> Estimate:
+def mean_of(design: Design, e: Floats, level: float = LEVEL) -> Estimate:
     """Return the mean over seeds of sum_i w_i e_si, with its t interval.
 
     e: (S, n), for each seed and test example, such as right (1 or 0) by one model minus right by
@@ -62,13 +60,13 @@ def mean_of(design: Design, e: Floats, level: float) -> Estimate:
     return Estimate(value=value, low=value - half, high=value + half, seeds=S)
 
 
-def ratio_of(design: Design, num: Floats, den: Floats, level: float) -> Ratio:
+def ratio_of(design: Design, num: Floats, den: Floats) -> Ratio:
     """Return the ratio of two means that are paired by seed and example, with Fieller's interval.
 
-    num, den: (S, n), such as A - b and C - b; level: in (0, 1). The interval holds
-    every r for which num - r den is not clearly other than 0. The ratio is identifiable where the
-    interval of den lies above 0; with one seed, where that of the test set alone does. num of
-    zeros gives 0, num equal to den exactly 1, each with no width.
+    num, den: (S, n), such as A - b and C - b. The interval holds every r for which num - r den is
+    not clearly other than 0. The ratio is identifiable where the interval of den lies above 0; with
+    one seed, where that of the test set alone does. num of zeros gives 0, num equal to den exactly
+    1, each with no width.
 
     Source: Fieller, Some Problems in Interval Estimation, JRSS B 1954.
     """
@@ -77,21 +75,15 @@ def ratio_of(design: Design, num: Floats, den: Floats, level: float) -> Ratio:
         raise InputError(f"got {len(top)} seeds above and {len(bottom)} below: pair them")
     S = len(top)
     line = _Line(design, top, bottom)
-    identifiable = line.below > design.spread(line.of_below, S).half_width(level)
+    identifiable = line.below > design.spread(line.of_below, S).half_width(LEVEL)
     value, ends = math.nan, (math.nan, math.nan)
     if identifiable:
         exact = 1.0 if np.array_equal(top, bottom) else 0.0
         known = bool(exact) or not top.any()
         value = exact if known else line.above / line.below
         if S > 1:
-            ends = (value, value) if known else line.ends(value, level)
+            ends = (value, value) if known else line.ends(value)
     return Ratio(value=value, low=ends[0], high=ends[1], seeds=S, identifiable=identifiable)
-
-
-def check_level(level: float) -> None:
-    """Raise InputError unless a level is in (0, 1)."""
-    if not 0 < level < 1:
-        raise InputError(f"a level must be above 0 and below 1, such as {LEVEL}, got {level:g}")
 
 
 class _Line:
@@ -105,13 +97,13 @@ class _Line:
         apart = design.components(above - below)
         self._product = (self._of_above + self.of_below - apart) / 2
 
-    def ends(self, value: float, level: float) -> tuple[float, float]:
+    def ends(self, value: float) -> tuple[float, float]:
         """Return the two r around the ratio between which 0 is within the interval."""
 
         def outside(r: float) -> float:
-            return abs(self.above - r * self.below) - self._spread(r).half_width(level)
+            return abs(self.above - r * self.below) - self._spread(r).half_width(LEVEL)
 
-        step = (self._spread(value).half_width(level) / self.below) or 1.0
+        step = (self._spread(value).half_width(LEVEL) / self.below) or 1.0
         return _end(outside, value, -step), _end(outside, value, step)
 
     def _spread(self, r: float) -> Spread:

@@ -1,12 +1,10 @@
-"""What a layer retained, what it forgot and what it never learned, each with its interval.
+"""The quantities of a layer (retained, forgotten, never learned), each with its interval.
 
-A is the accuracy behind a feature, floor b that of the untrained network's, ceiling C that of the
-offline-trained network's; a row t is the network after t tasks. Places count in executed order:
-at place p, the test examples of each order's p-th task count, averaged over the orders within a
-seed. Place None is all tasks, weighed by their numbers of test examples.
+A is the accuracy of a readout of a feature, floor b of the untrained network's, ceiling C of the
+offline-trained network's; a row t is the network after t tasks. A `place` is a task position in
+executed order: at position p, the test examples of each order's p-th task count, averaged over the
+orders within a seed. None stands for all tasks, weighted by their numbers of test examples.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe.analysis.crossed import Design, Floats
-from probe.analysis.intervals import LEVEL, Estimate, check_level, mean_of, ratio_of
+from probe.analysis.intervals import Estimate, mean_of, ratio_of
 from probe.analysis.places import Place, of_all, of_place, scores_by_place, together
 from probe.errors import InputError
 
@@ -41,7 +39,7 @@ class TestLayout:
     """The n test examples, in the order in which all evaluations have them.
 
     tasks: (n,), the task of each, 0..T-1 as the scenario numbers them; strata: (n,), one number
-    for each task and class; orders: (O, T), the task at each place of each order. Raises
+    for each task and class; orders: (O, T), the task at each position of each order. Raises
     InputError for tasks and orders that do not fit together.
     """
 
@@ -66,7 +64,7 @@ class TestLayout:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LayerOutcomes:
-    """Which test examples were right behind one feature, by one learner and readout.
+    """The right test examples downstream of one feature, by one learner and readout.
 
     rows: by tasks learned t, 0..T, (S, O, n) for S seeds and O orders; row T is needed. floor,
     ceiling: (S, n), by the same seeds, None where not measured.
@@ -81,42 +79,41 @@ class LayerOutcomes:
 class Quantity(Estimate):
     """One quantity, as a fraction, with its interval; place: 1..T, None for all tasks."""
 
-    name: str
+    quantity: str
     place: int | None
 
 
-def quantities(outcomes: LayerOutcomes, layout: TestLayout, level: float = LEVEL) -> list[Quantity]:
-    """Return all quantities that the outcomes allow, for all tasks and each place, 1..T.
+def quantities(outcomes: LayerOutcomes, layout: TestLayout) -> list[Quantity]:
+    """Return all quantities that the outcomes allow, for all tasks and each task position, 1..T.
 
     - `accuracy` A of the last row; `floor` b; `ceiling` C
     - `missing` = C - A; `above_floor` = A - b
-    - `retained` = (A - b) / (C - b); NaN where C - b is not clearly above 0
-    - `forgotten` = the best row before the last - A, of all that were measured
-    - `never_learned` = C - the best row, the last among them
-    - `since_learned` = row p at place p - A, for the tasks before the last: with a linear
+    - `retained` = (A - b) / (C - b); NaN where C - b is not significantly above 0
+    - `forgotten` = the best measured row before the last - A
+    - `never_learned` = C - the best row, including the last
+    - `since_learned` = row p at position p - A, for the tasks before the last: with a linear
       readout deep forgetting, at the output shallow forgetting
 
-    The floor is row 0 where there is no other. The best row is chosen for each place, by its mean
-    over seeds and orders, the earliest of equals. As a maximum of noisy means it is too high by
-    chance: `forgotten` is biased upward and `never_learned` downward, by next to nothing where
-    one row is clearly best, by up to sqrt(2 ln k) standard errors of a row where k are alike, and
-    their intervals do not know of it. Both need a row between the first task and the last. For
-    all tasks these and `since_learned` are the mean over places.
+    The floor is row 0 where there is no other. The best row is chosen for each position, by its
+    mean over seeds and orders, the earliest of equals. As a maximum of noisy means it is too high
+    by chance: `forgotten` is biased upward and `never_learned` downward, by almost nothing where
+    one row is clearly best, by up to sqrt(2 ln k) standard errors of a row where k are similar; the
+    intervals do not include this bias. Both need a row between the first task and the last. For all
+    tasks these and `since_learned` are the mean over positions.
 
     With one seed there are values without intervals. Raises InputError for shapes that do not
     fit together and where row T is missing.
     """
-    check_level(level)
     _check(outcomes, layout)
-    return _Layer(outcomes, layout, level).all()
+    return _Layer(outcomes, layout).all()
 
 
 class _Layer:
     """One feature's outcomes, by place."""
 
-    def __init__(self, outcomes: LayerOutcomes, layout: TestLayout, level: float) -> None:
+    def __init__(self, outcomes: LayerOutcomes, layout: TestLayout) -> None:
         tasks, orders = layout.tasks, layout.orders
-        self._layout, self._level, self._T = layout, level, orders.shape[1]
+        self._layout, self._T = layout, orders.shape[1]
         self._b, self._C = outcomes.floor, outcomes.ceiling
         self._A = outcomes.rows[self._T]
         rows = dict(outcomes.rows)
@@ -143,7 +140,7 @@ class _Layer:
             if len(each) == self._T - (name == "since_learned"):
                 mean, e = together(*zip(*each, strict=True))
                 found.append(self._quantity(name, mean, self._design(mean), e))
-        return sorted(found, key=lambda q: (NAMES.index(q.name), q.place or 0))
+        return sorted(found, key=lambda q: (NAMES.index(q.quantity), q.place or 0))
 
     def _at(self, place: Place, design: Design) -> Iterator[Quantity]:
         """Yield what the last row, the floor and the ceiling say at a place."""
@@ -157,8 +154,7 @@ class _Layer:
         for name, e in values.items():
             yield self._quantity(name, place, design, e)
         if b is not None and C is not None:
-            ratio = ratio_of(design, A - b, C - b, self._level)
-            yield _quantity("retained", place, ratio)
+            yield _quantity("retained", place, ratio_of(design, A - b, C - b))
 
     def _over_time(self, place: Place, scores: Floats) -> Iterator[tuple[str, Floats]]:
         """Yield what rows before the last say at a place; scores: of the rows, the last one last.
@@ -181,7 +177,7 @@ class _Layer:
         return Design(place.weights, self._layout.strata[place.examples])
 
     def _quantity(self, name: str, place: Place, design: Design, e: Floats) -> Quantity:
-        return _quantity(name, place, mean_of(design, e, self._level))
+        return _quantity(name, place, mean_of(design, e))
 
 
 def _quantity(name: str, place: Place, estimate: Estimate) -> Quantity:
@@ -189,14 +185,8 @@ def _quantity(name: str, place: Place, estimate: Estimate) -> Quantity:
     if name in ("accuracy", "floor", "ceiling"):
         # Nothing else can be true of an accuracy; NaN stays.
         low, high = float(np.clip(low, 0, 1)), float(np.clip(high, 0, 1))
-    return Quantity(
-        name=name,
-        place=place.place,
-        value=estimate.value,
-        low=low,
-        high=high,
-        seeds=estimate.seeds,
-    )
+    own = {"value": estimate.value, "low": low, "high": high, "seeds": estimate.seeds}
+    return Quantity(quantity=name, place=place.place, **own)  # type: ignore[arg-type]
 
 
 def _check(outcomes: LayerOutcomes, layout: TestLayout) -> None:

@@ -3,8 +3,6 @@
 Source: Murata 2020 (tasks are indexed by position, averaged over the rotations).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -20,26 +20,11 @@ _ROWS = 1024  # examples that are in float64 at a time
 _TOLERANCE = 1e-12  # of a feature's own scale, below which nothing is left of it but rounding
 
 
-def linear_cka(x: Tensor, y: Tensor) -> float:
-    """Return the debiased linear CKA of two features of the same n examples, at most 1.
-
-    x: (n, ...), y: (n, ...), each flattened to (n, D). 1 for a feature and itself, rotated,
-    scaled or shifted; 0 on average, so also below it, for independent ones. In float64 over all
-    examples at once. NaN where a feature is constant, or differs in one example only: it has no
-    similarity to itself either. Raises InputError for fewer than 4 examples and for unequal n.
-
-    >>> x = torch.tensor([[0.0, 1], [2, 1], [1, 5], [3, 0], [2, 2]])
-    >>> round(linear_cka(x, 3 * x.flip(1) + 1), 12)
-    1.0
-    """
-    return Compared(x).cka(y)
-
-
 class Compared:
     """One feature to be compared with several others; its own terms are computed once.
 
-    x: (n, ...), n >= 4, of any type and device; kept as it is, not copied. One comparison takes
-    n D1 D2 operations, or n^2 (D1 + D2) where these are fewer.
+    x: (n, ...), n >= 4, of any type and device, flattened to (n, D); not copied. One comparison
+    takes n D1 D2 operations, or n^2 (D1 + D2) where these are fewer.
     """
 
     def __init__(self, x: Tensor) -> None:
@@ -54,7 +39,16 @@ class Compared:
         self._norms = torch.cat([part.square().sum(1) for part in self._parts()])
 
     def cka(self, other: Tensor | Compared) -> float:
-        """Return the CKA with another feature of the same n examples; see `linear_cka`."""
+        """Return the debiased linear CKA with another feature of the same n examples, at most 1.
+
+        1 for a feature and itself, rotated, scaled or shifted; 0 on average, so also below it, for
+        independent ones. In float64. NaN where a feature is constant, or differs in one example
+        only: it has no similarity to itself either. Raises InputError for unequal n.
+
+        >>> x = torch.tensor([[0.0, 1], [2, 1], [1, 5], [3, 0], [2, 2]])
+        >>> round(Compared(x).cka(3 * x.flip(1) + 1), 12)
+        1.0
+        """
         y = other if isinstance(other, Compared) else Compared(other)
         if y._n != self._n:
             raise InputError(f"got features of {self._n} and {y._n} examples: compare the same")

@@ -1,7 +1,5 @@
 """The starting feature of forgetting: the first layer that is clearly below the ceiling."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,17 +7,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe.analysis.crossed import Design, Floats
-from probe.analysis.intervals import LEVEL, Estimate, check_level, mean_of
+from probe.analysis.intervals import LEVEL, Estimate, mean_of
 from probe.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
 class Start:
-    """Where forgetting starts among L layers, numbered from 0 by depth.
+    """The start of forgetting among L layers, numbered from 0 by depth.
 
-    index: the first layer that is clearly more than the margin below the ceiling, None where no
-    layer is; earliest: the first that may be, None where no layer may be, or with one seed.
-    estimates: of each layer's difference to the ceiling; all L intervals hold together.
+    index: the first layer that is significantly below the ceiling by more than the margin, None
+    without one; earliest: the first layer for which this cannot be excluded, None without one or
+    with a single seed; estimates: each layer's difference to the ceiling, with simultaneous
+    intervals.
     """
 
     index: int | None
@@ -32,29 +31,26 @@ def starting_feature(
     w: Floats,
     strata: NDArray[np.integer],
     margin: float = 0.01,
-    level: float = LEVEL,
 ) -> Start:
     """Return the first layer by depth whose difference to the ceiling exceeds the margin.
 
     differences: of each of L layers, by depth, (S, n), right by the ceiling minus right by the
     learner, for each seed and test example; w, strata: see `probe.analysis.crossed.Design`;
-    level: of the intervals; margin: a fraction. One seed claims nothing.
+    margin: a fraction. One seed is not enough for a test.
 
-    Holm's test over layers, each at one end of its interval: the chance that any layer not beyond
-    the margin is called so is at most (1 - level) / 2, 2.5 % by default. With 3 seeds it may be
-    3.5 % for 4 layers and 6.5 % for 25, with 2 seeds about twice as much, at the worst shares of
-    seeds and examples in the variance. The estimates have Bonferroni's intervals, as Holm's test
-    has no useful ones; it finds no less than they do, so that the interval of the layer found may
-    reach the margin.
+    Holm's one-sided test over layers: the probability that any layer is wrongly declared to be
+    beyond the margin is at most (1 - LEVEL) / 2, 2.5 %. With 3 seeds it may be 3.5 % for 4 layers
+    and 6.5 % for 25, with 2 seeds about twice as much, at the worst shares of seeds and examples in
+    the variance. The estimates have Bonferroni's intervals, as Holm's test has no useful ones; it
+    rejects at least as much, so that the interval of the starting layer may include the margin.
 
     Source: Murata 2020 (starting feature); Holm, Scandinavian Journal of Statistics 1979.
     """
-    check_level(level)
     if not len(differences):
         raise InputError("got no layers: give the differences of at least one")
     design = Design(w, strata)
     scaled = [design.scaled(e) for e in differences]
-    together = 1 - (1 - level) / len(scaled)
+    together = 1 - (1 - LEVEL) / len(scaled)
     estimates = tuple(mean_of(design, e, together) for e in differences)
     if min(len(parts) for parts in scaled) == 1:
         return Start(index=None, earliest=None, estimates=estimates)
@@ -62,7 +58,7 @@ def starting_feature(
     for parts, estimate in zip(scaled, estimates, strict=True):
         spread = design.spread(design.components(parts), len(parts))
         p.append(spread.p_above(estimate.value - margin))
-    found = holm(np.array(p), (1 - level) / 2)
+    found = holm(np.array(p), (1 - LEVEL) / 2)
     may = np.array([estimate.high > margin for estimate in estimates])
     return Start(index=_first(found), earliest=_first(may | found), estimates=estimates)
 

@@ -1,7 +1,5 @@
 """Use of a feature's width: dead units and effective rank."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,9 +1,9 @@
 """The engine: networks of one run go in, stored counts come out.
 
 `measure` takes the networks of a job after each number of tasks learned (`Networks`: learned now,
-read from files, or in memory), tests them, retrains or reads out downstream of their features
+read from files, or in memory), tests them, trains the readouts downstream of their features
 (`probe.by_layer.reader`), and stores each measurement as soon as it is made (`Results`: a run
-directory or memory). It knows neither processes nor locks, learners nor files.
+directory or memory). It is independent of processes, locks, learners and files.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from probe.values.allocation import CacheSettings
 def measure(
     plan: Plan, job: Job, networks: Networks, results: Results, cache: CacheSettings
 ) -> Iterator[str]:
-    """Make the measurements of a job that are missing and yield the name of each as it is stored.
+    """Make a job's missing measurements, and yield the name of each as it is stored.
 
-    cache: memory and disk for features' values. The names are those of `jobs.parts_of`. The same
-    bits come out however often the job was stopped, as all randomness comes from named streams of
-    the job's seed. torch has one thread meanwhile, so that they are the same on any number of
-    cores. Raises InputError, naming the job, for networks that diverge, and what `results` raises.
+    cache: memory and disk for features' values. See `jobs.parts_of` for the names. All
+    randomness comes from named streams of the job's seed, and torch has one thread meanwhile: the
+    results are the same bits however often the job was stopped and on any number of cores. Raises
+    InputError, naming the job, for networks that diverge, and whatever `results` raises.
     """
     with located(str(job)), one_thread():
         reader = Reader(plan=plan, job=job, networks=networks, cache=cache)
@@ -64,7 +64,7 @@ def one_thread() -> Iterator[None]:
 
 
 def _last_task(scenario: Scenario, job: Job, step: int) -> str:
-    """Return the last of the tasks learned as it is named in an error."""
+    """Return the name of the last task learned, for error messages."""
     if not step:
         return "no task"
     if job.offline:

@@ -1,4 +1,4 @@
-"""The features of a network that is measured: those that were named, or a good set of them."""
+"""The features of a network to measure: those that were named, or a suggested set."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def features_of(
 ) -> tuple[str, ...]:
     """Return a network's features by depth, the output last.
 
-    x: a few examples (B, ...); classes: K; chosen: names, None = a good set
-    (`probe.cut.candidates.suggested`). Raises InputError for a network that cannot be called on the
-    data, gives another number of outputs, or has no such feature.
+    x: a few examples (B, ...); classes: K; chosen: names, None = the suggested ones
+    (`probe.cut.candidates`). Raises InputError for a network that cannot be called on the data,
+    has another number of outputs, or lacks a chosen feature.
     """
     with torch.no_grad(), explained(x), _staying():
         outputs = call(model.eval(), x).shape
@@ -47,17 +47,17 @@ def features_of(
         raise InputError("no feature has parameters downstream of it to retrain: name earlier ones")
     if chosen is not None and len(ends) > 1:
         raise InputError(
-            f"nothing is left to retrain downstream of {' and '.join(ends)}: they are the network "
-            f"as it is, so name one of them at most"
+            f"nothing is left to retrain downstream of {' and '.join(ends)}: they all stand for "
+            f"the output of the network, so name one of them at most"
         )
-    # A module of that name that is not the output must not pass for it.
+    # A module named "output" that is not the output must not be mistaken for it.
     free = next(name for name in (OUTPUT, "logits", "the output") if name not in earlier)
     return (*earlier, (ends or [free])[-1])
 
 
 @contextmanager
 def _staying() -> Iterator[None]:
-    """Let a model that would end the process fail instead."""
+    """Turn a model's attempt to end the process into an error."""
     try:
         yield
     except SystemExit as error:

@@ -2,10 +2,10 @@
 
 A job's results lie in a folder named after its fingerprint (`probe.by_layer.store`). So a study can
 grow: with one more seed, learner or order the other jobs keep their fingerprints, and with them
-their results. If anything that counts changes, the fingerprint changes, the job is done anew in
+their results. If anything that counts changes, the fingerprint changes, the job is repeated in
 another folder, and the older results are kept but not shown. `differences` names the values that
-made the difference, from the records that both folders keep. `Plan.record` says what counts; the
-code as such does not, as almost every commit would make a study begin again (see
+differ, from the records that both folders keep. `Plan.record` lists everything that counts. The
+code is not in it, or almost every commit would make a study start again (see
 `probe.by_layer.code`).
 """
 
@@ -23,18 +23,19 @@ from probe.batch import Value
 from probe.tasks import Scenario
 
 RESULTS_VERSION = 1
-"""The version of our results: one more with every change of the code that changes a measurement.
+"""The version of results: raise it with every change of the code that changes a measurement.
 
-The golden counts of every learner say when: `tests/scenarios/study/test_results_version.py`. With
-a new version all fingerprints change, and every study computes all of its jobs anew.
+The golden counts of every learner show such changes
+(`tests/scenarios/study/test_results_version.py`). A new version changes all fingerprints, so that
+every study repeats all of its jobs.
 """
 
 Record = Mapping[str, Any]
-"""The input of a fingerprint: a tree of values that JSON has, with names as keys."""
+"""The input of a fingerprint: a tree of JSON values."""
 
 
 def fingerprint(record: Record) -> str:
-    """Return the SHA-256 of what can change a result, as 64 hexadecimal digits.
+    """Return the SHA-256 of everything that can change a result, as 64 hexadecimal digits.
 
     The order of the record's keys does not matter:
 
@@ -88,9 +89,8 @@ def tensor_hash(tensors: Mapping[str, Tensor]) -> str:
 def differences(there: Any, here: Any, path: str = "") -> Iterator[str]:
     """Yield `path is A there and B here` for every value of two records that differs.
 
-    there, here: two trees of JSON values; path: where in the whole record both of them are.
-    Mappings are compared key by key in sorted order, all else as a whole. A key that one of them
-    lacks counts as null.
+    there, here: two trees of JSON values; path: their path in the whole record. Mappings are
+    compared key by key in sorted order, all other values as a whole. A missing key counts as null.
 
     >>> list(differences({"training": {"epochs": 1}}, {"training": {"epochs": 2}}))
     ['training.epochs is 1 there and 2 here']

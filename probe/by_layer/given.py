@@ -1,4 +1,4 @@
-"""Networks that somebody has trained, in files or in memory, as the source of a plan's networks."""
+"""Given networks, in files or in memory, as the source of a plan's networks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from probe.training.evaluation import Logits
 from probe.training.fresh_weights import Fresh, fresh_state, initialize
 
 Each = Callable[[Sequence[Path]], Iterable[Path]]
-"""Goes through files, as a progress bar does."""
+"""Iterates over files, as a progress bar does."""
 
 
 class Weights(Protocol):
@@ -46,7 +46,7 @@ class Weights(Protocol):
         """All networks, those of the controls called after these, without an order."""
 
     def blank(self) -> nn.Module:
-        """Return a network of the architecture, of any weights, to be filled."""
+        """Return a network of the architecture with arbitrary weights, to be overwritten."""
 
     def hashes(self) -> Mapping[Run, Mapping[int, str]]:
         """Return a hash of the weights of each network."""
@@ -57,7 +57,7 @@ class Weights(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Files:
-    """Networks in files; build: makes one of their architecture; each: goes through the files."""
+    """Networks in files; build: makes one of their architecture; each: iterates over the files."""
 
     runs: Mapping[Run, Mapping[int, Path]]
     build: Callable[[], nn.Module]
@@ -65,7 +65,7 @@ class Files:
 
     @classmethod
     def of(cls, found: Checkpoints, build: Callable[[], nn.Module], each: Each = iter) -> Files:
-        """Return the networks of checkpoints; the floor is the first one before any task."""
+        """Return the networks of checkpoints; the floor is the first network before any task."""
         runs: dict[Run, Mapping[int, Path]] = dict(found.runs)
         for run, own in found.runs.items():
             if 0 in own:
@@ -80,7 +80,7 @@ class Files:
             return self.build()
 
     def hashes(self) -> Mapping[Run, Mapping[int, str]]:
-        """Read every file, and try it on a network; raises InputError for one that does not fit."""
+        """Read every file into a network; raises InputError for one that does not fit."""
         paths = dict.fromkeys(path for own in self.runs.values() for path in own.values())
         found, model = dict[Path, str](), self.blank()
         for path in self.each(sorted(paths)):
@@ -109,7 +109,7 @@ class Models:
     runs: Mapping[Run, Mapping[int, nn.Module]]
 
     def blank(self) -> nn.Module:
-        """Return a copy of some network."""
+        """Return a copy of one of the networks."""
         return copied(next(model for own in self.runs.values() for model in own.values()))
 
     def hashes(self) -> Mapping[Run, Mapping[int, str]]:
@@ -150,7 +150,7 @@ def _hash_of(state: Mapping[str, Tensor], name: str) -> str:
 
 @dataclass(kw_only=True)
 class GivenNetworks:
-    """The source of a plan's networks that are given."""
+    """The source of a plan whose networks are given."""
 
     plan: Plan
     weights: Weights
@@ -174,7 +174,7 @@ class GivenNetworks:
             return self.networks(job, results, _none_offline).after(job.last).model
 
     def given(self, learner: str, order: str, seed: int, step: int) -> nn.Module | None:
-        """Return a network that is given, on the device of the data; None if there is none."""
+        """Return a given network, on the device of the data; None if there is none."""
         hashes = self.plan.learners[learner].given_of(order, seed)
         if step not in hashes:
             return None
@@ -182,7 +182,7 @@ class GivenNetworks:
         return model.to(self.scenario.tasks[0].test.y.device)
 
     def drawn(self, seed: int) -> nn.Module:
-        """Return a network with fresh weights; a seed has the same whatever is learned."""
+        """Return a network with fresh weights, the same for all runs of a seed."""
         model, fresh, generator = unwrapped(self.weights.blank()), self.fresh, stream(seed, "init")
         if isinstance(fresh, str):
             initialize(model, fresh, generator)
@@ -192,7 +192,7 @@ class GivenNetworks:
         return model.to(self.scenario.tasks[0].test.y.device)
 
     def shared_cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
-        """Return the cuts of the first network, which serve those of all jobs."""
+        """Return the cuts of the first network, which serve the networks of all jobs."""
         if self._cuts is None:
             call = self.model.class_call
             self._cuts = cut_each(
@@ -267,7 +267,7 @@ class _Networks:
     def _reestimate(self, model: nn.Module) -> None:
         """Give an untrained network's batch norm the statistics of the training inputs.
 
-        Its own, of nothing, would make the floor too low.
+        The initial statistics, which come from no data, would make the floor too low.
         """
         reestimate(model, self.scenario.merged.train.x, self.call)
 

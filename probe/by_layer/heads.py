@@ -47,7 +47,7 @@ def predictions_by_head(
     - scores: maps a batch (B, ...) to (B, K); scenario: as the learner sees it, perhaps with tasks
       not yet learned;
     - seen: the classes learned so far; single-head, all outputs compete before any was;
-    - task_aware: whether the task must be told, which leaves the head `multi` alone.
+    - task_aware: whether the learner must be told the task, which leaves the head `multi` alone.
 
     Source: Chaudhry 2018, section 2.1.
     """
@@ -62,7 +62,7 @@ def predictions_by_head(
 
 
 def count(scenario: Scenario, predicted: Tensor) -> TaskCounts:
-    """Count predictions (N,) for the test data of all tasks of a scenario."""
+    """Count the predictions (N,) for the test data of all tasks of a scenario."""
     sizes = [len(task.test) for task in scenario.tasks]
     tasks = [task.classes for task in scenario.tasks]
     true = scenario.test.y.cpu()
@@ -70,10 +70,10 @@ def count(scenario: Scenario, predicted: Tensor) -> TaskCounts:
 
 
 def right_of(scenario: Scenario, predicted: Tensor) -> Outcomes:
-    """Return the test examples of all tasks that were predicted, (N,), right.
+    """Return which test examples of all tasks were predicted, (N,), right.
 
-    They come task after task as they are learned, and within a task class after class: so a table
-    of counts tells the task and class of each.
+    They are sorted by executed task and, within a task, by class, so that a confusion matrix gives
+    the task and class of each.
     """
     y = [task.test.y.cpu() for task in scenario.tasks]
     right = (predicted.cpu() == scenario.test.y.cpu()).split([len(own) for own in y])
@@ -82,9 +82,9 @@ def right_of(scenario: Scenario, predicted: Tensor) -> Outcomes:
 
 
 def own_task(tasks: Sequence[Sequence[int]], classes: int) -> list[Sequence[int]]:
-    """Return for each of the K classes those of its task, none for one in no task.
+    """Return for each of the K classes all classes of its task; none for a class in no task.
 
-    tasks: the classes of each; a class in several tasks counts to the last of them.
+    tasks: the classes of each; a class of several tasks belongs to the last of them.
 
     >>> own_task([[0, 1], [2]], classes=4)
     [[0, 1], [0, 1], [2], ()]

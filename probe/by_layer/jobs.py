@@ -1,8 +1,8 @@
-"""The jobs of a plan, one for each learner, order and seed, and the parts of a job.
+"""The jobs of a plan, one for each learner, order and seed, and the measurements of a job.
 
 A job is the unit of work: one process does it from beginning to end, and its results lie in one
-folder. A part is the unit of results: one evaluation, stored in one file. Both lists follow from
-the plan alone, so every process of a cluster comes to the same ones without asking the others.
+folder. A measurement (a `part` in code) is the unit of results: one evaluation, stored in one file.
+Both lists follow from the plan alone, so every process of a cluster derives the same ones.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from probe.metrics.murata import RETRAIN
 from probe.readouts.pooling import WIDE
 
 MOST_JOBS = 100_000
-"""The most jobs that a study may have: more is a slip of the pen."""
+"""The largest number of jobs that a study may have; more is taken for a typing error."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One cell of a plan's grid.
+    """One cell of a plan's grid: a learner, order and seed.
 
     learner: its name; kind: its kind; order: the order's name, empty for the controls; tasks: the
     T tasks in executed order, by their index in the base order, from 0; seed: from 0; steps: the
-    numbers of tasks learned at which its networks are measured; given: whether they are given, and
-    not learned here; offline, task_aware, own_network: see `PlannedLearner`.
+    numbers of tasks learned after which its networks are measured; given: whether they are given
+    instead of learned here; offline, task_aware, own_network: see `PlannedLearner`.
     """
 
     learner: str
@@ -43,7 +43,7 @@ class Job:
 
     @property
     def name(self) -> str:
-        """A name that no other job of the plan has; also that of its folder.
+        """The job's unique name in the plan, which is also the name of its folder.
 
         >>> Job(learner="er", kind="er", order="2", tasks=(1, 0), seed=3).name
         'er.order-2.seed-3'
@@ -64,7 +64,7 @@ class Job:
 def jobs_of(plan: Plan) -> list[Job]:
     """Return the plan's jobs: every learner, order and seed; controls once per seed.
 
-    They come seed by seed, so that a study that is stopped early has all learners for its first
+    They are sorted by seed, so that a study that is stopped early has all learners for its first
     seeds. Raises InputError for more than MOST_JOBS, and for steps that do not fit T tasks.
     """
     for readout in plan.readouts:
@@ -72,7 +72,7 @@ def jobs_of(plan: Plan) -> list[Job]:
     # Offline training sees all tasks at once: an order would only repeat it.
     base = {"": tuple(range(len(plan.tasks)))}
     orders = {name: base if own.offline else plan.orders for name, own in plan.learners.items()}
-    # Counted before they are made: a million jobs would take the memory first.
+    # Counted before they are made: a million jobs would exhaust the memory.
     count = len(plan.seeds) * sum(map(len, orders.values()))
     if count > MOST_JOBS:
         raise InputError(
@@ -99,9 +99,9 @@ def jobs_of(plan: Plan) -> list[Job]:
 
 
 def parts_of(plan: Plan, job: Job) -> list[str]:
-    """Return the names of a job's parts, in the order in which they are finished.
+    """Return the names of a job's measurements, in the order in which they are made.
 
-    `step-i`: the evaluation after i tasks; after each of them the readings of that step, see
+    `step-i` is the evaluation after i tasks; the readings of that step follow it, see
     `readings_of`.
     """
     readings = readings_of(plan, job)
@@ -113,7 +113,7 @@ def parts_of(plan: Plan, job: Job) -> list[str]:
 
 
 def is_retraining(part: str) -> bool:
-    """Whether a part is partial retraining, by its name.
+    """Tell from the name of a measurement whether it is partial retraining.
 
     >>> is_retraining("feature-conv1"), is_retraining("row-2.conv1.linear-0123abcd")
     (True, False)
@@ -125,8 +125,8 @@ def readings_of(plan: Plan, job: Job) -> list[Reading]:
     """Return the measurements downstream of a job's features, for each but the output.
 
     Downstream of the output nothing is left to train: its scores are the evaluation itself. Floor
-    and ceiling are those of `untrained` and `offline`; a learner that brings its own network has a
-    floor of its own, and no ceiling.
+    and ceiling are measured in the jobs of `untrained` and `offline`; a learner with a network of
+    another architecture has its floor in its own job, and no ceiling.
     """
     features = plan.learners[job.learner].features[:-1]
     readings = []
@@ -148,9 +148,9 @@ def readings_of(plan: Plan, job: Job) -> list[Reading]:
 
 
 def peers_of(plan: Plan, job: Job) -> list[str]:
-    """Return the networks with which a job's last one is compared: of its steps, and controls.
+    """Return the names of the networks with which a job's last network is compared.
 
-    The network before any task is `untrained`.
+    They are those of its earlier steps, and the controls; before any task it is `untrained`.
     """
     offline = plan.learners.get("offline")
     after = [f"step-{step}" for step in job.steps[:-1] if step]
@@ -160,21 +160,21 @@ def peers_of(plan: Plan, job: Job) -> list[str]:
 
 
 def _similar_to(plan: Plan, job: Job) -> dict[str, object]:
-    """Return what decides a job's similarities beside its fingerprint."""
+    """Return everything that determines a job's similarities besides its fingerprint."""
     peers = peers_of(plan, job)
     if "offline" in peers:
         offline = plan.learners["offline"]
         if given := offline.given_of("", job.seed):
             return {"similar to": peers, "offline": {str(k): own for k, own in given.items()}}
         recipe = recorded(offline.training)
-        # By the job's own recipe, as the fingerprint has it, it is one network.
+        # With the job's own recipe, which the fingerprint holds, it is one network.
         if recipe != recorded(plan.learners[job.learner].training):
             return {"similar to": peers, "offline": recipe}
     return {"similar to": peers}
 
 
 def _digest(plan: Plan, job: Job, reading: Reading) -> str:
-    """Return what tells a reading's settings from others, empty where the fingerprint does."""
+    """Return a digest of a reading's settings, empty where the fingerprint holds them all."""
     if reading.base != RETRAIN:
         own = plan.readouts[reading.base]
         record = {reading.base: own.settings, "wide": WIDE}

@@ -1,4 +1,4 @@
-"""Results of one job as they are kept: in a run directory (`probe.by_layer.store`) or in memory."""
+"""The stored results of one job: in a run directory (`probe.by_layer.store`) or in memory."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from probe.by_layer.store import Checkpoint
 
 
 class Results(Protocol):
-    """The measurements of one job, and networks trained for it, by name."""
+    """The measurements of one job, and the networks trained for it, by name."""
 
     def read(self, part: str) -> Measurement | None:
-        """Return a finished part, None if there is none."""
+        """Return a measurement by its name, None if it is not made yet."""
 
     def write(self, part: str, measured: Measurement) -> None:
-        """Keep a finished part."""
+        """Store a measurement."""
 
     def load_checkpoint(self, step: str) -> Checkpoint | None:
-        """Return a network trained here and what its learner carries, None if there is none."""
+        """Return the state of a network trained here and of its learner, None without one."""
 
     def save_checkpoint(
         self, step: str, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
     ) -> None:
-        """Keep a network and what its learner carries."""
+        """Store the state of a network and of its learner."""
 
 
 @dataclass
@@ -38,15 +38,15 @@ class InMemory:
     checkpoints: dict[str, Checkpoint] = field(default_factory=dict)
 
     def read(self, part: str) -> Measurement | None:
-        """Return a finished part, None if there is none."""
+        """Return a measurement by its name, None if it is not made yet."""
         return self.parts.get(part)
 
     def write(self, part: str, measured: Measurement) -> None:
-        """Keep a finished part."""
+        """Store a measurement."""
         self.parts[part] = measured
 
     def load_checkpoint(self, step: str) -> Checkpoint | None:
-        """Return a network trained here and what its learner carries, None if there is none."""
+        """Return the state of a network trained here and of its learner, None without one."""
         return self.checkpoints.get(step)
 
     def save_checkpoint(

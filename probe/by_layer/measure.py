@@ -1,4 +1,4 @@
-"""The measure: readouts, and when and how often each is trained."""
+"""The measure: the readouts, and when and how often each is trained."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from probe.values.allocation import CacheSettings
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """Measurements asked of each network.
+    """The measurements to make of each network.
 
     - readouts: names, or settings such as `Linear(C=0.1)`;
-    - steps: by readout, the numbers of tasks learned after which it is measured, as [0, 2, 5], or
-      `ends` (before any task and after all), `all` or `last`. By default retraining at the ends,
-      all others after every task;
-    - seeds: the retrainings of each feature of networks in memory. For several there are intervals,
-      over retrainings and test examples alone;
+    - steps: by readout, the numbers of tasks learned after which it is measured, such as [0, 2, 5],
+      or `ends` (before any task and after all), `all` or `last`. By default retraining is measured
+      at the ends and every other readout after every task;
+    - seeds: the number of retrainings of each feature of networks in memory. Several give
+      intervals, over retrainings and test examples alone;
     - budget: multiples of the recipe's epochs after which a retrained network is tested, ascending;
     - cache: memory and disk for features' values.
     """
@@ -39,12 +39,12 @@ class Measure:
 
     @classmethod
     def of(cls, given: Measure | Sequence[str | Readout]) -> Measure:
-        """Return what a caller gave as a Measure."""
+        """Return a Measure, made from a list of readouts if need be."""
         return given if isinstance(given, Measure) else cls(readouts=given)
 
     @property
     def probing(self) -> ProbingSpec:
-        """The same as a study has it; raises InputError for anything that no study can have."""
+        """The settings of `[probing]`; raises InputError for what they do not allow."""
         if type(self.seeds) is not int or self.seeds < 1:
             raise InputError(f"seeds is the number of retrainings, 1 or more, got {self.seeds!r}")
         if not isinstance(self.cache, CacheSettings | None):
@@ -63,7 +63,7 @@ class Measure:
 
     @property
     def user_defined(self) -> dict[str, OwnReadout]:
-        """The readouts given by settings that are not known by name."""
+        """The readouts given by their settings that are not registered by name."""
         given = [own for each in self.readouts for own in marks_of(type(each))]
         return {
             own.name: own for own in given if isinstance(own, OwnReadout) and own.name not in OURS
@@ -73,8 +73,8 @@ class Measure:
 def readouts_of(given: object) -> dict[str, Readout | None]:
     """Return the readouts by name, None for retraining.
 
-    given: names, or settings such as `Linear(C=0.1)`. Raises InputError for an unknown one, for
-    none, and for two of one name.
+    given: names, or settings such as `Linear(C=0.1)`. Raises InputError for an unknown readout, for
+    an empty list, and for two readouts of one name.
     """
     if isinstance(given, str) or not isinstance(given, Sequence):
         got = repr(given) if isinstance(given, str) else type(given).__name__

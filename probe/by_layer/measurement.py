@@ -29,7 +29,7 @@ _KINDS = ("<u1", "<u2", "<u4", "<i8")  # of cells: the first that has room for a
 
 @dataclass(frozen=True, kw_only=True)
 class Spent:
-    """What it took to learn a task.
+    """Resources spent on learning a task.
 
     cost: bytes kept and operations counted, see `probe.training.costs.Cost`; seconds: of the
     processor or, on a GPU, of the clock, see `probe.tables.rows.TimeRow`; stuck: whether the loss
@@ -48,7 +48,7 @@ class Spent:
 
     @classmethod
     def of_state(cls, state: dict[str, Tensor]) -> Spent:
-        """Take what `to_state` gave out of a checkpoint's tensors; raises KeyError without it."""
+        """Remove the tensors of `to_state` from a checkpoint's; raises KeyError without them."""
         return cls(
             cost=Cost.of_tensor(state.pop(_COST)),
             seconds=float(state.pop(_SECONDS).double()),
@@ -58,17 +58,17 @@ class Spent:
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """One finished part: confusion counts by head, what was spent on it, and notes.
+    """One measurement: confusion counts by head, resources spent on it, and notes.
 
-    - counts: by head, the T tables (K, K) of a `TaskCounts`, true class x predicted class. What is
-      read behind a feature knows all classes: it has the head `single` alone; a learner that must
-      be told the task has `multi` alone, any other all three heads; diagnostics count nothing;
-    - right: by head, which test examples were classified right, task after task as the job executes
-      them and class after class within each; of a step one head alone;
-    - spent: None where no task was learned for the part;
+    - counts: by head, the T tables (K, K) of a `TaskCounts`, true class x predicted class. A
+      readout is trained on all classes and has the head `single` alone; a learner that must be told
+      the task has `multi` alone, any other all three heads; diagnostics have no counts;
+    - right: by head, which test examples were classified right, sorted by executed task and, within
+      a task, by class; a step has it for one head alone;
+    - spent: None where no task was learned for the measurement;
     - history: of the retraining, None where nothing was retrained;
-    - values: of diagnostics, by name, see `probe.by_layer.reader`;
-    - notes: what else has to be known to read the counts, sentences.
+    - values: diagnostics by name, see `probe.by_layer.reader`;
+    - notes: sentences that a reader of the counts must know.
     """
 
     counts: Mapping[str, tuple[Counts, ...]]
@@ -79,7 +79,7 @@ class Measurement:
     notes: tuple[str, ...] = ()
 
     def to_record(self) -> dict[str, Any]:
-        """Return it as values that JSON has; `of_record` is the inverse."""
+        """Return it as JSON values; `of_record` is the inverse."""
         record: dict[str, Any] = {
             "counts": {head: _packed(tables) for head, tables in self.counts.items()},
             "spent": None if self.spent is None else asdict(self.spent),
@@ -112,8 +112,8 @@ class Measurement:
 def _packed(tables: Sequence[Counts]) -> dict[str, Any]:
     """Return n tables as JSON: their cells row by row, little-endian, in base64.
 
-    Written in digits they would take thirty times as long to read, and a study has many of them.
-    All tables of a head share one width, chosen by their largest cell.
+    Decimal digits would take thirty times as long to read. All tables of a head share one width,
+    chosen by their largest cell.
     """
     cells = np.stack([counts.table for counts in tables])
     # The width follows from the counts alone, so the same counts give the same bytes.

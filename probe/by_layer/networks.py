@@ -1,7 +1,7 @@
-"""Networks: where they come from.
+"""The interface of networks to the engine.
 
-Three kinds follow this interface: networks learned now by a study (`scenarios.study.learned`), read
-from files, and in memory (`probe.by_layer.given`).
+It has three implementations: networks learned by a study (`scenarios.study.learned`), read from
+files, and in memory (both `probe.by_layer.given`).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Networks(Protocol):
 
 
 Offline = Callable[[], nn.Module]
-"""Gives the network of the offline job of the same seed, on the device."""
+"""Function that returns the network of the offline job of the same seed, on the device."""
 
 
 class Source(Protocol):
@@ -70,7 +70,7 @@ class Source(Protocol):
         """The plan of their measurements."""
 
     def networks(self, job: Job, results: Results, offline: Offline) -> Networks:
-        """Return the networks of a job; offline: asked where the last is compared with it."""
+        """Return the networks of a job; offline: called where the last one is compared with it."""
 
     def offline_network(self, job: Job, results: Results) -> nn.Module:
-        """Return the network of an offline job, which is trained here unless it is at hand."""
+        """Return the network of an offline job, trained here unless there is one already."""

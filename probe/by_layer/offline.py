@@ -45,7 +45,7 @@ def train_offline(
         fit(called, data, recipe, generator, objective=objective, meter=meter)
     parameters = list(model.parameters())
     trained = sum(p.numel() for p in parameters if p.requires_grad)
-    # What no matrix product shows: the optimizer's work.
+    # The optimizer's operations, which are no matrix products.
     meter.add(meter.steps * trained * optimizer_ops(recipe))
     cost = Cost(
         parameter_bytes=bytes_of(parameters),

@@ -1,30 +1,32 @@
 """The plan: networks by learner, order, seed and tasks learned, and the measurements made of them.
 
-It is plain data. So a run directory describes itself by its plan, and status, tables and figures
-need neither data nor anybody's code. Studies (`scenarios.study`) and networks that are given
-(`probe.by_layer.given`) both become a plan, and from there on all is one engine.
+It is plain data: a run directory describes itself by its plan, so that status, tables and figures
+need neither the data nor the user's code. Studies (`scenarios.study`) and given networks
+(`probe.by_layer.given`) both become a plan, and one engine carries it out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from probe.by_layer.fingerprint import RESULTS_VERSION
 from probe.by_layer.probing import REESTIMATED, ProbingSpec, named, recorded, settings_record
 from probe.by_layer.report import ReportSpec
 from probe.errors import InputError
 from probe.metrics.murata import RETRAIN
-from probe.tables.rows import CONTROLS as CONTROLS
-from probe.tables.rows import OFFLINE as OFFLINE
-from probe.tables.rows import UNTRAINED as UNTRAINED
+from probe.tables.rows import CONTROLS as CONTROLS, OFFLINE as OFFLINE, UNTRAINED as UNTRAINED
 from probe.training.recipe import Recipe
 from probe.values.allocation import Storage
 
 Given = Mapping[int, str]
 """A hash of the weights of each network of a run, by the number of tasks learned."""
+
+
+# Part of a folder's name: that of an edited study.json must not lead elsewhere.
+_Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9_-]|\.[0-9])*$", max_length=80)]
 
 
 class _Frozen(BaseModel):
@@ -39,7 +41,7 @@ class PlannedTask(_Frozen):
 
 
 class PlannedReadout(_Frozen):
-    """A readout and the steps at which it is measured; source: of a user's, a hash of its code."""
+    """A readout and its steps; source: a hash of the code of a user-defined one."""
 
     steps: str | tuple[int, ...]
     settings: dict[str, Any] = {}
@@ -49,12 +51,12 @@ class PlannedReadout(_Frozen):
 class PlannedLearner(_Frozen):
     """A learner of a plan: its networks, and all of its settings that can change a result.
 
-    - kind: its name in the catalog; modules: of our code that its jobs need beside the engine;
-    - listed: False for a floor that nobody named; offline: it learns all tasks at once, or none;
-      task_aware: it must be told the task; own_network: it brings a network of its own, and with it
-      other layers than the controls have;
-    - features: by depth, the last is the output; steps: numbers of tasks learned at which there is
-      a network;
+    - kind: its name in the catalog; modules: of this package that its jobs need besides the engine;
+    - listed: False for a floor that was not asked for; offline: it learns all tasks at once, or
+      none; task_aware: it must be told the task; own_network: it has an architecture of its own,
+      with other layers than the controls;
+    - features: by depth, the last is the output; steps: numbers of tasks learned after which there
+      is a network;
     - network, settings: as records; training: its recipe;
     - per_class, total, sampling: its exemplars, see `probe.tables.rows.LearnerRow`;
     - given: of networks that are given, by `ORDER/SEED`; empty where they are trained here.
@@ -82,7 +84,7 @@ class PlannedLearner(_Frozen):
 
 
 class Plan(_Frozen):
-    """Everything that decides measurements and tables, but for the examples themselves.
+    """Everything that determines measurements and tables, except the examples themselves.
 
     - name: of the study; scenario, kind: the title and kind of the stream; network: its name;
     - tasks: T, in base order; orders: by name, the T tasks as they are learned, from 0; seeds;
@@ -98,8 +100,8 @@ class Plan(_Frozen):
     kind: str = "split"
     network: str
     tasks: tuple[PlannedTask, ...]
-    learners: dict[str, PlannedLearner]
-    orders: dict[str, tuple[int, ...]]
+    learners: dict[_Name, PlannedLearner]
+    orders: dict[_Name, tuple[int, ...]]
     seeds: tuple[int, ...]
     retraining: Recipe
     storage: Storage = "fp32"
@@ -139,10 +141,10 @@ class Plan(_Frozen):
     def record(self, learner: str, order: str, tasks: tuple[int, ...], seed: int) -> dict[str, Any]:
         """Return everything that can change the results of a job.
 
-        So not the names of the study, its learners, orders and features, nor its other jobs and
-        features, nor the place of the data. Settings that are not used count all the same. The
-        processor does not count, as no two machines could share a study: two kinds of CPU may
-        round differently. Of this package's own code only RESULTS_VERSION counts.
+        Names of the study, its learners, orders and features are left out, as are its other jobs
+        and features and the location of the data. Unused settings count all the same. The processor
+        does not count, or no two machines could share a study, although two kinds of CPU may round
+        differently. Of this package's code only RESULTS_VERSION counts.
         """
         own = self.learners[learner]
         settings = dict(own.settings)
@@ -161,14 +163,14 @@ class Plan(_Frozen):
             "torch": self.torch,
         }
         if not own.offline:
-            # Offline nothing is retrained: its results stay when the retraining alone is changed.
+            # Nothing is retrained offline: its results stay valid when only the retraining changes.
             record["retraining"] = recorded(self.retraining)
             record["storage"] = self.storage
         return record
 
 
 def planned(probing: ProbingSpec, sources: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fields of a plan that say what is measured; sources: of a user's readouts."""
+    """Return a plan's fields of `[probing]`; sources: hashes of user-defined readouts."""
     readouts = {
         name: PlannedReadout(
             steps=given.steps, settings=settings_record(given.readout), source=sources.get(name)

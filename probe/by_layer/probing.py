@@ -1,8 +1,9 @@
-"""The measurements at the features of a study: readouts, and the numbers of tasks learned.
+"""The settings of measurements downstream of features: the readouts and their steps.
 
-The accuracies of a readout of a feature form a matrix like R, A[feature, tasks learned, task]. Row
-0 is the floor, from an untrained network; the offline network gives the ceiling. A reading is one
-row of such a matrix: the counts of one readout of one feature after so many tasks.
+The accuracies downstream of a feature are an accuracy matrix, A[feature, tasks learned, task]. Row
+0 is the floor, measured on an untrained network; the offline network's features give the ceiling. A
+reading is one row of one such matrix: the counts of one readout of one feature after some number of
+tasks.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ from probe.registered import NamedSteps
 from probe.training.recipe import Recipe
 
 DIAGNOSTICS = "diagnostics"
-"""Not a readout: a feature's dead units, its rank, and its similarity to other networks'."""
+"""Diagnostics without a readout: a feature's dead units, rank, and similarity across networks."""
 
 REESTIMATED = "+bn"
-"""Suffix of a readout's name: batch norm's statistics are taken from all tasks."""
+"""Suffix of a readout's name: with batch norm's statistics estimated on all tasks."""
 
 
 def _named_steps(steps: str) -> str:
@@ -68,7 +69,7 @@ Steps = Annotated[
     ],
     Discriminator(_kind),
 ]
-"""After how many tasks a readout is measured, see `NamedSteps`; 0 stands for floor and ceiling."""
+"""Numbers of tasks after which a readout is measured, see `NamedSteps`; 0 is floor and ceiling."""
 
 
 def _with_steps(table: object) -> object:
@@ -82,18 +83,18 @@ class _Strict(BaseModel):
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """A readout of a study: after how many tasks, and its settings; None for retraining."""
+    """A readout of a study: its steps and its settings, None for retraining."""
 
     steps: str | tuple[int, ...]
     readout: Readout | None
 
 
 Readouts = dict[str, Given]
-"""The readouts of a study by name; one that is not given is not measured."""
+"""The readouts of a study by name; those that are left out are not measured."""
 
 
 def readouts_model() -> type[BaseModel]:
-    """Return a model with a table for each readout that can be named now."""
+    """Return a model with a table for each readout registered now."""
     tables: dict[str, Any] = {RETRAIN: _table("ends", {})}
     for name, own in READOUTS.items():
         tables[name] = _table(own.steps, own.readout.__pydantic_fields__)
@@ -119,7 +120,7 @@ def _checked(given: object) -> Readouts:
 
 
 def _written(readouts: Readouts) -> dict[str, Any]:
-    """Return readouts as tables; of ours, those that are not given are None."""
+    """Return readouts as tables, None for this package's readouts that are left out."""
     return dict.fromkeys((RETRAIN, *OURS)) | {
         name: {"steps": given.steps, **settings_record(given.readout)}
         for name, given in readouts.items()
@@ -139,14 +140,14 @@ _Multiple = Annotated[StrictInt, Field(le=10_000)]
 
 
 class ProbingSpec(_Strict):
-    """The measurements at the features of a study.
+    """The measurements downstream of the features of a study.
 
-    - readouts: by name, with their steps and settings;
+    - readouts: by name, with the steps of each;
     - budget: multiples of the retraining's epochs after which a retrained model is tested;
-    - batch_norm: `reestimated` measures also with statistics of all tasks' training inputs, which
-      shows how much of the missing accuracy is due to statistics alone;
-    - checkpoints: `needed` drops a job's checkpoints except the last when all is measured;
-    - diagnostics: whether to look for dead units, rank and similarity, see `Reading`.
+    - batch_norm: `reestimated` also measures with batch norm's statistics estimated on all tasks'
+      training inputs, which shows how much accuracy is missing because of the statistics alone;
+    - checkpoints: `needed` deletes all checkpoints of a job but the last once it is measured;
+    - diagnostics: whether to measure dead units, rank and similarity, see `Reading`.
     """
 
     readouts: Annotated[Readouts, PlainValidator(_checked), PlainSerializer(_written)] = Field(
@@ -172,10 +173,11 @@ def named(multiple: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """One measurement of a job: a readout of a feature after `step` tasks.
+    """One measurement of a job: a readout downstream of a feature after `step` tasks.
 
-    readout: its name with its variant, as `retrain@2+bn`; digest: of the settings that decide its
-    result apart from the job's fingerprint, empty for the last row of partial retraining.
+    readout: its name with its variant, such as `retrain@2+bn`; digest: of the settings that
+    determine its result besides the job's fingerprint, empty for the last row of partial
+    retraining, whose settings the fingerprint holds.
     """
 
     step: int
@@ -185,7 +187,7 @@ class Reading:
 
     @property
     def part(self) -> str:
-        """The name of the measurement, unique within the job."""
+        """The name of the measurement, unique in the job."""
         if not self.digest:
             return f"feature-{self.feature}"
         return f"row-{self.step}.{self.feature}.{self.readout}-{self.digest}"
@@ -202,7 +204,7 @@ class Reading:
 
     @property
     def reestimated(self) -> bool:
-        """Whether batch norm's statistics are those of all tasks."""
+        """Whether batch norm's statistics are estimated on all tasks."""
         return self.readout.endswith(REESTIMATED)
 
 
@@ -219,9 +221,9 @@ _FIRST = {"epochs", "batch_size", "optimizer", "learning_rate", "init", "precisi
 
 
 def recorded(recipe: Recipe) -> dict[str, Any]:
-    """Return a recipe by its fields, without newer ones that are at their defaults.
+    """Return a recipe by its fields, without later additions that are at their defaults.
 
-    So results from before a field existed keep their fingerprints: its default is how all trained.
+    Results from before a field was added keep their fingerprints, as its default changes nothing.
     """
     values = {each.name: (getattr(recipe, each.name), each.default) for each in fields(recipe)}
     return {n: value for n, (value, usual) in values.items() if n in _FIRST or value != usual}

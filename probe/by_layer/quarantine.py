@@ -1,4 +1,4 @@
-"""Files that are not as they were written: set aside, each with a note, and never read again."""
+"""Corrupt files: set aside, each with a note, and never read again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from probe.errors import NotWritten
 
 QUARANTINE = "quarantine"
-"""The folder of a run directory for files that are not as they were written."""
+"""The folder of a run directory for corrupt files."""
 
 _NOTE = ".txt"
 
@@ -35,6 +35,6 @@ def set_aside(root: Path, path: Path, reason: str) -> None:
 
 
 def quarantine_notes(root: Path) -> list[str]:
-    """Return what was set aside in a run directory, and why, one sentence each, sorted by file."""
+    """Return a sentence for each file set aside in a run directory, with the reason, sorted."""
     notes = sorted((root / QUARANTINE).glob(f"*{_NOTE}"))
     return [line for path in notes for line in path.read_text("utf-8", "replace").splitlines()]

@@ -41,7 +41,7 @@ _Measured = Iterator[tuple[Reading, Measurement]]
 
 @dataclass(kw_only=True)
 class Reader:
-    """Reads out downstream of the features of a job's networks."""
+    """Reader of the features of a job's networks: trains and tests their readouts."""
 
     plan: Plan
     job: Job
@@ -51,7 +51,7 @@ class Reader:
     def read(self, model: nn.Module, readings: Sequence[Reading]) -> _Measured:
         """Yield each of the readings of a network with its measurement; the model is not changed.
 
-        Networks with batch norm estimated anew come after the network as it is.
+        Readings with batch norm reestimated come after those of the unchanged network.
         """
         ordered = sorted(readings, key=lambda reading: reading.reestimated)
         for mixed, own in groupby(ordered, key=lambda reading: reading.reestimated):
@@ -92,7 +92,7 @@ class Reader:
         )
         cuts = self._cuts(model, {each.feature for each in readings})
         for tail in retrain_each(model, cuts, data.train, data.test, scenario.classes, how):
-            # A feature may lack one budget only, of those that another lacks.
+            # A feature may lack fewer budgets than another.
             if reading := wanted.get((tail.feature, tail.multiple)):
                 notes = (*known, *tail.notes)
                 yield reading, self._measured(tail.predicted, notes, tail.history)
@@ -131,12 +131,12 @@ class Reader:
             yield reading, Measurement(counts={}, values=values[reading.feature])
 
     def _matrices(self, model: nn.Module, wanted: Collection[str], x: Value) -> Matrices:
-        """Return the matrix of each feature that is wanted for inputs x (N, ...)."""
+        """Return the matrix of each requested feature for inputs x (N, ...)."""
         cuts = self._cuts(model, wanted).of(model).each
         return feature_matrices(cuts, x, budget=self.cache.budget)
 
     def _cuts(self, model: nn.Module, wanted: Collection[str]) -> Cuts:
-        """Return those of the shared cuts that are wanted, in their own order."""
+        """Return the requested ones of the shared cuts, in their order."""
         features = self.plan.learners[self.job.learner].features[:-1]
         sample = first(self.networks.scenario.test.x, SAMPLE)
         shared = self.networks.cuts(model, features, sample).each

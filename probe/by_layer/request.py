@@ -1,4 +1,4 @@
-"""The request: networks that are given, and everything that is asked of them."""
+"""The request: given networks, and the measurements to make of them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from probe.training.recipe import Recipe
 from probe.values.allocation import Storage
 
 KIND = "checkpoints"
-"""The kind of learners whose networks are given."""
+"""The kind of the learners of given networks."""
 
 _MODULES = ("probe.by_layer.given",)
 _NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}"
@@ -58,16 +58,16 @@ _NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}"
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """Everything that is asked of networks that are given.
+    """Given networks, and the measurements to make of them.
 
     - name: of the run; network: the name of the network in tables; source: a hash of the code that
       makes and calls it;
-    - networks, model: where they are, and how they are called; scenario: the data as T tasks, in
+    - networks, model: the networks, and the way to call them; scenario: the data as T tasks, in
       base order, on the device;
-    - orders: of the tasks, a rule or by name from 1; None = there is one order, the base order;
-    - features: by name, None = a good set; probing: the readouts and their steps;
-    - recipe: of the retraining, and of the offline training; train_offline: whether there is one;
-    - storage: of features' values; readout_sources: hashes of a user's readouts, by name.
+    - orders: of the tasks, a rule or by name, tasks from 1; None = the base order alone;
+    - features: by name, None = a suggested set; probing: the readouts and their steps;
+    - recipe: of the retraining and the offline training; train_offline: whether to train offline;
+    - storage: of features' values; readout_sources: hashes of user-defined readouts, by name.
     """
 
     name: str
@@ -87,8 +87,8 @@ class Request:
     def given(self) -> GivenNetworks:
         """Return the source of the networks, with the plan of their measurements.
 
-        Every network is looked at for it. Raises InputError for tasks, orders and features that do
-        not fit the networks, and for files that cannot be read or do not fit.
+        It reads every network. Raises InputError for tasks, orders and features that do not fit the
+        networks, and for files that cannot be read or do not fit.
         """
         return GivenNetworks(
             plan=self._plan(), weights=self.networks, model=self.model, scenario=self.scenario
@@ -104,7 +104,7 @@ class Request:
         self._check_fresh()
         has_offline = any(run.learner == OFFLINE for run in runs)
         if self.train_offline and has_offline:
-            raise InputError("got offline networks, and is to train some: do one of the two")
+            raise InputError("offline networks are both given and to be trained: do one of the two")
         floor = not self._unruly or 0 in steps
         hashes = self.networks.hashes()
         zero = (0,) if floor else ()
@@ -201,8 +201,8 @@ class Request:
     def _identity(self) -> str:
         """A hash of the network's code, its architecture, and the ranks of its outputs.
 
-        Code alone does not tell what a closure or a partial function holds. Logits themselves are
-        rounded otherwise on other machines.
+        Code alone does not show the values in a closure or a partial function. Logits themselves
+        would not do, as machines round them differently.
         """
         ranks = self._logits(self.model.class_call).argsort(dim=1, stable=True)
         fresh: object = self._fresh
@@ -220,7 +220,7 @@ def has_floor(probing: ProbingSpec) -> bool:
 
 
 def _check_names(runs: Sequence[Run]) -> None:
-    """Raise InputError for learners and orders that cannot name a folder, or name a control."""
+    """Raise InputError for names of learners and orders that no folder or job can have."""
     for name in dict.fromkeys(name for run in runs for name in (run.learner, run.order)):
         if name in CONTROLS:
             raise InputError(

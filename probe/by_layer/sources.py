@@ -1,8 +1,8 @@
 """The source files of this package, read before any of it is loaded.
 
-Every result names the code that made it (`probe.by_layer.code`). What a process runs is what it
-has loaded, and a file may be edited at any moment. So the files are read first of all: one that is
-edited while others are loaded then counts as another code than today's, never the other way round.
+Every result names the code that made it (`probe.by_layer.code`). A file may be edited at any
+moment, but a process runs the code that it has loaded. So the files are read before anything else:
+a file that is edited during the loading then counts as changed, never the other way round.
 """
 
 from __future__ import annotations
@@ -25,4 +25,4 @@ def _read(root: Path, packages: Sequence[str]) -> dict[str, bytes]:
 
 
 SOURCES = _read(Path(__file__).parents[2], ("probe", "scenarios"))
-"""What each module of `probe` and `scenarios` holds, by its dotted name."""
+"""The source of each module of `probe` and `scenarios`, by its dotted name."""

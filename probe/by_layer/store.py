@@ -1,14 +1,14 @@
-"""The results of a job: small files, each written whole or not at all, are a run's truth.
+"""The results of a job: small files, each replaced atomically.
 
-    jobs/JOB/FINGERPRINT16/fingerprint.json        what the fingerprint is made of
-    jobs/JOB/FINGERPRINT16/PART.json               a finished part: counts, and what was spent
-    jobs/JOB/FINGERPRINT16/STEP[.learner].pt       a checkpoint: the model, and the learner's own
+    jobs/JOB/FINGERPRINT16/fingerprint.json        the record that the fingerprint is a hash of
+    jobs/JOB/FINGERPRINT16/PART.json               a measurement: counts, and resources spent
+    jobs/JOB/FINGERPRINT16/STEP[.learner].pt       a checkpoint: the model, and the learner's state
     jobs/JOB/FINGERPRINT16/STEP.checkpoint.json    its hashes, which make it valid
     quarantine/                                    corrupt files, each with a note
 
-A part is finished when its file is there and its hash is right; there is no other list. Files are
-renamed into place when they are complete, so a process can be killed, and two can do the same job,
-without harm. A corrupt file is never believed nor deleted, but set aside and computed again.
+A measurement is finished when its file exists and matches its hash; there is no other list. Files
+are renamed into place when complete, so a process can be killed, and two can do the same job,
+without harm. A corrupt file is neither used nor deleted, but set aside and computed again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _CHECKPOINT = {"model": ".pt", "learner": ".learner.pt"}
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a learner is after a task: its model's state and what it carries beside it, by name.
+    """The state of a learner after a task: its model's, and all that it carries besides, by name.
 
     code: a hash of the code that made it.
     """
@@ -49,9 +49,9 @@ class Checkpoint:
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """What there is of a job, by the names of parts and of the descriptions of checkpoints.
+    """The files of a job, by the names of measurements and of the descriptions of checkpoints.
 
-    finished: what is as it was written; corrupt: what is not; codes: hashes of the code behind it.
+    finished: intact ones; corrupt: damaged ones; codes: hashes of the code that made them.
     """
 
     finished: frozenset[str]
@@ -60,14 +60,14 @@ class Contents:
 
 
 class Corrupt(Exception):
-    """A file is not as it was written; the message, the end of a sentence, says how it is not."""
+    """A corrupt file; the message gives the reason as the end of a sentence."""
 
 
 class Store:
     """The results of one job under one fingerprint; nothing is written before the first of them.
 
     root: the run directory, which must exist for anything to be written; job: its name; record:
-    what can change the job's results, see `Plan.record`; code: see `code_hash`.
+    everything that can change the job's results, see `Plan.record`; code: see `code_hash`.
     """
 
     def __init__(self, root: Path, job: str, record: Record, code: str = "") -> None:
@@ -79,7 +79,7 @@ class Store:
         self.folder = root / "jobs" / job / self._fingerprint[:16]
 
     def read(self, part: str) -> Measurement | None:
-        """Return a finished part; None if there is none, or if it is corrupt and was set aside."""
+        """Return a measurement; None without one, or if it is corrupt and was set aside."""
         path = self.folder / f"{part}.json"
         try:
             record = self._read_json(path, part)
@@ -89,7 +89,7 @@ class Store:
             return None
 
     def contents(self) -> Contents:
-        """Return what there is of the job, every file but tensors read; changes nothing."""
+        """Return the files of the job after reading all but tensors; changes nothing."""
         finished, corrupt, codes = set(), set(), set()
         for path in self.folder.glob("*.json"):
             part = path.stem
@@ -109,11 +109,11 @@ class Store:
         )
 
     def write(self, part: str, measured: Measurement) -> None:
-        """Keep a finished part; raises NotWritten if it cannot be written."""
+        """Store a measurement; raises NotWritten if it cannot be written."""
         self._write_json(self.folder / f"{part}.json", part, measured.to_record())
 
     def finished(self) -> set[str]:
-        """Return the names of the parts for which there is a file; `read` checks them."""
+        """Return the names of the measurements that have a file; `read` checks them."""
         try:
             listed = {path.name for path in self.folder.iterdir()} - {_RECORD}
         except OSError:
@@ -124,10 +124,10 @@ class Store:
     def save_checkpoint(
         self, step: str, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
     ) -> None:
-        """Keep a learner's state, of any shapes; its description comes last and makes it valid."""
+        """Store a learner's state, of any shapes; its description comes last and makes it valid."""
         record: dict[str, Any] = {}
         for name, state in (("model", model), ("learner", learner)):
-            # Plain tensors: a view would be saved with all the memory that it looks at.
+            # Contiguous copies: a view would be saved with all of its storage.
             plain = {key: tensor.detach().cpu().contiguous() for key, tensor in state.items()}
             content = io.BytesIO()
             torch.save(plain, content)
@@ -151,7 +151,7 @@ class Store:
         return Checkpoint(model, learner, record["code"])
 
     def continue_from(self, checkpoint: Checkpoint) -> None:
-        """Let what is written from now on count as made by the checkpoint's code as well.
+        """Mark results written from now on as made by the checkpoint's code, too.
 
         A model that other code has trained gives no result of today's code.
         """
@@ -160,14 +160,14 @@ class Store:
             self._written = hashlib.sha256(both.encode()).hexdigest()
 
     def set_checkpoint_aside(self, step: str, reason: str) -> None:
-        """Set a checkpoint aside that nothing can be restored from; reason: why, for its note."""
+        """Set aside a checkpoint that cannot be restored; reason: for its note."""
         # Its description last: without it the rest does not count.
         for suffix in _CHECKPOINT.values():
             set_aside(self.root, self.folder / (step + suffix), reason)
         set_aside(self.root, self._description(step), reason)
 
     def drop_checkpoints(self, kept: str) -> None:
-        """Remove all checkpoints but that of a step."""
+        """Remove all checkpoints except the one of a step."""
         suffixes = (f"{_DESCRIPTION}.json", *_CHECKPOINT.values())
         # First the descriptions, which make the others valid.
         for suffix in suffixes:
@@ -176,32 +176,31 @@ class Store:
                     discard(path)
 
     def made_by_other_code(self, contents: Contents) -> bool:
-        """Whether a result or a checkpoint was made by other code than today's."""
+        """Tell whether a result or a checkpoint was made by other code than today's."""
         return not contents.codes <= {self._code}
 
     def clear(self) -> None:
         """Remove all results and checkpoints of this fingerprint, to be computed again."""
-        # First what makes the others valid: a process that is killed here leaves no half result.
+        # JSON first, which makes the others valid: a process killed here leaves no half result.
         for path in sorted(self.folder.glob("*"), key=lambda path: path.suffix != ".json"):
             if path.name != _RECORD:
                 discard(path)
 
     def sweep(self) -> None:
-        """Remove what killed processes left unfinished; nobody else may be at work on the job.
+        """Remove unfinished files of killed processes; no other process may work on the job.
 
-        What the results were made with is written anew if it is lost.
+        The record of the fingerprint is written again if it is lost.
         """
         sweep(self.folder)
         if self.folder.is_dir() and _read_record(self.folder / _RECORD) is None:
             self._write(self.folder / _RECORD, _json(self._record))
 
     def others(self) -> list[str]:
-        """Return in what the job's results of other fingerprints differ, each difference once."""
-        # As JSON has it, where tuples are lists, since the other folders' records are read from
-        # JSON.
+        """Return the differences of the job's results of other fingerprints, each once."""
+        # Through JSON, which turns tuples into lists, as in the other folders' records.
         here = json.loads(_json(self._record))
         found: dict[str, None] = {}
-        # Every job begins with a step: without one, nothing is there that a reader could miss.
+        # Every job begins with a step: a folder without one holds no results.
         for folder in sorted({path.parent for path in self.folder.parent.glob("*/step-*.json")}):
             if folder != self.folder:
                 there = _read_record(folder / _RECORD)
@@ -213,24 +212,24 @@ class Store:
         return self.folder / f"{step}{_DESCRIPTION}.json"
 
     def _write(self, path: Path, content: bytes) -> None:
-        """Write a file of the job's folder, whole or not at all; raises NotWritten."""
+        """Write a file of the job's folder atomically; raises NotWritten."""
         if not self.root.is_dir():
-            # Made anew, a directory that was moved away would hide what it held.
+            # A directory that was moved away must not be replaced by an empty one.
             raise not_written(path, FileNotFoundError(2, os.strerror(2)))
         make_folder(self.folder)
         with replacing(path) as partial:
             partial.write_bytes(content)
 
     def _write_json(self, path: Path, part: str, record: Record) -> None:
-        """Write a result with its hash, its fingerprint, its part and the code that made it."""
+        """Write a result with its hash, its fingerprint, its name and the code that made it."""
         if not (self.folder / _RECORD).exists():
-            # Before the first result: a folder with results always says what they were made with.
+            # Before the first result, so that a folder with results always has its record.
             self._write(self.folder / _RECORD, _json(self._record))
         own = {"fingerprint": self._fingerprint, "code": self._written, "part": part}
         self._write(path, hashed(_json({**own, **record})))
 
     def _read_json(self, path: Path, part: str) -> dict[str, Any] | None:
-        """Return a result, None without one; raises Corrupt unless it is whole and this job's."""
+        """Return a result, None without one; raises Corrupt unless it is intact and this job's."""
         try:
             record = json.loads(unhashed(path.read_bytes()))
         except (FileNotFoundError, NotADirectoryError):
@@ -240,9 +239,9 @@ class Store:
         except (ValueError, RecursionError):
             raise Corrupt("its content does not match its hash") from None
         own = {"fingerprint": self._fingerprint, "part": part}
-        # A whole file can still be in the wrong folder, copied there by hand.
+        # An intact file can still be in the wrong folder, copied there by hand.
         if not isinstance(record, dict) or {**record, **own} != record:
-            raise Corrupt("it is a result of another job, part or setting")
+            raise Corrupt("it is a result of another job, measurement or setting")
         return record
 
 
@@ -254,7 +253,7 @@ def _measurement(record: Record) -> Measurement:
 
 
 def _read_record(path: Path) -> Record | None:
-    """Return what the fingerprint that a folder is called after is made of; None if it is lost."""
+    """Return the record of a folder's fingerprint; None if it is lost."""
     try:
         record: Record = json.loads(path.read_bytes())
         return record if fingerprint(record)[:16] == path.parent.name else None
@@ -267,7 +266,7 @@ def _json(record: Record) -> bytes:
 
 
 def _load_tensors(path: Path, expected: object) -> dict[str, Tensor]:
-    """Return the tensors of a file if it is the expected one; executes no code in it."""
+    """Return the tensors of a file with the expected hash; executes no code in it."""
     try:
         content = path.read_bytes()
         # The hash first: torch's reader sees only what this package wrote.

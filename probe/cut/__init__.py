@@ -4,11 +4,11 @@
 
 1. **Follow** (`trace`, `names`). A copy of the model runs in eval mode on a few real examples. Each
    call of a torch function is noted, and each value gets a name that says how it was computed, so
-   that it is known again in any later run. What the feature's value was computed from is *frozen*:
-   these parameters and buffers are the W_F of the protocol.
+   that it is known again in any later run. The parameters and
+   buffers that the feature's value was computed from are *frozen*: the W_F of the protocol.
 2. **Plan** (`feature`, `eval_mode`, `planning`, `plan`). The model runs again in training mode, the
-   modules that serve the feature in eval mode. Which values are frozen, which does the rest read,
-   and which have a row for each example, so that they can be cached (`batch_dimension`)?
+   modules that serve the feature in eval mode. This shows the frozen values, those that the rest
+   reads, and those with a row for each example, which can be cached (`batch_dimension`).
 3. **Minimum cut** (`min_cut`). Of all sets of frozen values from which the rest can be computed,
    take the one with the fewest bytes. The values and what is computed from them form a graph; a set
    is enough exactly if every way to the rest from what cannot be computed again passes through it,
@@ -21,8 +21,8 @@
    gradients, no row depends on its neighbours, and no change of the other weights moves the feature
    or a kept value.
 
-If a check fails, nothing is cached: the model is run whole with what is frozen held fixed, or, if
+If a check fails, nothing is cached: the model is run whole with the frozen part held fixed, or, if
 that does not stay fixed either, refused with the reason. `cuts` does all this for many features
 at once, and again for other weights; `candidates` goes through all features at which a model can be
-cut and chooses a good set of them; `model_call` calls a model and finds the logits in its output.
+cut and suggests a set of them; `model_call` calls a model and finds the logits in its output.
 """

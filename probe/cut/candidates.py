@@ -62,7 +62,7 @@ def candidates(
     sample: inputs, one or more tensors (B, ...), B from 3, of any values; output: where in what the
     model returns the logits are, if it does not return them alone; call: how it is given a batch,
     see `ModelCall`; progress: goes through the features, one by one,
-    as `tqdm` does. What `split` checks on real examples is not checked here: it may still take the
+    as `tqdm` does. The checks of `split` on real examples are not made here: it may still take the
     slow way, or refuse. Left out is what depends on no input or is random in eval mode. Raises
     InputError if the model cannot be followed.
 

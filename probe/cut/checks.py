@@ -1,7 +1,8 @@
 """Checks of a cut on real examples, before it is used.
 
-The plan follows from the torch functions that are called. What these do not show (numpy, a number
-taken out of a tensor, state outside of modules) is looked for here. Each check excludes a fault:
+The plan follows from the torch functions that are called. These checks find anything that the
+functions do not show: numpy, numbers taken out of tensors, state outside of modules. Each check
+excludes a fault:
 
 - `planning`: that a cached row depends on the other examples of its batch;
 - `Reference.stays`: that training moves the feature or a cached value unseen;
@@ -12,8 +13,6 @@ taken out of a tensor, state outside of modules) is looked for here. Each check 
 A model that fails the last check is refused; one that fails another is run whole. Features share
 their passes through the model.
 """
-
-from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence

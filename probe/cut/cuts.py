@@ -90,8 +90,8 @@ def split(
 
     Frozen is W_F of Murata 2020 (section 2), the parameters that the feature is computed with; it
     is taken from what the computation depends on, not from the order of layers, and takes buffers
-    in. Where a check fails the model is run whole with the frozen part fixed, which is slower and
-    as right. Raises InputError for a feature that does not exist, does not run, or does not stay
+    in. If a check fails the model is run whole with the frozen part fixed, which is slower but
+    correct. Raises InputError for a feature that does not exist, does not run, or does not stay
     fixed while the tail is trained.
 
     >>> model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))

@@ -1,7 +1,5 @@
 """A model of which a part stays in eval mode, whatever mode the rest is in."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Self
 

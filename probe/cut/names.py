@@ -1,8 +1,8 @@
 """Names for the values of a forward pass: the same name is the same value, in every run.
 
 A `Naming` follows a forward pass, sees every call of a torch function and gives each tensor that
-comes out a name. What a value is called depends on how it was computed, never on when: so a value
-that one run computes can be handed out in another run, under its name.
+comes out a name. The name depends on the computation of the value, never on its time: so a value
+of one run can be used in another run under its name.
 
 Why the same name means the same value: the input, the parameters and the buffers have names of
 their own, and a call of a function on equal values in eval mode gives equal values; so by induction
@@ -230,7 +230,7 @@ class Naming(TorchFunctionMode):
 
 
 def attach(tensor: Tensor, tag: Tag) -> None:
-    """Fasten a tag to a tensor of any shape, in place of an earlier one."""
+    """Attach a tag to a tensor of any shape, replacing an earlier one."""
     tensor._probe_tag = tag  # type: ignore[attr-defined]
 
 

@@ -35,8 +35,8 @@ def plan_each(
 ) -> list[tuple[Feature, CutPlan | str]]:
     """Plan a cut at each feature of one trace such that each kept row belongs to one example.
 
-    Where there is no plan, the reason stands in its place, the end of a sentence; a feature comes
-    back with the code around it in eval mode if it can only be cut so. progress: iterates over the
+    A feature without a plan gets the reason instead, the end of a sentence; a feature that can only
+    be cut with the code around it in eval mode is returned so. progress: iterates over the
     features, as `tqdm` does.
     """
     if not features:

@@ -197,7 +197,7 @@ class _Placeholder(Tensor):
         cls, func: object, types: object, args: object = (), kwargs: object = None
     ) -> Any:
         # Whatever gets here was not met by `_Replaying`: code in C++ that computes with it.
-        raise NotKept(f"{func} reads a frozen value behind torch's functions")
+        raise NotKept(f"{func} reads a frozen value bypassing torch's functions")
 
 
 class _Replaying(Naming):

@@ -35,7 +35,8 @@ class Split:
     - slow: why the model could not be cut, empty if it was. If not, the prefix hands its input on,
       and the tail is the whole model with the frozen part held fixed;
     - around: whether the code of the modules around the feature stays in eval mode too, as in
-      training mode it would change the feature.
+      training mode it would change the feature;
+    - fresh_values: the tensors that are re-initialized, of any shape, by their names in the model.
     """
 
     feature: str
@@ -45,7 +46,7 @@ class Split:
     trainable: bool
     slow: str = ""
     around: bool = False
-    _fresh: Mapping[str, Tensor] = field(default_factory=dict, repr=False)
+    fresh_values: Mapping[str, Tensor] = field(default_factory=dict, repr=False)
     _kept: frozenset[str] = field(default=frozenset(), repr=False)
     _unread: frozenset[str] = field(default=frozenset(), repr=False)
 
@@ -53,11 +54,6 @@ class Split:
     def cached(self) -> bool:
         """Whether the prefix computes what is frozen, so that its values can be kept."""
         return not self.slow
-
-    @property
-    def fresh_values(self) -> Mapping[str, Tensor]:
-        """The tensors that are re-initialized, of any shape, by their names in the model."""
-        return self._fresh
 
     @torch.no_grad()
     def reinitialize(self, fresh: Fresh, generator: torch.Generator) -> None:
@@ -70,8 +66,8 @@ class Split:
             initialize(self.tail, fresh, generator, keep=self._kept, unread=self._unread)
             return
         state = fresh_state(fresh, generator)
-        for name in self._fresh.keys() & state.keys():
-            own = self._fresh[name]
+        for name in self.fresh_values.keys() & state.keys():
+            own = self.fresh_values[name]
             # A buffer of another shape holds what the model has worked out for its inputs' size.
             if own.shape == state[name].shape or isinstance(own, nn.Parameter):
                 own.copy_(state[name])
@@ -119,7 +115,7 @@ class Cut:
     def whole(self) -> PartlyEval:
         """Return a copy of the model in training mode, its frozen part held fixed.
 
-        Where the model is cut, the copy takes kept values in place of inputs.
+        Unless the cut is slow, the copy takes kept values in place of inputs.
         """
         trace = self.feature.trace
         own = copied(trace.model)
@@ -151,7 +147,7 @@ class Cut:
             trainable=self.trainable,
             slow=self.slow,
             around=self.feature.around,
-            _fresh=fresh,
+            fresh_values=fresh,
             # A chain's tail holds nothing of what is frozen: nothing of it is to be left alone.
             _kept=frozenset(own[id(in_model[n])] for n in self.held if id(in_model.get(n)) in own),
             _unread=frozenset(unread),

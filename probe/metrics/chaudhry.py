@@ -5,8 +5,6 @@ the accuracy on task j after training through task k; whether it is multi-head (
 alone) or single-head (outputs of all classes seen so far) is decided where R is measured.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

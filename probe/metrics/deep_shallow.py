@@ -8,8 +8,6 @@ Source: "Heads collapse, features stay", ICLR 2026 (deep, shallow); Davari et al
 Representation Forgetting in Supervised and Unsupervised Continual Learning, CVPR 2022 (the probe).
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -6,8 +6,6 @@ A, BWT, REM, BWT+ and FWT are functions of R, (T+1, T), whose row 0 they do not 
 is T here. MS, SSS and CE are functions of what learning each task cost.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache

@@ -1,12 +1,10 @@
 """Accuracies alpha over the sessions and the areas Omega under their curves (Kemker 2018).
 
 Source: Kemker et al., Measuring Catastrophic Forgetting in Neural Networks, AAAI 2018, Evaluation
-Metrics. A session is a task; the first holds the base set. All sums start at session 2. Where the
+Metrics. A session is a task; the first holds the base set. All sums start at session 2. If the
 classes are unbalanced the paper uses mean-per-class accuracy: fill R with that. The text's "after i
 new sessions" is read as after session i, the base set being the first.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Accuracy matrices in the logs of other frameworks, read as text: no code of them is run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

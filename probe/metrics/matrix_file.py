@@ -1,7 +1,5 @@
 """Accuracy matrices from files of any framework: comma-separated text or NumPy's .npy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The mean of a score over seeds and its standard deviation, as every table reports them."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable

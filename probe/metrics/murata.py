@@ -3,8 +3,6 @@
 M_i is the model whose feature F_i was kept and whose remainder was retrained on all tasks offline.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,7 +13,7 @@ from probe.metrics.counts import Counts
 from probe.metrics.registry import metric
 
 RETRAIN = "retrain"
-"""The readout whose scores are a PRA by the definition: all behind the feature is trained anew."""
+"""The readout whose scores are a PRA by definition: all downstream of the feature is retrained."""
 
 
 @metric(scorecard=False)

@@ -31,7 +31,7 @@ class Outcomes:
         if type(self.size) is not int or self.size < 0 or len(self.bits) != -(-self.size // 8):
             raise ValueError(f"{len(self.bits)} bytes are not the bits of {self.size} examples")
         if self.size % 8 and self.bits[-1] & (0xFF >> self.size % 8):
-            raise ValueError("bits behind the last example must be 0")
+            raise ValueError("bits after the last example must be 0")
 
     @classmethod
     def of(cls, right: ArrayLike) -> Outcomes:

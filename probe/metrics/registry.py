@@ -1,7 +1,5 @@
 """The metrics by name: a decorator above a function in the module of its paper registers it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,15 +15,15 @@ _MARK = "__metric__"
 _FIRST = ("gem", "diaz_rodriguez", "chaudhry", "kemker")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Metric:
     """A function of the literature, with how it is called; see `metric`."""
 
     function: Callable[..., Any]
-    after: str | None = None
-    needs: Sequence[str] = ()
-    scorecard: bool = True
-    public: str = ""
+    after: str | None
+    needs: Sequence[str]
+    scorecard: bool
+    public: str
 
     @property
     def paper(self) -> str:
@@ -54,14 +52,8 @@ def metric(
     """
 
     def decorate(function: Function) -> Function:
-        made = Metric(
-            function=function,
-            after=after,
-            needs=needs,
-            scorecard=scorecard,
-            public=public or function.__name__,
-        )
-        setattr(function, _MARK, made)
+        own = Metric(function, after, needs, scorecard, public or function.__name__)
+        setattr(function, _MARK, own)
         return function
 
     return decorate

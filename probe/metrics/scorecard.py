@@ -4,8 +4,6 @@ A function of R in the module of its paper is registered by `probe.metrics.regis
 scorecard, `probe metrics`, the tables of studies and `probe list` then have it.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -90,8 +90,8 @@ class TaskCounts:
     def f1(self) -> NDArray[np.float64]:
         """Return each task's micro-F1, (T,), see `probe.metrics.murata.task_f1`.
 
-        Where tasks share classes, a task's false positives are those among its own test data: a
-        prediction for another task's example says nothing against it.
+        If tasks share classes, a task's false positives are counted among its own test data alone,
+        not in predictions for other tasks' examples.
         """
         if len(self.tables) == 1:
             return task_f1(self.tables[0], self.tasks)
@@ -114,7 +114,7 @@ class TaskCounts:
 # Both are asked for each evaluation of a study, always with the same few tasks.
 @lru_cache(maxsize=64)
 def share_classes(tasks: tuple[tuple[int, ...], ...]) -> bool:
-    """Whether some class is in more than one task."""
+    """Return whether some class is in more than one task."""
     listed = [c for task in tasks for c in task]
     return len(set(listed)) < len(listed)
 

@@ -1,7 +1,5 @@
 """Rows that grow batch after batch, in memory or, where that ends, in mapped files."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +8,11 @@ import torch
 from torch import Tensor
 
 from probe.batch import pieces
+from probe.byte_sizes import show_size
 from probe.errors import InputError
-from probe.memory import MappedRows, show_size
+from probe.memory import MappedRows
 
-_START = 256  # rows to begin with, where nobody knows how many there will be
+_START = 256  # rows to begin with, where their number is unknown
 _ENOUGH = 2**24  # bytes of a file that count as this process's memory before they are let go
 
 

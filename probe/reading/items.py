@@ -1,7 +1,5 @@
 """Items of datasets and loaders, an example or a batch, as inputs and labels."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

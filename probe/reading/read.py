@@ -1,7 +1,5 @@
 """Data read into tensors, once, batch after batch, with a progress bar."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -19,7 +17,7 @@ from probe.reading.items import Batch, ItemForm, same_form
 from probe.seeding import python_generators
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ReadSettings:
     """Limits and parts of the data to read, and their room; see `Examples.of`.
 
@@ -43,7 +41,7 @@ class ReadSettings:
 
     @property
     def room(self) -> Room:
-        """Where the examples may lie, by what is free now."""
+        """The storage for the examples, by the memory that is free now."""
         # Half: training needs memory too, and so may others.
         free = free_memory(torch.device("cpu")) // 2 if self.budget is None else self.budget
         return Room(budget=free, scratch=None if self.scratch is None else Path(self.scratch))

@@ -6,8 +6,6 @@ On the features of a convolutional network it takes half as many iterations to a
 objective as plain L-BFGS to a hundredth.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,13 +1,11 @@
 """A linear probe: multinomial logistic regression to convergence on the standardised feature."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from probe.readouts.lbfgs import Curvature, minimize
+from probe.readouts.lbfgs import Curvature, Minimum, minimize
 from probe.readouts.softmax import Objective
 from probe.readouts.standardized import Standardization
 
@@ -25,31 +23,16 @@ class LinearModel:
 
     A class without training examples has weight 0 and bias -inf: it is never predicted.
 
-    - objective: C sum_i logloss_i + 1/2 ||weight||^2 over the training examples, at the end;
-    - iterations: of L-BFGS; left: an estimate of the remaining gain, a share of the objective;
-      converged: whether that is below the tolerance;
+    - found: by L-BFGS, of C sum_i logloss_i + 1/2 ||weight||^2 over the training examples;
     - standard: mean and scale of the feature's columns;
     - notes: remarks on the fit, a sentence each.
     """
 
     weight: Tensor
     bias: Tensor
-    objective: float
-    iterations: int
-    converged: bool
-    left: float
+    found: Minimum
     standard: Standardization
     notes: tuple[str, ...] = ()
-
-    @property
-    def mean(self) -> Tensor:
-        """The mean subtracted from each column (D,)."""
-        return self.standard.mean
-
-    @property
-    def scale(self) -> Tensor:
-        """The scale that divides each column (D,)."""
-        return self.standard.scale
 
     def logits(self, x: Tensor) -> Tensor:
         """Return the logits (M, K) float32 of features (M, D), not yet standardised."""
@@ -76,44 +59,26 @@ def fit_linear(
 
     >>> x, y = torch.tensor([[0.0], [1.0], [4.0], [5.0]]), torch.tensor([0, 0, 1, 1])
     >>> model = fit_linear(x, y, 3)
-    >>> model.predict(torch.tensor([[0.5], [4.5]])).tolist(), model.converged
+    >>> model.predict(torch.tensor([[0.5], [4.5]])).tolist(), model.found.converged
     ([0, 1], True)
     """
     standard = Standardization.of(x)
     present, labels = y.unique(return_inverse=True)
     weight = torch.zeros(classes, x.shape[1], dtype=torch.float64, device=x.device)
     bias = torch.full((classes,), -torch.inf, dtype=torch.float64, device=x.device)
+    notes: tuple[str, ...] = ()
     if len(present) == 1:
         bias[present] = 0.0
-        only = (f"all training examples are of class {int(present)}, which is always predicted",)
-        return LinearModel(
-            weight=weight,
-            bias=bias,
-            objective=0.0,
-            iterations=0,
-            converged=True,
-            left=0.0,
-            standard=standard,
-            notes=only,
-        )
-    rows = standard(x.double() if tolerance < _EXACT else x)
-    objective = Objective(rows, labels, len(present), C)
-    found = minimize(objective, Curvature(rows, C), tolerance, _MOST)
-    weight[present], bias[present] = found.parameters[:, :-1], found.parameters[:, -1]
-    return LinearModel(
-        weight=weight,
-        bias=bias,
-        objective=found.value,
-        iterations=found.iterations,
-        converged=found.converged,
-        left=found.left,
-        standard=standard,
-        notes=() if found.converged else (_unfinished(found.iterations, found.left),),
-    )
-
-
-def _unfinished(iterations: int, left: float) -> str:
-    return (
-        f"the logistic regression had not converged after {iterations} iterations: about "
-        f"{left:.1e} of its objective could still be gained"
-    )
+        found = Minimum(parameters=bias, value=0.0, iterations=0, left=0.0, converged=True)
+        notes = (f"all training examples are of class {int(present)}, which is always predicted",)
+    else:
+        rows = standard(x.double() if tolerance < _EXACT else x)
+        objective = Objective(rows, labels, len(present), C)
+        found = minimize(objective, Curvature(rows, C), tolerance, _MOST)
+        weight[present], bias[present] = found.parameters[:, :-1], found.parameters[:, -1]
+        if not found.converged:
+            notes = (
+                f"the logistic regression had not converged after {found.iterations} iterations: "
+                f"about {found.left:.1e} of its objective could still be gained",
+            )
+    return LinearModel(weight=weight, bias=bias, found=found, standard=standard, notes=notes)

@@ -1,7 +1,5 @@
 """Classes by distance: the nearest class mean, and the majority of the nearest neighbours."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

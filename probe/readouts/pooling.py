@@ -1,7 +1,5 @@
 """Layouts of an example's value as a row of numbers: flattened, or averaged where it is wide."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import prod
 from typing import Literal

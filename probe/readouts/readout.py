@@ -5,8 +5,6 @@ A readout is one class: its fields are settings, `predict` fits and predicts, an
 `[probing.readouts]`, to `probe model --readouts` and to `probe.analyze`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass

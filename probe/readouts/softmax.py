@@ -1,7 +1,5 @@
 """The objective of multinomial logistic regression and its gradient, in one visit of the data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """Columns of mean 0 and deviation 1, by the statistics of the training examples."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Self
 

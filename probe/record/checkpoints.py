@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Formatter
 from typing import NamedTuple
 
 from probe.errors import InputError, unknown
-from probe.record.state_files import few, fit_state, load_state
+from probe.record.state_files import few
 
-__all__ = ["Checkpoints", "Run", "fit_state", "load_state"]
+_Match = Callable[[str], re.Match[str] | None]
 
 NAME = "[A-Za-z0-9_-]+"  # of learners and orders
 _NUMBER = "[0-9]+"
@@ -87,19 +87,20 @@ class Checkpoints:
 
 
 class _Pattern:
+    """A pattern of file names, as `ckpt/{learner}/seed{seed}-task{task}.pt`."""
+
     def __init__(
-        self, pattern: str | Path, fields: Iterable[str], needed: Sequence[str] = ()
+        self, pattern: str | Path, known: Iterable[str], needed: Sequence[str] = ()
     ) -> None:
         self._text = str(pattern)
-        known = list(fields)
-        used = [name for part in Path(self._text).parts for _, name in self._pieces(part) if name]
-        if not Path(self._text).name:
+        self._path = Path(self._text).expanduser()
+        used = {name for _, name in self._pieces(str(self._path)) if name}
+        if not self._path.name:
             raise InputError(f"{self._text!r} is no pattern of file names: name the files")
-        for name in used:
-            if name not in known:
-                raise unknown(f"field in {self._text!r}", name, known)
-        if needed and len(set(needed) & set(used)) != 1:
-            lacks = "has both {task} and {index}" if set(needed) <= set(used) else "lacks {task}"
+        for name in sorted(used - set(known)):
+            raise unknown(f"field in {self._text!r}", name, known)
+        if needed and len(used.intersection(needed)) != 1:
+            lacks = "has both {task} and {index}" if used.issuperset(needed) else "lacks {task}"
             raise InputError(
                 f"{self._text!r} {lacks}: write {{task}} where the file names have the number of "
                 f"tasks learned, as ckpt/seed{{seed}}-task{{task}}.pt, or {{index}} if they count "
@@ -108,62 +109,43 @@ class _Pattern:
 
     def files(self) -> list[tuple[Path, dict[str, str]]]:
         """Return the files that fit, each with its fields; raises InputError if there is none."""
-        path = Path(self._text).expanduser()
-        fixed = [not re.search("[{}]", part) for part in path.parts]
-        depth = fixed.index(False) if False in fixed else len(fixed) - 1
-        base = Path(*path.parts[:depth])
-        found: list[tuple[Path, dict[str, str]]] = [(base, {})]
-        for at, part in enumerate(path.parts[depth:], depth + 1):
-            wanted = Path.is_file if at == len(path.parts) else Path.is_dir
-            folders = [folder for folder, _ in found]
-            found = [
-                (entry, said)
-                for folder, before in found
-                for entry in _entries(folder)
-                if (said := self._fit(part, entry, before)) is not None and wanted(entry)
-            ]
-            if not found:
+        parts = self._path.parts
+        fixed = [not re.search("[{}]", part) for part in parts]
+        depth = fixed.index(False) if False in fixed else len(parts) - 1
+        entries = [Path(*parts[:depth])]
+        for at in range(depth + 1, len(parts) + 1):
+            wanted = Path.is_file if at == len(parts) else Path.is_dir
+            folders, (strict, loose) = entries, self._regexes(str(Path(*parts[:at])))
+            named = [entry for each in folders for entry in _entries(each) if loose(str(entry))]
+            for entry in named:
+                if not strict(str(entry)):
+                    raise InputError(
+                        f"{entry} has two values for one field of {self._text!r}: rename it, or "
+                        f"write the field once"
+                    )
+            entries = [entry for entry in named if wanted(entry)]
+            if not entries:
                 raise self._none_in(folders)
-        return found
+        matches = ((entry, strict(str(entry))) for entry in entries)
+        return [(entry, match.groupdict()) for entry, match in matches if match]
 
-    def _fit(self, part: str, entry: Path, before: Mapping[str, str]) -> dict[str, str] | None:
-        """Return the fields in a name, with those before it; None where it does not fit.
+    def _regexes(self, text: str) -> tuple[_Match, _Match]:
+        """Return what matches a path: with fields that have one value each, and with any values.
 
-        Raises InputError where a repeated field differs.
+        Numbers match without their leading zeros.
         """
-        if match := self._match(part, entry.name, before):
-            return {**before, **match.groupdict()}
-        if match := self._match(part, entry.name, None):
-            raise InputError(
-                f"{entry} has two values for one field of {self._text!r}: rename it, or write the "
-                f"field once"
-            )
-        return None
-
-    def _match(
-        self, part: str, name: str, before: Mapping[str, str] | None
-    ) -> re.Match[str] | None:
-        """Match a name with a part of the pattern, numbers without their leading zeros.
-
-        before: the known fields, None = each may be anything.
-        """
-        known = dict.fromkeys(before or (), "")
-        regex = ""
-        for text, field in self._pieces(part):
-            regex += re.escape(text)
-            if field is None:
-                continue
-            zeros = "0*" if _FIELDS[field] == _NUMBER else ""
-            if before is None:
-                regex += _FIELDS[field]
-            elif field in before:
-                regex += zeros + re.escape(before[field])
-            elif field in known:
-                regex += f"{zeros}(?P={field})"
-            else:
-                regex += f"{zeros}(?P<{field}>{_FIELDS[field]})"
-                known[field] = ""
-        return re.fullmatch(regex, name)
+        strict = loose = ""
+        seen: set[str] = set()
+        for plain, name in self._pieces(text):
+            strict, loose = strict + re.escape(plain), loose + re.escape(plain)
+            if name:
+                loose += _FIELDS[name]
+                zeros = "0*" if _FIELDS[name] == _NUMBER else ""
+                strict += zeros + (
+                    f"(?P={name})" if name in seen else f"(?P<{name}>{_FIELDS[name]})"
+                )
+                seen.add(name)
+        return re.compile(strict).fullmatch, re.compile(loose).fullmatch
 
     def _pieces(self, part: str) -> list[tuple[str, str | None]]:
         """Return texts, each with the field that follows it; raises InputError for loose braces."""

@@ -1,7 +1,5 @@
 """Examples of a recording, kept beside it once as plain tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A recorder of continual training: after each task, the network's weights and its accuracies."""
 
-from __future__ import annotations
-
 import filecmp
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +16,7 @@ from probe.batch import first
 from probe.cut.model_call import Call, ModelCall, Output, explained
 from probe.errors import InputError
 from probe.examples import Examples, alike, as_tasks, check_examples, check_tasks
-from probe.files import not_written, replacing
+from probe.files import make_folder, replacing
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.modules import check_model, kept_buffers, mode, unwrapped
@@ -112,7 +110,7 @@ class Recorder:
         if not any(map(is_lazy, plain_state(self._model).values())):
             few = Examples(first(self._test.x, _FEW), self._test.y[:_FEW])
             self._tested(few, 0)
-        _make(run_folder(self._root, run))
+        make_folder(run_folder(self._root, run))
         if train is not None:
             both = alike(_read(train, "train", known), self._test)
             keep_data(self._root / DATA, *both)
@@ -168,7 +166,7 @@ class Recorder:
     def offline(self, model: nn.Module) -> None:
         """Keep a network that was trained on all tasks at once, the ceiling of this seed's runs."""
         path = offline_file(self._root, self.run.seed)
-        _make(path.parent)
+        make_folder(path.parent)
         keep_tensors(plain_state(unwrapped(_checked(model))), path)
 
     def _keep(self, rows: Mapping[int, Counts]) -> None:
@@ -234,10 +232,3 @@ def _read(data: object, name: str, classes: int) -> Examples[Any]:
     examples = examples_of(data, name)
     check_examples(examples, range(classes), name)
     return examples
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise not_written(folder, error) from None

@@ -1,7 +1,5 @@
 """Folders that recorders have filled, read back: networks, accuracies and data."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

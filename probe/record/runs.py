@@ -1,7 +1,5 @@
 """Records of runs, a JSON file each beside the networks, and the layout of the folder."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

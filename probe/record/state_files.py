@@ -1,7 +1,5 @@
 """Files of weights, loaded as data alone and put into a network that they fit."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,8 +25,8 @@ def load_state(path: Path) -> dict[str, Tensor]:
     """Return the tensors of any shape in a file, by name, on the CPU; no code of it is ever run.
 
     path: a state dict as `torch.save` writes it, alone or under `state_dict`, `model_state_dict` or
-    `model`, or a `.safetensors`. What wrappers write before all names (`module.`, `model.`,
-    `_orig_mod.`) is taken off. Raises InputError for a file that is none of this.
+    `model`, or a `.safetensors`. The prefixes of wrappers before all names (`module.`,
+    `model.`, `_orig_mod.`) are removed. Raises InputError for any other file.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -45,7 +43,7 @@ def load_state(path: Path) -> dict[str, Tensor]:
 def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> None:
     """Give a model, in place, all tensors of a state, which must be its own by name and shape.
 
-    What wrappers write before all names does not matter. name: what the message calls the state.
+    Prefixes of wrappers before all names are ignored. name: of the state in messages.
     Raises InputError, before anything is changed, if they do not fit.
 
     >>> model = nn.Linear(2, 1)

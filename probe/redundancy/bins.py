@@ -4,8 +4,6 @@ Sources: Kemker 2018 and Yu & Liu 2003 compute entropies of discrete features an
 continuous ones become so; for these Yu & Liu refer to Fayyad & Irani (IJCAI 1993).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

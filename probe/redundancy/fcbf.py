@@ -12,8 +12,6 @@ Sources: Kemker 2018, supplement, eq. 5 to 8; Yu & Liu, Feature Selection for Hi
 ICML 2003. `probe.redundancy.bins` makes features discrete.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

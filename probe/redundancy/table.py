@@ -1,7 +1,5 @@
 """Tables of the redundancy of a data set's features, in and out of CSV."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass

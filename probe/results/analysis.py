@@ -1,4 +1,4 @@
-"""The analysis: the measurements of any number of runs, and what follows from them."""
+"""The analysis: the measurements of any number of runs, and the quantities derived from them."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ class Analysis(Held):
     """Measurements downstream of the features of networks; `print` shows them as tables.
 
     - given: its tables by name, as in a run directory;
-    - measured: the evaluations themselves, of networks of one training in memory, None for others.
+    - measured: the evaluations themselves, for networks of one training in memory, else None.
 
-    The rows are those of a study's rows.csv, see `probe.tables.rows.Row`: of networks without
-    learners or orders in their names the learner is `model`, of order "0"; the untrained network is
-    the learner `untrained` and the offline one `offline`, of order "". R itself is the matrix of
-    the feature that is the output, single-head: the classes seen so far compete.
+    The rows are those of a study's rows.csv, see `probe.tables.rows.Row`. Networks without a
+    learner or order in their names have the learner `model` and the order "0"; the controls are the
+    learners `untrained` and `offline`, of order "". The matrix of the output is R itself,
+    single-head: the classes seen so far compete.
 
-    Intervals are NaN for one seed. Where several seeds are retrainings of the same networks, they
-    tell of these and of the finite test set, not of another training.
+    Intervals are NaN for one seed. If the seeds are retrainings of the same networks, the
+    intervals cover retrainings and the finite test set, not another training of the networks.
     """
 
     given: Tables
@@ -47,27 +47,28 @@ class Analysis(Held):
 
     @property
     def R(self) -> AccuracyMatrix:  # noqa: N802, as the literature has it
-        """The accuracy matrix of the networks themselves, (T+1, T), as `matrix` has it.
+        """The accuracy matrix of the networks themselves, (T+1, T), see `matrix`.
 
-        Raises InputError for several learners: then `matrix` of the output is asked for one.
+        Raises InputError for several learners: use `matrix` of the output for one of them.
         """
         return self._matrices.R(self._learner(None))
 
     def matrix(self, feature: str, readout: str, learner: str | None = None) -> AccuracyMatrix:
-        """Return A[l, t, j] of a feature l, (T+1, T), by place; NaN = not measured.
+        """Return A[l, t, j] of a feature l, (T+1, T), by task position; NaN = not measured.
 
         A cell is the mean over the orders of a seed, then over seeds; row 0 is the floor. At the
-        output it is R. learner: needed where there are several. Raises InputError for a feature,
-        readout or learner that there is not.
+        output it is R. learner: needed if there are several. Raises InputError for an unknown
+        feature, readout or learner.
         """
         return self._matrices.matrix(self._learner(learner), feature, readout)
 
     def ceiling(
         self, feature: str, readout: str, learner: str | None = None
     ) -> NDArray[np.float64]:
-        """Return C[l, j] of a feature l, (T,), by place; NaN without an offline model.
+        """Return C[l, j] of a feature l, (T,), by task position; NaN without an offline model.
 
-        learner: in whose orders; all of a study have the same. Raises InputError as `matrix` does.
+        learner: gives the orders; all learners of a study have the same. Raises InputError as
+        `matrix` does.
         """
         named = self.learners[0] if learner is None else self._learner(learner)
         return self._matrices.ceiling(named, feature, readout)
@@ -79,12 +80,12 @@ class Analysis(Held):
     def layers(self) -> list[LayerRow]:
         """Return what each layer retained, forgot and never learned, by readout and feature.
 
-        For all tasks and for each place, see `probe.analysis.layers.quantities`.
+        For all tasks and for each task position, see `probe.analysis.layers.quantities`.
         """
         return list(self._table("layers"))
 
     def starts(self) -> list[StartRow]:
-        """Return for each readout where in depth forgetting starts; nothing without a ceiling."""
+        """Return the depth at which forgetting starts for each readout; none without a ceiling."""
         return list(self._table("starts"))
 
     def tables(self) -> Tables:
@@ -93,12 +94,12 @@ class Analysis(Held):
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """Sentences needed to read it."""
+        """Notes that a reader of the numbers must know."""
         return tuple(note_sentences(self._table("notes")))
 
     @property
     def learners(self) -> tuple[str, ...]:
-        """Those that learn task by task, in the order of the rows."""
+        """The learners, without the controls, in the order of the rows."""
         return self._matrices.learners or self._matrices.levels
 
     @property
@@ -113,27 +114,27 @@ class Analysis(Held):
 
     @property
     def readouts(self) -> tuple[str, ...]:
-        """What was trained behind them, by name."""
+        """The readouts trained downstream of the features, by name."""
         return self._matrices.readouts
 
     @property
     def seeds(self) -> int:
-        """The number of seeds, of trainings or, where networks are given, of retrainings."""
+        """The number of seeds: of trainings, or of retrainings of networks in memory."""
         return len(self._matrices.seeds)
 
     @property
     def own(self) -> Mapping[Step, Evaluation]:
-        """Each network's own evaluation, by step; InputError if it holds tables alone."""
+        """The evaluation of each network, by step; InputError if it holds tables alone."""
         return self._evaluated.own
 
     @property
     def evaluations(self) -> Mapping[At, Evaluation]:
-        """By step, feature, readout and seed; InputError if it holds tables alone."""
+        """All evaluations by step, feature, readout and seed; InputError if it has tables alone."""
         return self._evaluated.evaluations
 
     @property
     def dead_units(self) -> Mapping[tuple[Step, str], float]:
-        """Shares in [0, 1], see `Evaluations`; InputError if it holds tables alone."""
+        """Shares of dead units, see `Evaluations`; InputError if it holds tables alone."""
         return self._evaluated.dead_units
 
     @property
@@ -155,10 +156,10 @@ class Analysis(Held):
         return self._evaluated.right(step, feature, readout)
 
     def latex(self, readout: str | None = None, learner: str | None = None) -> str:
-        r"""Return what each layer kept as a LaTeX table, in %, with 95 % intervals.
+        r"""Return a LaTeX table of what each layer retains, in %, with 95 % intervals.
 
         It needs `\usepackage{booktabs}`. readout: the first by default; learner: all by default.
-        Raises InputError for a readout or learner that there is not.
+        Raises InputError for an unknown readout or learner.
         """
         chosen = self.readouts[0] if readout is None else readout
         if chosen not in self.readouts:
@@ -168,16 +169,16 @@ class Analysis(Held):
         return as_latex(together(self._sheets(layers, named)))
 
     def sheets(self) -> list[Sheet]:
-        """Return what is printed: a table for each learner and readout."""
+        """Return the analysis as text: a table for each learner and readout."""
         return self._sheets(self.layers(), self.learners)
 
     def remarks(self) -> tuple[str, ...]:
-        """Return what is printed below: what the intervals are of, and the notes."""
+        """Return the text printed below: what the intervals are of, and the notes."""
         one = self.measured is not None and self.seeds > 1
         return (*((ONE_NETWORK,) if one else ()), *self.notes)
 
     def saved(self) -> Saved:
-        """Return what a folder has to hold for it."""
+        """Return the contents of a folder to save it in."""
         if self.measured is None:
             return Saved(kind=KIND, tables=self.given)
         arrays = {"labels": self.measured.labels}
@@ -196,7 +197,7 @@ class Analysis(Held):
         )
         return (
             f"Analysis of {', '.join(self.learners)}: {counted}, after {_spoken(steps)} of {T} "
-            f"tasks\n  behind {', '.join(self.features) or 'no feature'} by "
+            f"tasks\n  downstream of {', '.join(self.features) or 'no feature'} by "
             f"{', '.join(self.readouts)}; "
             f"{' and '.join(levels[name] for name in m.levels) or 'neither floor nor ceiling'}"
         )
@@ -205,7 +206,7 @@ class Analysis(Held):
         if layers:
             one = self.measured is not None and self.seeds > 1
             return layer_sheets(layers, self.starts(), given=one)
-        # As of a study that has neither floor nor ceiling.
+        # Like a study with neither floor nor ceiling.
         return [pra_sheet([row for row in self._table("summary") if row.learner in learners])]
 
     @cached_property
@@ -225,7 +226,7 @@ class Analysis(Held):
         return self.measured
 
     def _learner(self, name: str | None) -> str:
-        """Return which learner is meant; None = the only one."""
+        """Return the name of the requested learner; None = the only one."""
         known = (*self._matrices.learners, *self._matrices.levels)
         if name is not None and name not in known:
             raise unknown("learner of this analysis", name, known)

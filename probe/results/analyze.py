@@ -1,4 +1,4 @@
-"""A[l, t, j] of somebody's own networks, in memory or in files."""
+"""The analysis of given networks, in memory or in files: A[l, t, j]."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ def analyze(
     out: str | Path | None = None,
     **moved: Never,
 ) -> Analysis:
-    """Measure what each layer of continually trained networks retained, forgot, never learned.
+    """Measure how much each layer of continually trained networks retains.
 
     Downstream of each feature of each network, each readout is trained on `train` and tested on
     `test`: A[l, t, j], an accuracy matrix for every layer. Retraining is measured before any task
-    and after all, other readouts after every task for which there is a network: minutes, where all
-    rows of retraining would take T times as long; `Measure` asks for other steps. No network is
-    changed.
+    and after all of them, which takes minutes where all rows would take T times as long; the other
+    readouts are measured after every task that has a network. Choose other steps by `Measure`. No
+    network is changed.
 
     - models: by tasks learned, from 0 to T, the last of which is needed; of one architecture. Or
       files: a path for each, or a pattern as `ckpt/{learner}-order{order}-seed{seed}-task{task}.pt`
@@ -82,22 +82,22 @@ def analyze(
     - features: dotted module names; `auto` = those of `@probe.network`, or a good set. The output
       is always among them;
     - untrained: the network before any training, the floor; the same as row 0 of models. Without
-      it fresh weights are drawn, where a function or rule can. Its batch norm has the statistics of
-      the training inputs: its own are of nothing, and would make the floor too low;
-    - offline: the network trained on all tasks at once, the ceiling; of files a path or a pattern
+      it fresh weights are drawn, where a function or rule can. Its batch norm gets the statistics
+      of the training inputs: its initial ones would make the floor too low;
+    - offline: the network trained on all tasks at once, the ceiling; for files a path or a pattern
       with {seed}; or `train`, to train it here by the recipe;
-    - readouts: `retrain`, the network's own tail (Murata 2020); `linear`, `ncm`, `knn`, or their
-      settings, as `Linear(C=0.1)`; or a `Measure`. At the output all of them are the network's own
-      predictions;
-    - recipe: of the retraining, and of the offline training;
-    - out: a run directory with tables and figures, as `probe model` leaves it; the same call goes
-      on where it was stopped. The rows are the same with and without it, to the bit.
+    - readouts: `retrain`, the layers of the network itself (Murata 2020); `linear`, `ncm`, `knn`,
+      or their settings, such as `Linear(C=0.1)`; or a `Measure`. At the output every readout is the
+      prediction of the network itself;
+    - recipe: of the retraining and the offline training;
+    - out: a run directory for tables and figures, as `probe model` writes it; the same call resumes
+      where it was stopped. The rows are the same with and without it, to the bit.
 
-    For several seeds there are intervals: over runs, or, where one training's networks are given,
-    over retrainings and test examples alone. Raises InputError before any training for everything
-    that `partial_retrain` refuses, for networks of different architectures, for rows that T tasks
-    do not have, for fewer than 2 test examples of a task, and for files that are missing, damaged
-    or misnamed.
+    Several seeds give intervals: over runs or, for the networks of one training, over retrainings
+    and test examples alone. Raises InputError before any training for everything that
+    `partial_retrain` refuses, for networks of different architectures, for rows that T tasks do not
+    have, for fewer than 2 test examples of a task, and for files that are missing, damaged or
+    misnamed.
 
     >>> import torch
     >>> net = lambda: nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
@@ -244,7 +244,7 @@ def _as_recorded(model: Model, recording: Recording) -> Model:
     """Return the model as a recording says that it is called."""
     if recording.called and model.call is None:
         raise InputError(
-            "the recorder gave the network its batches by a function: give it again, as "
+            "the recorder gave the network its batches by a function: give that function again, as "
             "Model(rec, call=...)"
         )
     orders = {name: [task + 1 for task in own] for name, own in recording.orders.items()}
@@ -290,7 +290,7 @@ def _named(model: Model, networks: Files | Models) -> tuple[Model, str, str, Seq
 
 
 def _run_name(root: Path | None) -> str:
-    """Return a name for the run, of its directory's letters."""
+    """Return a name for the run, made from its directory's name."""
     return re.sub(r"[^A-Za-z0-9._-]", "-", root.name if root else "").lstrip("._-") or "analysis"
 
 

@@ -38,9 +38,9 @@ class Behind:
 def behind_of(
     measured: Measurement, evaluated: TaskCounts, depth: int, head: str, mean: Mean
 ) -> Behind:
-    """Return what one evaluation of a part says under a head.
+    """Return the scores of one measurement under a head.
 
-    depth: of the feature, from 1; mean: what accuracies on tasks are the mean over.
+    depth: of the feature, from 1; mean: accuracies on tasks are means over examples or classes.
     """
     return Behind(
         depth=depth,
@@ -55,7 +55,7 @@ def behind_of(
 
 
 def _constant(counts: Counts) -> int | None:
-    """Return the class that is predicted for every example, None if there are several.
+    """Return the class predicted for every example, None if there are several.
 
     Also None where all examples are of one class.
     """
@@ -67,13 +67,13 @@ def _constant(counts: Counts) -> int | None:
 def test_counts(
     classes: tuple[tuple[int, ...], ...], evaluated: TaskCounts | None
 ) -> NDArray[np.int64] | None:
-    """Return how many test examples each task has of each class, (T, K)."""
+    """Count the test examples of each task and class, (T, K)."""
     if evaluated is None:
         return None
     true = np.array([counts.table.sum(axis=1) for counts in evaluated.tables])
     if len(true) == len(classes):
         return true
-    # One table of all tasks, which share no class.
+    # One confusion matrix for all tasks, which share no class.
     own = np.zeros((len(classes), true.shape[1]), dtype=np.int64)
     for task, mine in enumerate(classes):
         own[task, list(mine)] = true[0, list(mine)]

@@ -21,11 +21,11 @@ from probe.metrics.task_counts import TaskCounts
 from probe.results.result import Result, result_of
 
 Step = int | Literal["offline"]
-"""A network: after 0 to T tasks, 0 being untrained, or trained on all of them at once."""
+"""A network: after 0 to T tasks, 0 for the untrained one, or trained on all of them at once."""
 
 
 class At(NamedTuple):
-    """The key of an evaluation: of the network of a step, downstream of a feature, by a readout.
+    """The key of an evaluation: the network's step, a feature and a readout downstream of it.
 
     seed: of the retraining.
     """
@@ -61,8 +61,8 @@ def of_one_training(plan: Plan) -> bool:
 class Evaluations:
     """All measurements of a plan whose networks are those of one training.
 
-    labels: (N,), of the test examples in the order in which they were given; parts: the
-    measurements of each job, by the job's name.
+    labels: (N,), of the test examples in the caller's order; parts: the measurements of each job,
+    by the job's name.
     """
 
     plan: Plan
@@ -81,7 +81,7 @@ class Evaluations:
 
     @cached_property
     def own(self) -> Mapping[Step, Evaluation]:
-        """Each network's own evaluation, by step."""
+        """The evaluation of each network, by step."""
         first = [job for job in self._jobs if job.seed == self.plan.seeds[0]]
         return {
             step: self._evaluation(job, self.parts[job.name][f"step-{at}"])
@@ -121,8 +121,8 @@ class Evaluations:
     def right(self, step: Step, feature: str, readout: str) -> NDArray[np.bool_]:
         """Return whether each test example is classified right, (S, N).
 
-        Raises InputError for a feature or readout that was not asked for, and KeyError for a step
-        that was not measured.
+        Raises InputError for a feature or readout that was not measured, and KeyError for such a
+        step.
         """
         known = next(iter(self.plan.learners.values())).features
         readouts = dict.fromkeys(at.readout for at in self.evaluations)
@@ -133,7 +133,7 @@ class Evaluations:
         return np.array([one.right.right for one in each])
 
     def to_record(self) -> dict[str, Any]:
-        """Return all but the labels as values that JSON has; `of_record` is the inverse."""
+        """Return all but the labels as JSON values; `of_record` is the inverse."""
         parts = {
             job: {part: measured.to_record() for part, measured in own.items()}
             for job, own in self.parts.items()
@@ -142,10 +142,7 @@ class Evaluations:
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any], labels: NDArray[Any]) -> Self:
-        """Return the evaluations of a record.
-
-        Raises KeyError, ValueError or TypeError for what `to_record` cannot have given.
-        """
+        """Return the evaluations of a record; raises KeyError, ValueError, TypeError if damaged."""
         parts = {
             job: {part: Measurement.of_record(each) for part, each in own.items()}
             for job, own in record["parts"].items()
@@ -160,17 +157,17 @@ class Evaluations:
         return jobs_of(self.plan)
 
     def _step(self, job: Job, at: int) -> Step | None:
-        """Return the name of a network; None for one that another job stands for."""
+        """Return the name of a network; None for one that another job represents."""
         if job.kind == OFFLINE:
             return "offline" if at else None
         floor = UNTRAINED in self.plan.learners
         return None if at == 0 and floor and job.kind not in CONTROLS else at
 
     def _evaluation(self, job: Job, measured: Measurement) -> Evaluation:
-        """Return a measurement with the test examples as they were given."""
+        """Return a measurement with the test examples in the caller's order."""
         classes = tuple(self.plan.tasks[task].classes for task in job.tasks)
         total = TaskCounts(tasks=classes, tables=measured.counts["single"]).total
-        # Stored task after task, and within a task class after class.
+        # Stored by task and, within a task, by class.
         each = [c for task in classes for c in sorted(task)]
         stored = np.concatenate([np.flatnonzero(self.labels == c) for c in each])
         right = np.zeros(len(self.labels), dtype=bool)

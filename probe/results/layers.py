@@ -1,7 +1,7 @@
-"""What each layer kept, forgot and never learned: the rows of layers.csv and starts.csv.
+"""The rows of layers.csv and starts.csv: how much each layer retains, and where forgetting starts.
 
-The outcomes of a learner's jobs are laid side by side: seeds x orders x test examples, in base
-order. A seed counts once all of its orders are finished, with its floor and ceiling.
+The outcomes of a learner's jobs are stacked: seeds x orders x test examples, in base order. A seed
+counts once all of its orders are finished, with its floor and ceiling.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NONE: Mapping[str, Mapping[int, Result]] = {kind: {} for kind in CONTROLS}
 
 
 def layer_rows(results: Sequence[Result]) -> Iterator[LayerRow]:
-    """Yield what each layer kept, by learner, readout, feature and quantity, with intervals."""
+    """Yield the quantities of each layer, by learner, readout and feature, with intervals."""
     for layer in _layers(results):
         yield from layer.rows()
 
@@ -31,8 +31,8 @@ def layer_rows(results: Sequence[Result]) -> Iterator[LayerRow]:
 def start_rows(results: Sequence[Result]) -> Iterator[StartRow]:
     """Yield where the forgetting of each learner starts, for each readout with a ceiling.
 
-    Nothing where some layer lacks its ceiling or a seed that others have: the first of those that
-    are left need not be the first of all.
+    Yields nothing where some layer lacks its ceiling or a seed that others have: the first of the
+    remaining layers need not be the first of all.
     """
     depths = {result.job.learner: len(result.features) for result in results}
     runs: dict[tuple[str, str], list[Layer]] = {}
@@ -53,7 +53,7 @@ def _layers(results: Sequence[Result]) -> Iterator[Layer]:
             learners.setdefault(result.job.learner, []).append(result)
     for own in learners.values():
         readouts = list(dict.fromkeys(name for r in own for name in r.readouts))
-        # A learner with a network of its own has other layers than theirs.
+        # A learner with another network has other layers than the controls.
         shared = not own[0].job.own_network
         for readout in readouts:
             for feature in own[0].features:
@@ -106,7 +106,7 @@ def _layer(
 
 
 def _chance(one: Result, test_counts: NDArray[np.int64]) -> float:
-    """Return the accuracy of guessing; who is told the task guesses among its classes.
+    """Return the accuracy of guessing, among a task's classes for learners told the task.
 
     test_counts: (T, K), of the job's tasks.
     """
@@ -117,13 +117,13 @@ def _chance(one: Result, test_counts: NDArray[np.int64]) -> float:
 
 
 def _at_the_end(jobs: Mapping[int, Result], readout: str, feature: str) -> dict[int, Behind]:
-    """Return what stands behind a feature of each seed's network at the end of its job."""
+    """Return the scores of a readout of a feature at the end of each seed's job."""
     rows = {seed: r.rows(feature, readout).get(r.last) for seed, r in jobs.items()}
     return {seed: behind for seed, behind in rows.items() if behind}
 
 
 class _Examples:
-    """The test examples of a study, task after task in base order, class after class in each."""
+    """The test examples of a study, sorted by task in base order, then by class."""
 
     def __init__(self, result: Result) -> None:
         if result.test_counts is None:
@@ -134,7 +134,7 @@ class _Examples:
         self._strata = np.repeat(np.arange(tasks * classes), self._sizes.ravel())
 
     def layout(self, orders: Sequence[Sequence[int]]) -> TestLayout:
-        """Return which task and stratum each is of; orders: (O, T) tasks in executed order."""
+        """Return the task and stratum of each; orders: (O, T) tasks in executed order."""
         tasks = self._strata // self._sizes.shape[1]
         return TestLayout(tasks=tasks, strata=self._strata, orders=np.array(orders))
 

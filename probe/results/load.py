@@ -1,4 +1,4 @@
-"""Results read back from folders: saved ones, and the run directories of studies."""
+"""Results read from folders: saved results, and run directories."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from probe.tables.folder import DESCRIPTION, Saved, is_saved, read_folder, read_
 
 
 def load(folder: str | Path) -> Analysis | PartialRetraining:
-    """Return the result that a folder holds: one that `save` wrote, or the tables of a study.
+    """Return the result in a folder: one written by `save`, or the tables of a run directory.
 
-    A saved result comes back exactly; of any run directory comes an `Analysis` of its learners,
-    orders and seeds, with its tables alone. Nothing in the folder is run or unpickled. Raises
-    InputError, naming the file, for a folder without a result and for one that is damaged.
+    A saved result is restored exactly; a run directory gives an `Analysis` of its learners, orders
+    and seeds, with its tables alone. Nothing in the folder is run or unpickled. Raises InputError,
+    naming the file, for a folder without a result and for a damaged one.
     """
     path = Path(folder)
     if not is_saved(path):

@@ -93,8 +93,8 @@ def _files(
 def _models(given: object, untrained: Any, offline: Any, tasks: int, seeds: int) -> Models:
     """Return networks in memory, the same for each seed.
 
-    Raises InputError for what is no mapping, rows that T tasks do not have, a missing last row, two
-    untrained networks, and what is no model.
+    Raises InputError for anything but a mapping to models, for rows that T tasks do not have, a
+    missing last row, and two untrained networks.
     """
     if not isinstance(given, Mapping):
         raise InputError(

@@ -1,10 +1,9 @@
-"""The result of one job, as numbers: all that its tables and metrics are made of.
+"""The result of one job: all numbers of its tables and metrics.
 
 `result_of` turns the measurements of a job, which are confusion counts, into accuracies, PRA, F1
-and costs. From these `probe.results.tables` writes the tables and
-`probe.results.scores` the metrics. A job need not be finished: what is missing is left
-out, so that tables can be written while a study runs. Tasks are in executed order throughout, as
-the metrics of the literature are defined by it.
+and costs. `probe.results.tables` makes the tables of them and `probe.results.scores` the metrics. A
+job need not be finished: missing measurements are left out, so that tables can be written while a
+study runs. Tasks are in executed order throughout, on which the metrics of the literature rest.
 """
 
 from __future__ import annotations
@@ -33,22 +32,21 @@ Tasks = tuple[tuple[str, tuple[int, ...]], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What the finished parts of a job of T tasks say; tasks are in executed order.
+    """The scores of a job of T tasks from its finished measurements; tasks in executed order.
 
-    Of the counts of a step only scores are kept: those of a large study do not fit into memory.
+    It keeps only scores of the steps: the counts of a large study do not fit into memory.
 
-    - tasks: see `Tasks`; parts: the names of those that are finished;
-    - features: those of the job's network by depth, the last is its output;
+    - tasks: see `Tasks`; parts: the names of the finished measurements;
+    - features: of the job's network by depth, the last is its output;
     - accuracy: by head of the report and by the number of tasks learned, (T,) fractions in [0, 1];
     - final: by head, the overall accuracy after all tasks;
-    - output: by the number of tasks learned, what stands at the output: the model as it is, under
-      its own head;
-    - behind: by reading, what stands behind the other features;
+    - output: by the number of tasks learned, the scores of the unchanged model under its main head;
+    - behind: by reading, the scores downstream of the other features;
     - diagnostics: by reading, numbers by name, see `probe.tables.rows.DiagnosticRow`;
     - test_counts: the number of test examples of each class in each task, (T, K), None if no
       evaluation is finished;
-    - costs, seconds: what each task cost and how long it took to learn, by its position in the
-      executed order, from 1; stuck: which of them never left their first loss.
+    - costs, seconds: the cost and the learning time of each task, by its position in the executed
+      order, from 1; stuck: the tasks whose loss never left its first value.
     """
 
     job: Job
@@ -79,12 +77,12 @@ class Result:
 
     @property
     def last(self) -> int:
-        """After how many tasks the job ends."""
+        """The number of tasks learned at the job's end."""
         return self.job.last
 
     @property
     def retrained(self) -> dict[str, Behind]:
-        """What stands behind each feature at the end, by partial retraining; last the output."""
+        """The scores of partial retraining of each feature at the end; last the output."""
         found = {
             reading.feature: behind
             for reading, behind in self.behind.items()
@@ -96,11 +94,11 @@ class Result:
 
     @property
     def readouts(self) -> list[str]:
-        """The readouts that something was measured with, with their variants."""
+        """The readouts that were measured, with their variants."""
         return list(dict.fromkeys(reading.readout for reading in self.behind))
 
     def rows(self, feature: str, readout: str) -> dict[int, Behind]:
-        """Return the rows of a feature's matrix A that are measured, by the number of tasks."""
+        """Return the measured rows of a feature's matrix A, by the number of tasks."""
         if feature == self.features[-1]:
             return dict(self.output)
         each = self.behind.items()
@@ -108,17 +106,17 @@ class Result:
         return dict(sorted(found.items()))
 
     def matrix(self, head: Head) -> AccuracyMatrix | None:
-        """The job's R, (T+1, T), under a head of the report; None unless all of it is finished.
+        """Return the job's R, (T+1, T), under a head of the report; None unless it is complete.
 
-        Row t holds the accuracies after t tasks, row 0 those of the fresh network. Of an offline
-        job, which has two rows, there is none if there is more than one task.
+        Row t holds the accuracies after t tasks, row 0 is the fresh network's. An offline job has
+        two rows, and so no R if there is more than one task.
         """
         return _matrix(self.accuracy[head], len(self.tasks))
 
     def layer_matrix(
         self, feature: str, readout: str, floor: Result | None = None
     ) -> AccuracyMatrix | None:
-        """A feature's own matrix A, (T+1, T), behind a readout; None unless all of it is finished.
+        """Return a feature's matrix A, (T+1, T), by a readout; None unless it is complete.
 
         floor: the job of the untrained network, for row 0; its tasks are in base order.
         """
@@ -141,16 +139,15 @@ def _matrix(rows: Mapping[int, NDArray[np.float64]], tasks: int) -> AccuracyMatr
 def own_head(job: Job) -> Head:
     """Return single-head, but multi-head for a learner that must be told the task.
 
-    It is the head under which the learner itself stands for its output among the features, and
-    under which offline training is compared with it.
+    It is the head of the output among the features, and of the comparison with offline training.
     """
     return "multi" if job.task_aware else "single"
 
 
 def result_of(plan: Plan, job: Job, parts: Mapping[str, Measurement]) -> Result:
-    """Return what the finished parts of a job say.
+    """Return the result of the finished measurements of a job.
 
-    parts: by name, see `probe.by_layer.jobs.parts_of`. Raises InputError for counts that are of
+    parts: measurements by name, see `probe.by_layer.jobs.parts_of`. Raises InputError for counts of
     other tasks.
     """
     features, report = plan.learners[job.learner].features, plan.report
@@ -194,7 +191,7 @@ _CountsOf = Callable[[str, str], TaskCounts | None]  # by part and head, see `_c
 def _accuracies(
     steps: Mapping[int, str], head: Head, counts: _CountsOf, mean: Mean
 ) -> dict[int, NDArray[np.float64]]:
-    """Return the rows (T,) of R under a head, by the number of tasks; steps: parts by the same."""
+    """Return the rows (T,) of R under a head, by the number of tasks, as steps are."""
     found = ((step, counts(part, head)) for step, part in steps.items())
     return {step: evaluated.accuracies(mean) for step, evaluated in found if evaluated}
 
@@ -206,7 +203,7 @@ def _all_behind(
     features: Sequence[str],
     mean: Mean,
 ) -> dict[Reading, Behind]:
-    """Return what stands behind the features, by reading, where there are counts."""
+    """Return the scores downstream of the features, by reading, where there are counts."""
     return {
         each: behind_of(
             parts[each.part], evaluated, 1 + features.index(each.feature), "single", mean
@@ -219,6 +216,6 @@ def _all_behind(
 def _counts(
     parts: Mapping[str, Measurement], classes: tuple[tuple[int, ...], ...], part: str, head: str
 ) -> TaskCounts | None:
-    """Return what a part has counted under a head, None if it is not finished or has no such."""
+    """Return the counts of a measurement under a head, None if either is missing."""
     tables = parts[part].counts.get(head) if part in parts else None
     return TaskCounts(tasks=classes, tables=tables) if tables else None

@@ -1,11 +1,11 @@
 """The run directory: a description of its plan, and the state of each job.
 
-`study.json` describes the plan that the directory was last used for, completely enough that status,
-tables and figures need neither anybody's file nor data. It is replaced by every run; results are
-never refused or deleted for it, as each job's own folder says what its results were made with.
+`study.json` holds the plan that the directory was last used for, so completely that status, tables
+and figures need neither the user's files nor data. Every run replaces it; results are never refused
+or deleted because of it, as each job's folder holds the record of its results.
 
-A reader of tables has to know of three things, and `remarks` gives a sentence on each: results that
-other code made; results of other settings, data or versions, which lie aside and are not shown; and
+A reader of tables must know of three things, and `remarks` gives a sentence on each: results made
+by other code; results of other settings, data or versions, which are kept aside and not shown; and
 corrupt files that were set aside and computed again.
 """
 
@@ -28,7 +28,7 @@ from probe.errors import InputError
 from probe.files import replacing
 
 FAILURES = "failures"
-"""The folder of a run directory that says why jobs failed, until they are finished."""
+"""The folder of a run directory with the reasons of failed jobs, until they are finished."""
 
 _DESCRIPTION = "study.json"
 # Of whoever uses the directory, and networks that are given: there before anything else is.
@@ -36,10 +36,9 @@ _BEFORE = {"lock", "checkpoints"}
 
 
 def refuse_foreign(root: Path) -> None:
-    """Raise InputError for a folder that holds something, but no study of this version.
+    """Raise InputError for a folder with anything but a study of this version in it.
 
-    A folder that is empty, or that does not exist yet, is fine. So `--out` can never mix a study
-    with somebody's other files.
+    An empty or missing folder is fine. So `--out` never mixes a study with a user's other files.
     """
     try:
         entries = {path.name for path in root.iterdir() if path.suffix != ".tmp"}
@@ -48,16 +47,16 @@ def refuse_foreign(root: Path) -> None:
     except OSError as error:
         raise InputError(f"cannot use {root} ({error.strerror}): choose another --out") from None
     # They alone are those of a run which has just begun, or was killed just then.
-    # Where the description is lost, the jobs' results are still the study's.
+    # Without its description, a folder with jobs is still a study.
     if entries - _BEFORE and not entries & {_DESCRIPTION, "jobs"}:
         raise InputError(f"{root} is not empty and holds no study: choose another --out")
     _refuse_older(root)
 
 
 def describe(root: Path, plan: Plan, tables: str | None = None) -> None:
-    """Write down the plan that a run directory is used for; raises NotWritten if it cannot be.
+    """Write the plan that a run directory is used for; raises NotWritten if that fails.
 
-    tables: what its tables are made of now, see `made_of`; None = they are as they were.
+    tables: a hash of the results in its tables, see `made_of`; None = unchanged tables.
     """
     record = {
         "version": RESULTS_VERSION,
@@ -69,10 +68,9 @@ def describe(root: Path, plan: Plan, tables: str | None = None) -> None:
 
 
 def read_plan(root: Path) -> Plan:
-    """Read back the plan that a run directory was last used for.
+    """Read the plan that a run directory was last used for.
 
-    Raises InputError without one, for one of an earlier version, and for a description that is
-    corrupt.
+    Raises InputError without one, for one of an earlier version, and for a corrupt description.
     """
     path = root / _DESCRIPTION
     if not path.is_file():
@@ -81,7 +79,7 @@ def read_plan(root: Path) -> Plan:
         )
     _refuse_older(root)
     try:
-        # Checked as a user's file is: somebody may have edited it.
+        # Checked like a user's file: it may have been edited.
         return Plan.model_validate(json.loads(path.read_bytes())["plan"])
     except OSError as error:
         raise InputError(
@@ -90,40 +88,41 @@ def read_plan(root: Path) -> Plan:
     except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError(
             f"{path} is corrupt, or of an earlier version: start its `probe run` again, which "
-            f"writes it anew"
+            f"writes a new one"
         ) from None
 
 
 def store_of(plan: Plan, root: Path, job: Job) -> Store:
-    """Return the results of a job, under the fingerprint that the plan gives it."""
+    """Return the store of a job's results, under its fingerprint."""
     record = plan.record(job.learner, job.order, job.tasks, job.seed)
     return Store(root, job.name, record, code_hash(plan.learners[job.learner].modules))
 
 
 def failure_file(root: Path, job: Job) -> Path:
-    """Return the file that says why a job failed: a sentence, or the traceback of an error."""
+    """Return the file with the reason of a job's failure: a sentence or a traceback."""
     return root / FAILURES / f"{job.name}.txt"
 
 
 def failure(root: Path, job: Job) -> str:
-    """Return why a job failed when it was last tried, in a line; "" if it did not."""
+    """Return the reason of a job's last failure in one line, "" if there is none."""
     try:
         lines = failure_file(root, job).read_text("utf-8", "replace").split("\n")
     except OSError:
         return ""
-    # A traceback ends in what was raised.
+    # A traceback ends in the exception.
     return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobState:
-    """How far a job is.
+    """The progress of a job.
 
-    parts, done: how many it has, and how many are finished; corrupt: the names of those that are
-    there but not as they were written; results: a hash of which ones are finished, of what
-    fingerprint and by what code; other_code: whether one was made by other code than today's;
-    others: in what its results of other fingerprints differ, as sentences without a full stop (see
-    `probe.by_layer.fingerprint.differences`).
+    - parts, done: the numbers of all measurements and of finished ones; corrupt: the names of those
+      whose files are corrupt;
+    - results: a hash of the names of finished measurements, their fingerprint and code; other_code:
+      whether one was made by other code than today's;
+    - others: the differences of its results of other fingerprints, sentences without a full stop
+      (see `probe.by_layer.fingerprint.differences`).
     """
 
     job: Job
@@ -136,7 +135,7 @@ class JobState:
 
 
 def survey(plan: Plan, root: Path) -> list[JobState]:
-    """Return how far each job of a study is, in the order of `jobs_of`; changes nothing.
+    """Return the progress of each job of a study, in the order of `jobs_of`; changes nothing.
 
     Every result is read and checked, so for a large study it takes some seconds.
     """
@@ -144,30 +143,30 @@ def survey(plan: Plan, root: Path) -> list[JobState]:
 
 
 def made_of(states: Sequence[JobState]) -> str:
-    """Return a hash of all results of a study: of what tables that are made now are made of."""
+    """Return a hash of all results of a study, from which tables are made now."""
     return hashlib.sha256(" ".join(state.results for state in states).encode()).hexdigest()
 
 
 def older_tables(root: Path, states: Sequence[JobState]) -> str:
-    """Return a sentence if the tables were not made of the results that are there now, else "".
+    """Return a sentence if the tables were not made of the present results, else "".
 
-    So it is from the moment in which a run of other settings, code or data begins until it ends.
+    They are outdated while a run with other settings, code or data is under way.
     """
     if _tables_of(root) == made_of(states):
         return ""
     return (
-        "these tables were not made of the results that are there now, but of earlier ones, "
-        "perhaps of other settings, data or code: let `probe run` end, which makes them anew"
+        "these tables were not made of the present results, but of earlier ones, perhaps of other "
+        "settings, data or code: let `probe run` end, which writes them again"
     )
 
 
 def remarks(root: Path, states: Sequence[JobState]) -> Iterator[str]:
-    """Yield what a reader of a study's tables must know of their results, a sentence each.
+    """Yield remarks on a study's results for a reader of its tables, a sentence each.
 
-    root: the run directory; states: of all jobs, see `survey`. Nothing to know gives nothing. What
-    differs is told once, however many jobs it concerns.
+    root: the run directory; states: of all jobs, see `survey`. Each difference is named once,
+    however many jobs it concerns.
     """
-    # Of results that are shown; those aside are told of below, whatever made them.
+    # Of results that are shown; those kept aside follow below, whatever code made them.
     changed = [state.job.name for state in states if state.other_code]
     if changed:
         yield (
@@ -183,7 +182,7 @@ def remarks(root: Path, states: Sequence[JobState]) -> Iterator[str]:
 
 
 def _state(plan: Plan, root: Path, job: Job) -> JobState:
-    """Return how far a job is, after reading each of its files once."""
+    """Return the progress of a job, after reading each of its files once."""
     store, parts = store_of(plan, root, job), parts_of(plan, job)
     contents = store.contents()
     finished = sorted(contents.finished & set(parts))
@@ -204,12 +203,12 @@ def _jobs(count: int) -> str:
 
 
 def _tables_of(root: Path) -> str:
-    """Return what the tables of a run directory were made of; "" if that is not known."""
+    """Return the hash of the results in the tables of a run directory; "" if it is not known."""
     return str(_description(root).get("tables", ""))
 
 
 def _description(root: Path) -> dict[str, Any]:
-    """Return the description of a study as it is; nothing if it cannot be read."""
+    """Return the unchecked description of a study, empty if it cannot be read."""
     try:
         record = json.loads((root / _DESCRIPTION).read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -218,7 +217,7 @@ def _description(root: Path) -> dict[str, Any]:
 
 
 def _refuse_older(root: Path) -> None:
-    """Raise InputError for a study of an earlier version, which has kept results otherwise."""
+    """Raise InputError for a study of an earlier version, whose results are stored differently."""
     if "format" in _description(root):
         raise InputError(
             f"{root} was written by an earlier version of forgetting-probe: run its study again "

@@ -1,14 +1,13 @@
 """The metrics of a study: every paper's, for every learner, over orders and seeds.
 
-The metrics of one job are computed in `probe.metrics`; here is what it takes to apply them to a
-study: which other learner a metric compares with, and how runs are averaged. A metric of a seed is
-the mean over its orders, and a metric of a learner is mean and deviation over its seeds. What a
-study lacks is left out, not filled in:
+`probe.metrics` computes the metrics of one job; this module adds the learners that a metric
+compares with, and the averages. A metric of a seed is the mean over its orders, and a metric of a
+learner is mean and deviation over its seeds. Metrics whose inputs a study lacks are left out:
 
 - intransigence (Chaudhry 2018) needs the learner `cumulative`, of the same order and seed;
 - Omega_base and Omega_all (Kemker 2018) need `offline`, of the same seed;
 - the strength of forgetting (Murata 2020) needs `offline`, of the same seed;
-- the metrics of a feature's own matrix need all of its rows;
+- the metrics of a feature's matrix A need all of its rows;
 - CLscore (Diaz-Rodriguez 2018) needs all seven criteria, CLstability two seeds besides.
 """
 
@@ -35,11 +34,11 @@ from probe.tables.rows import MetricRow
 CRITERIA_NAMES = dict(
     zip(CRITERIA, ("accuracy", "ms", "sss", "ce", "rem", "bwt_plus", "fwt"), strict=True)
 )
-"""The names that the criteria of CLscore have in metrics.csv, by their names in the paper."""
+"""The names of CLscore's criteria in metrics.csv, by their names in the paper."""
 
 
 class _Name(NamedTuple):
-    """What a line of metrics.csv is the mean of; feature, readout: empty for R."""
+    """The metric in a line of metrics.csv; feature, readout: empty for R."""
 
     head: str
     paper: str
@@ -60,14 +59,12 @@ def metric_rows(
 ) -> list[MetricRow]:
     """Return every metric that the finished jobs allow, averaged over orders, then over seeds.
 
-    Those that look at outputs come under each head of the report. Chaudhry's intransigence needs
-    the learner `cumulative` in the study, Kemker's Omega_base and Omega_all and Murata's forgetting
-    strength need `offline`; without them they are left out. metrics: user-defined ones; by_first:
+    Metrics of the outputs come under each head of the report. metrics: user-defined ones; by_first:
     whether the Omegas also come by the first task, as `omega_base[NAME first]`: in Kemker 2018's
-    multi-modal experiment the orders are not each other's repetition.
+    multi-modal experiment the orders are not repetitions of each other.
     """
     scores: defaultdict[str, _Scores] = defaultdict(lambda: defaultdict(list))
-    # By kind, not by name: what the study calls its learners is the user's choice.
+    # By kind, not by name: the names are the user's choice.
     peers = {(r.job.kind, r.job.order, r.job.seed): r for r in results}
     for result in results:
         own, seed = scores[result.job.learner], result.job.seed
@@ -76,8 +73,7 @@ def metric_rows(
             if by_first and name.metric.startswith("omega_") and not result.job.offline:
                 first = f"{name.metric}[{result.names[0]} first]"
                 own[name._replace(metric=first)].append((seed, value))
-    # Only here are seeds averaged: until then a score belongs to the seed that it was measured
-    # with.
+    # Only here are seeds averaged: until then a score belongs to its seed.
     rows = []
     for learner, own in scores.items():
         means = {name: found for name, values in own.items() if (found := mean_over_seeds(values))}
@@ -90,9 +86,9 @@ def cl_scores(
 ) -> Iterator[tuple[str, SeedMean]]:
     """Yield (metric, score) for CLscore and CLstability under every weighting of the report.
 
-    criteria: one learner's seven, by name in metrics.csv; nothing comes out unless all are there.
-    The mean is the score (Diaz-Rodriguez 2018, eq. 8 and 9, of means and deviations over the
-    seeds); it has no deviation of its own. CLstability needs two seeds.
+    criteria: one learner's seven, by name in metrics.csv; yields nothing unless all are there. The
+    mean is the score (Diaz-Rodriguez 2018, eq. 8 and 9, of means and deviations over the seeds); it
+    has no deviation. CLstability needs two seeds.
     """
     if not set(CRITERIA_NAMES.values()) <= set(criteria):
         return
@@ -126,11 +122,11 @@ def _scores(
 
 
 def _murata(result: Result, offline: Result | None) -> Iterator[tuple[_Name, float]]:
-    """Yield PRA and the strength of forgetting by feature; offline: the level of the same seed."""
+    """Yield PRA and the strength of forgetting by feature; offline: the seed's ceiling."""
     level = None
     # Offline compared with itself would forget nothing, by definition.
     if offline is not None and offline is not result:
-        # A learner that is told the task is compared with a level that is told it, too.
+        # A learner that is told the task is compared with a control that is told it, too.
         level = offline.final.get(own_head(result.job))
     for feature, behind in result.retrained.items():
         yield _Name("", "murata", f"pra[{feature}]"), behind.pra
@@ -164,10 +160,10 @@ def _of_outputs(
 
 
 def _of_layers(result: Result, peers: _Peers, report: ReportSpec) -> Iterator[tuple[_Name, float]]:
-    """Yield all metrics of each feature's own matrix A, and what its forgetting is beside R's.
+    """Yield all metrics of each feature's matrix A, and compare its forgetting with R's.
 
-    None unless all of A is measured, its floor included. Kemker's ideal is the ceiling on the first
-    task; with the linear readout come deep forgetting and the replay gap.
+    Yields nothing unless all of A is measured, its floor included. Kemker's ideal is the ceiling on
+    the first task; the linear readout adds deep forgetting and the replay gap.
     """
     untrained = peers.get(("untrained", "", result.job.seed))
     offline = peers.get(("offline", "", result.job.seed))
@@ -194,10 +190,11 @@ def _of_layers(result: Result, peers: _Peers, report: ReportSpec) -> Iterator[tu
 
 
 def _of_costs(result: Result) -> Iterator[tuple[_Name, float]]:
-    """Yield what Diaz-Rodriguez 2018 and Kemker 2018 say of costs, once all tasks are learned.
+    """Yield the cost metrics of Diaz-Rodriguez 2018 and Kemker 2018, once all tasks are learned.
 
-    Kemker's model size (table 2) is the model and all that is kept beside it, in 10^6 bytes.
-    Mem(theta_i) is the model with what the learner carried into task i, Mem(D) all training data.
+    Kemker's model size (table 2) is the model and all else that is kept, in 10^6 bytes.
+    Mem(theta_i) is the model with all that the learner carried into task i, Mem(D) all training
+    data.
     """
     costs = list(result.costs.values())
     if result.job.offline or len(costs) < len(result.tasks):
@@ -214,7 +211,7 @@ def _of_costs(result: Result) -> Iterator[tuple[_Name, float]]:
 
 
 def _ideal(result: Result, offline: Result | None, head: Head) -> float | None:
-    """Return alpha_ideal: offline accuracy on the first session's test data, None without any."""
+    """Return alpha_ideal: offline accuracy on the first session's test data, None without one."""
     final = offline.accuracy[head].get(len(result.tasks)) if offline else None
     # Offline has the tasks in base order.
     return (float(final[result.job.tasks[0]]) or None) if final is not None else None
@@ -223,7 +220,7 @@ def _ideal(result: Result, offline: Result | None, head: Head) -> float | None:
 def _cl(own: Mapping[_Name, SeedMean], report: ReportSpec) -> Iterator[tuple[_Name, SeedMean]]:
     """Yield CLscore and CLstability of a learner, under each head; own: its other metrics."""
     for head in report.heads:
-        # What a task cost has no head: it is the same criterion under each.
+        # Costs have no head: they are the same under each.
         criteria = {
             metric: found
             for (of_head, paper, metric, feature, _), found in own.items()

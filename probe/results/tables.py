@@ -1,9 +1,9 @@
-"""The tidy tables of a plan, made of the finished parts of its jobs.
+"""The tidy tables of a plan, made of the finished measurements of its jobs.
 
-The columns of each table are in `probe.tables.rows`. All tables are made anew from the stored
-counts each time, never added to: so they hold the present results, and nothing of settings that the
-plan no longer has. The same results give the same bytes; only the times differ from run to run.
-Figures are drawn from the tables alone.
+The columns of each table are in `probe.tables.rows`. All tables are rewritten from the stored
+counts each time, never extended: they hold the present results alone, and nothing of earlier
+settings. The same results give the same bytes; only the times differ from run to run. Figures are
+drawn from the tables alone.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ from probe.tables.table_file import write_table
 from probe.training.history import STUCK
 
 MAY_LACK = (*LAYERS, NOTES)
-"""Files of tables that are there only if they have rows."""
+"""Tables that are written only if they have rows."""
 
 DEAD = "all of its units are dead: each has the same value for every test example"
 
 
 def read_results(plan: Plan, root: Path) -> Iterator[Result]:
-    """Read the finished parts of a run directory, job by job, in the order of `jobs_of`.
+    """Read the finished measurements of a run directory, job by job, in the order of `jobs_of`.
 
-    Files that are corrupt are set aside on the way and count as missing. Raises InputError for
-    counts of other tasks: they were made so, as damaged files are set aside before.
+    Corrupt files are set aside and count as missing. Raises InputError for intact files with counts
+    of other tasks.
     """
     for job in jobs_of(plan):
         store = store_of(plan, root, job)
-        # Parts that the plan no longer asks for stay on disk unread.
+        # Measurements that the plan no longer has stay on disk unread.
         try:
             yield finished(plan, job, store)
         except InputError as error:
@@ -71,7 +71,7 @@ def read_results(plan: Plan, root: Path) -> Iterator[Result]:
 
 
 def finished(plan: Plan, job: Job, results: Results) -> Result:
-    """Return the result of a job, of those of its parts that are finished."""
+    """Return the result of a job from its finished measurements."""
     found = {part: results.read(part) for part in parts_of(plan, job)}
     return result_of(plan, job, {part: own for part, own in found.items() if own is not None})
 
@@ -79,11 +79,11 @@ def finished(plan: Plan, job: Job, results: Results) -> Result:
 def tables_of(
     plan: Plan, results: Sequence[Result], metrics: UserMetrics = ()
 ) -> dict[str, Iterable[Any]]:
-    """Return all tables by name, made of what is finished; metrics: user-defined ones.
+    """Return all tables by name from the finished measurements; metrics: user-defined ones.
 
-    The same results give the same rows, but for the times.
+    The same results give the same rows, except for the times.
     """
-    # Only there do the sessions hold different kinds of data, so that the first one matters.
+    # Only its sessions hold different kinds of data, so that the first one matters.
     by_first = plan.kind == "multimodal"
     return {
         "summary": summary_rows(results),
@@ -110,21 +110,21 @@ def write_tables(plan: Plan, root: Path, metrics: UserMetrics = ()) -> None:
         path = root / f"{name}.csv"
         each = list(rows) if path.name in MAY_LACK else rows
         if path.name in MAY_LACK and not each:
-            # None may be left of results that are no longer shown.
+            # No table may remain of results that are no longer shown.
             discard(path)
             continue
-        # In one go, so that no reader sees half of it.
+        # At once, so that no reader sees half of it.
         with replacing(path) as unfinished:
             write_table(unfinished, KINDS[name], each)
 
 
 def summary_rows(results: Sequence[Result]) -> list[SummaryRow]:
-    """Return what `probe.tables.summary.summarize` makes of the rows of finished jobs.
+    """Summarize the rows of finished jobs, see `probe.tables.summary.summarize`.
 
-    PRA and F1 over seeds, by learner and feature; F1 also by position in the executed order, from
-    1.
+    PRA and F1 over seeds, by learner and feature; F1 also by task position in the executed order,
+    from 1.
     """
-    # In the order in which the rows name them: a learner without any is not among them.
+    # In the order of the rows: a learner without any is left out.
     named = (r.job.learner for r in results if r.retrained or any(r.accuracy.values()))
     learners = list(dict.fromkeys(named))
     groups: defaultdict[Group, list[tuple[int, float]]] = defaultdict(list)
@@ -138,10 +138,10 @@ def summary_rows(results: Sequence[Result]) -> list[SummaryRow]:
 
 
 def measured_rows(plan: Plan, results: Iterable[Result]) -> Iterator[Row]:
-    """Yield the rows of jobs: R cell by cell, then each feature's own matrix, PRA and F1.
+    """Yield the rows of jobs: R cell by cell, then each feature's matrix A, PRA and F1.
 
     Steps count from 0, before any task; depths and positions from 1. R comes once for each head of
-    the report. F1 is that of partial retraining after the last task.
+    the report. F1 is of partial retraining after the last task.
     """
     for result in results:
         row = partial(
@@ -177,7 +177,7 @@ def measured_rows(plan: Plan, results: Iterable[Result]) -> Iterator[Row]:
 
 
 def _learner(name: str, own: PlannedLearner) -> LearnerRow:
-    """Return a learner's row: its kind, and its exemplars."""
+    """Return a learner's row with its kind and exemplars."""
     return LearnerRow(
         learner=name,
         kind=own.kind,
@@ -188,7 +188,7 @@ def _learner(name: str, own: PlannedLearner) -> LearnerRow:
 
 
 def _costs(result: Result) -> Iterator[CostRow]:
-    """Yield a row for what each task of a job cost."""
+    """Yield a row for the cost of each task of a job."""
     job = result.job
     for step, cost in result.costs.items():
         numbers = asdict(cost)
@@ -205,7 +205,7 @@ def _times(result: Result) -> Iterator[TimeRow]:
 
 
 def _notes(result: Result, metrics: UserMetrics) -> Iterator[NoteRow]:
-    """Yield a row for each note on what a job measured, the learner itself first."""
+    """Yield a row for each note on a job's measurements, those on the learner first."""
     run = partial(NoteRow, learner=result.job.learner, order=result.job.order, seed=result.job.seed)
     for step in sorted(result.stuck):
         yield run(feature="", step=step, note=STUCK)

@@ -9,8 +9,7 @@ from probe.tables.matrices import OFFLINE, UNTRAINED
 from probe.tables.rows import NoteRow
 
 ONE_NETWORK = (
-    "the intervals tell of retrainings and test examples, not of what another training of the "
-    "network would give"
+    "the intervals cover retrainings and test examples, not another training of the network"
 )
 
 

@@ -1,4 +1,4 @@
-"""User-defined metrics of R: their numbers, or the reason why there is none."""
+"""User-defined metrics of R: their values, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from probe.metrics.matrix import AccuracyMatrix
 from probe.registered import OwnMetric
 
 UserMetrics = Iterable[OwnMetric]
-"""Metrics of an accuracy matrix, as a user has registered them."""
+"""Metrics of an accuracy matrix that a user registered."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class UserScores:
-    """The numbers by name, all finite, and a sentence for each metric that gave none."""
+    """The values by name, all finite, and a sentence for each metric that gave none."""
 
     values: dict[str, float]
     notes: tuple[str, ...]
@@ -25,7 +25,7 @@ class UserScores:
 def user_scores(R: AccuracyMatrix, metrics: UserMetrics) -> UserScores:
     """Return the scores of R, (T+1, T), by user-defined metrics.
 
-    One that fails, or gives no finite number, costs a study no other table: it has a note.
+    A metric that fails, or gives no finite number, gets a note and affects no other table.
     """
     values: dict[str, float] = {}
     notes: list[str] = []

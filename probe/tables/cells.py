@@ -1,6 +1,4 @@
-"""What the cells of a table can hold, as types that pydantic checks."""
-
-from __future__ import annotations
+"""Types of the cells of a table, which pydantic checks."""
 
 import csv
 import math
@@ -16,7 +14,7 @@ LARGEST = 1e15
 """The largest number that is not whole, either way: beyond it figures have no axis."""
 
 Measure = Literal["accuracy", "pra", "f1"]
-"""What a row can be a measurement of."""
+"""The measures that a row can have."""
 
 
 def _or_none(cell: object) -> object:

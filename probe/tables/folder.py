@@ -4,8 +4,6 @@ Nothing in them is code, and nothing is pickled. A run directory of a study is r
 the same tables under the same names.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json
@@ -22,33 +20,21 @@ from numpy.typing import NDArray
 
 from probe.errors import InputError
 from probe.files import hashed, make_folder, not_written, unfinished, unhashed
-from probe.tables.rows import (
-    CostRow,
-    DiagnosticRow,
-    LayerRow,
-    LearnerRow,
-    MetricRow,
-    NoteRow,
-    RetrainingRow,
-    Row,
-    StartRow,
-    SummaryRow,
-    TimeRow,
-)
+from probe.tables import rows
 from probe.tables.table_file import read_table, write_table
 
 KINDS: Mapping[str, type[Any]] = {
-    "rows": Row,
-    "layers": LayerRow,
-    "starts": StartRow,
-    "notes": NoteRow,
-    "summary": SummaryRow,
-    "metrics": MetricRow,
-    "learners": LearnerRow,
-    "costs": CostRow,
-    "times": TimeRow,
-    "retraining": RetrainingRow,
-    "diagnostics": DiagnosticRow,
+    "rows": rows.Row,
+    "layers": rows.LayerRow,
+    "starts": rows.StartRow,
+    "notes": rows.NoteRow,
+    "summary": rows.SummaryRow,
+    "metrics": rows.MetricRow,
+    "learners": rows.LearnerRow,
+    "costs": rows.CostRow,
+    "times": rows.TimeRow,
+    "retraining": rows.RetrainingRow,
+    "diagnostics": rows.DiagnosticRow,
 }
 """The tables that a result can hold, by name, with the kind of their rows."""
 
@@ -56,14 +42,14 @@ Tables = Mapping[str, Sequence[Any]]
 """Tables by name, each a sequence of rows of its kind; one without rows may be lacking."""
 
 DESCRIPTION = "result.json"
-"""What says that a folder is a saved result, of what kind, and how its files were written."""
+"""The file that marks a folder as a saved result, with its kind and the version of its files."""
 
 _ARRAYS = "arrays.npz"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Saved:
-    """What a folder holds; kind: of result; record: values that JSON has; arrays: by name."""
+    """The contents of a folder; kind: of result; record: JSON values; arrays: by name."""
 
     kind: str
     tables: Tables
@@ -129,14 +115,14 @@ def read_tables(folder: Path) -> Tables:
 
 
 def is_saved(folder: Path) -> bool:
-    """Whether a folder holds what `write_folder` wrote, and not a study."""
+    """Return whether a folder was written by `write_folder`, and is not a study."""
     return (folder / DESCRIPTION).is_file()
 
 
 def _fill(folder: Path, saved: Saved) -> None:
-    for name, rows in saved.tables.items():
-        if rows or name == "rows":
-            write_table(folder / f"{name}.csv", KINDS[name], rows)
+    for name, table in saved.tables.items():
+        if table or name == "rows":
+            write_table(folder / f"{name}.csv", KINDS[name], table)
     if saved.arrays:
         with (folder / _ARRAYS).open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **saved.arrays)
@@ -149,7 +135,7 @@ def _fill(folder: Path, saved: Saved) -> None:
 
 
 def _exchange(partial: Path, folder: Path) -> None:
-    """Let a folder take the place of another, which is kept until it has."""
+    """Replace a folder by another; the old one is kept until then."""
     if not folder.exists():
         partial.rename(folder)
         return

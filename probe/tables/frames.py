@@ -1,7 +1,5 @@
 """Rows as a pandas DataFrame, and back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, get_args, get_type_hints
 

@@ -1,7 +1,5 @@
 """Sheets of layers: a line for each layer, and a sentence on where forgetting starts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 
@@ -63,7 +61,7 @@ def together(sheets: Sequence[Sheet]) -> Sheet:
 
 
 def start_sentence(row: StartRow) -> str:
-    """Say where in depth a learner's forgetting starts.
+    """Describe in a sentence where a learner's forgetting starts.
 
     >>> row = StartRow(learner="er", readout="retrain", feature="conv3", earliest="conv2",
     ...                margin=0.01, value=0.379, low=0.301, high=0.457, seeds=3)

@@ -1,7 +1,5 @@
 """The rows of layers.csv and starts.csv: what each layer kept, and where forgetting starts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,17 +7,18 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from probe.analysis.intervals import Estimate
 from probe.analysis.layers import LayerOutcomes, TestLayout, quantities
 from probe.analysis.starting import starting_feature
 from probe.tables.rows import LayerRow, StartRow
 
 MARGIN = 0.01
-"""What a layer may lack against the ceiling before its forgetting counts, as a fraction."""
+"""Accuracy that a layer may lack against the ceiling before its forgetting counts, a fraction."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layer:
-    """One feature of a learner's network, with what stands behind it by one readout.
+    """One feature of a learner's network, with the scores of one readout.
 
     depth: of the feature, from 1; chance: the accuracy of guessing, at the output alone.
     """
@@ -39,7 +38,7 @@ class Layer:
 
     @property
     def lacking(self) -> NDArray[np.float64]:
-        """What the last row lacks against the ceiling, (S, n), as a mean over the orders."""
+        """The ceiling minus the last row, (S, n), as a mean over the orders."""
         if self.outcomes.ceiling is None:
             raise ValueError("there is no ceiling")
         return np.asarray(self.outcomes.ceiling - self._last.mean(axis=1))
@@ -58,14 +57,7 @@ class Layer:
             depth=self.depth,
         )
         for found in quantities(self.outcomes, self.layout):
-            yield row(
-                place=found.place,
-                quantity=found.name,
-                value=found.value,
-                low=found.low,
-                high=found.high,
-                seeds=found.seeds,
-            )
+            yield row(**vars(found))
         if self.chance is not None:
             nothing = float("nan")
             chance = partial(row, place=None, quantity="chance", low=nothing, high=nothing)
@@ -81,15 +73,13 @@ def start_row(layers: Sequence[Layer]) -> StartRow:
     n = len(one.layout.tasks)
     lacking = [layer.lacking for layer in layers]
     found = starting_feature(lacking, np.full(n, 1 / n), one.layout.strata, MARGIN)
-    at = found.estimates[found.index] if found.index is not None else None
+    nan = float("nan")
+    nothing = Estimate(value=nan, low=nan, high=nan, seeds=one.seeds)
     return StartRow(
         learner=one.learner,
         readout=one.readout,
         feature="" if found.index is None else layers[found.index].feature,
         earliest="" if found.earliest is None else layers[found.earliest].feature,
         margin=MARGIN,
-        value=at.value if at else float("nan"),
-        low=at.low if at else float("nan"),
-        high=at.high if at else float("nan"),
-        seeds=one.seeds,
+        **vars(nothing if found.index is None else found.estimates[found.index]),
     )

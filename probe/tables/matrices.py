@@ -4,8 +4,6 @@ R itself is the matrix of the feature that is the output: rows of R name no feat
 is the feature whose PRA has no readout.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import chain
 
@@ -18,9 +16,7 @@ from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.mean_over_seeds import mean_over_seeds
 from probe.metrics.murata import RETRAIN
 from probe.tables.frames import to_frame
-from probe.tables.rows import CONTROLS, Row
-from probe.tables.rows import OFFLINE as OFFLINE
-from probe.tables.rows import UNTRAINED as UNTRAINED
+from probe.tables.rows import CONTROLS, OFFLINE as OFFLINE, UNTRAINED as UNTRAINED, Row
 
 _MATRIX = ["learner", "feature", "readout"]
 _RUN = ["step", "order", "seed"]

@@ -4,8 +4,6 @@ A kind of row is a dataclass whose annotations say what each column can hold; co
 came later, and tables of earlier versions lack them. See `probe.tables.table_file`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -23,6 +21,8 @@ from probe.tables.cells import (
 
 CONTROLS = UNTRAINED, OFFLINE = "untrained", "offline"
 """The learners downstream of whose features are floor and ceiling; they have no order."""
+
+AnyRow = TypeVar("AnyRow")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,7 @@ class MetricRow:
 
 @dataclass(frozen=True, kw_only=True)
 class LayerRow:
-    """What a layer kept of a task, for one learner and readout: a quantity with its 95 % interval.
+    """A quantity of a layer for one learner and readout, with its 95 % interval.
 
     quantity: see `probe.analysis.layers.quantities`; place: of the task in the executed order, from
     1; None = all tasks. value, low and high are NaN where a quantity is not identifiable; low and
@@ -114,7 +114,7 @@ class LayerRow:
 
 @dataclass(frozen=True, kw_only=True)
 class StartRow:
-    """Where in depth a learner's forgetting starts, for one readout.
+    """The layer at which a learner's forgetting starts, for one readout.
 
     feature: the first by depth that lacks more than `margin` against the ceiling, with its
     simultaneous 95 % interval; earliest: the first that may; both empty for none. value, low, high:
@@ -133,16 +133,22 @@ class StartRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RetrainingRow:
-    """An epoch of one retraining behind a feature, see `probe.training.history.History`.
-
-    epoch: from 1; 0 is the first batch before any step, which has a loss alone.
-    """
+class _OfStep:
+    """The network of a row: that of one run after `step` tasks."""
 
     learner: str
     order: str
     seed: From0
     step: From0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetrainingRow(_OfStep):
+    """An epoch of one retraining downstream of a feature, see `probe.training.history.History`.
+
+    epoch: from 1; 0 is the first batch before any step, which has a loss alone.
+    """
+
     feature: str
     readout: str
     epoch: From0
@@ -151,18 +157,14 @@ class RetrainingRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiagnosticRow:
-    """What a feature of one network looks like on the test data, without any readout.
+class DiagnosticRow(_OfStep):
+    """A diagnostic of a feature of one network on the test data, without any readout.
 
     measure: `units` (D, how many numbers of an example were looked at), `dead` (share of them that
     never change), `rank` (effective rank, from 1 to D), `cka.PEER` (debiased linear CKA to the same
     feature of another network: `step-1` right after the first task, `untrained`, `offline`).
     """
 
-    learner: str
-    order: str
-    seed: From0
-    step: From0
     feature: str
     depth: From1
     measure: str
@@ -171,7 +173,7 @@ class DiagnosticRow:
 
 @dataclass(frozen=True, kw_only=True)
 class LearnerRow:
-    """What a learner of a study is: its kind, and the exemplars that it stores.
+    """A learner of a study: its kind, and the exemplars that it stores.
 
     per_class, total: its budget in examples, of which one is given; both None and `sampling` empty
     for a learner that stores none.
@@ -185,17 +187,13 @@ class LearnerRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CostRow:
-    """What learning a task cost in one run, in bytes and multiply-adds.
+class CostRow(_OfStep):
+    """The cost of learning a task in one run, in bytes and multiply-adds.
 
     step: the task's position in the executed order, from 1; all else as in
     `probe.training.costs.Cost`.
     """
 
-    learner: str
-    order: str
-    seed: From0
-    step: From0
     parameter_bytes: Amount
     carried_bytes: Amount
     stored_bytes: Amount
@@ -206,23 +204,19 @@ class CostRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TimeRow:
-    """How long a task took to learn in one run.
+class TimeRow(_OfStep):
+    """The time to learn a task in one run.
 
     step: the task's position in the executed order, from 1; seconds: of the processor on a CPU,
     where one thread works; of the clock elsewhere.
     """
 
-    learner: str
-    order: str
-    seed: From0
-    step: From0
     seconds: Positive
 
 
 @dataclass(frozen=True, kw_only=True)
 class NoteRow:
-    """What has to be known to read what one run measured, a sentence.
+    """A note on the measurements of one run, a sentence.
 
     It is behind a feature, with a readout, or, with both empty, of the learner itself; after `step`
     tasks, None in tables of earlier versions.
@@ -235,19 +229,3 @@ class NoteRow:
     note: str
     step: From0OrNone = None
     readout: str = ""
-
-
-AnyRow = TypeVar(
-    "AnyRow",
-    Row,
-    SummaryRow,
-    MetricRow,
-    LayerRow,
-    StartRow,
-    RetrainingRow,
-    DiagnosticRow,
-    LearnerRow,
-    CostRow,
-    TimeRow,
-    NoteRow,
-)

@@ -1,7 +1,5 @@
 """The rows of one run out of its confusion counts, as a study writes them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -16,10 +14,10 @@ from probe.tables.rows import Row
 from probe.tasks import task_name
 
 SCENARIO, NETWORK, LEARNER, ORDER = "own data", "own network", "model", "0"
-"""What rows have where nobody gave a name: whose data and networks these are the caller knows."""
+"""Entries of rows for data and networks without a name."""
 
 HEAD = "all"
-"""The outputs that compete in a network of somebody else's."""
+"""The outputs that compete in a given network."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +38,7 @@ class RunRows:
     def behind(
         self, feature: str, depth: int, readout: str, step: int, counts: Counts
     ) -> Iterator[Row]:
-        """Yield PRA and the accuracy on each task of what stands behind a feature.
+        """Yield PRA and the accuracy on each task of a readout of a feature.
 
         depth: of the feature, from 1; readout: empty at the output, whose accuracies are R.
         """
@@ -61,14 +59,8 @@ class RunRows:
         return TaskCounts(tasks=self.tasks, tables=(counts,))
 
     def _row(self, **cells: Any) -> Row:
-        return Row(
-            scenario=self.scenario,
-            network=self.network,
-            learner=self.learner,
-            order=self.order,
-            seed=self.seed,
-            **cells,
-        )
+        own = {name: value for name, value in vars(self).items() if name != "tasks"}
+        return Row(**own, **cells)
 
     def _each(self, measure: str, values: NDArray[Any], **at: Any) -> Iterator[Row]:
         row = partial(self._row, measure=measure, **at)

@@ -1,7 +1,5 @@
 """Tables of ready texts: as plain text, as HTML for notebooks, and as LaTeX for papers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -30,7 +28,7 @@ def as_text(sheets: Iterable[Sheet], notes: Iterable[str]) -> str:
     """Return sheets in columns, one after the other, and notes below them."""
     lines: list[str] = []
     for sheet in sheets:
-        lines += [sheet.heading, *_columns(sheet), *sheet.after, ""]
+        lines += [sheet.heading, *columns_of(sheet), *sheet.after, ""]
     return "\n".join([*lines, *(f"note: {note}" for note in notes)]).rstrip()
 
 
@@ -67,7 +65,7 @@ def as_latex(sheet: Sheet) -> str:
     return "\n".join([f"% {said}", r"% \usepackage{booktabs}", kind, *body, r"\end{tabular}"])
 
 
-def _columns(sheet: Sheet) -> list[str]:
+def columns_of(sheet: Sheet) -> list[str]:
     """Return a line of titles and one for each line, in columns."""
     table = [sheet.columns, *sheet.lines]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
@@ -91,7 +89,7 @@ def _html(sheet: Sheet) -> Iterator[str]:
     yield from (f'<p style="margin:0.3em 0">{escape(sentence)}</p>' for sentence in sheet.after)
 
 
-# A bracket behind a line's end would be taken for a length, and < > for other signs.
+# A bracket after a line's end would be taken for a length, and < > for other signs.
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",

@@ -1,7 +1,5 @@
 """CSV tables; every cell is checked when it is written and again when it is read."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields

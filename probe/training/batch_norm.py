@@ -1,7 +1,5 @@
 """Running statistics of batch norm, estimated anew from given inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import ExitStack
 

@@ -62,7 +62,7 @@ class _NoModules(ModuleTracker):
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """There are no hooks to take off."""
+        """Do nothing: there are no hooks to remove."""
 
 
 class OpsCounter(FlopCounterMode):

@@ -1,7 +1,5 @@
 """Evaluation in batches: predicted classes from logits (B, K), of which the largest counts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import torch

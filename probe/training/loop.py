@@ -1,7 +1,5 @@
 """The training loop that learners, tails and probes share."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """Memory formats of images: channel by channel, or pixel by pixel (channels-last)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise

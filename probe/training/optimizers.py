@@ -1,7 +1,5 @@
 """Optimizers by name: their steps, learning rates and costs."""
 
-from __future__ import annotations
-
 import math
 from itertools import count
 

@@ -1,7 +1,5 @@
 """Penultimate features phi(x): the input of a network's last dense layer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial

@@ -1,7 +1,5 @@
 """Precision of torch's products of fp32 numbers: its global settings, borrowed for a block."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any

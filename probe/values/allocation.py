@@ -11,8 +11,9 @@ from typing import Literal, get_args
 
 import torch
 
+from probe.byte_sizes import show_size
 from probe.errors import InputError, unknown
-from probe.memory import free_memory, show_size
+from probe.memory import free_memory
 
 Storage = Literal["fp32", "bf16"]
 """The precision in which floating-point values are kept."""
@@ -100,7 +101,7 @@ def allocate(needs: Sequence[Need], settings: CacheSettings) -> tuple[Allocation
 
     The feature whose bytes save most work (operations per byte) chooses first: in most networks the
     deepest. Its values go to memory if they still fit there, else to a memory-mapped file if they
-    still fit on the disk, else nowhere. What takes no bytes, the input itself, is in memory.
+    still fit on the disk, else nowhere. The input itself, which takes no bytes, is in memory.
 
     >>> one, two = Need(feature="a", size=6, work=6), Need(feature="b", size=5, work=9)
     >>> [str(each) for each in allocate([one, two], CacheSettings(budget=8, room=0))]

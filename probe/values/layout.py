@@ -123,7 +123,7 @@ class Inputs:
     def between(self, where: slice, size: int) -> Value:
         """Return a batch of exactly `size` inputs that begins with those from start to stop.
 
-        What is left of it is filled up with example 0.
+        The rest of it is filled up with example 0.
         """
         indices = torch.zeros(size, dtype=torch.int64, device=self.device)
         some = torch.arange(where.start, where.stop, device=self.device)

@@ -1,11 +1,8 @@
 """The commands of `probe` with their flags; the work of each is in a module of its own.
 
-The signature of a function here is its command line, and its docstring is its `--help`: both are
-written for the user of the command line. Everything heavy is imported inside the commands, so that
-`probe --help` answers at once.
+The signature of a function is its command line, and its docstring is its `--help`. Heavy modules
+are imported inside the commands, so that `probe --help` answers at once.
 """
-
-from __future__ import annotations
 
 from importlib.metadata import version
 from pathlib import Path
@@ -100,7 +97,7 @@ def model(
 ) -> None:
     """Measure how much each layer of your own network retains, from its checkpoints.
 
-    The run directory has the same tables and figures as that of a study. The exit code is 1 if any
+    The run directory has the same tables and figures as a study's. The exit code is 1 if any
     job failed.
     """
     from scenarios.commands.model import probe_model
@@ -225,7 +222,7 @@ def features(
 ) -> None:
     """Write a feature file of images: the last hidden layer of a pretrained network.
 
-    A study takes the file in place of a data set. torchvision downloads its weights if needed.
+    A study takes the file instead of a data set. torchvision downloads its weights if needed.
     """
     from scenarios.data.image_features import write_features_of_images
     from scenarios.device import device_named

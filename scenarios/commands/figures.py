@@ -1,6 +1,6 @@
 """`probe figures`: the figures of a study, from its tables alone.
 
-They can be drawn on another machine, from a copy of the tables, or again after a change of style.
+They can be drawn on another machine from a copy of the tables, or again in another style.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from scenarios.options import FigureOptions, names
 def draw_figures(directory: Path) -> None:
     """Draw every figure; print the paths, the notes, and remarks on the results.
 
-    directory: of a run, or a folder of tables alone, of which nothing more is known. Raises
-    InputError for missing and unreadable tables.
+    directory: of a run, or a folder with tables alone. Raises InputError for missing and unreadable
+    tables.
     """
-    # Before anything is drawn: unreadable notes are refused first.
-    notes = note_lines(directory)
-    for line in (*(printable(str(path)) for path in build(directory)), *notes):
-        print(line)
+    # Before anything is drawn: unreadable notes and descriptions are refused first.
+    notes, said = note_lines(directory), list[str]()
     if (directory / "study.json").is_file():
         states = survey(read_plan(directory), directory)
         older = older_tables(directory, states)
         # Remarks on the results do not apply to tables of older results.
-        for remark in [older] if older else remarks(directory, states):
-            print(printable(remark))
+        said = [older] if older else list(remarks(directory, states))
+    for line in (*(printable(str(path)) for path in build(directory)), *notes):
+        print(line)
+    for remark in said:
+        print(printable(remark))
 
 
 def draw_asked(directory: Path, asked: FigureOptions) -> None:

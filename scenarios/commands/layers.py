@@ -1,14 +1,13 @@
-"""`probe layers`: the modules at which a user's model can be cut, and a good set of them.
+"""`probe layers`: the modules at which a user's model can be cut, and a suggested set of them.
 
-Each module is tried on a batch of three random inputs (`probe.cut.candidates`, which also chooses
-the good set); here the model is loaded and the table printed.
+`probe.cut.candidates` tries each module on a batch of three random inputs and suggests a set; this
+module loads the model and prints the table.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -16,17 +15,15 @@ import torch
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import track
 from rich.table import Table
 from torch import Tensor, nn
 
 from probe.batch import Value, tensors
+from probe.byte_sizes import show_size
 from probe.cut.candidates import Candidate, candidates
-from probe.cut.feature import Feature
 from probe.errors import InputError, ModelRaised, described
-from probe.memory import show_size
 from probe.seeding import stream
-from scenarios.commands.screen.terminal import print_json
+from scenarios.commands.screen.terminal import print_json, tracked
 from scenarios.networks import ARCHITECTURES, build_network
 from scenarios.user_model import current_folder, load_model
 
@@ -44,7 +41,7 @@ def show_layers(
     integers: bool,
     as_json: bool = False,
 ) -> None:
-    """Print every module of a model that can be a feature, and a good set of them.
+    """Print every module of a model that can be a feature, and a suggested set of them.
 
     target: MODULE:FACTORY, or the name of a network of this package; inputs: their shapes, see
     `sample_inputs`; output: key, attribute or position of the logits in the output of the model;
@@ -57,7 +54,7 @@ def show_layers(
         # A number is a position in a tuple; a key that is a number cannot be named.
         where = int(output) if output and re.fullmatch(r"-?\d+", output) else output
         try:
-            found = candidates(model, sample, where, progress=_with_progress)
+            found = candidates(model, sample, where, progress=partial(tracked, label="cutting"))
         except ModelRaised as error:
             raise _refused(error.raised, sample) from error
         except (InputError, KeyboardInterrupt):
@@ -72,7 +69,7 @@ def show_layers(
 
 
 def _record(found: Sequence[Candidate]) -> dict[str, Any]:
-    """Return the table as values that JSON has; docs/studies.md lists the keys."""
+    """Return the table as JSON values; docs/studies.md lists the keys."""
     renamed = {"kind": "type", "shape": "output", "bytes": "cached_bytes"}
     features = [
         {renamed.get(name, name): value for name, value in asdict(one).items() if name != "values"}
@@ -89,7 +86,7 @@ def _record(found: Sequence[Candidate]) -> dict[str, Any]:
 
 
 def _model(target: str, sample: Value) -> nn.Module:
-    """Return the model of that name, a network of this package or the user's own."""
+    """Return the model of that name, a network of this package or of the user."""
     # A dotted name without a factory is refused by `load_model`.
     if ":" in target or (target not in ARCHITECTURES and "." in target):
         return load_model(target)
@@ -108,17 +105,10 @@ def _refused(error: BaseException, sample: Value) -> InputError:
     )
 
 
-def _with_progress(features: Sequence[Feature]) -> Iterable[Feature]:
-    """Return the features, with a progress bar on a terminal."""
-    console = Console(stderr=True)
-    hidden = not console.is_terminal
-    return track(features, "cutting", console=console, transient=True, disable=hidden)
-
-
 def _print(found: Sequence[Candidate]) -> None:
     """Print a table of the features, the reasons against caching some, and the suggested set.
 
-    found: in the order in which the model computes them. Lines to a file or a pipe are not cut off.
+    found: in the order in which the model computes them. Lines in a file or a pipe are not cut off.
     """
     console = Console()
     if not console.is_terminal:
@@ -148,21 +138,22 @@ def _print(found: Sequence[Candidate]) -> None:
 
 
 def _print_line(console: Console, line: str) -> None:
-    """Print a line as it is, in one piece: it may be copied into a file."""
+    """Print a line unwrapped, so that it can be copied into a file."""
     console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _joined(shape: Sequence[int]) -> str:
-    """Return a shape as it is typed, as 3x32x32."""
+    """Return a shape as a user types it, such as 3x32x32."""
     return "x".join(map(str, shape)) or "one number"
 
 
 def sample_inputs(texts: Sequence[str], integers: bool) -> Value:
     """Return a batch of three: one tensor, a tuple of several, or a mapping of named ones.
 
-    texts: [NAME=]SHAPE[:int], as 3x32x32 or mask=16:int; integers: whether all are integers. Values
-    are normal, or zeros and ones, which any embedding holds; the same every time. Raises InputError
-    for any other text, for names that some inputs lack or two share, and for too many values.
+    texts: [NAME=]SHAPE[:int], such as 3x32x32 or mask=16:int; integers: whether all are integers.
+    Values are normal, or zeros and ones, which every embedding has; they are the same every time.
+    Raises InputError for any other text, for names that some inputs lack or two share, and for too
+    many values.
     """
     given = [_read(text, integers) for text in texts]
     named = [name for name, *_ in given if name]
@@ -188,7 +179,7 @@ def sample_inputs(texts: Sequence[str], integers: bool) -> Value:
 
 
 def _read(text: str, integers: bool) -> tuple[str, tuple[int, ...], bool]:
-    """Return the name of an --input ("" without one), its sizes and whether it is of integers."""
+    """Return the name of an --input ("" without one), its sizes and whether it has integers."""
     name, named, rest = text.rpartition("=")
     shape, marked, kind = rest.partition(":")
     if (named and not name.isidentifier()) or (marked and kind != "int"):

@@ -4,8 +4,6 @@ The lists are those that the package itself uses; a learner or readout is descri
 line of its class's docstring.
 """
 
-from __future__ import annotations
-
 from itertools import groupby
 from typing import Any
 
@@ -26,8 +24,8 @@ from scenarios.study.spec import Study
 def show_known(as_json: bool = False) -> None:
     """Print the presets, data sets, networks with their features, learners, readouts and metrics.
 
-    as_json: as one JSON object, of each a list. Every preset is read and checked for it; no data
-    are loaded.
+    as_json: as one JSON object with a list of each. Every preset is read and checked; no data are
+    loaded.
     """
     known = _known()
     if as_json:
@@ -69,7 +67,7 @@ def _known() -> dict[str, list[dict[str, Any]]]:
         {"name": name, "about": "bundled" if name in BUNDLED else "needs --data"}
         for name in LOADERS
     ]
-    # It stands for any name: such files are the user's.
+    # A placeholder: such files are the user's.
     own = "a feature file: your own data, or made by probe features"
     data.append({"name": "NAME.npz", "about": own})
     papers: list[dict[str, Any]] = [

@@ -1,11 +1,9 @@
-"""The command line, `probe`: from its first moment to its exit code.
+"""The entry point of the command line, `probe`, with its signals and exit codes.
 
-Nothing heavy is imported before signals are taken care of. Exit codes: 0; 1 if a job of a study
-failed; 2 for a user's mistake, with one sentence on standard error and no traceback; 130 and 143 if
-Ctrl-C or SIGTERM stopped it; 141 if nobody reads its output.
+Nothing heavy is imported before signals are handled. Exit codes: 0; 1 if a job of a study failed; 2
+for a user's mistake, with one sentence on standard error and no traceback; 130 and 143 if Ctrl-C or
+SIGTERM stopped it; 141 if the reader of its output is gone.
 """
-
-from __future__ import annotations
 
 import os
 import sys
@@ -22,10 +20,10 @@ _OUTPUT_FAILS = {EBADF, EDQUOT, EFBIG, EIO, ENOSPC}
 def main() -> None:
     """Run the command line; a user's mistake is one sentence and exit code 2.
 
-    Always ends by SystemExit. An unforeseen error keeps its traceback: it is a mistake of ours, or
-    a broken installation.
+    Always ends by SystemExit. An unforeseen error keeps its traceback: it is a bug of this package,
+    or a broken installation.
     """
-    # Figures are never shown on a screen, whatever the environment asks of matplotlib.
+    # Figures are never shown on a screen, whatever backend the environment sets.
     os.environ["MPLBACKEND"] = "agg"
     try:
         # Signals outermost: output that cannot be written must not keep the process from ending.
@@ -35,7 +33,7 @@ def main() -> None:
     except InputError as error:
         _refuse(str(error))
     except BrokenPipeError:
-        # A reader who has read enough, as `head` has, is no mistake; but it has stopped a study.
+        # A reader that has read enough, such as `head`, is no mistake; but it stopped a study.
         if sys.argv[1:2] == ["run"] and "--help" not in sys.argv:
             say(HOW_TO_GO_ON)
         sys.exit(READER_GONE)
@@ -49,7 +47,7 @@ def main() -> None:
             raise
         _refuse(f"cannot write the output ({error.strerror}): make room, or send it elsewhere")
     except SystemExit as stop:
-        # Ctrl-C arrives here as the exit code that typer makes of it, without a word.
+        # Ctrl-C arrives here as typer's exit code, without a message.
         if stop.code in STOPPED:
             say(HOW_TO_GO_ON)
         raise

@@ -1,11 +1,9 @@
 """`probe metrics`: every metric of the literature from an accuracy matrix in a file.
 
-The matrix may come from any framework. Metrics that need more (the matrix of the cumulative
-learner, offline accuracy, sizes of the test sets) are computed if that is given, and otherwise
+The matrix may come from any framework. Metrics with further inputs (the matrix of the cumulative
+learner, offline accuracy, sizes of the test sets) are computed if these are given, and otherwise
 listed with the reason.
 """
-
-from __future__ import annotations
 
 from pathlib import Path
 
@@ -34,15 +32,15 @@ def score_file(
 ) -> None:
     """Print the metrics of the matrix in `file` as fractions, as JSON or as a table.
 
-    file, reference: R and that of the cumulative learner, T x T or (T+1) x T, as .csv or .npy;
-    test_sizes: T whole numbers, as 10,20,..., None = equal; ideal: the accuracy of the offline
+    file, reference: R and the cumulative learner's R, T x T or (T+1) x T, as .csv or .npy;
+    test_sizes: T whole numbers, such as 10,20,..., None = equal; ideal: the accuracy of the offline
     learner on the first task; percent: whether the numbers are in percent; source: the framework
-    whose log each file is (`probe.metrics.log_file`). Raises InputError for unreadable values, and
+    that logged each file (`probe.metrics.log_file`). Raises InputError for unreadable values, and
     for matrices of different T.
     """
     scale = 100 if percent else 1
     R = _matrix(file, percent, source)
-    # All three are in percent or none: they come from one experiment.
+    # All three are in percent or none of them: they come from one experiment.
     other = _matrix(reference, percent, source) if reference else None
     if other and other.tasks != R.tasks:
         raise InputError(

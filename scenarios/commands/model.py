@@ -1,4 +1,4 @@
-"""`probe model`: a study of somebody's own network, from its checkpoints to tables and figures."""
+"""`probe model`: the analysis of a user's checkpoints, with tables and figures."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from scenarios.options import names
 from scenarios.own_code import OwnCode, source_of
 from scenarios.study.own import OURS
 
-_MOST_CLASSES = 100_000  # of one range: more is a slip of the pen
+_MOST_CLASSES = 100_000  # of one range: more is taken for a typing error
 
 
 def probe_model(target: str, options: ModelOptions) -> bool:
-    """Measure what each layer of own networks kept; return whether no job has failed.
+    """Measure how much each layer of a user's networks retains; return whether no job failed.
 
     target: MODULE:FACTORY of the network, or the folder of a recorder, with `--network`. Raises
     InputError as `scenarios.commands.run.carry_through` does, and for flags and files that do not
@@ -46,45 +46,60 @@ def probe_model(target: str, options: ModelOptions) -> bool:
     if reading:
         own = replace(own, class_order=reading.class_order or ())
     with own.opened(OURS), TemporaryDirectory() as scratch:
-        network = own.typed_network()
-        name = options.out.name if options.out else f"model-{network.name}"
+        network = own.typed_network().name
+        name = options.out.name if options.out else f"model-{network}"
         name = re.sub(r"[^A-Za-z0-9._-]", "-", name)
         root = options.out or Path("runs") / name
         if reading:
             if reading.class_order is None:
-                print("note: the labels of the data are taken for the numbers of the outputs")
+                print("note: the labels of the data are taken as the indices of the outputs")
             refuse_foreign(root)
             found = reading.keep((Path(scratch) if options.dry_run else root) / "checkpoints")
         else:
             found = _found(recording, options)
-        tasks = as_tasks(_tasks(recording, reading, options))
-        check_tasks(tasks, sum(map(len, tasks)))
-        features = network.features if options.features == "auto" else names(options.features)
-        origin = GivenOrigin(
-            own=own,
-            name=name,
-            network=network.name,
-            data=own.typed_data().name,
-            checkpoints=found,
-            tasks=tasks,
-            orders=_orders(recording, options),
-            features=None if features is None else tuple(features),
-            probing=Measure(readouts=names(options.readouts)).probing,
-            recipe=_recipe(options),
-            train_offline=options.train_offline,
-            code=source_of("network", network.name) or "",
+        orders, tasks = _orders(recording, options), as_tasks(_tasks(recording, reading, options))
+        origin = _origin(name, own, found, tasks, orders, options)
+        return carry_through(
+            partial(_begun, origin), replace(options.of_run, out=root), root, show_page
         )
 
-        def begin(device: torch.device) -> Begun:
-            plan = origin.plan(device)
-            caches, sizes = partial(origin.caches, plan), origin.sizes(device)
-            return Begun(plan=plan, origin=origin, caches=caches, sizes=sizes)
 
-        return carry_through(begin, replace(options.of_run, out=root), root, show_page)
+def _origin(
+    name: str,
+    own: OwnCode,
+    found: Checkpoints,
+    tasks: tuple[tuple[int, ...], ...],
+    orders: Any,
+    options: ModelOptions,
+) -> GivenOrigin:
+    """Return the origin of the networks; raises InputError for tasks without classes."""
+    check_tasks(tasks, sum(map(len, tasks)))
+    network = own.typed_network()
+    features = network.features if options.features == "auto" else names(options.features)
+    return GivenOrigin(
+        own=own,
+        name=name,
+        network=network.name,
+        data=own.typed_data().name,
+        checkpoints=found,
+        tasks=tasks,
+        orders=orders,
+        features=None if features is None else tuple(features),
+        probing=Measure(readouts=names(options.readouts)).probing,
+        recipe=_recipe(options),
+        train_offline=options.train_offline,
+        code=source_of("network", network.name) or "",
+    )
+
+
+def _begun(origin: GivenOrigin, device: torch.device) -> Begun:
+    plan = origin.plan(device)
+    caches, sizes = partial(origin.caches, plan), origin.sizes(device)
+    return Begun(plan=plan, origin=origin, caches=caches, sizes=sizes)
 
 
 def _reading(options: ModelOptions) -> ForeignRuns | None:
-    """Return what another framework has left of its runs, None where none is named."""
+    """Return the runs of another framework, None where none is named."""
     if options.from_ is None:
         return None
     if options.from_ not in READERS:
@@ -97,7 +112,7 @@ def _reading(options: ModelOptions) -> ForeignRuns | None:
 
 
 def _recording(target: str, options: ModelOptions) -> Recording | None:
-    """Return what a recorder has kept, None for files that are named by a pattern."""
+    """Return a recorder's recording, None for files named by a pattern."""
     for folder in filter(None, (target, options.checkpoints)):
         if not Path(folder).is_dir():
             continue
@@ -112,7 +127,7 @@ def _recording(target: str, options: ModelOptions) -> Recording | None:
 
 
 def _factory(target: str, options: ModelOptions) -> str:
-    """Return what makes the network; raises InputError where it is named twice or not at all."""
+    """Return the network's factory; raises InputError where it is named twice or not at all."""
     if not target or not Path(target).is_dir():
         if options.network is not None:
             raise InputError(
@@ -129,7 +144,7 @@ def _factory(target: str, options: ModelOptions) -> str:
 
 
 def _own_code(factory: str, recording: Recording | None, options: ModelOptions) -> OwnCode:
-    """Return the user's code that was named; raises InputError without data."""
+    """Return the user's code named by the flags; raises InputError without data."""
     data = options.data
     if data is None and recording and recording.data:
         data = str(recording.data.absolute())
@@ -183,7 +198,7 @@ def _tasks(
 
 
 def classes_of_tasks(text: str) -> list[list[int]]:
-    """Return the classes of each task; raises InputError for what is no such text.
+    """Return the classes of each task; raises InputError for any other text.
 
     >>> classes_of_tasks("0-2,3+5,4")
     [[0, 1, 2], [3, 5], [4]]
@@ -233,7 +248,7 @@ def _orders(recording: Recording | None, options: ModelOptions) -> Any:
 
 
 def _recipe(options: ModelOptions) -> Recipe:
-    """Return the recipe that the flags give, with the defaults of `Recipe`."""
+    """Return the recipe of the flags, with the defaults of `Recipe`."""
     known = {each.name for each in fields(Recipe)}
     given = {name: getattr(options, name) for name in known if hasattr(options, name)}
     with located("the recipe"):

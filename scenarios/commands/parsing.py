@@ -1,14 +1,10 @@
-"""The command line as typer reads it: flags become one object, mistakes become one sentence.
+"""Parsing of the command line by typer: flags become one object, mistakes an `InputError`.
 
-typer reads the flags of a command from the signature of its function. That signature is made here
-from the fields of an options class, so that a flag is written down once, with its type, default and
-help.
-
-typer would print a box for a mistake and end the process by itself. Here it only parses: its errors
-become an `InputError`.
+typer reads the flags of a command from the signature of its function. This module makes the
+signature from the fields of an options class, so that a flag is defined once, with its type,
+default and help. typer only parses: by itself it would print a box for a mistake and end the
+process.
 """
-
-from __future__ import annotations
 
 import inspect
 import re
@@ -22,7 +18,7 @@ from probe.errors import InputError
 
 _Options = TypeVar("_Options")
 
-# typer raises it for all mistakes of usage, and gives the class itself no public name.
+# typer raises it for all mistakes of usage; the class has no public name.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 _KINDS = {"integer": "whole number", "number": "number"}  # pydantic's words, and ours
@@ -31,11 +27,11 @@ _KINDS = {"integer": "whole number", "number": "number"}  # pydantic's words, an
 def with_options(
     kind: type[_Options],
 ) -> Callable[[Callable[[Any, _Options], None]], Callable[..., None]]:
-    """Make a command of one argument and many flags of a function that takes them as one object.
+    """Make a command with one argument and many flags from a function of two parameters.
 
-    kind: a dataclass whose fields are the flags, each annotated as `Annotated[type, "help"]`; those
-    of its base class come last. The function takes the argument and the object; its docstring
-    becomes the help of the command. Errors of the dataclass pass through the command.
+    kind: a dataclass whose fields are the flags, each annotated as `Annotated[type, "help"]`; the
+    fields of its base class come last. The function takes the argument and an object of that class;
+    its docstring becomes the help of the command. Errors of the dataclass pass through the command.
     """
 
     def decorate(command: Callable[[Any, _Options], None]) -> Callable[..., None]:
@@ -67,14 +63,14 @@ def with_options(
 def _flag(hint: Any, name: str) -> Any:
     """Return typer's annotation of a field; a tuple of strings is a repeatable flag."""
     kind, told = get_args(hint)
-    # A field named by a keyword of Python ends in an underscore, as `from_`.
+    # A field named like a keyword of Python ends in an underscore, such as `from_`.
     flag = f"--{name.rstrip('_').replace('_', '-')}"
     several = tuple[str, ...] in get_args(kind)
     return Annotated[list[str] | None if several else kind, typer.Option(flag, help=told)]
 
 
 def call(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
-    """Run the command of a command line; return the exit code that typer ends it with.
+    """Run the command of a command line; return typer's exit code.
 
     arguments: None = those of this process; without any, the help is shown and the code is 2.
     Raises InputError for an unknown command or flag, a missing or superfluous argument and a value
@@ -88,21 +84,21 @@ def call(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
             return 2
         raise InputError(_sentence(error)) from None
     except SystemExit as stop:
-        # rich and typer both turn it into exit code 1, which here says that a job has failed.
+        # rich and typer both turn it into exit code 1, which here means that a job failed.
         if isinstance(stop.__context__, BrokenPipeError):
             raise stop.__context__ from None
         raise
 
 
 def _sentence(error: Any) -> str:
-    """Return the message of a usage error of typer in our words, and the help to read."""
+    """Reword the message of typer's usage error, and name the help to read."""
     message = error.format_message().strip().rstrip(".").replace("argument(s)", "argument")
     for kind, ours in _KINDS.items():
         # pydantic's message ends with the value, which the flag names already.
         message = re.sub(
             f"Input should be a valid {kind}.*", f"expected a {ours}", message, flags=re.S
         )
-    # typer has two ways to suggest a name: both become the one of our own errors.
+    # typer has two ways to suggest a name: both become the one of `InputError`.
     near = r"\.? (?:Did you mean|\(Possible options:) ([^?)]*)[?)]"
     message = re.sub(near, r" (near: \1)", message)
     command = error.ctx.command_path if error.ctx else "probe"

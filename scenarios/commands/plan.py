@@ -28,9 +28,9 @@ def show_dry_run(
 ) -> None:
     """Print the jobs with their training steps, the plan of cached activations and the time.
 
-    sizes: the training examples of each task; caches: tells where cached activations would be;
-    processes: as many as would be at work. The time is known only where a
-    part of the study is finished.
+    sizes: the numbers of training examples of each task; caches: returns the allocations of cached
+    activations; processes: the number of jobs in parallel. The time is known only once a
+    measurement of the study is finished.
     """
     plan = work.plan
     left = {
@@ -44,12 +44,12 @@ def show_dry_run(
         begun = sum(map(bool, own.values()))
         steps = sum(_steps(plan, sizes, job, parts) for job, parts in own.items())
         numbers = len(own), len(own) - begun, begun, sum(map(len, own.values()))
-        # It trains its own network in its own way, which no recipe describes.
+        # It trains its own network by its own rule, which no recipe describes.
         unknown = begun and next(iter(own)).own_network
         shown = "unknown" if unknown else f"{steps:,}"
         table.add_row(escape(printable(learner)), *map(str, numbers), shown)
     console.print(table)
-    # A machine that only drives those with GPUs does not know their memory.
+    # A machine that only drives others with GPUs does not know their memory.
     if work.sharing is None and work.retraining_left(jobs):
         show_plan(console, caches(work.cache), work.cache)
     seconds = seconds_left(left, pace_of(plan, work.root, jobs), processes)
@@ -64,11 +64,10 @@ def show_dry_run(
 
 
 def _steps(plan: Plan, every: Sequence[int], job: Job, left: Sequence[str]) -> int:
-    """Return the optimizer steps of the parts left of a job, by the recipes of the plan.
+    """Return the optimizer steps left of a job, by the recipes of the plan.
 
-    every: the training examples of each task, in base order.
-
-    All multiples of a retraining share one training.
+    every: the number of training examples of each task, in base order. All multiples of a
+    retraining share one training.
     """
     sizes = [every[task] for task in job.tasks]
     recipe, retraining = plan.learners[job.learner].training, plan.retraining

@@ -1,11 +1,9 @@
 """`probe redundancy`: the redundancy of the features of data sets, in numbers and as a figure.
 
-Kemker et al. 2018 ask whether methods that do well on one data set do so because its features are
-redundant, and count the non-redundant ones by FCBF (Yu and Liu 2003). The algorithm is in
-`probe.redundancy`, the figure in `figures.redundancy`.
+Kemker et al. 2018 ask whether methods succeed on a data set because its features are redundant, and
+count the non-redundant ones by FCBF (Yu and Liu 2003). `probe.redundancy` has the algorithm,
+`figures.redundancy` the figure.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,8 +27,8 @@ from scenarios.data.datasets import Dataset, Location, load
 def show_redundancy(names: Sequence[str], location: Location, bins: int | None, out: Path) -> None:
     """Print the number of non-redundant features of each data set; write tables and a figure.
 
-    names: of data sets, or feature files; location: where they are; bins: of equal width for each
-    feature, or None for cuts by minimum description length; out: a folder, made if need be.
+    names: of data sets, or feature files; location: of the data; bins: of equal width for each
+    feature, or None for cuts by minimum description length; out: a folder, created if need be.
 
     Writes out/DATA.csv for each and out/redundancy.png and .svg. Raises InputError for data that
     cannot be loaded, files that cannot be written, and data sets of the same name.

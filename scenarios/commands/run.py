@@ -1,13 +1,13 @@
-"""`probe run`: a study from its name to its tables and figures.
+"""`probe run`: a study from its file to its tables and figures.
 
-In this order: the study is read and changed by the flags; the data are loaded, and whatever does
-not fit is refused; the run directory is described; the jobs that are left are done, here or side by
-side; tables and figures are made of all results; the results are printed. To stop it at any point
-costs only what was being done, and the same command goes on from there. A command for a larger
-study on the same directory does only what is new.
+It reads the study and applies the flags; loads the data and refuses settings that do not fit them;
+writes the plan to the run directory; does the jobs that are left, here or in parallel; makes tables
+and figures of all results; and prints the results. A run that is stopped loses only the measurement
+in progress, and the same command resumes it. A larger study on the same directory computes only the
+new jobs.
 
-Other processes may run on the same directory at any moment. What all of them write, the description
-and the tables, is written under the directory's lock.
+Other processes may run on the same directory at any moment. The files that all of them write, the
+plan and the tables, are written under the directory's lock.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ _LOST = "its files were damaged while they were read, twice: check the disk, and
 
 @dataclass(frozen=True, kw_only=True)
 class Begun:
-    """A plan that can be carried out.
+    """A plan with everything needed to carry it out.
 
-    origin: of its networks and data; caches: tells where features' values will live, by network;
-    sizes: the training examples of each task.
+    origin: of its networks and data; caches: returns the allocations of features' values, by
+    network; sizes: the numbers of training examples of each task.
     """
 
     plan: Plan
@@ -80,14 +80,14 @@ Show = Callable[[Console, Path], None]
 
 
 def run_study(source: str, options: RunOptions) -> bool:
-    """Run the study of that preset or file to its end, from wherever an earlier run stopped.
+    """Run the study of a preset or file to its end, resuming an earlier run.
 
     source: a preset's name or a TOML file's path; options: the flags. Returns and raises as
     `carry_through` does.
     """
     own = OwnCode(loads=options.load or ())
     with own.opened(OURS):
-        # First without the flags: a mistake in the file is named as the file has it.
+        # First without the flags: mistakes in the file are reported in the file's terms.
         study = overridden(check_study(read_study(source), source), options)
 
         def begin(device: torch.device) -> Begun:
@@ -98,7 +98,7 @@ def run_study(source: str, options: RunOptions) -> bool:
 
 
 def _begun(study: Study, own: OwnCode, location: Location, device: torch.device) -> Begun:
-    """Return a study with its data; raises InputError for whatever does not fit them."""
+    """Plan a study with its data; raises InputError for settings that do not fit them."""
     scenario = study.scenario.scenario(location)
     study = with_own_features(study, scenario)
     plan = plan_of(study, scenario, device)
@@ -109,7 +109,7 @@ def _begun(study: Study, own: OwnCode, location: Location, device: torch.device)
         origin=StudyOrigin(
             study=study, location=Location(location.folder), own=own, sources=sources_of(study)
         ),
-        # Of the data only this is kept: whoever does a job loads them for itself.
+        # Only this is kept of the data: every process that does a job loads them.
         caches=partial(cache_plans, study, few_of(scenario), *examples_of(scenario)),
         sizes=[len(task.train) for task in scenario.tasks],
     )
@@ -118,13 +118,13 @@ def _begun(study: Study, own: OwnCode, location: Location, device: torch.device)
 def carry_through(
     begin: Callable[[torch.device], Begun], options: RunOptions, root: Path, show: Show | bool
 ) -> bool:
-    """Run a plan to its end, from wherever an earlier run stopped, and print its results.
+    """Run a plan to its end, resuming an earlier run, and print its results.
 
     begin: returns the plan for a device; options: the flags; root: the run directory; show: prints
-    the results, or, for the tables of a study, whether these are to have Kemker's metrics. Returns
-    whether no job has failed; the tables then are those of the whole plan. Raises InputError for
-    flags, data and networks that cannot be used, before anything is written, and NotWritten when
-    the run directory can no longer be written to.
+    the results, or, for the tables of a study, whether to print Kemker's metrics. Returns whether
+    no job failed; the tables are then complete. Raises InputError for flags, data and networks that
+    cannot be used, before anything is written, and NotWritten when the run directory can no longer
+    be written to.
     """
     console = Console()
     device = device_named(options.device, here=not options.remote)
@@ -137,7 +137,7 @@ def carry_through(
         processes = min(side_by_side(options, device), len(jobs))
         show_dry_run(console, work, begun.sizes, begun.caches, jobs, processes)
         return True
-    # A machine that only drives those with GPUs knows nothing of their memory.
+    # A machine that only drives others with GPUs does not know their memory.
     known = work.sharing is None and work.retraining_left(jobs)
     plans = begun.caches(work.cache) if known else {}
     del begun
@@ -160,7 +160,7 @@ def _carried_through(
     executor: Executor,
     options: RunOptions,
 ) -> tuple[list[Ended], list[JobState]]:
-    """Do all jobs that are left; return how they ended, and the results that there are."""
+    """Do all jobs that are left; return their ends, and the results."""
     make_folder(work.root)
     with _alone_in(console, work.root):
         describe(work.root, work.plan)
@@ -175,10 +175,10 @@ def _carried_through(
 
 
 def _work(begun: Begun, root: Path, options: RunOptions, jobs: int) -> Work:
-    """Return the work, with each worker's share of the memory if that is this machine's.
+    """Return the work, with each worker's share of the memory if it runs on this machine.
 
-    jobs: how many there are, as no more workers than that share the memory. For GPUs of other
-    machines the share is settled there, when a job begins.
+    jobs: their number, as no more workers than that share the memory. For GPUs of other machines
+    the share is determined there, when a job begins.
     """
     device = torch.device(options.device)
     storage, sharing = begun.plan.storage, min(side_by_side(options, device), jobs)
@@ -199,12 +199,11 @@ def _work(begun: Begun, root: Path, options: RunOptions, jobs: int) -> Work:
 def _to_the_end(
     console: Console, work: Work, jobs: Sequence[Job], executor: Executor, options: RunOptions
 ) -> tuple[list[Ended], list[JobState]]:
-    """Do what is left of the jobs and write the tables, unless other processes are still at it.
+    """Do the rest of the jobs, and write the tables unless other processes are still working.
 
-    Returns how jobs ended, and their results, of which the tables were made if they were.
-
-    Files may be found corrupt only when the tables are made of them, and their parts are then
-    missing: so it is done once more, and what is lost again counts as failed.
+    Returns the ends of the jobs, and their results, in the tables if these were written. A file may
+    be found corrupt only when the tables are made, and its measurement is then missing: so it is
+    repeated once, and a second loss counts as failed.
     """
     # Controls first in each seed, as the other jobs compare their networks with them.
     begun = sorted(jobs, key=lambda job: (job.seed, not job.offline))
@@ -226,10 +225,10 @@ def _to_the_end(
 
 
 def _write_results(console: Console, work: Work) -> list[JobState]:
-    """Bring tables and figures up to date; return the results that they are made of.
+    """Update tables and figures; return the results in them.
 
-    Under the directory's lock, as other processes may want to do the same. Figures are drawn only
-    where their tables have changed.
+    It holds the directory's lock, as other processes may do the same. Figures are drawn only where
+    their tables have changed.
     """
     with _alone_in(console, work.root):
         for folder in (work.root, work.root / "figures"):
@@ -245,7 +244,7 @@ def _write_results(console: Console, work: Work) -> list[JobState]:
 
 @contextmanager
 def _alone_in(console: Console, root: Path) -> Iterator[None]:
-    """Hold the lock of the run directory within the block; say so if it has to be waited for."""
+    """Hold the lock of the run directory within the block; print a note if it has to wait."""
     if is_locked(root):
         said = f"{root}: waiting for another process, which writes its tables"
         console.print(printable(said), markup=False, soft_wrap=True)
@@ -254,7 +253,7 @@ def _alone_in(console: Console, root: Path) -> Iterator[None]:
 
 
 def _shown(root: Path) -> list[str]:
-    """Return the names of the tables and figures of a run directory, as they are shown."""
+    """Return the names of the tables and figures of a run directory for display."""
     figures = sorted(path for path in (root / "figures").glob("*.*") if path.suffix in _FIGURES)
     there = [name for name in (*LAYERS, NOTES) if (root / name).is_file()]
     return [*TABLES, TIMES, *there, *(f"figures/{path.name}" for path in figures)]

@@ -1,7 +1,7 @@
-"""`probe status`: how far a study is, without changing anything.
+"""`probe status`: the progress of a study, without changing anything.
 
-It can be asked while the study runs, from any machine that sees the run directory. Neither the
-study's file nor its data are needed.
+It works while the study runs, from any machine that sees the run directory. Neither the study's
+file nor its data are needed.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from scenarios.execution.remaining import pace_of, seconds_left, shown_duration
 
 How = Literal["finished", "running", "failed", "left"]
 HOWS: tuple[How, ...] = ("finished", "running", "failed", "left")
-"""How a job is: a process has its lock; it failed when it was last tried; nobody is at it."""
+"""States of a job: finished; locked by a process; failed at the last attempt; not running."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How far a study is.
+    """The progress of a study.
 
-    - states: of all jobs, see `survey`; hows: how each of them is;
-    - failures: why jobs failed, a sentence by the job's name;
-    - processes: how many are at work; seconds: until all is done by these, or by one if there is
-      none; None if that is not known.
+    - states: of all jobs, see `survey`; hows: one of HOWS for each;
+    - failures: the reasons of failed jobs, sentences by the job's name;
+    - processes: the number at work; seconds: until they, or a single process if there is none, have
+      finished; None if that is not known.
     """
 
     states: Sequence[JobState]
@@ -46,11 +46,11 @@ class Progress:
 
 
 def show_status(root: Path, as_json: bool = False) -> None:
-    """Print how far each learner is, what is being done, what is corrupt, and the time left.
+    """Print the progress of each learner, the running jobs, corrupt files, and the time left.
 
-    root: the run directory; as_json: the same as one JSON object. Only parts that are not corrupt
-    count. Nothing is written: a corrupt file is named and stays where it is. Raises InputError if
-    the directory holds no study.
+    root: the run directory; as_json: print one JSON object. Only intact measurements count. Nothing
+    is written: a corrupt file is named and left alone. Raises InputError if the directory holds no
+    study.
     """
     plan = read_plan(root)
     progress = progress_of(plan, root)
@@ -62,7 +62,7 @@ def show_status(root: Path, as_json: bool = False) -> None:
 
 
 def progress_of(plan: Plan, root: Path) -> Progress:
-    """Return how far a study is, from its run directory alone; changes nothing."""
+    """Return the progress of a study from its run directory alone; changes nothing."""
     states = survey(plan, root)
     hows = {state.job: _how(root, state) for state in states}
     left = {job: _left(plan, root, job) for job, how in hows.items() if how != "finished"}
@@ -85,13 +85,13 @@ def _how(root: Path, state: JobState) -> How:
 
 
 def _left(plan: Plan, root: Path, job: Job) -> list[str]:
-    """Return the parts of a job that there is no file of."""
+    """Return the measurements of a job without a file."""
     finished = store_of(plan, root, job).finished()
     return [part for part in parts_of(plan, job) if part not in finished]
 
 
 def _by_learner(progress: Progress) -> dict[str, dict[str, int]]:
-    """Return the numbers of each learner: of its jobs, by how they are, and of its parts."""
+    """Count the jobs of each learner by their state, and its measurements."""
     own = defaultdict[str, list[JobState]](list)
     for state in progress.states:
         own[state.job.learner].append(state)
@@ -108,7 +108,7 @@ def _by_learner(progress: Progress) -> dict[str, dict[str, int]]:
 
 
 def _record(plan: Plan, root: Path, progress: Progress, said: Sequence[str]) -> dict[str, Any]:
-    """Return all that is shown as values that JSON has; docs/studies.md has the keys."""
+    """Return everything that is printed as JSON values; docs/studies.md lists the keys."""
     return {
         "study": plan.name,
         "directory": str(root),
@@ -127,7 +127,7 @@ def _record(plan: Plan, root: Path, progress: Progress, said: Sequence[str]) -> 
 
 
 def _show(plan: Plan, progress: Progress, said: Sequence[str]) -> None:
-    """Print how far the jobs of a study are."""
+    """Print the progress of a study's jobs."""
     table = Table(title=f"{plan.name}: jobs and finished parts", title_justify="left")
     for column in ("learner", "jobs", *HOWS, "parts", "of"):
         table.add_column(column, justify="left" if column == "learner" else "right")
@@ -152,11 +152,11 @@ def _show(plan: Plan, progress: Progress, said: Sequence[str]) -> None:
 
 
 def _time_left(progress: Progress) -> list[str]:
-    """Return how long it takes still, in a sentence; none if all is finished."""
+    """Return a sentence on the time left; none if all is finished."""
     if set(progress.hows.values()) == {"finished"}:
         return []
     if progress.seconds is None:
-        return ["time left: unknown, as nothing is finished that it could be judged by"]
+        return ["time left: unknown until more measurements are finished"]
     count = progress.processes
     by = "the present rate" if count else "the rate so far, by one process"
     return [f"time left: about {shown_duration(progress.seconds)} at {by} (an estimate)"]

@@ -5,14 +5,12 @@ int64 labels; `scenarios.streams` makes tasks of them. The data folder, given by
 variable PROBE_DATA, has torchvision's layout. Nothing is downloaded unless asked for.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -59,7 +57,7 @@ class Location:
     download: bool = False
 
     @classmethod
-    def of(cls, folder: Path | None, download: bool) -> Location:
+    def of(cls, folder: Path | None, download: bool) -> Self:
         """Return the given location, or else that of the environment variable PROBE_DATA."""
         named = os.environ.get("PROBE_DATA")
         return cls(folder or (Path(named) if named else None), download)

@@ -12,8 +12,6 @@ The arrays of a file, by name (write them with `numpy.savez` or `write_features`
 Other arrays are not read. A study names the file in place of a data set: see `find`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os.path import expanduser

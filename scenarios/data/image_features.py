@@ -7,32 +7,28 @@ are not trusted: no pickle is run, and an image that would fill the memory is re
 torchvision is imported in functions, as it takes seconds.
 """
 
-from __future__ import annotations
-
 import warnings
 import zipfile
 from collections.abc import Callable
-from difflib import get_close_matches
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
 import torch
-from rich.console import Console
-from rich.progress import track
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
 from probe.errors import InputError, unknown
 from probe.examples import Examples
+from probe.notes import listed
 from probe.seeding import global_stream, stream
 from probe.training.penultimate import penultimate
 from probe.training.precision import products
+from scenarios.commands.screen.terminal import tracked
 from scenarios.data.feature_files import SUFFIX, Features, write_features
-from scenarios.environment import variable
+from scenarios.environment import variables
 
 _BATCH = 32  # images
-_FEW = 8  # names to choose from
 _WEIGHTS_ONLY = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"  # an environment variable of torch's
 # Networks that do not end in a dense layer, whose weights need the input scaled otherwise, or take
 # images of another size with their own weights.
@@ -70,8 +66,7 @@ def features_of_images(folder: Path, network: str, weights: str, device: torch.d
     """
     known = network_names()
     if network not in known:
-        near = get_close_matches(network, known, _FEW, cutoff=0)
-        raise unknown("network of torchvision", network, near)
+        raise unknown("network of torchvision", network, known)
     train, test = (_images(folder / half, network) for half in ("train", "test"))
     # Before a network is downloaded.
     _check_classes(folder, set(train.classes), set(test.classes))
@@ -127,7 +122,7 @@ def _downloaded(name: str) -> nn.Module:
     _refuse_archive(folder / models.get_model_weights(name).DEFAULT.url.rpartition("/")[2], name)
     try:
         # Or torch would run a pickle.
-        with variable(_WEIGHTS_ONLY, "1"):
+        with variables({_WEIGHTS_ONLY: "1"}):
             model: nn.Module = models.get_model(name, weights="DEFAULT")
     except (OSError, RuntimeError, HTTPException) as error:
         raise InputError(
@@ -176,9 +171,8 @@ def _state_dict(path: Path) -> dict[str, Tensor]:
     entries = list(state.items()) if isinstance(state, dict) else []
     whole = all(isinstance(name, str) and _is_whole(one) for name, one in entries)
     if not entries or not whole or not entries[-1][1].ndim or not len(entries[-1][1]):
-        names = ", ".join([str(name) for name, _ in entries[:_FEW]]) or "nothing"
-        more = ", ..." if len(entries) > _FEW else ""
-        held = f"a table of {names}{more}" if isinstance(state, dict) else type(state).__name__
+        names = f"a table of {listed([name for name, _ in entries]) or 'nothing'}"
+        held = names if isinstance(state, dict) else type(state).__name__
         raise InputError(
             f"{path} holds no state dict, tensors by name, but {held}: write it with "
             f"torch.save(model.state_dict(), FILE)"
@@ -251,13 +245,11 @@ def _check_classes(folder: Path, train: set[str], test: set[str]) -> None:
 
 def _examples(model: nn.Module, images: Any, half: str, device: torch.device) -> Examples:
     """Return the features (N, D) of images with their labels, on the CPU; shows progress."""
-    console = Console(stderr=True)
-    quiet = not console.is_terminal
     # Without a generator it would draw from the global one.
     loader = DataLoader(images, batch_size=_BATCH, generator=stream(0, "loader"))
     rows, labels = [], []
     with torch.no_grad(), products("fp32"):
-        for x, y in track(loader, half, console=console, transient=True, disable=quiet):
+        for x, y in tracked(loader, half):
             # The features of all images need not fit on the device.
             rows.append(penultimate(model, x.to(device)).cpu())
             labels.append(y)

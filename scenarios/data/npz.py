@@ -4,8 +4,6 @@ It may be no archive, cut off, of another format, lack arrays, or hold arrays of
 which numpy would unpickle: each is an InputError.
 """
 
-from __future__ import annotations
-
 import zipfile
 import zlib
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """User-defined data: the result of a user's function as examples."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ time, in [0, 1]: the second modality of multi-modal studies, beside images of di
 on numpy and scipy, without random numbers, so that the images are the same everywhere.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -130,7 +128,7 @@ def _averaged(values: Array, firsts: Array, counts: Array) -> Array:
 
 
 def _wrong(arrays: dict[str, Array]) -> str:
-    """Describe what is not as documented, "" for nothing."""
+    """Describe differences from the documentation, "" if there are none."""
     audio, offsets, label, index = (arrays[n] for n in ("audio", "offsets", "label", "index"))
     if audio.ndim != 1 or audio.dtype != np.int16:
         return f"audio is {audio.dtype} of shape {audio.shape}, expected int16 samples"

@@ -17,15 +17,15 @@ from scenarios.options import RunOptions
 
 
 def side_by_side(options: RunOptions, device: torch.device) -> int:
-    """Return how many jobs share the memory of this machine.
+    """Return the number of jobs that share the memory of this machine.
 
-    As many as `--workers`, or else one for each core that this process may use or, on GPUs, as many
-    as there is room for on all of them.
+    It is `--workers`, or else one for each core that this process may use or, on GPUs, as many as
+    fit on all of them.
     """
     if options.executor == "inline":
         return 1
     if device.type == "cpu":
-        # Only Linux tells the cores that this process may use.
+        # Only Linux reports the cores that this process may use.
         affinity = getattr(os, "sched_getaffinity", None)
         room = len(affinity(0)) if affinity else os.cpu_count() or 1
     else:
@@ -52,8 +52,8 @@ def executor_for(options: RunOptions, device: torch.device) -> Executor:
 def _share_of_gpu(options: RunOptions, device: torch.device) -> float:
     """Return the share of a GPU that Ray is to give to a job, from 0 to 1.
 
-    Raises InputError for a GPU by its number, as only Ray can choose one, and for a share of a GPU
-    for jobs on the CPU.
+    Raises InputError for a GPU by its number, as only Ray can choose one, and for shares of a GPU
+    on the CPU.
     """
     if device.type == "cuda" and device.index is None:
         return options.gpus_per_job or 1.0
@@ -65,7 +65,7 @@ def _share_of_gpu(options: RunOptions, device: torch.device) -> float:
 
 
 def _devices(device: torch.device) -> list[str]:
-    """Return the devices that workers are given in turn."""
+    """Return the devices that workers take in turn."""
     if device.type == "cuda" and device.index is None:
         # Without a GPU here it may be that of another machine.
         return [f"cuda:{k}" for k in range(torch.cuda.device_count())] or ["cuda"]

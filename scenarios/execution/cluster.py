@@ -47,13 +47,12 @@ class Cluster:
     """Ray's workers, each with a processor, a share of a GPU and one job.
 
     They write their results into the run directory, which must be on storage that all nodes share
-    under one path: the loss of a node, or of this process, costs only unfinished parts.
+    under one path: the loss of a node, or of this process, costs only unfinished measurements.
 
-    address: of a cluster (`auto`: the one that this machine belongs to), None = a temporary cluster
-    of this machine alone; workers: the most jobs in parallel, None = as many as there is room for;
-    gpus: the share of a GPU that a job takes, 0 to 1. An existing connection to Ray is used and
-    kept. Raises InputError without Ray, if nobody answers at the address, and if jobs need a GPU
-    and there is none.
+    address: of a cluster (`auto`: this machine's), None = a temporary cluster on this machine
+    alone; workers: most jobs in parallel, None = as many as fit; gpus: the share of a GPU for each
+    job, 0 to 1. An existing connection to Ray is used and kept. Raises InputError without Ray, if
+    no cluster answers at the address, and if jobs need a GPU and there is none.
     """
 
     def __init__(self, address: str | None, workers: int | None, gpus: float) -> None:
@@ -105,9 +104,9 @@ def _on_node(work: Work, job: Job, folder: Path) -> Ended:
 
 @contextmanager
 def _gone_with(parent: int) -> Iterator[None]:
-    """End this process at once if its parent, Ray's own process on the node, ends.
+    """End this process at once if its parent, Ray's process on the node, ends.
 
-    Ray lets a worker go on for a while, and another process that resumes the study would wait.
+    Ray lets a worker run on for a while, and another process that resumes the study would wait.
     """
     done = threading.Event()
 
@@ -124,7 +123,7 @@ def _gone_with(parent: int) -> Iterator[None]:
 
 
 def _ended(ray: Any, reference: Any, job: Job) -> Ended:
-    """Return how a job ended: by itself, by an error or with its process; raises its NotWritten."""
+    """Return the end of a job: its own, by an error or with its process; raises its NotWritten."""
     try:
         ended: Ended = ray.get(reference)
     except ray.exceptions.RayTaskError as error:
@@ -183,7 +182,7 @@ def _refuse_without_gpu(ray: Any, gpus: float) -> None:
 
 
 def _refuse_unless_answered(address: str) -> None:
-    """Raise InputError if nobody answers at the host and port of an address within _PATIENCE."""
+    """Raise InputError if no cluster answers at an address's host and port within _PATIENCE."""
     # Ray itself tries for minutes, but finds at once a cluster without a host and port.
     if address == "auto":
         address = os.environ.get("RAY_ADDRESS", address)

@@ -1,10 +1,10 @@
 """The protocol of executors, and the simplest one: this process.
 
-An executor takes jobs one by one from a function and yields events: a part is finished, a job has
-ended. The choice of jobs, their order and the reaction to failures are up to
-`scenarios.execution.schedule`. The others are in `pool` and `cluster`; their jobs run in other
-processes, and they look for finished parts in the run directory, by `Finished`: any other channel
-would break with its process and lose news.
+An executor takes jobs one by one from a function and yields events: a measurement is finished, a
+job has ended. The choice of jobs, their order and the reaction to failures are up to
+`scenarios.execution.schedule`. The other executors, `pool` and `cluster`, run jobs in other
+processes and look for finished measurements in the run directory, by `Finished`: any other channel
+would break with its process and lose events.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from probe.by_layer.jobs import Job
 from scenarios.execution.work import Event, Part, Work, carry_out
 
 Take = Callable[[], Job | None]
-"""Function that gives the next job, or None if there is none now; there may be one later."""
+"""Function that returns the next job, or None if there is none now; there may be one later."""
 
 
 class Executor(Protocol):
-    """A way to do jobs, some of them in parallel; on a CPU all give the same bits."""
+    """An executor of jobs, perhaps in parallel; on a CPU all executors give the same bits."""
 
     def events(self, work: Work, take: Take) -> Generator[Event]:
-        """Do the jobs that `take` gives and yield their events, until all have ended.
+        """Do the jobs that `take` returns and yield their events, until all have ended.
 
-        Every job ends with one `Ended`, after all of its parts; after it `take` may give again.
-        When the generator is closed, everything it has started ends. Raises NotWritten as
+        Every job ends with one `Ended`, after all of its measurements; then `take` may return
+        another. Closing the generator ends everything that it started. Raises NotWritten as
         `carry_out` does.
         """
         ...
 
 
 class Inline:
-    """This process, one job after the other: the simplest to debug."""
+    """Executor in this process, one job after the other: the simplest to debug."""
 
     def events(self, work: Work, take: Take) -> Generator[Event]:
         """See `Executor.events`."""
@@ -42,7 +42,7 @@ class Inline:
 
 
 class Finished:
-    """Parts of jobs that other processes have finished, each reported once.
+    """Measurements finished by other processes, each reported once.
 
     Every look lists the folders of the jobs that are followed.
     """
@@ -52,17 +52,17 @@ class Finished:
         self._known: dict[Job, set[str]] = {}
 
     def follow(self, job: Job) -> None:
-        """Follow a job from now on; its finished parts are no news."""
+        """Follow a job from now on; measurements that are finished already are not reported."""
         self._known[job] = self._work.finished(job)
 
     def new_parts(self) -> Iterator[Part]:
-        """Yield the parts that were finished since the last look."""
+        """Yield the measurements finished since the last look."""
         for job, known in self._known.items():
             new = self._work.finished(job) - known
             known |= new
             yield from (Part(job, part) for part in sorted(new))
 
     def last_parts(self, job: Job) -> Iterator[Part]:
-        """Yield the new parts of a job that has ended, and follow it no longer."""
+        """Yield the new measurements of a job that has ended, and follow it no longer."""
         new = self._work.finished(job) - self._known.pop(job)
         yield from (Part(job, part) for part in sorted(new))

@@ -2,9 +2,9 @@
 
 The lock of a job keeps two processes from doing the same job; the lock of the run directory is held
 while tables are written. Both are a `filelock.FileLock`, a lock of the kernel on an open file, so
-there is nothing to clean up after a killed process. The file itself stays and means nothing.
+there is nothing to clean up after a killed process. The file itself stays and has no meaning.
 
-On storage where locks do not work, jobs may be done twice; no result is wrong for it.
+On storage without working locks, jobs may be done twice; the results are still right.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from probe.files import not_written
 
 _NAME = "lock"
 
-# To look at a lock is to hold it for less than a millisecond: one that is free soon was not held.
+# Looking at a lock holds it for less than a millisecond: a lock that is soon free was not held.
 _MOMENT = 0.05  # seconds
 _POLL = 0.005
 
@@ -35,9 +35,8 @@ class Locked(Exception):
 def lock(folder: Path, wait: bool = False) -> Iterator[None]:
     """Hold a folder's lock, the file `lock` in it, within the block; the folder must exist.
 
-    Locks only save work: every file is replaced atomically, and two processes that do the same job
-    write the same bytes. wait: wait for another process, as long as it takes; else raises Locked.
-    Raises NotWritten if the folder is gone or cannot be written to.
+    wait: wait for another process as long as it takes, otherwise raise Locked. Raises NotWritten if
+    the folder is gone or cannot be written to.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as name, lock(Path(name)):
@@ -61,9 +60,9 @@ def lock(folder: Path, wait: bool = False) -> Iterator[None]:
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether a process holds the lock of a folder; creates nothing.
+    """Return whether a process holds the lock of a folder; creates nothing.
 
-    For a process that may not write there, no lock is held.
+    Returns False to a process that may not write there.
     """
     if not (folder / _NAME).exists():
         return False

@@ -1,13 +1,12 @@
 """The jobs of a study in parallel, in processes of this machine.
 
 Every worker is a `ProcessPoolExecutor` of one process. A pool of many processes would break as a
-whole when one of them is killed, such as by the kernel when memory is short; here only the job of
-that process is lost, and its worker is restarted with the next.
+whole when one of them is killed, for example by the kernel when memory is short; here only the job
+of that process is lost, and its worker is restarted with the next.
 
 Processes are forked from a server (`forkserver`) that has imported the modules of a job and nothing
-else: it holds no threads and no GPU, unlike this process. Where there is no such server they are
-spawned. Workers ignore Ctrl-C, as their parent decides for all of them, and end at once if their
-parent is gone.
+else: unlike this process it holds no threads and no GPU. On systems without it they are spawned.
+Workers ignore Ctrl-C, as their parent decides for all of them, and end at once with their parent.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from multiprocessing.context import BaseContext
 
 from probe.by_layer.jobs import Job
 from probe.errors import InputError
-from scenarios.environment import variable
+from scenarios.environment import variables
 from scenarios.execution.executor import Finished, Take
 from scenarios.execution.work import Ended, Event, Work, carried_out
 from scenarios.learners.catalog import MODULES
@@ -38,7 +37,8 @@ _POLL = 0.2  # seconds between two looks at the results of the workers
 # scikit-learn, which takes a worker longer than a small job. All learners are loaded too, so that
 # every worker has the same code, even if it is edited while a study runs.
 _PRELOADED = (
-    "scenarios.execution.work",
+    "scenarios.given",
+    "scenarios.study.origin",
     *MODULES.values(),
     "torch._dynamo",
     "sklearn.datasets",
@@ -46,7 +46,7 @@ _PRELOADED = (
 
 
 class Pool:
-    """Processes, each with a device and one job at a time.
+    """Executor in several processes, each with a device and one job at a time.
 
     devices: one for each process, as torch names them; several may share a GPU.
     """
@@ -84,7 +84,7 @@ class Pool:
 
 
 class _Worker:
-    """One process, restarted after it was killed."""
+    """One process, restarted after it is killed."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -102,7 +102,7 @@ class _Worker:
             return self._submit(job)
 
     def ended(self, future: Future[Ended], job: Job) -> Ended:
-        """Return how a job has ended; future: its result, which is there."""
+        """Return the end of a job; future: its finished result."""
         try:
             return future.result()
         except BrokenProcessPool:
@@ -122,7 +122,7 @@ class _Worker:
         """Hand a job to the process, started if need be."""
         try:
             # It is started by `python -c`, which would import a pickle.py of the current folder.
-            with variable("PYTHONSAFEPATH", "1"):
+            with variables({"PYTHONSAFEPATH": "1"}):
                 if self._pool is None:
                     self._pool = ProcessPoolExecutor(1, mp_context=_context(), initializer=_prepare)
                 with _ctrl_c_held_back():
@@ -154,7 +154,7 @@ def _prepare() -> None:
 
 
 def _follow(sentinel: int) -> None:
-    """End this process as soon as its parent, by its sentinel, has ended."""
+    """End this process as soon as its parent, known by a sentinel, has ended."""
     # A killed parent cannot stop its workers, and another process may have resumed the study.
     with suppress(OSError):
         multiprocessing.connection.wait([sentinel])
@@ -163,7 +163,7 @@ def _follow(sentinel: int) -> None:
 
 @contextmanager
 def _ctrl_c_held_back() -> Iterator[None]:
-    """Let processes that are started within the block ignore Ctrl-C from their first moment.
+    """Let processes that are started within the block ignore Ctrl-C from the start.
 
     A terminal sends it to all of them. For this process it is only delayed.
     """

@@ -1,8 +1,8 @@
-"""The time left of a study, judged by the files of its finished parts.
+"""The time left of a study, estimated from the files of its finished measurements.
 
-A part is written when it is finished, so the time between two files of a job is what the later one
-took. Parts of a kind are expected to take the median of those that are finished, in proportion to
-their effort. It is an estimate, and nothing else is done with it.
+The time between two files of a job is the duration of the later measurement. A measurement is
+expected to take the median of the finished ones of its kind, in proportion to their effort. The
+estimate is only for display.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from probe.by_layer.store import Store
 from probe.results.run_directory import store_of
 
 Pace = Mapping[str, float]
-"""Seconds for each unit of effort, by the kind of part."""
+"""Seconds for each unit of effort, by the kind of measurement."""
 
 
 def effort(job: Job, part: str) -> float:
-    """Return roughly how long a part takes, in tasks trained on.
+    """Return the rough effort of a measurement, in tasks trained on.
 
     Retraining and offline training take all T tasks, the i-th step of the cumulative learner takes
     i; evaluations, readouts without epochs and given networks take a tenth of a task.
@@ -40,7 +40,7 @@ def effort(job: Job, part: str) -> float:
 
 
 def pace_of(plan: Plan, root: Path, jobs: Iterable[Job]) -> Pace:
-    """Return the pace of the finished parts in a run directory; changes nothing there."""
+    """Return the pace of the finished measurements in a run directory; changes nothing there."""
     took = defaultdict[str, list[float]](list)
     for job in jobs:
         for part, seconds in _took(store_of(plan, root, job), parts_of(plan, job)):
@@ -49,9 +49,9 @@ def pace_of(plan: Plan, root: Path, jobs: Iterable[Job]) -> Pace:
 
 
 def seconds_left(left: Mapping[Job, Sequence[str]], pace: Pace, processes: int = 1) -> float | None:
-    """Return the seconds until the parts left of each job are done; None if nothing is known.
+    """Return the seconds until the rest of each job is done; None if nothing is known.
 
-    processes: at work, each on a job of its own, so that it takes no less than the longest job.
+    processes: their number, each on a separate job, so that it takes no less than the longest job.
 
     >>> seconds_left({}, {})
     0.0
@@ -69,7 +69,7 @@ def seconds_left(left: Mapping[Job, Sequence[str]], pace: Pace, processes: int =
 
 
 def shown_duration(seconds: float) -> str:
-    """Return a duration in the unit in which one would say it.
+    """Return a duration in a readable unit.
 
     >>> [shown_duration(each) for each in (0.4, 61, 700, 9000, 3e5)]
     ['1 s', '61 s', '12 min', '2.5 h', '3.5 days']
@@ -82,26 +82,26 @@ def shown_duration(seconds: float) -> str:
 
 
 def _kind(part: str) -> str:
-    """Return the kind of a part: those of a kind take equally long for the same effort."""
+    """Return the kind of a measurement; for the same effort a kind takes the same time."""
     if is_retraining(part):
         return "retraining"
     return "readout" if not part.startswith("step-") else "start" if part == "step-0" else "step"
 
 
 def _took(store: Store, parts: Sequence[str]) -> Iterator[tuple[str, float]]:
-    """Yield the seconds of each finished part of a job but the first, by when it was written.
+    """Yield the seconds of each finished measurement of a job but the first, from file times.
 
-    Nothing for files copied without their times: these span less than the training in them.
+    Yields nothing for files copied without their times, which span less than the training in them.
     """
     written, trained = [], 0.0
     for part in parts:
         path = store.folder / f"{part}.json"
-        # Missing, set aside by another process just now, or corrupt: then nothing is known of it.
+        # Missing, just set aside by another process, or corrupt: its time is unknown.
         with suppress(OSError, ValueError, KeyError, TypeError):
             spent = json.loads(path.read_bytes())["spent"]
             trained += spent["seconds"] if spent else 0.0
             written.append((path.stat().st_mtime, part))
     written.sort()
-    # Half: clocks may differ a little, and the first part tells nothing.
+    # Half: clocks may differ a little, and the first measurement has no duration.
     if written and written[-1][0] - written[0][0] >= trained / 2:
         yield from ((part, later - earlier) for (earlier, _), (later, part) in pairwise(written))

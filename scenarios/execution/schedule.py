@@ -1,12 +1,12 @@
-"""All jobs of a study to their end: retried if killed, left to other processes that do them.
+"""The schedule of a study's jobs: killed jobs are retried, locked ones left to other processes.
 
 Several processes may run a study on one directory, and any of them may die. Each repeats two steps:
-it does every job that no other process has locked; then it looks at the locked ones, and those that
-are free again are finished, or are done here.
+it does every job that no other process has locked; then it looks at the locked ones, and does those
+that are free but not finished.
 
-The last process must write the tables of all. A process that does not wait first releases all of
-its own locks and then looks: so of two that end at the same time, at least the later one finds no
-lock held and everything finished.
+The last process must write all tables. A process that does not wait first releases all of its locks
+and then looks: of two that end at the same time, at least the later one finds no lock held and
+everything finished.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _POLL = 0.5  # seconds between two looks at the jobs of other processes
 
 @dataclass(frozen=True)
 class Waiting:
-    """Only jobs of other processes are left; jobs: their number, at each look."""
+    """Event: only jobs of other processes are left; jobs: their number, at each look."""
 
     jobs: int
 
@@ -39,10 +39,10 @@ def execute(
 ) -> Iterator[Event | Waiting]:
     """Do the unfinished jobs and yield their events; every job ends once, with an `Ended`.
 
-    jobs: in the order in which they are begun; finished ones give no event. A job of another
-    process is left to the end, and done here if that process dies; without `wait` it ends as
-    `locked`. A job whose process was killed is retried, RETRIES times. Raises NotWritten if the run
-    directory cannot be written to.
+    jobs: in the order of execution; finished ones give no event. A job of another process is left
+    to the end, and done here if that process dies; without `wait` it ends as `locked`. A job whose
+    process was killed is retried RETRIES times. Raises NotWritten if the run directory cannot be
+    written to.
     """
     left = deque(job for job in jobs if not work.is_finished(job))
     while left:
@@ -70,9 +70,9 @@ def execute(
 def _attempts(
     work: Work, left: deque[Job], executor: Executor
 ) -> Generator[Event, None, list[Job]]:
-    """Do the jobs, killed ones again; return those that other processes had locked.
+    """Do the jobs, retrying killed ones; return those that other processes had locked.
 
-    left: jobs are taken from its front, killed ones put at its end.
+    left: jobs are taken from its front, killed ones appended to its end.
     """
     killed: Counter[Job] = Counter()
     locked: list[Job] = []

@@ -1,10 +1,10 @@
-"""Doing one job: under a lock, in whichever process, and how it ended.
+"""Execution of one job under its lock, in any process, and its outcome.
 
-`Work` is all that a process has to be told to do any job of a plan. It is small and can be pickled:
-the data are not part of it, as every process loads them for itself and compares their hash with the
-one that the plan has. `carry_out` does a job under its lock and turns whatever happens into an
-event, so that one job that fails does not end the others; all executors call it, or `carried_out`,
-which suits processes that can only return a value.
+`Work` is all that a process needs to do any job of a plan. It is small and can be pickled: it does
+not contain the data, as every process loads them and compares their hash with the plan's.
+`carry_out` does a job under its lock and turns every failure into an event, so that a failed job
+does not end the others; all executors call it, or `carried_out` in processes that can only return
+a value.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Literal, Protocol
@@ -44,13 +44,13 @@ class Origin(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """What a process needs to do any job of a plan: all of it plain data.
+    """Everything that a process needs to do any job of a plan, as plain data.
 
-    - plan: the networks, and the measurements made of them; origin: of networks and data;
+    - plan: the networks, and the measurements to make of them; origin: of networks and data;
     - device: as torch names it; root: the run directory;
     - cache: memory and disk for features' values;
-    - sharing: how many workers of a machine share these; None = they are one worker's share;
-    - recompute: whether jobs are done again whose results other code has made.
+    - sharing: the number of a machine's workers that share the cache; None = it is for one worker;
+    - recompute: whether to repeat jobs whose results were made by other code.
     """
 
     plan: Plan
@@ -62,29 +62,29 @@ class Work:
     recompute: bool = False
 
     def store(self, job: Job) -> Store:
-        """Return the results of a job."""
+        """Return the store of a job's results."""
         return store_of(self.plan, self.root, job)
 
     def parts(self, job: Job) -> list[str]:
-        """Return the names of the job's parts, in the order in which they are finished."""
+        """Return the names of the job's measurements, in the order in which they are made."""
         return parts_of(self.plan, job)
 
     def finished(self, job: Job) -> set[str]:
-        """The parts of the job for which there is a file; none if they are to be made again."""
+        """Return the job's measurements that have a file; none if they are to be repeated."""
         store = self.store(job)
         if self.recompute and store.made_by_other_code(store.contents()):
             return set()
         return store.finished() & set(self.parts(job))
 
     def retraining_left(self, jobs: Iterable[Job]) -> bool:
-        """Whether a model has yet to be retrained behind some feature, in any of the jobs."""
+        """Return whether any of the jobs still lacks a partial retraining."""
         left = (part for job in jobs for part in set(self.parts(job)) - self.finished(job))
         return any(map(is_retraining, left))
 
     def is_finished(self, job: Job) -> bool:
-        """Whether every part of the job is there, not corrupt and not to be made again.
+        """Return whether every measurement of the job is intact and need not be repeated.
 
-        Unlike `finished` it reads the files, and so is sure.
+        Unlike `finished` it reads the files.
         """
         store = self.store(job)
         contents = store.contents()
@@ -93,7 +93,7 @@ class Work:
         return contents.finished >= set(self.parts(job))
 
     def is_locked(self, job: Job) -> bool:
-        """Whether another process does the job now."""
+        """Return whether another process is doing the job."""
         return is_locked(self.folder(job))
 
     def folder(self, job: Job) -> Path:
@@ -103,7 +103,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a job is finished."""
+    """Event: a measurement of a job is finished."""
 
     job: Job
     part: str
@@ -111,16 +111,16 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """An attempt to do a job has ended.
+    """Event: an attempt to do a job has ended.
 
     how:
 
-    - `finished`: all of its parts are there;
-    - `locked`: another process does the job;
-    - `killed`: the process that did it is gone, or was out of memory: it may be tried again;
-    - `failed`: it would end so every time.
+    - `finished`: all of its measurements are stored;
+    - `locked`: another process is doing the job;
+    - `killed`: its process is gone, or ran out of memory: it may be retried;
+    - `failed`: a retry would fail, too.
 
-    reason: a sentence; trace: where an error of a kind that nobody foresaw came from, else empty.
+    reason: a sentence; trace: the traceback of an unforeseen error, else empty.
     """
 
     job: Job
@@ -130,14 +130,14 @@ class Ended:
 
 
 Event = Part | Ended
-"""What happens while jobs are done."""
+"""An event in the execution of jobs."""
 
 
 def carry_out(work: Work, job: Job) -> Iterator[Event]:
-    """Do what is left of a job; yield each part as it is finished, and last how it ended.
+    """Do the rest of a job; yield each finished measurement, and last its end.
 
-    Raises NotWritten if the run directory cannot be written to: then no job can go on. No other
-    error leaves it.
+    Raises NotWritten if the run directory cannot be written to, which stops all jobs. It turns any
+    other error into the job's end.
     """
     try:
         for part in _do(work, job):
@@ -158,35 +158,31 @@ def carry_out(work: Work, job: Job) -> Iterator[Event]:
 
 
 def carried_out(work: Work, job: Job) -> Ended:
-    """Do what is left of a job, as `carry_out` does, and return how it ended.
+    """Do the rest of a job as `carry_out` does, and return its end.
 
-    A worker in another process can be told to do this. Its parts are seen in the run directory.
+    It serves workers in other processes, whose measurements appear in the run directory.
     """
-    *_, ended = carry_out(work, job)
-    if not isinstance(ended, Ended):
-        raise TypeError(f"expected how {job.name} ended, got {ended}")
+    [ended] = (event for event in carry_out(work, job) if isinstance(event, Ended))
     return ended
 
 
 def _do(work: Work, job: Job) -> Iterator[str]:
-    """Do what is left of a job under its lock and yield its parts; raises whatever goes wrong."""
+    """Do the rest of a job under its lock and yield its measurements; raises any error."""
     device = torch.device(work.device)
     if not work.root.is_dir():
         raise NotWritten(f"{work.root} is gone: name the folder where it is now, and run again")
     make_folder(work.folder(job))
     with work.origin.opened(), lock(work.folder(job)):
         store = work.store(job)
-        # Only under the lock: what is unfinished is nobody's work in progress.
+        # Only under the lock: unfinished files are then of no running process.
         store.sweep()
         if work.recompute and store.made_by_other_code(store.contents()):
             store.clear()
-        # Asked under the lock: another process may have finished it just now.
+        # Under the lock: another process may just have finished it.
         if work.is_finished(job):
             return
         source = work.origin.source(work.plan, device)
-        cache = replace(work.cache, storage=work.plan.storage)
-        if work.sharing is not None:
-            cache = cache.settled(device, work.sharing)
+        cache = work.cache if work.sharing is None else work.cache.settled(device, work.sharing)
         networks = source.networks(job, store, partial(_offline_network, work, job, source))
         yield from measure(work.plan, job, networks, store, cache)
         if work.plan.checkpoints == "needed":
@@ -197,7 +193,7 @@ def _do(work: Work, job: Job) -> Iterator[str]:
 def _offline_network(work: Work, job: Job, source: Source) -> nn.Module:
     """Return the offline network of a job's seed, under the lock of the offline job.
 
-    Whoever does that job now is waited for; offline jobs wait for none.
+    It waits for a process that is doing that job; offline jobs wait for none.
     """
     each = jobs_of(work.plan)
     offline = next(own for own in each if (own.kind, own.seed) == (OFFLINE, job.seed))

@@ -1,7 +1,5 @@
 """The base of all learners: a task is learned in steps that can be overridden."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -22,14 +20,14 @@ from scenarios.learners.exemplars import ExemplarSettings
 
 
 class Settings(BaseModel):
-    """A learner's settings; `kind` names the learner.
+    """A learner's settings; `kind` names the learner in a study.
 
     training: its changes to the study's recipe while it learns.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    kind: str
+    kind: str = ""
     training: RecipeChanges | None = None
 
     @property
@@ -67,9 +65,7 @@ class Learner(Objective):
     task_aware: ClassVar[bool] = False
 
     @classmethod
-    def network(
-        cls, settings: Settings, shape: Sequence[int], classes: int, tasks: int
-    ) -> nn.Module:
+    def network(cls, settings: Any, shape: Sequence[int], classes: int, tasks: int) -> nn.Module:
         """Build the network that the learner brings, uninitialized.
 
         shape: of one input of `view`, without the batch; classes: K; tasks: T.
@@ -124,20 +120,6 @@ class Learner(Objective):
         """Return the scores (B, K) of all classes for inputs (B, ...); none is barred."""
         scores: Tensor = self.model(x)
         return scores
-
-    def logits(self, x: Tensor, task: Task | None = None) -> Tensor:
-        """Return scores (B, K) for inputs (B, ...), -inf for the classes that do not compete.
-
-        Single-head by default: the classes seen so far compete, or all before any task. With a
-        task, multi-head: the task's classes alone (Chaudhry 2018, section 2.1).
-        """
-        scores = self.scores(x)
-        competing = self.seen if task is None else task.classes
-        if not competing:
-            return scores
-        barred = torch.ones(scores.shape[1], dtype=torch.bool)
-        barred[list(competing)] = False
-        return scores.masked_fill(barred.to(scores.device), -torch.inf)
 
     def begin(self, task: Task) -> None:
         """Prepare for a task before its first batch."""

@@ -4,8 +4,6 @@ The module of a learner is imported when its class is asked for. A user's are ma
 and known while their file is loaded (`scenarios.own_code`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
@@ -71,18 +69,18 @@ LEARNERS = Catalog()
 def learner(kind: str) -> Callable[[type[Learner]], type[Learner]]:
     """Mark a class of learners, so that a study can name it by its kind.
 
-    Its `settings_class` says `kind: Literal[KIND] = KIND`. Raises InputError for another kind.
+    Raises InputError for what is no learner, and for settings that are of another kind.
     """
 
     def decorate(cls: type[Learner]) -> type[Learner]:
         if not (isinstance(cls, type) and issubclass(cls, Learner)):
             got = getattr(cls, "__name__", type(cls).__name__)
             raise InputError(f"@learner({kind!r}) marks {got}: mark a class below Learner")
-        own = cls.settings_class.model_fields["kind"]
-        if own.default != kind:
+        other = cls.settings_class.model_fields["kind"].default
+        if other not in ("", kind):
             raise InputError(
-                f"the settings of {cls.__name__} have kind {own.default!r}: write "
-                f"kind: Literal[{kind!r}] = {kind!r} in them"
+                f"the settings of {cls.__name__} have kind {other!r}: leave it out, or write "
+                f"{kind!r}"
             )
         return mark(cls, OwnLearner(name=kind, learner=cls))
 
@@ -101,9 +99,9 @@ def settings_of(table: object) -> Settings:
     """
     if isinstance(table, Settings):
         return table
-    if not isinstance(table, Mapping) or "kind" not in table:
+    if not isinstance(table, Mapping):
         return Settings.model_validate(table)  # which says what is wrong with it
-    kind = str(table["kind"])
+    kind = str(table.get("kind", ""))
     if kind not in LEARNERS:
         raise unregistered("learner", kind, MODULES, REGISTRY.learners)
     return LEARNERS[kind].settings_class.model_validate(table)

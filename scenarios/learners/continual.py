@@ -1,7 +1,5 @@
 """The base of learners with exemplars, and with outputs that compete in training."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import ClassVar, Literal
@@ -61,6 +59,7 @@ class ContinualLearner(base.Learner):
     replays: whether exemplars of the settings' budget are stored and replayed here.
     """
 
+    settings_class: ClassVar[type[base.Settings]] = ContinualSettings
     replays: ClassVar[bool] = True
     settings: ContinualSettings
     # The classes of each task begun; then the exemplars that the present one began with.

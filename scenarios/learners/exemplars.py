@@ -1,8 +1,6 @@
 """Exemplars: examples of earlier classes, stored within a budget."""
 
-from __future__ import annotations
-
-from typing import Literal
+from typing import Literal, Self
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -36,7 +34,7 @@ class ExemplarSettings(BaseModel):
     balanced: bool = False
 
     @model_validator(mode="after")
-    def _one_budget(self) -> ExemplarSettings:
+    def _one_budget(self) -> Self:
         if (self.per_class is None) == (self.total is None):
             raise ValueError("give either per_class or total, the number of exemplars to store")
         return self

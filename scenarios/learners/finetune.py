@@ -1,15 +1,7 @@
 """Fine-tuning, the lower bound of every comparison."""
 
-from typing import Literal
-
 from scenarios.learners.catalog import learner
-from scenarios.learners.continual import ContinualLearner, ContinualSettings
-
-
-class FinetuneSettings(ContinualSettings):
-    """Those of all continual learners."""
-
-    kind: Literal["finetune"] = "finetune"
+from scenarios.learners.continual import ContinualLearner
 
 
 @learner("finetune")
@@ -18,5 +10,3 @@ class Finetune(ContinualLearner):
 
     With exemplars it is their Vanilla-S.
     """
-
-    settings_class = FinetuneSettings

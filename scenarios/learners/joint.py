@@ -1,9 +1,6 @@
 """The controls of every comparison: `untrained`, `offline` and `cumulative`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -18,31 +15,17 @@ from scenarios.learners import base
 from scenarios.learners.catalog import learner
 
 
-class OfflineSettings(base.Settings):
-    """Offline training has no settings."""
-
-    kind: Literal["offline"] = "offline"
-
-
 @learner("offline")
 class Offline(base.Learner):
     """Offline training, once on all tasks together, the ceiling (Murata 2020, section 3)."""
 
-    settings_class = OfflineSettings
     offline = True
-
-
-class UntrainedSettings(base.Settings):
-    """A network that is not trained has no settings."""
-
-    kind: Literal["untrained"] = "untrained"
 
 
 @learner("untrained")
 class Untrained(base.Learner):
     """Fresh weights without training, the floor."""
 
-    settings_class = UntrainedSettings
     offline = True
 
 
@@ -65,12 +48,6 @@ class FullRehearsalLearner(base.Learner):
         self.past = tuple(task.train for task in past)
 
 
-class CumulativeSettings(base.Settings):
-    """No settings but the recipe's changes."""
-
-    kind: Literal["cumulative"] = "cumulative"
-
-
 @learner("cumulative")
 class Cumulative(FullRehearsalLearner):
     """Training from scratch on all tasks so far (Diaz-Rodriguez 2018, appendix A).
@@ -79,8 +56,6 @@ class Cumulative(FullRehearsalLearner):
     reference of Chaudhry 2018's intransigence, under every head: all outputs compete in its
     training, whatever the learner it is compared with does.
     """
-
-    settings_class = CumulativeSettings
 
     def __init__(
         self, model: nn.Module, recipe: Recipe, settings: base.Settings, seed: int

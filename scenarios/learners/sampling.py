@@ -4,8 +4,6 @@ Each gives the numbers of at most `count` of a class's n examples, without repea
 choice: when the budget shrinks, the first are kept.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch

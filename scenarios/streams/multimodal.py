@@ -1,7 +1,5 @@
 """The multi-modal stream of Kemker 2018: one data set after another of a different kind."""
 
-from __future__ import annotations
-
 from torch.nn import functional
 
 from probe.errors import InputError

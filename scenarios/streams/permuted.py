@@ -1,7 +1,5 @@
 """The data-permutation stream of Kemker 2018: the same data, the input elements reordered."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

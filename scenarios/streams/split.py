@@ -1,7 +1,5 @@
 """Streams of disjoint classes: equal tasks, or a base session followed by single classes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from probe.errors import InputError

@@ -1,6 +1,4 @@
-"""What single fields of a study can hold: names of folders, orders and seeds."""
-
-from __future__ import annotations
+"""Types of the single fields of a study: names of folders, orders and seeds."""
 
 import re
 from typing import Annotated
@@ -11,7 +9,7 @@ from probe.errors import InputError
 from probe.orders import MOST, orders
 
 LONGEST = 80
-"""Characters of a name: a job's folder has two, and a file's name 255 characters in all."""
+"""Most characters of a name: a job's folder has two names, and at most 255 characters in all."""
 
 
 def _part_of_folder(name: str) -> str:
@@ -21,7 +19,7 @@ def _part_of_folder(name: str) -> str:
             f"{name[:20]!r}... has {len(name)} characters and is to be part of a folder's name: "
             f"use {LONGEST} or less"
         )
-    # A job's folder is LEARNER.order-ORDER.seed-N: no name may hold what stands between the two.
+    # A job's folder is LEARNER.order-ORDER.seed-N: no name may contain the separators.
     if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9_-]|\.[0-9])*", name):
         raise InputError(
             f"{name!r} is to be part of a folder's name: use letters, digits, _ and -, and a dot "
@@ -37,7 +35,7 @@ def _order_rule(rule: str) -> str:
 
 
 def _kind_of_orders(value: object) -> str:
-    """Return whether orders are given as a table or by a rule."""
+    """Return `rule` or `table`, the form in which orders are given."""
     return "explicit" if isinstance(value, dict) else "rule"
 
 

@@ -1,9 +1,9 @@
-"""Networks that are learned here, by the learners of a study: the source of its plan's networks.
+"""Networks trained by the learners of a study, as the source of its plan's networks.
 
-A learner goes from a fresh network over the tasks, and is kept in a checkpoint after each
-(`scenarios.study.resuming`), so that a job goes on where it was stopped and gives the same bits as
-if it never had been: every random number comes from a named stream of the job's seed, and not from
-what was drawn before.
+A learner starts from a fresh network and learns one task after another. Its state is saved in a
+checkpoint after each task (`scenarios.study.resuming`), so that a stopped job resumes and gives the
+same bits: every random number comes from a named stream of the job's seed and does not depend on
+earlier draws.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
 from scenarios.networks import bare, draw_weights, fresh_source, network_for
 from scenarios.own_code import REGISTRY
-from scenarios.study.resuming import keep, kept, resumed
+from scenarios.study.resuming import Resumed, keep, kept, resumed
 from scenarios.study.spec import Study
 
 
 def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
     """Build a learner's network, uninitialized, for the scenario as it sees it.
 
-    It is the study's, unless the learner brings its own. scenario: the learner's view of it (its
-    kind's `view`), of which only the shape of an input, the K classes and T are used. The network
-    is on the CPU, and the same for every seed: the first weights are drawn later. Raises InputError
-    if it cannot take the data.
+    It is the study's network, unless the learner has its own architecture. scenario: the learner's
+    view of it (its kind's `view`), of which only the shape of an input, the K classes and T are
+    used. The network is on the CPU, and the same for every seed: initial weights are drawn later.
+    Raises InputError if it cannot take the data.
     """
     x = scenario.tasks[0].train.x
     settings = study.everyone[learner]
@@ -54,7 +54,7 @@ def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
     if not kind.own_features:
         return network_for(study.network.name, x, scenario.classes)
     shape = tensors(x)[0].shape[1:]
-    # torch's modules draw their first weights from the global generator: it is only lent.
+    # torch's modules draw initial weights from the global generator, which is restored afterwards.
     with global_stream(stream(0, "build")):
         return kind.network(settings, shape, scenario.classes, len(scenario.tasks))
 
@@ -63,7 +63,7 @@ def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
 class StudyNetworks:
     """The source of the networks of a study.
 
-    scenario: its own, in base order, with the data on the device.
+    scenario: the study's, in base order, with the data on the device.
     """
 
     plan: Plan
@@ -92,7 +92,7 @@ def _none_offline() -> nn.Module:
 
 @dataclass(frozen=True, kw_only=True)
 class _Learned:
-    """A learner after some tasks; spent: on the last of them."""
+    """A learner after some tasks; spent: the resources for the last of them."""
 
     learner: Learner
     scenario: Scenario
@@ -122,14 +122,12 @@ class LearnedNetworks:
     scenario: Scenario
     store: Store
     offline: Offline
-    _at: int = field(default=-1, init=False)
-    _learner: Learner | None = field(default=None, init=False)
-    _spent: Spent | None = field(default=None, init=False)
+    _now: Resumed | None = field(default=None, init=False)
     _cuts: Cuts | None = field(default=None, init=False)
 
     @property
     def call(self) -> ModelCall:
-        """How the network itself is called, which a learner calls as `model(x)`."""
+        """The call of the network itself, which a learner calls as `model(x)`."""
         own = REGISTRY.networks.get(self.study.network.name)
         if own is None or self.job.own_network:
             return ModelCall()
@@ -146,14 +144,12 @@ class LearnedNetworks:
         """Return the learner after so many tasks, from a checkpoint or by learning."""
         names = [f"step-{each}" for each in self.job.steps]
         at = self.job.steps.index(step)
-        if self._learner is None or at < self._at:
-            # No checkpoint after the step: a learner cannot be taken back.
-            begun = resumed(self._fresh, names[: at + 1], self._tasks, self.store)
-            self._learner, self._at, self._spent = begun.learner, begun.done, begun.spent
-        for done in range(self._at + 1, at + 1):
-            self._learner, self._spent = self._learned(self._learner, names[done], done)
-            self._at = done
-        return _Learned(learner=self._learner, scenario=self.scenario, spent=self._spent)
+        now = self._now
+        if now is None or at < now.done:
+            self._now = now = resumed(self._fresh, names[: at + 1], self._tasks, self.store)
+        for done in range(now.done + 1, at + 1):
+            self._now = now = self._learned(now.learner, names[done], done)
+        return _Learned(learner=now.learner, scenario=self.scenario, spent=now.spent)
 
     def compared_with(self, peer: str) -> nn.Module:
         """Return a network that the last one is compared with."""
@@ -163,7 +159,7 @@ class LearnedNetworks:
             model = self._fresh().model
             reestimate(model, self.scenario.merged.train.x)
             return bare(model)[0]
-        # Checkpoints that a run dropped which asked for less are made again.
+        # A run of fewer measurements may have deleted the checkpoint: it is made again.
         return replace(self).after(int(peer.removeprefix("step-"))).model
 
     def cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
@@ -182,7 +178,7 @@ class LearnedNetworks:
         """Return a learner that has learned nothing, its weights drawn from the job's seed."""
         study, job, kind = self.study, self.job, LEARNERS[self.job.kind]
         recipe = study.recipe_of(job.learner)
-        # By the seed alone: all learners and orders of a seed start from the same weights.
+        # From the seed alone: all learners and orders of a seed start from the same weights.
         drawn = stream(job.seed, "init")
         model = network_of(study, job.learner, self.scenario)
         if job.own_network:
@@ -192,26 +188,25 @@ class LearnedNetworks:
         device = self.scenario.tasks[0].train.y.device
         learner = kind(model.to(device), recipe, study.everyone[job.learner], job.seed)
         if job.kind == UNTRAINED:
-            # Statistics of nothing would make the floor too low.
+            # The initial statistics, which come from no data, would make the floor too low.
             reestimate(learner.model, self.scenario.merged.train.x)
         return learner
 
-    def _learned(self, learner: Learner, name: str, done: int) -> tuple[Learner, Spent | None]:
+    def _learned(self, learner: Learner, name: str, done: int) -> Resumed:
         """Return the learner after one more task, and what it spent on it."""
         # Where a measurement alone is lost, what was learned later is whole.
         if later := kept(self._fresh, name, self._tasks[:done], self.store):
-            return later.learner, later.spent
+            return later
         task = self._tasks[done - 1]
         with located(f"task {task.name} ({done} of {len(self._tasks)})"):
             spent = _learn(learner, task)
-        # The checkpoint comes first: who is killed before the measurement does not learn the task
-        # again.
+        # The checkpoint comes first: a job killed before the measurement does not repeat the task.
         keep(self.store, name, learner, spent)
-        return learner, spent
+        return Resumed(learner=learner, done=done, spent=spent)
 
 
 def _learn(learner: Learner, task: Task) -> Spent:
-    """Learn a task and return what it cost and how many seconds it took."""
+    """Learn a task and return the resources spent on it."""
     # A worker has one thread, and what else a machine does is not the learner's time; of a GPU's
     # work the processor knows nothing.
     on_cpu = task.train.y.device.type == "cpu"

@@ -25,7 +25,7 @@ from scenarios.study.spec import Study
 
 @dataclass(frozen=True, kw_only=True)
 class StudyOrigin:
-    """A study, the place of its data and the user's code that it needs.
+    """A study, the location of its data, and the user's code that it needs.
 
     sources: hashes of that code when the study began, see `planning.sources_of`.
     """
@@ -58,6 +58,6 @@ def _loaded(spec: ScenarioSpec, location: Location, device: str, data: str) -> S
     if data_hash(scenario) != data:
         raise InputError(
             f"the data of {spec.title} on {platform.node()} are not those that the study began "
-            f"with: put the same files there, and run the same command again"
+            f"with: copy the same files there, and run the same command again"
         )
     return scenario.to(torch.device(device))

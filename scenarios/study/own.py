@@ -1,6 +1,4 @@
-"""User-defined parts of a study: the features of its network, and names that are taken."""
-
-from __future__ import annotations
+"""User-defined parts of a study: the features of its network, and reserved names."""
 
 from probe.batch import first
 from probe.by_layer.features import features_of
@@ -17,7 +15,7 @@ from scenarios.study.spec import Study
 def with_own_features(study: Study, scenario: Scenario) -> Study:
     """Return the study with the features of its user-defined network by depth, the output last.
 
-    A study of this package's networks is returned as it is. Raises InputError as
+    A study with one of this package's networks is returned unchanged. Raises InputError as
     `probe.by_layer.features.features_of` does.
     """
     own = REGISTRY.networks.get(study.network.name)

@@ -1,6 +1,4 @@
-"""The plan of a study: plain data that the engine, status and tables go by."""
-
-from __future__ import annotations
+"""The plan of a study: plain data for the engine, status and tables."""
 
 import hashlib
 
@@ -24,14 +22,14 @@ _MODULE = "scenarios.study.learned"
 def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
     """Return the plan of a study over its scenario, in base order, on a device.
 
-    All examples are hashed for it, which takes a moment for large data sets. Raises InputError for
-    orders that do not fit the tasks, and for a network whose fresh weights differ each time.
+    It hashes all examples, which takes a moment for large data sets. Raises InputError for orders
+    that do not fit the tasks, and for a network whose fresh weights are not reproducible.
     """
     sources = sources_of(study)
     if sources != sources_of(study):
         raise InputError(
             f"network {study.network.name} has other weights each time though all generators are "
-            f"seeded: draw them with torch, numpy or random, without a seed of the time"
+            f"seeded: draw them with torch, numpy or random, and do not seed them by the time"
         )
     tasks = scenario.tasks
     return Plan(
@@ -54,7 +52,7 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
 
 
 def _learner(study: Study, name: str, sources: dict[str, str], tasks: int) -> PlannedLearner:
-    """Return a learner of a study."""
+    """Return the plan of one learner of a study."""
     settings = study.everyone[name]
     kind, budget = LEARNERS[settings.kind], settings.budget
     steps = tuple(range(tasks + 1))
@@ -91,8 +89,8 @@ def readout_sources(probing: ProbingSpec) -> dict[str, str]:
 def sources_of(study: Study) -> dict[str, str]:
     """Return hashes of a study's user-defined network and learners, by kind and name.
 
-    A factory may load weights, or import a class under a name that it computes: the weights that it
-    draws from a fixed seed count, and the classes of its modules.
+    A factory may load weights, or import a class by a computed name: the hash covers the weights
+    that it draws from a fixed seed, and the classes of its modules.
     """
     named = [("learner", settings.kind) for settings in study.learners.values()]
     found = {f"{kind} {name}": source_of(kind, name) for kind, name in named}

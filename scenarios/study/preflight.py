@@ -1,13 +1,10 @@
-"""What is checked and planned before a study runs, on a few of its examples.
+"""Checks and plans before a study runs, on a few of its examples.
 
-A study may run for days, so whatever can be known to fail is found in its first seconds: whether
-each learner's network can take the data, and whether each budget of exemplars is enough for the
-classes. Also planned ahead is where the values of features will live, in memory or on disk, so
-that `probe run` can say so before it begins. Both look at the first few examples of each task:
-shapes and sizes are all that matters here, and a learner's view of few examples costs nothing.
+A study may run for days, so foreseeable failures are found in its first seconds: each learner's
+network must take the data, and each budget of exemplars must suffice for the classes. The values of
+features are allocated to memory or disk in advance, too, so that `probe run` can print it. Both use
+the first few examples of each task: only shapes and sizes matter.
 """
-
-from __future__ import annotations
 
 from dataclasses import replace
 
@@ -28,12 +25,11 @@ from scenarios.study.spec import Study
 
 
 def refuse_misfits(study: Study, scenario: Scenario) -> None:
-    """Raise InputError for a network that cannot see the data, and for settings that do not fit.
+    """Raise InputError for a network that cannot take the data, and for settings that do not fit.
 
-    These are budgets of exemplars that are too small, more neighbours than there are training
-    examples, and batch norm that is to be reestimated where there is none.
-
-    Every learner of the study is tried once, on the CPU; nothing is trained.
+    These are budgets of exemplars that are too small, more neighbours than training examples, and
+    reestimated batch norm in networks without any. Every learner of the study is built once, on the
+    CPU; nothing is trained.
     """
     few, norms = few_of(scenario), 0
     for name, settings in study.learners.items():
@@ -50,30 +46,30 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
     knn = study.probing.readouts["knn"].readout if "knn" in study.probing.readouts else None
     if isinstance(knn, Knn) and knn.k > examples:
         raise InputError(
-            f"probing.readouts.knn.k: {study.name} has {examples} training examples, expected no "
-            f"more neighbours than that, got {knn.k}: lower k"
+            f"probing.readouts.knn.k: {study.name} has {examples} training examples, expected at "
+            f"most as many neighbours, got {knn.k}: lower k"
         )
     if study.probing.batch_norm == "reestimated" and not norms:
         raise InputError(
-            f"probing.batch_norm: no network of {study.name} has batch norm, so that nothing can "
-            f"be reestimated: leave it out"
+            f"probing.batch_norm: no network of {study.name} has batch norm, so there is nothing "
+            f"to reestimate: leave it out"
         )
 
 
 def cache_plans(
     study: Study, few: Scenario, train: int, test: int, cache: CacheSettings
 ) -> dict[str, tuple[Allocation, ...]]:
-    """Return where jobs keep their features' values, by network: the study's or a learner's own.
+    """Return the allocation of features' values, by network: the study's or a learner's own.
 
-    few: see `few_of`; train, test: the numbers of examples of the whole scenario; cache: the memory
-    and disk that there are. An allocation comes for each feature to retrain downstream of, in order
-    of depth. Networks that no learner retrains are left out, and the plan of each other is made
-    once, as all learners that share it keep as much.
+    few: see `few_of`; train, test: the numbers of examples of the whole scenario; cache: the
+    available memory and disk. There is one allocation for each feature to retrain downstream of, by
+    depth. Networks that no learner retrains are left out; learners that share a network share its
+    plan, as they keep as much.
     """
     plans = {}
     for name, settings in study.learners.items():
         kind, features = LEARNERS[settings.kind], study.features_of(name)[:-1]
-        # A network of a learner's own may depend on its settings: it is planned learner by learner.
+        # A learner's own network may depend on its settings: it is planned for each learner.
         network = name if kind.own_features else study.network.name
         if features and not kind.offline and network not in plans:
             seen = kind.view(few)

@@ -1,14 +1,11 @@
-"""Where a job goes on: a learner as it was after a task, kept in a checkpoint and taken back.
+"""Checkpoints of learners: the state after a task, saved and restored.
 
-After every task the model's weights and all that the learner carries (exemplars, importances,
-earlier models) are kept as tensors. A learner that is restored goes on as if it had never been
-stopped, to the bit. A checkpoint may be from an earlier version of the code or be damaged in a way
-that its hash does not show, so it is tried on a fresh learner and checked; one that does not fit is
-set aside, and the one before it is tried. `scenarios.study.job` uses this; files and hashes are the
-business of `probe.by_layer.store`.
+After every task the model's weights and the rest of the learner's state (exemplars, importances,
+earlier models) are saved as tensors. A restored learner continues as if it had never been stopped,
+to the bit. A checkpoint may be of an earlier version of the code, or be damaged in a way that its
+hash does not show, so it is loaded into a fresh learner and checked; one that does not fit is set
+aside, and an earlier one is tried. `probe.by_layer.store` keeps files and hashes.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +17,7 @@ from probe.by_layer.store import Checkpoint, Store
 from probe.tasks import Task
 from scenarios.learners.base import Learner
 
-# What a device says that fails; the second is a RuntimeError without a name in older torch.
+# Errors of a failing device; the second is a nameless RuntimeError in older torch.
 _DEVICE_FAILED = (
     torch.OutOfMemoryError,
     getattr(torch, "AcceleratorError", torch.OutOfMemoryError),
@@ -29,10 +26,10 @@ _DEVICE_FAILED = (
 
 @dataclass(frozen=True, kw_only=True)
 class Resumed:
-    """A learner that goes on.
+    """A learner to continue with.
 
-    learner: restored, or fresh; done: how many tasks it has learned, 0 to T; spent: what the last
-    of them took, None if there was none.
+    learner: restored, or fresh; done: the number of tasks learned, 0 to T; spent: the resources for
+    the last of them, None if there is none.
     """
 
     learner: Learner
@@ -41,9 +38,10 @@ class Resumed:
 
 
 def keep(store: Store, step: str, learner: Learner, spent: Spent) -> None:
-    """Keep what a learner is after a task, and what was spent on it.
+    """Save the state of a learner after a task, and the resources spent on it.
 
-    step: the name of the part, `step-i` after i tasks. Raises NotWritten if it cannot be written.
+    step: the name of the measurement, `step-i` after i tasks. Raises NotWritten if it cannot be
+    written.
     """
     store.save_checkpoint(step, learner.model.state_dict(), {**learner.state(), **spent.to_state()})
 
@@ -68,9 +66,8 @@ def kept(
 ) -> Resumed | None:
     """Return a learner restored from the checkpoint of a step, None without one.
 
-    past: the tasks learned until then, on the device that the learner is to be on. A checkpoint
-    that it cannot be restored from is set aside. Raises what a device raises that fails, as by
-    running out of memory.
+    past: the tasks learned until then, on the learner's device. A checkpoint that cannot be
+    restored is set aside. Raises the errors of a failing device, such as running out of memory.
     """
     saved = store.load_checkpoint(step)
     if saved is None:
@@ -97,11 +94,10 @@ def kept(
 def _restore(learner: Learner, saved: Checkpoint, past: Sequence[Task]) -> Spent:
     """Restore a learner that has learned nothing; raises almost anything if that is not possible.
 
-    The learner takes its own state and knows the tasks of the past again. Returns what was spent on
-    the last task.
+    The learner gets its state and its past tasks. Returns the resources spent on the last task.
     """
     state = dict(saved.learner)
-    # Taken out first: what is left must be the learner's own state, all of it.
+    # Removed first: the rest must be exactly the learner's state.
     spent = Spent.of_state(state)
     # Strict: it raises for a weight that is missing, superfluous or of another shape.
     learner.model.load_state_dict(saved.model)

@@ -1,13 +1,10 @@
-"""Which scenario a study has: data sets, and how they become tasks.
+"""The scenario of a study: data sets, and their division into tasks.
 
-Each of the four kinds is a table `[scenario]` of a study's file, and knows how to make its
-`Scenario`: `split` (disjoint classes, as in Murata et al. 2020 and Chaudhry et al. 2018), and
-Kemker et al. 2018's `permutation`, `incremental` and `multimodal`. What is loaded is in
-`scenarios.data`, how tasks are cut in `scenarios.streams`; here is only what a user can set.
-Fields are checked by pydantic when the study is read, before any data are loaded.
+Each of the four kinds is a table `[scenario]` of a study's file, and makes its `Scenario`: `split`
+(disjoint classes, as in Murata et al. 2020 and Chaudhry et al. 2018), and Kemker et al. 2018's
+`permutation`, `incremental` and `multimodal`. This module has only the settings, which pydantic
+checks when the study is read; `scenarios.data` loads data, `scenarios.streams` divides them.
 """
-
-from __future__ import annotations
 
 from typing import Annotated, Literal
 
@@ -34,11 +31,10 @@ _Data = Annotated[str, AfterValidator(_known)]
 
 
 class _Spec(BaseModel):
-    """What every scenario can be given.
+    """Settings of every scenario.
 
-    train_limit, test_limit: examples kept per class (None = all); validation: training examples per
-    class that are held out and tested on in place of the test data, to choose settings by (None =
-    none).
+    train_limit, test_limit: examples kept per class (None = all); validation: held-out training
+    examples per class that replace the test data, to tune settings (None = none).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -59,8 +55,8 @@ class _Spec(BaseModel):
 class SplitSpec(_Spec):
     """Tasks of consecutive, disjoint classes of a data set, or of a feature file NAME.npz.
 
-    classes_per_task: K of the data divided by it is T, the number of tasks; tasks: the classes of
-    each task in place of that, as [[0, 5], [1, 6]], each class in one.
+    classes_per_task: must divide the K classes into T tasks; tasks: the classes of each task
+    instead, such as [[0, 5], [1, 6]], each class in one.
     """
 
     kind: Literal["split"] = "split"
@@ -70,7 +66,7 @@ class SplitSpec(_Spec):
 
     @property
     def title(self) -> str:
-        """What tables call the scenario."""
+        """The name of the scenario in tables."""
         return self.data
 
     def scenario(self, location: Location) -> Scenario:
@@ -86,10 +82,10 @@ class SplitSpec(_Spec):
 
 
 class PermutationSpec(_Spec):
-    """Sessions of the same data, each but the first with its input elements permuted its own way.
+    """Sessions of the same data, all but the first with a permutation of the input elements.
 
-    sessions: T; permutations: the seed of the permutations, which is not the seed of a run: all
-    runs of a study see the same sessions. Source: Kemker 2018's data permutation experiment.
+    sessions: T; permutations: the seed of the permutations, not of a run: all runs of a study see
+    the same sessions. Source: Kemker 2018's data permutation experiment.
     """
 
     kind: Literal["permutation"]
@@ -99,13 +95,13 @@ class PermutationSpec(_Spec):
 
     @property
     def title(self) -> str:
-        """What tables call the scenario."""
+        """The name of the scenario in tables."""
         return f"{self.data}, permuted"
 
     def scenario(self, location: Location) -> Scenario:
         """Load the data and permute them for each session, in base order.
 
-        The test data of a session are permuted as its training data are.
+        A session's test data have the permutation of its training data.
         """
         data = self._loaded(self.data, location)
         return permuted(data, self.sessions, self.permutations)
@@ -123,7 +119,7 @@ class IncrementalSpec(_Spec):
 
     @property
     def title(self) -> str:
-        """What tables call the scenario."""
+        """The name of the scenario in tables."""
         return f"{self.data}, class by class"
 
     def scenario(self, location: Location) -> Scenario:
@@ -146,7 +142,7 @@ class MultimodalSpec(_Spec):
 
     @property
     def title(self) -> str:
-        """What tables call the scenario."""
+        """The name of the scenario in tables."""
         return " and ".join(self.data)
 
     def scenario(self, location: Location) -> Scenario:
@@ -159,10 +155,10 @@ class MultimodalSpec(_Spec):
 
 
 def _kind(value: object) -> str:
-    """Return which kind of scenario a table describes: it is checked as that kind alone."""
+    """Return the kind of scenario that a table describes; it is checked as that kind alone."""
     if isinstance(value, dict):
         return str(value.get("kind", "split"))
-    # What is no table has no kind: that it should be one is for the first of them to say.
+    # Anything but a table has no kind: the first of them refuses it.
     return str(getattr(value, "kind", "split"))
 
 
@@ -175,16 +171,16 @@ ScenarioSpec = Annotated[
     | Annotated[MultimodalSpec, Tag("multimodal")],
     Discriminator(_kind),
 ]
-"""One of the four, told apart by `kind`; without one it is `split`.
+"""A scenario of one of the four kinds, by the key `kind`; by default it is `split`.
 
-Told apart first, so that an error names the fields of the kind meant, and not of all four.
+The kind is decided first, so that an error names the fields of that kind, not of all four.
 """
 
 
 def has_single_classes(spec: ScenarioSpec) -> bool:
-    """Whether there are tasks of one class each, in which the task tells the label.
+    """Return whether there are tasks of a single class, whose label follows from the task.
 
-    There multi-head evaluation means nothing: it would be right every time.
+    Multi-head evaluation is meaningless for them: it would always be right.
     """
     if not isinstance(spec, SplitSpec):
         return isinstance(spec, IncrementalSpec)

@@ -1,13 +1,10 @@
-"""A study as it is written: read from a preset or TOML file, changed by flags, and checked.
+"""A study as the user writes it: read from a preset or TOML file, checked, and changed by flags.
 
-Three steps, each a function: `read_study` gives the tables of the file as they stand there,
-`check_study` makes a `Study` of them or says everything that is wrong with them, and `overridden`
-applies the flags of `probe run`. Flags change the checked study's values and the result is checked
-again, so a flag can break no rule that a file must keep. Errors name the table and key as the user
-wrote them, not pydantic's own path.
+There are three steps: `read_study` returns the tables of the file unchecked, `check_study` makes a
+`Study` of them or reports all of their mistakes, and `overridden` applies the flags of `probe run`.
+The changed study is checked again, so that flags obey the rules of the file. Errors name table and
+key as the user wrote them, instead of pydantic's path.
 """
-
-from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,8 +27,8 @@ from scenarios.study.spec import Study
 def read_study(source: str) -> dict[str, Any]:
     """Read a preset by its name, or a TOML file by its path, unchecked: see `check_study`.
 
-    A file's name, without its ending, is the study's unless it names itself. Raises InputError for
-    an unknown preset, and for a file that cannot be read or is no TOML.
+    A study without a name is named after its file. Raises InputError for an unknown preset, and for
+    a file that cannot be read or is not TOML.
     """
     path = Path(source)
     if path.suffix != ".toml":
@@ -44,7 +41,7 @@ def read_study(source: str) -> dict[str, Any]:
             f"preset of `probe list`"
         ) from None
     except UnicodeDecodeError:
-        reason = "it is no UTF-8 text"
+        reason = "it is not UTF-8 text"
     except RecursionError:
         reason = "it is nested too deeply"
     except ValueError as error:
@@ -62,11 +59,11 @@ def preset_names() -> list[str]:
 
 
 def _preset(name: str) -> str:
-    """Return the text of a preset; raises InputError, with names like it, if there is none."""
+    """Return the text of a preset; raises InputError, with similar names, if there is none."""
     presets = _presets()
     if name in presets:
         return presets[name]
-    # It looks like a file: names of presets would be no help.
+    # It looks like a file: names of presets would not help.
     if "." in name or "/" in name:
         raise InputError(
             f"{name} is neither a preset nor a TOML file: name the file NAME.toml, or a preset of "
@@ -88,12 +85,12 @@ _BITS = 63  # of TOML's whole numbers, beside the sign
 def check_study(raw: Mapping[str, Any], source: str) -> Study:
     """Return the study that `raw` describes; raises one InputError with all problems, by path.
 
-    raw: tables and values as TOML has them; source: what errors call them, as the file's path.
+    raw: TOML's tables and values; source: their name in errors, such as the file's path.
 
     >>> check_study(read_study("digits"), "digits").seeds >= 1
     True
     """
-    # TOML's whole numbers have 64 bits, but Python's reader takes any.
+    # TOML's integers have 64 bits, but Python's reader takes any.
     for path, number in _whole_numbers(raw):
         if number.bit_length() > _BITS:
             raise InputError(f"{source}: {path}: expected a number of 64 bits, got {shown(number)}")
@@ -105,7 +102,7 @@ def check_study(raw: Mapping[str, Any], source: str) -> Study:
 
 
 def _whole_numbers(table: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Yield every whole number within tables and lists, each with its path."""
+    """Yield every integer within tables and lists, with its path."""
     left: list[tuple[str, object]] = [("", table)]
     while left:
         path, value = left.pop()
@@ -123,16 +120,16 @@ def _keys_at(path: Sequence[str | int], raw: Mapping[str, Any]) -> list[str]:
         return keys_at(readouts_model(), path[2:])
     if path[:1] != ("learners",) or len(path) < 3:
         return keys_at(Study, path)
-    # Which settings a learner has is decided by its kind.
+    # The kind of a learner determines its settings.
     table = raw["learners"].get(path[1])
     kind = str(table.get("kind", path[1])) if isinstance(table, Mapping) else ""
     return keys_at(LEARNERS[kind].settings_class, path[2:]) if kind in LEARNERS else []
 
 
 def _problem(detail: ErrorDetails, known: Sequence[str]) -> str:
-    """Return one problem as `path: what is wrong`, in the words of a study's file."""
+    """Return one problem as `path: problem`, in the terms of a study's file."""
     path = [str(part) for part in detail["loc"] if part != "[key]"]
-    # A union's tag is part of pydantic's path, and stands in no file.
+    # A union's tag is part of pydantic's path, but of no file.
     where = path[0] if path else ""
     if where in ("orders", "scenario", "seeds") and len(path) > 1:
         del path[1]
@@ -142,7 +139,7 @@ def _problem(detail: ErrorDetails, known: Sequence[str]) -> str:
 
 
 def _message(detail: ErrorDetails, where: str, known: Sequence[str]) -> str:
-    """Return what is wrong in a sentence; where: the table of the study that it is wrong in."""
+    """Describe a problem in a sentence; where: the table of the study that has it."""
     if detail["type"] == "union_tag_invalid":
         return str(unknown("kind of scenario", str(detail["ctx"]["tag"]), KINDS))
     if detail["type"] == "string_type" and where == "orders":
@@ -152,10 +149,10 @@ def _message(detail: ErrorDetails, where: str, known: Sequence[str]) -> str:
 
 
 def overridden(study: Study, options: RunOptions) -> Study:
-    """Return the study as the flags change it; raises InputError if a change is not possible.
+    """Return the study changed by the flags; raises InputError for impossible changes.
 
-    Only flags that were given change anything. Learners are chosen first, as `--epochs` then sets
-    the recipes of those alone.
+    Only given flags change anything. Learners are chosen first, so that `--epochs` changes the
+    recipes of these alone.
 
     >>> study = check_study(read_study("digits"), "digits")
     >>> overridden(study, RunOptions(seeds=3)).seeds
@@ -164,14 +161,12 @@ def overridden(study: Study, options: RunOptions) -> Study:
     raw = study.model_dump()
     if options.learners is not None:
         raw["learners"] = _learners(names(options.learners), raw["learners"])
-    if options.seeds is not None:
-        raw["seeds"] = options.seeds
-    if options.orders is not None:
-        raw["orders"] = options.orders
-    if options.train_limit is not None:
-        raw["scenario"]["train_limit"] = options.train_limit
-    if options.validation is not None:
-        raw["scenario"]["validation"] = options.validation
+    for flag, table in {
+        **dict.fromkeys(("seeds", "orders"), raw),
+        **dict.fromkeys(("train_limit", "validation"), raw["scenario"]),
+    }.items():
+        if (given := getattr(options, flag)) is not None:
+            table[flag] = given
     if options.sets is not None:
         raw["scenario"]["data"] = _sets(names(options.sets), raw["scenario"]["kind"])
     if options.budget is not None:
@@ -185,10 +180,10 @@ def overridden(study: Study, options: RunOptions) -> Study:
 
 
 def _learners(chosen: Sequence[str], settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the learners named: as the study sets them, or else with default settings."""
+    """Return the named learners, with the study's settings or else with the defaults."""
     if "" in chosen or len(set(chosen)) < len(chosen):
         raise InputError(f"--learners expects different names a,b,c, got {','.join(chosen)!r}")
-    # In this order: what the study sets of a learner replaces its kind's defaults.
+    # In this order: the study's settings replace the defaults of the kind.
     known = {kind: {"kind": kind} for kind in LEARNERS} | settings
     for name in chosen:
         if name not in known:
@@ -207,12 +202,12 @@ def _sets(chosen: Sequence[str], kind: str) -> str | list[str]:
 
 
 def _set_epochs(raw: dict[str, Any], epochs: int) -> None:
-    """Set the epochs of every recipe that the study gives.
+    """Set the epochs of every recipe in the study.
 
-    A learner's own recipe that leaves the epochs to the study's is left alone.
+    A learner's recipe without epochs of its own stays unchanged.
     """
     for recipe in ("training", "retraining"):
-        # Without a recipe of its own the retraining follows the training's, and so its epochs.
+        # Without a recipe of its own the retraining uses the training's, with its epochs.
         raw[recipe] = raw[recipe] and {**raw[recipe], "epochs": epochs}
     for settings in raw["learners"].values():
         own = settings.get("training")
@@ -221,7 +216,7 @@ def _set_epochs(raw: dict[str, Any], epochs: int) -> None:
 
 
 def _multiples(text: str) -> list[int]:
-    """Return the multiples of `--budget`; raises InputError for what are no whole numbers."""
+    """Return the multiples of `--budget`; raises InputError unless they are whole numbers."""
     try:
         return [int(each) for each in names(text)]
     except ValueError:

@@ -1,14 +1,12 @@
-"""What a study is: scenario x network x learners x orders x seeds, as one frozen object.
+"""The specification of a study: scenario x network x learners x orders x seeds, one frozen object.
 
-`Study` is the object that a preset or TOML file describes; pydantic checks each value when it is
-made, and `Study` itself what must fit together. Everything after it can rely on that: features
-exist in some network of the study, names are good for folders, heads suit the learners. It holds
-only what the user said; the jobs that follow from it are in `probe.by_layer.jobs`.
+`Study` is the object that a preset or TOML file describes; pydantic checks each value, and `Study`
+itself their combinations. Later code can rely on that: features exist in some network of the study,
+names are valid in paths, heads suit the learners. It holds only the user's settings; the jobs that
+follow from it are in `probe.by_layer.jobs`.
 """
 
-from __future__ import annotations
-
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import (
     BaseModel,
@@ -35,7 +33,7 @@ from scenarios.study.scenario_spec import ScenarioSpec, has_single_classes
 
 
 def _with_kinds(learners: object) -> object:
-    """Let a learner's table be called after its kind, which then need not be repeated."""
+    """Take the name of a learner's table for its kind, unless the kind is given."""
     if not isinstance(learners, dict):
         return learners
     if not learners:
@@ -45,7 +43,7 @@ def _with_kinds(learners: object) -> object:
         for name, table in learners.items()
     }
     for name, table in named.items():
-        # Tables and figures know the level to compare with by its name.
+        # Tables and figures know the controls by their names.
         kind = table["kind"] if isinstance(table, dict) else name
         for own in CONTROLS:
             if (kind == own) != (name == own):
@@ -54,18 +52,18 @@ def _with_kinds(learners: object) -> object:
 
 
 class _Strict(BaseModel):
-    """A table that cannot be changed, and that refuses keys which it does not know."""
+    """A frozen table that refuses unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class NetworkSpec(_Strict):
-    """Which network, and the features to retrain behind (None = all of its stages).
+    """The network, and the features to retrain downstream of (None = all of its stages).
 
-    name: one of `scenarios.networks`, or registered; features: in any order. Learners that bring a
-    network of their own have features of their own, which can be named too. Of a registered network
-    None is a good set of its features, which is found when there are data to try it on
-    (`scenarios.study.own_features`).
+    name: one of `scenarios.networks`, or registered; features: in any order. Features of learners
+    that have networks of their own can be named, too. For a registered network None is a suggested
+    set of features, which is found once there are data to call it on
+    (`scenarios.study.own.with_own_features`).
     """
 
     name: str
@@ -82,16 +80,15 @@ class Study(_Strict):
     """A study. Two studies that compare equal give the same tables, bit for bit, on one device.
 
     - name: also of its run directory, unless another is given;
-    - training: the recipe of every learner that has none of its own;
-    - retraining: the recipe of the retrained tails (None = that of the training, as in Murata
-      2020);
-    - learners: their settings, by the name that the tables use;
+    - training: the recipe of every learner without a recipe of its own;
+    - retraining: the recipe of the retrained tails (None = the training's, as in Murata 2020);
+    - learners: their settings, by their names in the tables;
     - orders: a rule, or a table of orders by name, see `probe.orders`;
-    - seeds: runs with the seeds 0 .. seeds - 1, or with those that are listed;
-    - storage: how features' values are kept for the retraining, `bf16` in half the memory but
-      rounded;
-    - probing: what is measured behind the features, and when;
-    - report: what the tables and figures show of the measurements.
+    - seeds: the number of seeds from 0, or a list of them;
+    - storage: precision of features' values for the retraining; `bf16` takes half the memory but
+      rounds;
+    - probing: the measurements downstream of the features, and their steps;
+    - report: the measurements that tables and figures show.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=LONGEST)
@@ -121,9 +118,9 @@ class Study(_Strict):
 
     @property
     def network_features(self) -> tuple[str, ...]:
-        """The features of the study's network by depth; of a user's own those that it names.
+        """The features of the study's network by depth; of a user-defined one the named features.
 
-        Before these are found there is none but the output.
+        Until they are named it has the output alone.
         """
         known = architecture(self.network.name)
         if isinstance(known, Architecture):
@@ -131,7 +128,7 @@ class Study(_Strict):
         return self.network.features or known.features or ("output",)
 
     def _is_probed(self, learner: str) -> bool:
-        """Whether a learner has features of the study's network beside its output."""
+        """Return whether a learner has features of the study's network besides its output."""
         kind = LEARNERS[self.learners[learner].kind]
         network = self.network_features
         chosen = self.network.features or network
@@ -144,31 +141,30 @@ class Study(_Strict):
         return self.retraining or self.training
 
     def recipe_of(self, learner: str) -> Recipe:
-        """The recipe that a learner trains by: the study's, but for what its own sets instead."""
+        """Return the recipe of a learner: the study's, with the learner's settings over it."""
         own = self.everyone[learner].training
         return own.instead_of(self.training) if own else self.training
 
     def features_of(self, learner: str) -> tuple[str, ...]:
-        """The features to retrain behind for a learner, in order of depth; the last is its output.
+        """Return the features of a learner to retrain downstream of, by depth, its output last.
 
-        They are those of the study's network, or of its own if it brings one. The output is among
-        them even if it is not named: it stands for the model as it is, and costs no retraining.
+        They are features of the study's network, or of the learner's own. The output is always
+        among them: it stands for the unchanged model, and costs no retraining.
         """
         known = self._known_features(learner)
-        # A feature that this learner's network lacks belongs to another one's: it is passed over.
+        # A feature that this learner's network lacks belongs to another network.
         chosen = self.network.features or known
         return tuple(feature for feature in known if feature in chosen or feature == known[-1])
 
     def _known_features(self, learner: str) -> tuple[str, ...]:
-        """All features of a learner's network, in order of depth."""
+        """Return all features of a learner's network, by depth."""
         own = LEARNERS[self.everyone[learner].kind].own_features
         return own or self.network_features
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Study:
+    def _fits_together(self) -> Self:
         """Raise InputError for features that no network has, and learners that no head suits."""
-        # A feature need not be in every network: each learner is retrained behind those that its
-        # own has.
+        # A feature need not be in every network: each learner uses those of its own.
         known = {f: None for learner in self.learners for f in self._known_features(learner)}
         for feature in self.network.features or ():
             if feature not in known:
@@ -192,7 +188,7 @@ class Study(_Strict):
             raise InputError(f"learners.{learner}.training: {error}") from None
 
     def _refuse_unless_told(self, learner: str) -> None:
-        """Raise InputError where the task cannot be told, or would give the label away."""
+        """Raise InputError where a learner needs a task that is unknown or gives away the label."""
         needs = (
             f"learners.{learner}: it has an output layer for each task and must be told the task "
             f"of a test example"

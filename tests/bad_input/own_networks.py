@@ -49,7 +49,7 @@ MISTAKES = {
     FILE.format("'ck-twice/task{task}.pt'"): "ck-twice/task02.pt and ck-twice/task2.pt",
     FILE.format("'ck-ragged/seed{seed}-task{task}.pt'"): "seed-1 has no checkpoint after 1 tasks",
     FILE.format("'ck-grid/{learner}-seed{seed}-task{task}.pt'"): "b/order-0/seed-1, though others",
-    FILE.format("'ck-first/task{task}.pt'"): "no checkpoint after all 2 tasks (none after task 1)",
+    FILE.format("'ck-first/task{task}.pt'"): "no network after all 2 tasks (none after task 1)",
     **{
         NETWORK.format(target): said
         for target, said in (
@@ -70,7 +70,7 @@ MISTAKES = {
             ("0-1,2-5", "classes [4, 5] of the tasks are outside 0..3"),
             ("3-2,0-1", "--tasks expects...0-1,2-3 or 0+5,1+6...'3-2,0-1'"),
             ("0-1,2-99999999999", "--tasks expects...'0-1,2-99999999999'"),
-            ("0-3", "a checkpoint after 2 tasks, and there are 1 tasks"),
+            ("0-3", "a network after 2 tasks, and there are 1 tasks"),
         )
     },
     **{

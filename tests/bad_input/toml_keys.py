@@ -163,13 +163,6 @@ ALONE: dict[str, tuple[dict[str, str | None], str]] = {
     "weights-few": ({"report.weights.mine": "[1, 0]"}, "got 2 weights, expected 7: A, MS, SSS,"),
     "weights-inf": ({"report.weights.mine": f"[inf, {REST}"}, "criterion A is inf, expected a num"),
     "feature": ({"network.features": "['hiden1']"}, "unknown feature of this study's networks"),
-    "given": (
-        {
-            "learners.offline": '{networks = [{order = "", seed = 0, step = 5, '
-            'hash = "x", path = "x.pt"}]}'
-        },
-        "learners...`probe model`",
-    ),
     "kind": ({"scenario.kind": "'splits'"}, "'splits': did you mean 'split'?"),
     "multimodal": ({"scenario.kind": "'multimodal'"}, "scenario.data: expected a list, got 'dig"),
     "three": (
@@ -209,7 +202,7 @@ NO_TOML: dict[str, tuple[str | bytes, str]] = {
     "broken": ("seeds = [", "is not valid TOML (...correct the file"),
     "nul": (TINY.encode() + b"\x00", "is not valid TOML ("),
     "digits-many": (f"seeds = {'9' * 6000}\n{TINY}", "is not valid TOML ("),
-    "pickle": (TRAP, "is not valid TOML (it is no UTF-8 text): correct the file"),
+    "pickle": (TRAP, "is not valid TOML (it is not UTF-8 text): correct the file"),
     "deep": (f"seeds = {'[' * 20000}{']' * 20000}\n{TINY}", "(it is nested too deeply)"),
     "deep-key": (f"{'.'.join('a' * 1000)} = 1\n{TINY}", "a: unknown key: correct or remove it"),
     "empty": ("", "scenario: this key is needed; network: this key is needed;"),

@@ -1,7 +1,5 @@
 """Measure the product against the obvious implementation: `python -m tests.bench`."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

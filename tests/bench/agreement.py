@@ -1,7 +1,5 @@
 """PRA of the product and of the obvious implementation on MNIST, over seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

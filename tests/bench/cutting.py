@@ -1,7 +1,5 @@
 """The cost of a cut: seconds, and forward passes of 64 examples that take as long."""
 
-from __future__ import annotations
-
 import gc
 import sys
 import time

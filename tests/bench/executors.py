@@ -4,8 +4,6 @@ Every run is a `probe run` of its own, from the start of the interpreter to the 
 job takes is the difference of a run of many jobs and one of few; the ways take turns.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import subprocess
 import sys

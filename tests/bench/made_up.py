@@ -7,13 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from probe.by_layer.fingerprint import Setup
 from probe.by_layer.jobs import jobs_of, parts_of
 from probe.by_layer.measurement import Measurement, Spent
 from probe.metrics.counts import Counts
 from probe.results.run_directory import describe, store_of
 from probe.training.costs import Cost
-from scenarios.study.source import check_study
+from tests.scenarios.study.toy import named_plan
 
 HEADS = ("single", "multi", "all")
 _POOL = 40  # tables of counts that the parts take turns with: to draw them takes longest
@@ -50,14 +49,13 @@ def write_study(root: Path, shape: Shape) -> int:
     }
     starts = range(0, shape.tasks * shape.per_task, shape.per_task)
     tasks = tuple((f"task {k}", tuple(range(k, k + shape.per_task))) for k in starts)
-    study = check_study(raw, "made-up")
-    setup = Setup(study=study, tasks=tasks, data="", device="cpu", torch="")
+    plan = named_plan(raw, tasks)
     tables = _tables(shape.tasks * shape.per_task)
-    describe(root, setup)
+    describe(root, plan)
     written = 0
-    for job in jobs_of(study, shape.tasks):
-        store = store_of(setup, root, job)
-        for part in parts_of(study, job):
+    for job in jobs_of(plan):
+        store = store_of(plan, root, job)
+        for part in parts_of(plan, job):
             store.write(part, _measured(part, tables[7 * written % _POOL]))
             written += 1
     return written

@@ -4,8 +4,6 @@ Every study runs in a process of its own, on made-up images of MNIST's size and 
 depends neither on what they show nor on the epochs.
 """
 
-from __future__ import annotations
-
 import hashlib
 import sys
 import time

@@ -5,8 +5,6 @@ data in memory as tensors, torch's own Adam, fp32, images channel by channel. It
 product its random streams, so that both see the same fresh weights and the same batches.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
 

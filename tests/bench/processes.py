@@ -1,7 +1,5 @@
 """Measurements in a process of their own, with files on the disk of this folder."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The product under the same names as the obvious implementation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from torch import Tensor, nn

@@ -4,22 +4,19 @@ Times are those of the clock in a process of its own, once everything is importe
 the system's cache, as they have just been written.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from probe.results.run_directory import read_setup
+from probe.results.run_directory import read_plan
 from probe.results.scores import metric_rows
 from probe.results.tables import measured_rows, read_results, summary_rows
 from probe.tables.rows import MetricRow, Row, SummaryRow
 from probe.tables.table_file import write_table
 from tests.bench.made_up import Shape, write_study
 from tests.bench.processes import in_a_process, peak_memory, scratch
-from tests.bench.section import Row as Line
-from tests.bench.section import Section
+from tests.bench.section import Row as Line, Section
 
 LEARNERS = ("finetune", "er", "ewc", "si", "lwf", "gem", "icarl", "cumulative")
 STEPS = ("reading", "summary.csv", "metrics.csv", "rows.csv")
@@ -53,8 +50,8 @@ def _rows() -> Iterator[Line]:
 
 def written_tables(folder: str) -> dict[str, object]:
     """Read the parts of a study and write its tables; time each on the clock and the processor."""
-    root, setup = Path(folder), read_setup(Path(folder))
-    study, steps = setup.study, list[tuple[float, float]]()
+    root, plan = Path(folder), read_plan(Path(folder))
+    steps = list[tuple[float, float]]()
 
     def step(action: Callable[[], Any]) -> Any:
         start = time.perf_counter(), time.process_time()
@@ -62,11 +59,11 @@ def written_tables(folder: str) -> dict[str, object]:
         steps.append((time.perf_counter() - start[0], time.process_time() - start[1]))
         return done
 
-    results = step(lambda: list(read_results(setup, root)))
+    results = step(lambda: list(read_results(plan, root)))
     summary, metrics, table = (root / f"{name}.csv" for name in ("summary", "metrics", "rows"))
     step(lambda: write_table(summary, SummaryRow, summary_rows(results)))
-    step(lambda: write_table(metrics, MetricRow, metric_rows(results, study.report, False)))
-    step(lambda: write_table(table, Row, measured_rows(study, results)))
+    step(lambda: write_table(metrics, MetricRow, metric_rows(results, plan.report)))
+    step(lambda: write_table(table, Row, measured_rows(plan, results)))
     with table.open("rb") as file:
         count = sum(1 for _ in file) - 1
     return {"steps": steps, "rows": count, "peak": peak_memory()}

@@ -1,7 +1,5 @@
 """A section of the benchmark: a table whose rows are printed as they are measured."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

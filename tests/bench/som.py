@@ -4,8 +4,6 @@ The map has 23 x 23 units, the made-up images MNIST's size and as many
 classes; all three ways start from the same trained network and see the same images.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -17,14 +15,14 @@ from probe.modules import copied
 from probe.seeding import stream
 from probe.training.costs import OpsMeter
 from probe.training.fresh_weights import initialize
-from scenarios.learners.kemker.geppnet import Geppnet, GeppnetSettings
+from scenarios.learners.kemker.geppnet import Geppnet, MapSettings
 from scenarios.learners.kemker.online_map import OnlineMap
 from scenarios.learners.kemker.som import longest_block
 from tests.bench.section import Row, Section
 from tests.bench.timing import interleaved
 from tests.laws.plain_map import ByUnit, Whole
 
-SETTINGS = GeppnetSettings()
+SETTINGS = MapSettings()
 RATE, RADIUS = SETTINGS.final_som_rate, SETTINGS.final_radius
 READOUT = 1e-9  # so small that as many examples are novel at the end as at the start
 COUNTS = {"ours": 2048, "numpy": 256, "loop over units": 16}

@@ -1,7 +1,5 @@
 """The speed of a sweep against the obvious one: its cost once, and per epoch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

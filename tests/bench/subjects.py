@@ -1,7 +1,5 @@
 """The networks that are measured, on noise of the right size: only the time counts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -4,8 +4,6 @@ What is measured, unless it is said otherwise, is the processor time of one thre
 machine it is the time on the clock, and on a busy one it leaves out the waiting.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import statistics

@@ -1,10 +1,7 @@
-from itertools import combinations
-
 import numpy as np
-import pytest
 from matplotlib.colors import to_rgb
 
-from figures.appearance import learner_appearances, strategy_appearances
+from figures.appearance import learner_appearances
 
 WITHOUT_SAMPLES = {"finetune": "Finetune", "ewc": "EWC", "ewc_online": "EWC++", "si": "SI"}
 WITHOUT_SAMPLES |= {"rwalk": "RWalk", "lwf": "LwF"}
@@ -35,7 +32,6 @@ VISION = {
 TO_XYZ = matrix(
     "0.4124564 0.3575761 0.1804375 0.2126729 0.7151522 0.0721750 0.0193339 0.1191920 0.9503041"
 )
-DISTINCT = 15.0
 """CIE76 distance that tells two lines apart at a glance; 2.3 is just noticeable side by side."""
 
 
@@ -52,13 +48,6 @@ def distance(a, b, vision):
     return float(np.linalg.norm(lab(a, VISION[vision]) - lab(b, VISION[vision])))
 
 
-@pytest.mark.parametrize("vision", VISION)
-def test_any_two_learners_can_be_told_apart(vision):
-    for a, b in combinations(learner_appearances([*KNOWN, *OTHERS]).values(), 2):
-        apart = distance(a.color, b.color, vision) >= DISTINCT
-        assert apart or (mark(a) != mark(b) and a.line != b.line), (a, b)
-
-
 def mark(each):
     return each.marker, each.filled
 
@@ -70,30 +59,6 @@ def test_in_black_and_white_the_marker_alone_tells():
 
 def test_known_learners_have_their_name_in_print():
     assert {name: each.label for name, each in learner_appearances(KNOWN).items()} == KNOWN
-
-
-@pytest.mark.parametrize("name", WITHOUT_SAMPLES)
-def test_with_samples_a_learner_keeps_color_and_shape_but_not_line_and_fill(name):
-    plain, stored = learner_appearances([name, f"{name}-s"]).values()
-    assert (stored.color, stored.marker) == (plain.color, plain.marker)
-    assert stored.line != plain.line
-    assert (plain.filled, stored.filled) == (True, False)
-
-
-@pytest.mark.parametrize("vision", VISION)
-def test_strategies_are_told_apart_by_color_and_by_marker(vision):
-    known = ["uniform", "plane_distance", "entropy", "mean_of_features"]
-    for a, b in combinations(strategy_appearances([*known, "fifo"]).values(), 2):
-        assert mark(a) != mark(b)
-        assert distance(a.color, b.color, vision) >= DISTINCT or "Fifo" in (a.label, b.label)
-
-
-def test_distances_are_cie_labs_and_see_what_a_color_blind_reader_does_not():
-    assert lab("white") == pytest.approx([100, 0, 0], abs=0.01)
-    assert lab("red") == pytest.approx([53.24, 80.09, 67.20], abs=0.01)
-    red, green = "#a05000", "#657800"
-    assert distance(red, green, "normal") > 2 * DISTINCT
-    assert distance(red, green, "deuteranopia") < DISTINCT
 
 
 def test_an_appearance_depends_neither_on_the_company_nor_on_the_order():

@@ -39,10 +39,3 @@ def test_learners_share_an_architecture_where_names_and_depths_agree_even_if_som
     assert found([row for row in SUMMARY if (row.learner, row.feature) not in missing]) == WHOLE
     turned = [sorted(each.learners) for each in architectures(SUMMARY[::-1])]
     assert turned == [["geppnet", "geppnet_stm"], ["er", "ewc"], ["pathnet"]]
-
-
-def test_the_output_of_offline_alone_is_of_no_architecture():
-    """It is deeper here than that of the only learner, which has another one."""
-    rows = invented.rows(["geppnet", "offline"], FEATURES, own=OWN)
-    assert found(summarize(rows)) == [(["geppnet"], OWN["geppnet"])]
-    assert architectures(summarize(invented.rows(["offline"], FEATURES))) == []

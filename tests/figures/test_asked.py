@@ -43,7 +43,6 @@ def test_a_pdf_has_letters_that_publishers_take_and_no_date(run, tmp_path):
 
 
 def test_figures_on_request_and_those_of_a_run_leave_each_other_alone(run, monkeypatch):
-    """And a caption that was lost is written again, for which no figure is drawn."""
     monkeypatch.setattr("figures.build.KINDS", {k: KINDS[k] for k in ("bias", "matrix")})
     build(run)
     before = contents(run / "figures")
@@ -53,9 +52,6 @@ def test_figures_on_request_and_those_of_a_run_leave_each_other_alone(run, monke
     assert own["matrix.png"] != before["matrix.png"]
     with pytest.raises(InputError, match="holds the figures that a run draws"):
         build_asked(run, Options(), ["matrix"], ["png"], run / "figures")
-    (run / "figures" / "bias.txt").unlink()
-    monkeypatch.setattr("figures.style.save", None)
-    build(run, changed_only=True)
     assert contents(run / "figures") == before
     assert contents(run / "figures" / "asked") == own
 

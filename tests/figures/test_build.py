@@ -128,25 +128,21 @@ def test_of_more_learners_than_appearances_no_legend_tells_them_apart(sketched, 
 
 @pytest.fixture
 def run(sketched, monkeypatch, tmp_path):
-    """A run directory with two figures and one that has nothing to draw, which drawing changes."""
-    kinds = {name: KINDS[name] for name in ("omegas", "curves", "bias")}
-    monkeypatch.setattr(module, "KINDS", kinds)
+    """A run directory with two figures and one that has nothing to draw."""
+    monkeypatch.setattr(module, "KINDS", ("omegas", "curves", "bias"))
     build(tables(ROWS, METRICS)(tmp_path))
-    return marked(tmp_path)
-
-
-def marked(run):
-    for path in (run / "figures").glob("*.svg"):
-        path.write_text("as it was")
-    return run
+    return tmp_path
 
 
 def drawn_again(run):
-    """Draw what has changed; return which figures were drawn, all of which are named."""
+    """Draw what has changed; return whether all was drawn, or nothing."""
+    for path in (run / "figures").glob("*.svg"):
+        path.write_text("as it was")
     paths = build(run, changed_only=True)
     names = ["omegas.png", "omegas.svg", "curves.png", "curves.svg"]
     assert paths == [run / "figures" / name for name in names]
-    return [path.stem for path in paths[1::2] if path.read_text() == "drawn"]
+    (found,) = {path.read_text() for path in paths[1::2]}
+    return found == "drawn"
 
 
 def tables(rows, metrics):
@@ -164,51 +160,23 @@ def record(text):
 @pytest.mark.parametrize(
     ("change", "drawn"),
     [
-        (tables(ROWS, METRICS), []),
-        (tables(ROWS, OTHER_METRICS), ["omegas"]),
-        (tables(OTHER_ROWS, METRICS), ["curves"]),
-        (without("omegas.svg"), ["omegas"]),
-        (without(RECORD), ["omegas", "curves"]),
-        *((record(text), ["omegas", "curves"]) for text in ("", "[]", '{"omegas": 1}')),
+        (tables(ROWS, METRICS), False),
+        (tables(ROWS, OTHER_METRICS), True),
+        (tables(OTHER_ROWS, METRICS), True),
+        *((without(name), True) for name in ("omegas.svg", "curves.txt", RECORD)),
+        *((record(text), True) for text in ("", "[]", '{"from": 1}')),
     ],
 )
-def test_a_figure_is_drawn_again_if_a_table_has_changed_or_a_file_is_missing(run, change, drawn):
-    change(run)
-    assert drawn_again(run) == drawn
-    assert drawn_again(marked(run)) == []
-
-
-@pytest.mark.parametrize(
-    ("changes", "drawn"),
-    [({"layers": ()}, ["depth"]), ({"rows": ROWS + COURSES[1:]}, ["time"])],
-)
-def test_figures_of_layers_are_drawn_again_if_their_tables_have_changed_or_are_gone(
-    sketched, monkeypatch, tmp_path, changes, drawn
+def test_figures_are_drawn_again_if_a_table_has_changed_or_a_file_is_missing(
+    run, monkeypatch, change, drawn
 ):
-    """Without a table its figure is removed."""
-    monkeypatch.setattr(module, "KINDS", {k: KINDS[k] for k in ("depth", "layers", "time")})
-    given = {"rows": ROWS + COURSES, "layers": LAYERS, "starts": STARTS}
-
-    def made(rows, layers, starts):
-        write(tmp_path, rows, METRICS, layers, starts)
-        return build(tmp_path, changed_only=True)
-
-    made(**given)
-    marked(tmp_path)
-    paths = made(**given | changes)
-    assert [path.stem for path in paths[1::2] if path.read_text() == "drawn"] == drawn
-    assert (tmp_path / "figures" / "layers.png").exists() == ("layers" not in changes)
-
-
-def test_where_nothing_has_changed_no_table_is_read_unless_all_are_asked_for(run, monkeypatch):
-    """Nor is the figure with nothing to draw tried again."""
+    change(run)
+    assert drawn_again(run) is drawn
     with monkeypatch.context() as patch:
         patch.setattr("figures.build.Tables.read", None)
-        assert drawn_again(run) == []
-    build(run)
-    assert drawn_again(run) == ["omegas", "curves"]
+        assert drawn_again(run) is False
     monkeypatch.setattr(module, "VERSION", module.VERSION + 1)
-    assert drawn_again(marked(run)) == ["omegas", "curves"]
+    assert drawn_again(run) is True
 
 
 def test_who_is_stopped_while_figures_are_replaced_leaves_no_record_of_the_old_ones(
@@ -225,4 +193,4 @@ def test_who_is_stopped_while_figures_are_replaced_leaves_no_record_of_the_old_o
         with pytest.raises(KeyboardInterrupt):
             build(run, changed_only=True)
     tables(ROWS, METRICS)(run)
-    assert drawn_again(run) == ["omegas", "curves"]
+    assert drawn_again(run) is True

@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 import figures
 from figures.kinds import KINDS
 from figures.options import Options
-from figures.plotting import Plot, asked_for
+from figures.plot import Plot
+from figures.plotting import asked_for
 from probe.errors import InputError
 from probe.tables.rows import Row
 from tests.figures import papers, seen
@@ -167,20 +168,6 @@ def test_several_panels_are_named_and_one_can_be_chosen(axes):
     assert [seen.heights(line) for line in chosen.lines] == [seen.heights(x) for x in whole.lines]
     with pytest.raises(InputError, match="none is 'Task 9'"):
         figures.tasks(papers.tables(), axes(), panel="Task 9")
-
-
-def test_given_axes_are_in_the_users_settings_and_those_of_ours_are_not():
-    wanted = {"font.family": ["serif"], "font.size": 9, "axes.edgecolor": "red"}
-    with matplotlib.rc_context(wanted):
-        figure, ax = pyplot.subplots()
-        figures.depth(papers.tables(), ax)
-        ours = papers.figure("depth").axes[0]
-        pyplot.close(figure)
-    assert ax.xaxis.label.get_fontfamily() == ["serif"]
-    assert ax.xaxis.label.get_fontsize() == 9
-    assert to_hex(ax.spines["left"].get_edgecolor()) == "#ff0000"
-    assert ours.get_xticklabels()[0].get_fontfamily() == ["sans-serif"]
-    assert to_hex(ours.spines["left"].get_edgecolor()) == "#000000"
 
 
 @pytest.mark.parametrize("asked", [{"width": 3}, {"font_size": 8}, {"font": "serif"}])

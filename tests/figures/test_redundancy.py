@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from figures import style
 from figures.redundancy import draw
 from probe.redundancy.table import Redundancy
 from tests.figures import seen
@@ -52,11 +51,3 @@ def test_each_panel_is_its_matrix_on_one_scale_on_which_a_quarter_is_half_way(fi
     ]
     (bar,) = (axes for axes in figure.axes if not axes.get_title())
     assert bar.get_xlabel() == "Symmetric uncertainty (MDL cuts, 10 bins of equal width)"
-
-
-@pytest.mark.parametrize("count", [1, pytest.param(5, marks=pytest.mark.slow)])
-def test_no_text_is_lost_and_it_fits_on_a_page(count):
-    names = ["mnist", "spoken_digits", "cub200_features_of_resnet50", "digits", "audioset"]
-    figure = draw([table(name, 2048, 450) for name in names[:count]])
-    assert seen.text_faults(figure) == []
-    assert figure.get_figwidth() <= (style.SINGLE if count == 1 else style.DOUBLE)

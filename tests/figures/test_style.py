@@ -48,9 +48,3 @@ def test_a_figure_is_laid_out_before_it_is_saved_and_then_drawn_once_for_each_fi
     style.save(figure, tmp_path, "one")
     assert drawn == [300, 72]
     assert [axes.get_position().bounds for axes in figure.axes] == before
-
-
-def test_a_folder_that_cannot_be_made_is_an_input_error(tmp_path):
-    (tmp_path / "figures").write_text("in the way")
-    with pytest.raises(InputError, match="cannot write to"):
-        style.save(Figure(), tmp_path / "figures", "depth")

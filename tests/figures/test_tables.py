@@ -2,14 +2,12 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from matplotlib.cbook import is_math_text
 
-from figures.tables import Tables, continual
+from figures.tables import Tables
 from probe.errors import InputError
 from probe.tables.rows import Row
-from probe.tables.summary import mean_accuracies
 from tests.figures import invented
 from tests.figures.invented import write
 
@@ -45,14 +43,6 @@ def test_the_cells_of_r_are_read_and_of_several_heads_the_first(rows, tmp_path):
     assert turned.metrics == [*of_metrics, *(row for row in metrics if not row.head)]
 
 
-def test_every_line_is_checked_of_other_heads_too(rows, tmp_path):
-    run = write(tmp_path, [*rows, *other_head(rows, "single")])
-    text = (run / "rows.csv").read_text()
-    (run / "rows.csv").write_text(text.replace("single,,,accuracy,1,", "single,,,accuracy,one,"))
-    with pytest.raises(InputError, match=r"rows\.csv, line \d+: 'one' cannot be the value of pla"):
-        Tables.read(run)
-
-
 @pytest.mark.parametrize("name", [r"$\frac{$", r"\$x$"])
 def test_a_name_is_drawn_as_it_is_and_not_as_a_formula(rows, name, tmp_path):
     renamed = [replace(row, learner=name) for row in rows if row.learner == "er"]
@@ -64,35 +54,12 @@ def test_a_name_is_drawn_as_it_is_and_not_as_a_formula(rows, name, tmp_path):
         assert text.replace(r"\$", "$") == name
 
 
-def test_metrics_by_number_are_in_ascending_order_of_it():
-    tables = Tables(metrics=invented.metrics(["er", "si"], tasks=12)[::-1])
-    assert list(tables.by_number("chaudhry", "forgetting")) == list(range(2, 13))
-    T, rows = tables.after_last_task("forgetting")
-    assert (T, list(rows)) == (12, ["si", "er"])
-    assert rows["er"].metric == "forgetting[12]"
-    assert tables.after_last_task("nothing") == (0, {})
-
-
 @pytest.mark.parametrize("number", ["1.5", "0", "9" * 30])
 def test_what_is_no_number_of_tasks_is_named(number):
     (row, *_) = invented.metrics(["er"])
     wrong = Tables(metrics=[replace(row, paper="kemker", metric=f"alpha_all[{number}]")])
     with pytest.raises(InputError, match=r"alpha_all\[.+\] needs a whole number from 1 to 100"):
         wrong.by_number("kemker", "alpha_all")
-
-
-@pytest.mark.parametrize(("count", "crowded"), [(14, False), (15, True)])
-def test_a_study_of_more_learners_than_appearances_is_crowded(count, crowded):
-    names = ["offline", "er", *(f"own{k}" for k in range(count))]
-    assert Tables(learners=[invented.learner(name) for name in names]).crowded == crowded
-
-
-def test_there_is_a_matrix_for_each_learner_but_no_control(rows):
-    floor = [replace(r, learner="untrained", step=0) for r in rows if r.learner == "er"]
-    matrices = Tables(rows=[*floor, *rows]).matrices
-    assert list(matrices) == continual([*floor, *rows]) == ["finetune", "er"]
-    for name, R in matrices.items():
-        assert np.array_equal(R.values, mean_accuracies(rows)[name].values)
 
 
 def test_tables_of_layers_are_read_where_they_are(rows, tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import replace
 
 import pytest
@@ -55,9 +54,9 @@ def test_fresh_weights_that_are_not_as_built_break_the_law() -> None:
     model, sample, x = net.made()
     built(case_of(net, model, "norm", split(model, "norm", sample), x))
     cut = split(model, "norm", sample)
-    less = dict(list(cut._fresh.items())[1:])
+    less = dict(list(cut.fresh_values.items())[1:])
     with pytest.raises(AssertionError, match="the trained one"):
-        built(case_of(net, model, "norm", replace(cut, _fresh=less), x))
+        built(case_of(net, model, "norm", replace(cut, fresh_values=less), x))
 
 
 @pytest.mark.parametrize("wrong", ["wider", "shifted", "constant"])
@@ -69,10 +68,3 @@ def test_values_of_another_distribution_are_found(wrong: str) -> None:
     found = {"wider": fresh * 1.5, "shifted": fresh + 0.4, "constant": fresh * 0 + fresh.mean()}
     with pytest.raises(AssertionError):
         assert_distributed("weight", found[wrong], builds)
-
-
-def test_constants_are_those_of_a_new_model() -> None:
-    builds = [torch.ones(5)] * 3
-    assert_distributed("scale", torch.ones(5), builds)
-    with pytest.raises(AssertionError):
-        assert_distributed("scale", copy.copy(builds[0]) * 1.001, builds)

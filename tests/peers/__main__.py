@@ -1,7 +1,5 @@
 """Compare our learners with avalanche's: `python -m tests.peers --data DIR` (see README.md)."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from pathlib import Path

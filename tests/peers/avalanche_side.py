@@ -1,7 +1,5 @@
 """Avalanche's side: its own strategy and plugins, on the same stream."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

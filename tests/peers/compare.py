@@ -1,7 +1,5 @@
 """One learner on both sides: trained in turns, tested by the same code."""
 
-from __future__ import annotations
-
 import copy
 import time
 from collections.abc import Callable, Mapping

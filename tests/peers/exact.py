@@ -4,8 +4,6 @@ Rounding errors grow: Adam makes a step of full size out of a gradient that shou
 what is left shows whether two learners do the same.
 """
 
-from __future__ import annotations
-
 import argparse
 import copy
 import dataclasses

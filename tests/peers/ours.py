@@ -1,7 +1,5 @@
 """Our side of the comparison."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import torch

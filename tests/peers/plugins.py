@@ -3,8 +3,6 @@
 What the parameters of avalanche 0.6.0 mean was read in its documentation and source.
 """
 
-from __future__ import annotations
-
 from math import inf
 from typing import Any
 
@@ -24,20 +22,19 @@ from probe.seeding import stream
 from probe.tasks import Scenario
 from probe.training.loop import Recipe
 from scenarios.learners.base import Settings
+from scenarios.learners.continual import ClassMemorySettings, ContinualSettings
 from scenarios.learners.distillation.lwf import LwfSettings
-from scenarios.learners.finetune import FinetuneSettings
 from scenarios.learners.penalties.ewc import EwcSettings
 from scenarios.learners.penalties.si import SiSettings
-from scenarios.learners.replay.er import ErSettings
 from scenarios.learners.replay.gem import GemSettings
 
 
 def plugins(settings: Settings, recipe: Recipe, scenario: Scenario) -> list[Any]:
     """Return avalanche's own counterpart of one of our learners."""
     match settings:
-        case FinetuneSettings():
+        case ContinualSettings(kind="finetune"):
             return []
-        case ErSettings():
+        case ClassMemorySettings(kind="er"):
             return [_replay(settings, scenario.classes)]
         case EwcSettings():
             # It has no 1/2 before lambda. Its Fisher is the mean of squared batch gradients, which
@@ -62,7 +59,7 @@ def corrected(
     None for replay, whose memory and draws from it are random.
     """
     match settings:
-        case ErSettings():
+        case ClassMemorySettings(kind="er"):
             return None
         case EwcSettings():
             return [_SingleExampleEwc(settings.strength / 2)]
@@ -86,7 +83,7 @@ def _si_lambda(settings: SiSettings) -> float:
     return 2 * settings.strength
 
 
-def _replay(settings: ErSettings, classes: int) -> ReplayPlugin:
+def _replay(settings: ClassMemorySettings, classes: int) -> ReplayPlugin:
     """Return its replay with as many examples of each class; the two batches are equally large."""
     size = settings.memory_per_class * classes
     memory = ClassBalancedBuffer(size, adaptive_size=False, total_num_classes=classes)

@@ -1,7 +1,5 @@
 """The results: means over seeds, marked where they differ, and the ratio of times."""
 
-from __future__ import annotations
-
 import argparse
 import statistics
 from collections.abc import Iterator, Sequence

@@ -63,12 +63,17 @@ def retrained(
     tasks: Any = TASKS,
     **given: Any,
 ) -> PartialRetraining:
-    model = net() if model is None else model
+    """Retrain a model; given: of `Model`, or of the recipe."""
     recipe = given.pop("recipe", Recipe(epochs=1))
+<<<<<<< HEAD
     test = train if test is None else test
     own = {name: given.pop(name) for name in MODEL if name in given}
     model = Model(model, **own) if own else model
     return partial_retrain(model, features, train, test, tasks, recipe, **given)
+=======
+    model = Model(net() if model is None else model, **given)
+    return partial_retrain(model, features, train, train if test is None else test, tasks, recipe)
+>>>>>>> main
 
 
 def of_cuts(model: nn.Module, train: Any = DATA, **given: Any) -> PartialRetraining:

@@ -10,15 +10,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from probe.cut.cuts import cut_each
 from probe.examples import Examples
 from probe.retrain import retrain_each
 from probe.retraining import RetrainSettings
 from probe.seeding import stream
-from probe.training.loop import fit
 from probe.training.recipe import Recipe
 from probe.values.allocation import CacheSettings
-from probe.values.cache import LabeledRows, ValueCache
 from tests.laws.other_device import OtherDevice
 
 CPU = torch.device("cpu")
@@ -81,29 +78,3 @@ def test_partial_retraining_gives_the_same_on_another_device(
     assert [f for f in FEATURES if not torch.equal(here[f], elsewhere[f])] == []
     other = predictions(CPU, replace(how, seed=1))
     assert any(not torch.equal(here[f], other[f]) for f in FEATURES)
-
-
-def waits(where: str, steps: int, scratch: Path) -> int:
-    """Return how often an epoch of that many steps behind a feature makes anybody wait."""
-    settings = CacheSettings(scratch=scratch if where == "memory-mapped" else None, **CACHES[where])
-    recipe = Recipe(epochs=2, batch_size=40 // steps)
-    with OtherDevice() as there:
-        model, data = network().to(there.device), examples().to(there.device)
-        (cut,) = cut_each(model, ["stem"], data.x[:8]).each
-        # Of one size, so that a batch is computed in one piece.
-        cache = ValueCache(settings, 40, there.device)
-        rows = cache.rows([cut], cache.plan([cut], (40, 40)), data.x)
-        there.waits.clear()
-        fit(cut.split().tail, LabeledRows(rows["stem"], data.y), recipe, stream(0))
-    return there.waits.total()
-
-
-@pytest.mark.parametrize("where", CACHES)
-def test_no_step_behind_a_feature_waits_unless_its_values_are_in_a_file(
-    where: str, tmp_path: Path
-) -> None:
-    """Those are on the CPU, to which the numbers of the rows go, and from which these come."""
-    many, one = waits(where, 10, tmp_path), waits(where, 1, tmp_path)
-    assert one > 0
-    # Two more copies for each of 9 more steps of two epochs.
-    assert many - one == (2 * 9 * 2 if where == "memory-mapped" else 0)

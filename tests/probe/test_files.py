@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from probe.errors import InputError, NotWritten
-from probe.files import discard, make_folder, replacing
+from probe.errors import InputError
+from probe.files import make_folder, replacing
 
 
 @pytest.mark.parametrize("step", ["replace", "fsync"])
@@ -35,16 +35,6 @@ def test_a_write_that_fails_leaves_what_was_there(
     monkeypatch.undo()
     write(b"new")
     assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"new"]
-
-
-def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
-    with (
-        pytest.raises(NotWritten, match="was its folder moved or removed"),
-        replacing(tmp_path / "gone" / "rows.csv") as partial,
-    ):
-        partial.write_bytes(b"new")
-    discard(tmp_path / "gone" / "rows.csv")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_is_refused(tmp_path: Path) -> None:

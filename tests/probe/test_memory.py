@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from probe import memory
+from probe.byte_sizes import parse_size
 from probe.errors import InputError
-from probe.memory import MappedRows, parse_size, show_size
+from probe.memory import MappedRows
 from tests.probe.resident import resident
 
 
@@ -36,15 +35,6 @@ def test_sizes_are_read(text: str, size: int) -> None:
 def test_what_is_no_size_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="--cache-budget expects a size such as 500MB, 2GiB"):
         parse_size(text, "--cache-budget")
-
-
-@given(st.integers(0, 10**16))
-def test_what_is_shown_reads_back_to_the_last_digit_shown(size: int) -> None:
-    shown = show_size(size)
-    number, unit = shown.split()
-    digit = 1 if unit == "B" else parse_size(f"0.1{unit}", "the digit")
-    assert abs(parse_size(shown, "a size") - size) <= digit / 2
-    assert float(number) < 1000 or unit == "GB"
 
 
 V1 = {
@@ -76,23 +66,6 @@ def test_every_group_around_the_process_limits(
     group(tmp_path / mount / "a", names, "900", 950, 10)
     group(tmp_path / mount / "a" / "other", names, "1", 0, 0)
     assert sorted(memory.group_room(tmp_path, file)) == [0, 350]
-
-
-def test_a_system_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert list(memory.available(tmp_path / "none")) == []
-    assert list(memory.group_room(tmp_path, tmp_path / "none")) == []
-    monkeypatch.setattr(memory, "available", lambda: iter(()))
-    monkeypatch.setattr(memory, "group_room", lambda: iter(()))
-    assert memory.free_memory(torch.device("cpu")) == 4 * 10**9
-
-
-def test_free_memory_is_the_least(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "meminfo"
-    file.write_text("MemTotal:  99 kB\nMemFree: 1 kB\nMemAvailable:   40 kB\n")
-    assert list(memory.available(file)) == [40 * 1024]
-    monkeypatch.setattr(memory, "available", lambda: iter([500]))
-    monkeypatch.setattr(memory, "group_room", lambda: iter([700, 300]))
-    assert memory.free_memory(torch.device("cpu")) == 300
 
 
 # A process that maps 8 MB, says so, and stays until it is killed.

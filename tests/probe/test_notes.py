@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -55,24 +54,6 @@ def partly_without_grad(m: Any, x: Tensor) -> Tensor:
 
 def partly_detached(m: Any, x: Tensor) -> Tensor:
     return m.c(m.b(m.a(x).relu()).relu().detach())
-
-
-SGD = Recipe(epochs=40, batch_size=16, optimizer="sgd", learning_rate=0.05, momentum=0.9)
-
-
-def normed() -> nn.Module:
-    with global_stream(stream(0)):
-        layers = nn.Linear(6, 6), nn.Linear(6, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Dropout(0.1)
-        named = OrderedDict(zip("abcde", layers, strict=True), output=nn.Linear(32, 3))
-        return nn.Sequential(named)
-
-
-@pytest.mark.parametrize("recipe", [RECIPE, SGD], ids=["adam", "sgd"])
-def test_of_a_sound_model_there_is_no_note(recipe: Recipe) -> None:
-    for model, features in ((normed(), "abcde"), (made(plain), "ab")):
-        result = retrained(model, *features, recipe=recipe)
-        assert result.notes == ()
-        assert "note" not in str(result)
 
 
 @pytest.mark.parametrize("run", [partly_without_grad, partly_detached])
@@ -132,17 +113,6 @@ def test_a_constant_prediction() -> None:
     lacking, constant = result.notes
     assert constant == "a, b: it predicts class 1 for every test example"
     assert lacking.startswith("classes 0, 2 have no training examples")
-
-
-def test_two_classes_are_no_constant_prediction() -> None:
-    """Nor is one class where there is nothing else to be predicted."""
-    [lacking] = retrained(made(plain), "a", train=of(DATA, 0, 1)).notes
-    assert (
-        lacking
-        == "class 2 has no training examples, and cannot be learned downstream of any feature"
-    )
-    [lacking] = retrained(made(plain), "a", test=of(DATA, 2)).notes
-    assert lacking == "classes 0, 1 have no test examples, and no score"
 
 
 def test_a_model_that_is_run_whole_says_why() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections import OrderedDict
 from functools import cache
 
 import numpy as np
@@ -23,8 +22,6 @@ from probe.training.loop import fit
 from scenarios.data.datasets import load
 from scenarios.networks import ARCHITECTURES, reduced_resnet18
 from tests.laws import reference
-from tests.laws.counting import evaluate
-from tests.laws.zoo.written import Written
 
 TASKS = [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
 RECIPE = Recipe(epochs=2, batch_size=16, init="murata")
@@ -81,51 +78,6 @@ def test_the_tail_is_the_plain_implementation_s_tail() -> None:
     got = cut.tail.state_dict().values()
     for (key, value), own in zip(expected.items(), got, strict=True):
         torch.testing.assert_close(own, value, rtol=2e-3, atol=2e-4, msg=key)
-
-
-def test_the_output_is_the_model_as_it_is() -> None:
-    model, train, test = biased("cnn3")
-    result = partial_retrain(model, ["output"], train, test, TASKS, RECIPE)
-    with mode(model, training=False):
-        assert result.counts["output"] == evaluate(model, test, 10)
-
-
-def test_a_replay_gives_what_a_chain_gives() -> None:
-    """The same network, once as a chain that is cut and once hidden in a module that is not."""
-    model, train, test = biased("cnn3")
-    features = ["net.conv1", "net.conv3"]
-    chain = nn.Sequential(OrderedDict(net=model))
-    wrapped = Written(lambda m, x: m.net(x), {"net": lambda: model})
-    fast, slow = (
-        partial_retrain(each, features, train, test, TASKS, RECIPE) for each in (chain, wrapped)
-    )
-    for feature, counts in slow.counts.items():
-        assert np.abs(counts.table - fast.counts[feature].table).sum() <= 2
-
-
-def test_cut_zero_would_be_offline_training() -> None:
-    """Behind a feature without parameters everything is retrained: that is offline training."""
-    train, test = digits(300)
-    model = nn.Sequential(nn.Flatten(), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
-    result = partial_retrain(model, ["0"], train, test, TASKS, RECIPE, seed=5)
-    offline = copy.deepcopy(model)
-    initialize(offline, "murata", stream(5, "tail", "0"))
-    fit(offline, train, RECIPE, stream(5, "retrain", "0"))
-    with mode(offline, training=False):
-        assert result.counts["0"] == evaluate(offline, test, 10)
-
-
-def test_representations_of_two_classes_do_not_serve_ten() -> None:
-    """The point of it all: deeper features of a model trained on 8 and 9 alone are worse."""
-    train, test = load("digits").train, load("digits").test
-    model = ARCHITECTURES["cnn3"].build((1, 8, 8), 10)
-    initialize(model, "murata", stream(0, "init"))
-    fit(model, train.of_classes([8, 9]), Recipe(epochs=20, batch_size=32), stream(0))
-    features = ["conv1", "conv3", "output"]
-    result = partial_retrain(model, features, train, test, TASKS, Recipe(epochs=5, batch_size=32))
-    assert result.pra["conv1"] > result.pra["conv3"] > result.pra["output"]
-    assert result.pra["conv1"] > 0.9
-    assert result.pra["output"] < 0.25
 
 
 def test_scores_are_those_of_scikit_learn() -> None:

@@ -1,10 +1,10 @@
-"""The tiny study, trained once in a session of tests; each test that asks has a copy of its own."""
+"""Tiny studies, trained once in a session of tests; each test that asks has a copy of its own."""
 
 import shutil
 
 import pytest
 
-from tests.scenarios.tiny_run import Tiny
+from tests.scenarios.tiny_run import PROBED, Tiny, probed
 
 
 @pytest.fixture(scope="session")
@@ -15,11 +15,34 @@ def finished_study(tmp_path_factory) -> Tiny:
     return tiny
 
 
+@pytest.fixture(scope="session")
+def probed_study(tmp_path_factory) -> Tiny:
+    """The run with everything that is measured by default; no test may change it."""
+    tiny = Tiny(tmp_path_factory.mktemp("probed") / "tiny")
+    tiny.run(PROBED)
+    return tiny
+
+
+@pytest.fixture(scope="session")
+def kept_study(tmp_path_factory) -> Tiny:
+    """The same with all of its checkpoints; no test may change it."""
+    tiny = Tiny(tmp_path_factory.mktemp("kept") / "tiny")
+    tiny.run(probed('checkpoints = "all"'))
+    return tiny
+
+
 @pytest.fixture
 def tiny(tmp_path, finished_study) -> Tiny:
     """A copy of the finished run."""
     shutil.copytree(finished_study.folder, tmp_path / "tiny")
     return Tiny(tmp_path / "tiny")
+
+
+@pytest.fixture
+def default(tmp_path, probed_study) -> Tiny:
+    """A copy of the run with everything that is measured by default."""
+    shutil.copytree(probed_study.folder, tmp_path / "default")
+    return Tiny(tmp_path / "default")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What tests of a probed study ask of a run: its parts, its tables, and its counts as stored."""
+"""A run of a probed study: its measurements, its tables, and its counts as stored."""
 
 import base64
 import csv

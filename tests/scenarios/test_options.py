@@ -1,10 +1,7 @@
 """The bounds of the flags of `probe run`, and the jobs of a shard."""
 
-from __future__ import annotations
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from probe.errors import InputError
 from scenarios.options import RunOptions, Shard
@@ -28,17 +25,6 @@ def test_an_order_holds_every_job_once_and_its_own_first(shard: tuple[int, int],
     assert order[: len(own)] == own
 
 
-@given(st.integers(1, 12), st.integers(0, 40))
-def test_together_they_begin_every_job_once(of: int, size: int) -> None:
-    """Each has done as many as its own when it begins with those of others."""
-    begun = [
-        job
-        for number in range(1, of + 1)
-        for job in Shard(number, of).order(range(size))[: len(range(number - 1, size, of))]
-    ]
-    assert sorted(begun) == list(range(size))
-
-
 @given(st.integers(2, 12), st.integers(1, 40))
 def test_what_others_begin_with_is_helped_with_last(of: int, size: int) -> None:
     """Of another's jobs a shard takes up first the one that the other comes to last."""
@@ -47,11 +33,6 @@ def test_what_others_begin_with_is_helped_with_last(of: int, size: int) -> None:
         for other in set(range(of)) - {number - 1}:
             theirs = [job for job in order if job % of == other]
             assert theirs == sorted(theirs, reverse=True)
-
-
-@given(shards)
-def test_a_shard_is_read_as_it_is_written(shard: tuple[int, int]) -> None:
-    assert RunOptions(shard="{}/{}".format(*shard)).part == Shard(*shard)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """A tiny study of two tasks of digits, run within this process and without its figures.
 
-It measures no more than the model at its end and one retrained behind `hidden1`; see `PROBED`.
+It measures no more than the model at its end and one retrained downstream of `hidden1`; see
+`PROBED`.
 """
 
 import io
@@ -45,7 +46,7 @@ diagnostics = false
 """,
     "",
 )
-"""The same with all that is measured by default: floor, ceiling and a linear readout."""
+"""The same with everything that is measured by default: floor, ceiling and a linear readout."""
 
 
 def probed(settings: str) -> str:

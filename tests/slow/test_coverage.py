@@ -35,7 +35,7 @@ def test_intervals_of_95_percent_cover_the_truth_in_95_percent(examples, seeds, 
     covered: Counter[tuple[str, int | None]] = Counter()
     for _ in range(studies):
         for q in quantities(study(FORGETS, where, seeds, chance), where):
-            covered[q.name, q.place] += q.low <= truth[q.name, q.place] <= q.high
+            covered[q.quantity, q.place] += q.low <= truth[q.quantity, q.place] <= q.high
     shares = {name: covered[name] / studies for name in truth}
     print({name: share for name, share in shares.items() if name[1] is None})
     of_all_tasks = {name: share for (name, place), share in shares.items() if place is None}

@@ -150,15 +150,12 @@ def test_killed_every_time(
     assert results(work.root).items() > before.items()
 
 
-@pytest.mark.parametrize("start", ["forkserver", pytest.param("spawn", marks=pytest.mark.soak)])
-def test_workers_go_with_their_parent(tmp_path: Path, start: str) -> None:
+def test_workers_go_with_their_parent(tmp_path: Path) -> None:
     """In the middle of a job; they ignore Ctrl-C, as the parent decides for them."""
     badly = {job.name: "wait step-1" for job in jobs_in(work_of(tmp_path / "run"))}
     work = work_of(tmp_path / "run", badly)
 
     def execute_all() -> None:
-        if start == "spawn":
-            pytest.MonkeyPatch().setattr("multiprocessing.get_all_start_methods", lambda: ["spawn"])
         # A shell lets what it starts in the background ignore it, and all that this starts.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         list(execute(work, jobs_in(work), Pool(["cpu"] * 2)))

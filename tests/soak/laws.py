@@ -9,7 +9,7 @@ import torch
 
 from probe.by_layer.jobs import jobs_of, parts_of
 from probe.by_layer.store import Store
-from probe.results.run_directory import read_setup, store_of
+from probe.results.run_directory import read_plan, store_of
 from tests.scenarios.execution.helpers import results
 
 
@@ -60,9 +60,8 @@ class Witness:
         """Return where each job is, and its parts."""
         if not (self._root / "study.json").exists():
             return []
-        setup = read_setup(self._root)
-        jobs = jobs_of(setup.study, len(setup.tasks))
-        return [(store_of(setup, self._root, job), parts_of(setup.study, job)) for job in jobs]
+        plan = read_plan(self._root)
+        return [(store_of(plan, self._root, job), parts_of(plan, job)) for job in jobs_of(plan)]
 
 
 def _is_whole(store: Store, path: Path) -> bool:

@@ -3,8 +3,6 @@
 Files are read as data alone: no code of them is run, and none of the frameworks is imported.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 

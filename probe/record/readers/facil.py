@@ -1,7 +1,5 @@
 """Runs of FACIL, `--save-models`: the folder that it makes for an experiment."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping
@@ -36,7 +34,7 @@ def read_facil(folder: Path) -> ForeignRuns:
             f"{folder} has runs of the seeds {', '.join(map(str, seeds))}, for each of which FACIL "
             f"draws another order of the classes: read one seed at a time"
         )
-    return merged(readings, {})
+    return merged(readings)
 
 
 def _run(folder: Path) -> ForeignRuns:
@@ -51,10 +49,8 @@ def _run(folder: Path) -> ForeignRuns:
     log = one_file(folder, "results/acc_tag-*.txt", "accuracy matrices")
     return ForeignRuns(
         files={run: files},
-        offline={},
         load=partial(load_grown, shapes),
         tasks=consecutive(sizes),
-        class_order=None,
         R={run: read_log(log, "facil")} if log else {},
     )
 

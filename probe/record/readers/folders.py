@@ -1,7 +1,5 @@
 """Folders of runs of other frameworks, merged into one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,8 +9,8 @@ from probe.record.checkpoints import Run
 from probe.record.readers.foreign_runs import ForeignRuns
 
 
-def merged(readings: Mapping[Path, ForeignRuns], offline: Mapping[int, Path]) -> ForeignRuns:
-    """Return several readings, by their folders, as one; offline: networks of all of them.
+def merged(readings: Mapping[Path, ForeignRuns]) -> ForeignRuns:
+    """Return several readings, by their folders, as one.
 
     Raises InputError for two runs of one name, and for runs whose outputs stand for different
     classes.
@@ -41,7 +39,6 @@ def merged(readings: Mapping[Path, ForeignRuns], offline: Mapping[int, Path]) ->
     }
     return ForeignRuns(
         files={run: own for each in readings.values() for run, own in each.files.items()},
-        offline=offline,
         load=lambda path: loads.get(path, one.load)(path),
         tasks=one.tasks,
         class_order=one.class_order,

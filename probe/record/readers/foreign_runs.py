@@ -1,9 +1,7 @@
 """Runs of another framework, and their networks as plain files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -38,11 +36,11 @@ class ForeignRuns:
     """
 
     files: Mapping[Run, Mapping[int, Path]]
-    offline: Mapping[int, Path]
     load: Callable[[Path], Mapping[str, Tensor]]
-    tasks: tuple[tuple[int, ...], ...] | None
-    class_order: tuple[int, ...] | None
-    R: Mapping[Run, AccuracyMatrix]
+    offline: Mapping[int, Path] = field(default_factory=dict)
+    tasks: tuple[tuple[int, ...], ...] | None = None
+    class_order: tuple[int, ...] | None = None
+    R: Mapping[Run, AccuracyMatrix] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # It raises for runs and steps that are missing, before anything is written.
@@ -53,10 +51,8 @@ class ForeignRuns:
 
         Raises InputError if the files do not say it.
 
-        >>> runs = ForeignRuns(
-        ...     files={Run("er", "0", 0): {}}, offline={}, load=lambda path: {},
-        ...     tasks=None, class_order=(2, 0, 1), R={},
-        ... )
+        >>> files = {Run("er", "0", 0): {}}
+        >>> runs = ForeignRuns(files=files, load=lambda path: {}, class_order=(2, 0, 1))
         >>> runs.labels(torch.tensor([0, 1, 2])).tolist()
         [1, 2, 0]
         """

@@ -1,9 +1,8 @@
 """Checkpoints of Mammoth (aimagelab), `--savecheck task`, as it has written them since `safe`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +23,10 @@ _REMEDY = "give checkpoints that Mammoth wrote with --savecheck task --save_chec
 def read_mammoth(folder: Path) -> ForeignRuns:
     """Read the checkpoints in a folder; runs of joint training become the offline networks.
 
-    The tensors have the names of the backbone. The files do not say the classes of each task. Where
-    classes were permuted, `class_order` says it. R is that of class-incremental evaluation. Raises
-    InputError for a folder without checkpoints, for other files, old pickles among them, which
-    could run code, and for runs that do not fit each other.
+    The tensors have the names of the backbone. The files do not list the classes of each task. If
+    classes were permuted, `class_order` has the permutation. R is of class-incremental evaluation.
+    Raises InputError for a folder without checkpoints, for other files, old pickles among them,
+    which could run code, and for runs that do not fit each other.
     """
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder: give the one that Mammoth saves checkpoints in")
@@ -42,7 +41,7 @@ def read_mammoth(folder: Path) -> ForeignRuns:
     if not runs:
         raise InputError(f"{folder} has no NAME_0.pt, NAME_1.pt, ... in it: {_REMEDY}")
     readings = {folder / name: _run(own) for name, own in runs.items()}
-    return merged(readings, _offline(joint))
+    return replace(merged(readings), offline=_offline(joint))
 
 
 def _run(own: Mapping[int, Path]) -> ForeignRuns:
@@ -52,9 +51,7 @@ def _run(own: Mapping[int, Path]) -> ForeignRuns:
     run, R = named(args.get("model"), args.get("seed")), _matrix(results, last)
     return ForeignRuns(
         files={run: files},
-        offline={},
         load=_load,
-        tasks=None,
         class_order=_class_order(args, last),
         R={} if R is None else {run: R},
     )

@@ -1,7 +1,5 @@
 """Checkpoints of PyCIL and LAMDA-PILOT, as `save_checkpoint` writes them, and their logs."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from pathlib import Path
@@ -35,7 +33,7 @@ def read_pycil(folder: Path) -> ForeignRuns:
             f"{silent[0]} has no .log, so it cannot be told whether its classes have the order of "
             f"the other runs: add it, or read one run at a time"
         )
-    return merged(readings, {})
+    return merged(readings)
 
 
 def _run(folder: Path) -> ForeignRuns:
@@ -65,7 +63,6 @@ def _run(folder: Path) -> ForeignRuns:
     run, order, R = said or (named(names[0], 0), None, None)
     return ForeignRuns(
         files={run: files},
-        offline={},
         load=partial(load_grown, {name: tuple(one.shape) for name, one in heads[-1].items()}),
         tasks=consecutive(sizes),
         class_order=order,

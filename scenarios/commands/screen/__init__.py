@@ -1,1 +1,1 @@
-"""What commands show: tables of results, progress, and a terminal that is left as it was."""
+"""Output of commands: tables of results, progress, and safe use of the terminal."""

@@ -1,10 +1,7 @@
-"""The layers of a study on the screen: what each is missing, and where forgetting starts.
+"""The layers of a study on the screen: accuracy missing in each, and where forgetting starts.
 
-All of it comes from layers.csv and starts.csv; nothing is printed where these are absent, as in
-directories of earlier versions.
+The numbers come from layers.csv and starts.csv; without these files nothing is printed.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A page of results on the screen: tables, heat maps of layers by task position, and notes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -18,9 +16,9 @@ from scenarios.commands.screen.layers_found import show_layers_found
 from scenarios.commands.screen.results import note_lines
 from scenarios.commands.screen.terminal import printable
 
-_Cells = dict[tuple[str, int], float]  # by feature and place
+_Cells = dict[tuple[str, int], float]  # by feature and task position
 
-# From white to a dark orange, which stays one in black and white, too.
+# From white to a dark orange, a scale that survives in black and white.
 _LIGHT, _DARK = (255, 255, 255), (166, 54, 3)
 _MOST = 12  # columns that fit on a page
 
@@ -28,8 +26,8 @@ _MOST = 12  # columns that fit on a page
 def show_heat(console: Console, layers: Sequence[LayerRow]) -> None:
     """Print a map for each learner and readout: features by depth, tasks by position, in points.
 
-    A cell shows what the layer is missing against the ceiling, the darker the more; without a
-    ceiling it is the accuracy, the darker the less. Prints nothing for more tasks than fit.
+    A cell shows the accuracy missing against the ceiling, darker for more; without a ceiling the
+    accuracy, darker for less. Prints nothing for more tasks than fit.
     """
     of_tasks = [row for row in layers if row.place is not None and row.learner not in CONTROLS]
     places = sorted({row.place for row in of_tasks if row.place is not None})
@@ -82,7 +80,7 @@ def _cell(value: float | None, dark_is_high: bool) -> Text:
 
 
 def show_page(console: Console, root: Path) -> None:
-    """Print the results in the run directory of user-defined networks: tables, maps and notes.
+    """Print the results in the run directory of given networks: tables, maps and notes.
 
     Raises InputError for tables that cannot be read.
     """

@@ -1,10 +1,8 @@
 """Output of `probe run` while it runs: the plan, a bar with the time left, and failed jobs.
 
-All of it follows from the events of `scenarios.execution.schedule`, wherever jobs are done. The bar
-counts effort, not parts, as retraining takes as long as all tasks together.
+It follows the events of `scenarios.execution.schedule`, wherever jobs are done. The bar counts
+effort, not measurements, as retraining takes as long as all tasks together.
 """
-
-from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,8 +20,8 @@ from rich.progress import (
 )
 
 from probe.by_layer.jobs import Job
+from probe.byte_sizes import show_size
 from probe.files import discard, make_folder, replacing
-from probe.memory import show_size
 from probe.results.run_directory import FAILURES, failure_file
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.screen.terminal import printable
@@ -35,7 +33,7 @@ from scenarios.execution.work import Ended, Event, Part, Work
 def show_progress(
     console: Console, work: Work, jobs: Sequence[Job], events: Iterable[Event | Waiting]
 ) -> list[Ended]:
-    """Read `events` to their end, showing the progress; return how jobs ended.
+    """Read `events` to their end, showing the progress; return the ends of the jobs.
 
     jobs: all of the study, finished ones included; events: from
     `scenarios.execution.schedule.execute`, whose errors pass through after the bar is closed.
@@ -54,14 +52,14 @@ def show_progress(
     total = sum(effort(job, part) for job in jobs for part in parts[job])
     with Progress(*columns, console=console) as progress:
         bar = progress.add_task(name, total=total, completed=0)
-        # Set after the bar has begun: the time left is judged by this run alone.
+        # Set after the bar has begun: the time left is estimated from this run alone.
         progress.update(bar, completed=sum(effort(each.job, each.part) for each in done))
         for event in events:
             if isinstance(event, Waiting):
                 progress.update(bar, description=f"{event.jobs} jobs left to other processes")
             elif isinstance(event, Ended):
                 ends.append(event)
-            # A job that another process finished reports all of its parts, also those counted.
+            # A job finished by another process reports all measurements, also those counted.
             elif event not in done:
                 done.add(event)
                 at = f"{event.job.name} {event.part}"
@@ -76,11 +74,11 @@ _LACKING = (
 
 
 def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
-    """Print failed jobs and the number of those that others do; return whether none failed.
+    """Print failed jobs and the number of other processes' jobs; return whether none failed.
 
-    root: the run directory. The reason of each failure, and the traceback of an unforeseen error,
-    is written to a file in `failures/`, removed once the job is finished. Raises NotWritten if that
-    cannot be written.
+    root: the run directory. The reason of each failure, with the traceback of an unforeseen error,
+    is written to a file in `failures/`, which is removed once the job is finished. Raises
+    NotWritten if it cannot be written.
     """
     by_end = defaultdict[str, list[Ended]](list)
     for end in ends:
@@ -118,7 +116,7 @@ def show_ends(console: Console, root: Path, ends: Iterable[Ended]) -> bool:
 def show_plan(
     console: Console, plans: Mapping[str, Sequence[Allocation]], cache: CacheSettings
 ) -> None:
-    """Print where the activations of each feature live while the layers downstream are retrained.
+    """Print the location of each feature's activations while layers downstream are retrained.
 
     plans: by network, see `scenarios.study.preflight.cache_plans`; cache: the memory of one worker.
     The network is named only if there are several.

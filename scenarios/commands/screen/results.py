@@ -1,11 +1,8 @@
 """The end of a study on the screen: tables of results, notes, and the files written.
 
-Everything comes from the tables on disk, not from the run: a reader of the files finds the same
-numbers. Learners of another network have other features, and so a table of their own. A dash was
-not measured.
+Everything comes from the tables on disk, not from the run, so that the files have the same numbers.
+Learners of another network have other features, and so a separate table. A dash means not measured.
 """
-
-from __future__ import annotations
 
 import math
 from collections import defaultdict
@@ -35,7 +32,7 @@ def show_outcome(console: Console, root: Path, omegas: bool, files: Iterable[str
     omegas: whether to print Kemker's metrics too; files: by name within the run directory. Raises
     InputError for tables that cannot be read.
     """
-    # Metrics of R: those of a feature's own matrix are for a reader of the file.
+    # Metrics of R alone: metrics of a feature's matrix A are in the file.
     metrics = read_table(root / "metrics.csv", MetricRow, lambda cells: not cells["feature"])
     show_results(console, read_table(root / "summary.csv", SummaryRow), metrics)
     show_layers_found(console, root)
@@ -106,12 +103,11 @@ def show_omegas(console: Console, metrics: Sequence[MetricRow], times: Sequence[
 
 
 def note_lines(root: Path) -> list[str]:
-    """Return a line for each note on the results of a run directory, those of most jobs first.
+    """Return a line for each note on the results of a run directory, those on most jobs first.
 
-    A line names the learners and features that the note applies to, the readout and the number of
-    tasks learned, unless it is `retrain` after all tasks, and how many of the jobs measured there
-    have it. Beyond a few lines, the last one only counts the rest. Raises InputError for tables
-    that cannot be read.
+    A line names the learners and features of the note, the readout and the number of tasks learned
+    unless it is `retrain` after all tasks, and the share of the jobs that have it. Beyond a few
+    lines, the last one only counts the rest. Raises InputError for tables that cannot be read.
     """
     if not (root / NOTES).is_file():
         return []
@@ -134,11 +130,11 @@ def _note_line(own: Sequence[NoteRow], measured: _Jobs, last: Mapping[str, int])
     """Return the line of one note.
 
     own: its rows, of one readout; measured: the jobs by learner and feature; last: the number of
-    tasks after which a learner ends.
+    all tasks that a learner learns.
     """
     learners = listed(dict.fromkeys(row.learner for row in own))
     features = listed(dict.fromkeys(row.feature for row in own if row.feature))
-    behind = f", behind {features}" if features else ""
+    behind = f", downstream of {features}" if features else ""
     there = {job for row in own for job in measured[row.learner, row.feature]}
     jobs = f"{len(set(map(_job, own)))} of {len(there)} {'job' if len(there) == 1 else 'jobs'}"
     where = f"{learners}{behind}{_how(own[0].readout)}{_when(own, last)}"
@@ -159,7 +155,7 @@ def _how(readout: str) -> str:
 
 
 def _when(own: Sequence[NoteRow], last: Mapping[str, int]) -> str:
-    """Name the numbers of tasks after which a note applies, unless it is only at the end."""
+    """Name the numbers of tasks after which a note applies, unless it is the last alone."""
     steps = {row.step for row in own if row.step is not None and row.step < last[row.learner]}
     if not steps:
         return ""
@@ -175,7 +171,7 @@ def _job(row: Row | NoteRow) -> tuple[str, str, int]:
 def _by_features(summary: Sequence[SummaryRow]) -> dict[tuple[str, ...], list[str]]:
     """Return the learners by the features of their network, in order of depth.
 
-    A learner with an output alone is listed with the first network; () if all are.
+    A learner with an output alone is listed with the first network, or with () if all are such.
     """
     features: dict[str, list[str]] = {}
     for row in sorted(summary, key=lambda row: row.depth):
@@ -190,7 +186,7 @@ def _by_features(summary: Sequence[SummaryRow]) -> dict[tuple[str, ...], list[st
 
 
 def _main_head(metrics: Iterable[MetricRow]) -> str:
-    """Return the first head in the metrics; those of costs have none."""
+    """Return the first head in the metrics; metrics of costs have none."""
     return next((row.head for row in metrics if row.head), "single")
 
 

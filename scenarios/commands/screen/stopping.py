@@ -1,13 +1,11 @@
-"""Stopping on request: at once, or else within a few seconds.
+"""Termination on request, within a few seconds.
 
-Ctrl-C and SIGTERM (sent by the scheduler of a cluster before it kills) are treated alike: the
-process ends with the sentence that says how to continue. Python handles a signal only between two
-of its own steps, and a long step inside torch would delay it for minutes. So a thread reads signals
-from the file descriptor that Python writes to at once, and ends the process after a grace period.
-That is safe because half-written files do not count.
+Ctrl-C and SIGTERM (sent by a cluster's scheduler before it kills) are treated alike: the process
+ends with a sentence on how to continue. Python handles a signal only between two bytecode
+instructions, and a long operation inside torch would delay it for minutes. So a thread reads
+signals from the file descriptor to which Python writes them at once, and ends the process after a
+grace period. This is safe because half-written files do not count.
 """
-
-from __future__ import annotations
 
 import os
 import signal
@@ -19,7 +17,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 GRACE = 4.0
-"""Seconds in which a process that was asked to stop may still end by itself."""
+"""Seconds in which a process may end by itself after a request to stop."""
 
 STOPPED = {130, 143}
 """Exit codes of a process stopped by Ctrl-C or SIGTERM."""
@@ -45,7 +43,7 @@ def stoppable(grace: float = GRACE) -> Iterator[None]:
         return
     stop = _Stop(grace)
     here, there = socket.socketpair()
-    # The handler of a signal must not wait; a byte that finds no room is not needed.
+    # A signal handler must not block; a byte that does not fit is not needed.
     there.setblocking(False)
     before = [(number, signal.signal(number, stop.asked)) for number in _SIGNALS]
     woken = signal.set_wakeup_fd(there.fileno(), warn_on_full_buffer=False)
@@ -53,7 +51,7 @@ def stoppable(grace: float = GRACE) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        # An interrupted import can end in any error.
+        # An interrupted import can raise any error.
         if stop.code is None:
             raise
         raise SystemExit(stop.code) from None
@@ -67,7 +65,7 @@ def stoppable(grace: float = GRACE) -> Iterator[None]:
 
 
 class _Stop:
-    """A request to stop, and the response to it.
+    """A request to stop, with the response to it.
 
     code: the exit code once asked, None before; block_ended: set when the block is over.
     """
@@ -102,7 +100,7 @@ class _Stop:
                     time.sleep(self._grace)
                     # After the block the sentence has been said.
                     if not self.block_ended.is_set():
-                        # Nobody may read it, and the process may hang for just that reason.
+                        # There may be no reader, and the process may hang for just that reason.
                         saying = threading.Thread(target=_say, daemon=True)
                         saying.start()
                         saying.join(_SAYING)

@@ -1,29 +1,29 @@
-"""Printing: safe for the terminal, in any encoding, and whether or not anybody reads it.
+"""Printing that is safe for the terminal, in any encoding, with or without a reader.
 
-Names of learners, files and tasks come from files that anybody may have written, so they are made
-`printable` before they are shown. All commands run inside `printed`.
+Names of learners, files and tasks come from untrusted files, so they are made `printable` before
+they are shown. All commands run inside `printed`.
 """
-
-from __future__ import annotations
 
 import io
 import json
 import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import TextIO, TypeVar
+
+_Item = TypeVar("_Item")
 
 READER_GONE = 141
-"""The exit code of a process whose output nobody reads any more, as if SIGPIPE had ended it."""
+"""The exit code of a process whose reader is gone, as if SIGPIPE had ended it."""
 
 
 def printable(text: str) -> str:
-    r"""Return a text with every character that a terminal would obey, or not show, as its escape.
+    r"""Escape every character of a text that controls the terminal or is not shown.
 
-    A name or note read from a file could otherwise move the cursor, recolor the screen or turn the
-    direction of reading.
+    A name or note from a file could otherwise move the cursor, recolor the screen or reverse the
+    direction of the text.
 
     >>> print(printable("er\x1b[2J \u202eexe"))
     er\x1b[2J \u202eexe
@@ -54,13 +54,23 @@ def printed() -> Iterator[None]:
         _set_errors(out, errors)
 
 
+def tracked(each: Iterable[_Item], label: str) -> Iterable[_Item]:
+    """Return the items, with a bar on a terminal while they are gone through."""
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    hidden = not console.is_terminal
+    return track(each, label, console=console, transient=True, disable=hidden)
+
+
 def print_json(record: object) -> None:
-    """Print one JSON object, with null in place of NaN; record: values that JSON has."""
+    """Print one JSON object, with null in place of NaN; record: JSON values."""
     print(json.dumps(_without_nan(record), indent=2, allow_nan=False))
 
 
 def _without_nan(value: object) -> object:
-    """Return a value in which every number that JSON lacks is None."""
+    """Return a value with None in place of every number that JSON lacks."""
     match value:
         case dict():
             return {name: _without_nan(entry) for name, entry in value.items()}
@@ -93,5 +103,5 @@ def _flush_or_discard(stream: TextIO) -> None:
             stream.flush()
     except OSError:
         with open(os.devnull, "wb") as nowhere:
-            # The descriptor, not the object: libraries write to it past Python.
+            # The descriptor, not the object: libraries bypass Python to write to it.
             os.dup2(nowhere.fileno(), stream.fileno())

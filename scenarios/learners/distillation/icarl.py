@@ -1,7 +1,5 @@
 """iCaRL: distillation, herded exemplars, and the nearest mean of exemplars as classifier."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
@@ -36,18 +34,6 @@ class HerdingSettings(ContinualSettings):
     exemplars: HerdedSettings = HerdedSettings(total=2000)
 
 
-class IcarlSettings(HerdingSettings):
-    """Those of `HerdingSettings`."""
-
-    kind: Literal["icarl"] = "icarl"
-
-
-class IcarlHybrid1Settings(HerdingSettings):
-    """Those of `HerdingSettings`."""
-
-    kind: Literal["icarl_hybrid1"] = "icarl_hybrid1"
-
-
 @learner("icarl_hybrid1")
 class IcarlHybrid1(DistillingLearner):
     """Hybrid1: iCaRL's training, the network's outputs as classifier (Rebuffi et al. 2017).
@@ -62,7 +48,7 @@ class IcarlHybrid1(DistillingLearner):
     images are not mirrored. A class met again is one of the task, not an earlier one.
     """
 
-    settings_class: ClassVar[type[base.Settings]] = IcarlHybrid1Settings
+    settings_class: ClassVar[type[base.Settings]] = HerdingSettings
 
     def begin(self, task: Task) -> None:
         super().begin(task)
@@ -90,7 +76,6 @@ class Icarl(IcarlHybrid1):
     task. Before the first task the network's outputs classify. Source: algorithm 1.
     """
 
-    settings_class = IcarlSettings
     _means: Tensor | None = None
 
     def scores(self, x: Tensor) -> Tensor:

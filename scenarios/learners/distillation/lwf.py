@@ -1,9 +1,5 @@
 """Learning without forgetting: the old model's outputs on the new data are targets."""
 
-from __future__ import annotations
-
-from typing import Literal
-
 import torch
 from pydantic import Field
 from torch import Tensor, nn
@@ -20,7 +16,6 @@ class LwfSettings(ContinualSettings):
     scores are divided before they are compared (Li and Hoiem 2016: 2).
     """
 
-    kind: Literal["lwf"] = "lwf"
     strength: float = Field(default=1.0, ge=0, allow_inf_nan=False)
     temperature: float = Field(default=2.0, gt=0, allow_inf_nan=False)
 

@@ -1,7 +1,5 @@
 """The base of LwF and iCaRL: the model before the task as a teacher."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

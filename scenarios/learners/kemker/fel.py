@@ -1,10 +1,8 @@
 """FEL: sparse representations by a fixed expansion layer, in which few units fire."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Literal, cast
+from typing import Any, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -13,7 +11,6 @@ from torch.nn import functional
 
 from probe.errors import InputError
 from probe.training.recipe import RecipeChanges
-from scenarios.learners import base
 from scenarios.learners.catalog import learner
 from scenarios.learners.continual import ContinualLearner, ContinualSettings
 
@@ -30,7 +27,6 @@ class FelSettings(ContinualSettings):
     by default the supplement's batch size, optimizer and learning rate.
     """
 
-    kind: Literal["fel"] = "fel"
     hidden: int = Field(default=400, ge=2, le=10_000)
     units: int = Field(default=2000, ge=2, le=100_000)
     connected: float = Field(default=0.1, gt=0, le=1)
@@ -50,7 +46,7 @@ class FelSettings(ContinualSettings):
         return round(self.firing * self.units)
 
     @model_validator(mode="after")
-    def _enough(self) -> FelSettings:
+    def _enough(self) -> Self:
         for share, whole, count in (
             ("connected", "hidden", self.joined),
             ("firing", "units", self.fired),
@@ -82,14 +78,13 @@ class FixedExpansion(ContinualLearner):
     own_features = ("hidden", "fel", "output")
 
     @classmethod
-    def network(
-        cls, settings: base.Settings, shape: Sequence[int], classes: int, tasks: int
-    ) -> nn.Module:
-        own = cast(FelSettings, settings)
-        dense = nn.Linear(int(torch.Size(shape).numel()), own.hidden)
+    def network(cls, settings: Any, shape: Sequence[int], classes: int, tasks: int) -> nn.Module:
+        dense = nn.Linear(int(torch.Size(shape).numel()), settings.hidden)
         hidden = nn.Sequential(nn.Flatten(), dense, nn.ReLU())
-        fel = Expansion(own.hidden, own.units, connected=own.joined, firing=own.fired)
-        output = nn.Linear(own.units, classes)
+        fel = Expansion(
+            settings.hidden, settings.units, connected=settings.joined, firing=settings.fired
+        )
+        output = nn.Linear(settings.units, classes)
         return nn.Sequential(OrderedDict(hidden=hidden, fel=fel, output=output))
 
 

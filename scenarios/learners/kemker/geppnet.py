@@ -1,17 +1,15 @@
 """GeppNet: a self-organizing map with a linear readout, and rehearsal of all data."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, Literal, cast
+from typing import Any, ClassVar, cast
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 
 from probe.errors import InputError
-from probe.examples import Examples
+from probe.examples import Examples, join
 from probe.tasks import Task
 from probe.training.costs import OpsMeter
 from scenarios.learners import base
@@ -47,12 +45,6 @@ class MapSettings(base.Settings):
     width: float = Field(default=0.3, gt=0, allow_inf_nan=False)
 
 
-class GeppnetSettings(MapSettings):
-    """Those of `MapSettings`."""
-
-    kind: Literal["geppnet"] = "geppnet"
-
-
 @learner("geppnet")
 class Geppnet(FullRehearsalLearner):
     """GeppNet, a self-organizing map with a linear readout (Gepperth and Karaoguz 2016).
@@ -76,18 +68,15 @@ class Geppnet(FullRehearsalLearner):
     map and the readout at 4 bytes a number; our labels take 8 bytes.
     """
 
-    settings_class: ClassVar[type[base.Settings]] = GeppnetSettings
+    settings_class: ClassVar[type[base.Settings]] = MapSettings
     settings: MapSettings
     own_features = ("som", "output")
 
     @classmethod
-    def network(
-        cls, settings: base.Settings, shape: Sequence[int], classes: int, tasks: int
-    ) -> nn.Module:
-        own = cast(MapSettings, settings)
+    def network(cls, settings: Any, shape: Sequence[int], classes: int, tasks: int) -> nn.Module:
         inputs = torch.Size(shape).numel()
-        som = SelfOrganizingMap(inputs, own.rows, own.columns, own.width)
-        output = nn.Linear(own.rows * own.columns, classes)
+        som = SelfOrganizingMap(inputs, settings.rows, settings.columns, settings.width)
+        output = nn.Linear(settings.rows * settings.columns, classes)
         return nn.Sequential(OrderedDict(som=som, output=output))
 
     def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
@@ -122,11 +111,10 @@ class Geppnet(FullRehearsalLearner):
 
         iterations: the examples in all; block: the largest B.
         """
-        parts = [*self.past, data]
-        total = sum(map(len, parts))
-        drawn = torch.randint(total, (iterations,), generator=self.stream("draws"))
+        every = join([*self.past, data])
+        drawn = torch.randint(len(every), (iterations,), generator=self.stream("draws"))
         for some in drawn.to(data.y.device).split(block):
-            taken = _take(parts, some)
+            taken = every.take(some)
             yield taken.x.flatten(1), taken.y
 
     def _base_session(self, network: OnlineMap, data: Examples) -> None:
@@ -144,21 +132,3 @@ class Geppnet(FullRehearsalLearner):
             network.organize(x[:first], rates, radii)
             network.learn(x[first:], y[first:], shares)
             done += len(y)
-
-
-def _take(parts: Sequence[Examples], numbers: Tensor) -> Examples:
-    """Return examples by their numbers (n,) in the joined parts, which are not joined in memory.
-
-    >>> parts = [Examples(torch.tensor(x), torch.tensor(x)) for x in ([0, 1], [2, 3, 4])]
-    >>> _take(parts, torch.tensor([4, 0, 2])).x.tolist()
-    [4, 0, 2]
-    """
-    x = parts[0].x.new_empty(len(numbers), *parts[0].x.shape[1:])
-    y = parts[0].y.new_empty(len(numbers))
-    start = 0
-    for part in parts:
-        own = ((numbers >= start) & (numbers < start + len(part))).nonzero().squeeze(1)
-        taken = part.take(numbers[own] - start)
-        x[own], y[own] = taken.x, taken.y
-        start += len(part)
-    return Examples(x, y)

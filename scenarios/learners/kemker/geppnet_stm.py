@@ -1,10 +1,7 @@
 """GeppNet+STM: a short-term memory of novel examples, replayed in sleep phases."""
 
-from __future__ import annotations
-
 from collections import deque
 from functools import cached_property
-from typing import Literal
 
 import torch
 from pydantic import Field
@@ -29,7 +26,6 @@ class GeppnetStmSettings(MapSettings):
     data of MNIST.
     """
 
-    kind: Literal["geppnet_stm"] = "geppnet_stm"
     memory: int = Field(default=300, ge=1, le=100_000)
     sleep_interval: int = Field(default=2000, ge=1, le=100_000_000)
 

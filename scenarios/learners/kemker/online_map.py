@@ -1,7 +1,5 @@
 """Online training of a self-organizing map and a linear readout on its activity."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

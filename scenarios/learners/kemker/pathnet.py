@@ -1,12 +1,10 @@
 """PathNet: the search for a path of modules for each task, which is then frozen."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Literal, cast
+from typing import Any, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -42,7 +40,6 @@ class PathNetSettings(base.Settings):
     optimizer and learning rate.
     """
 
-    kind: Literal["pathnet"] = "pathnet"
     modules: int = Field(default=10, ge=1, le=1_000)
     active: int = Field(default=5, ge=1, le=1_000)
     width: int = Field(default=80, ge=1, le=10_000)
@@ -54,7 +51,7 @@ class PathNetSettings(base.Settings):
     )
 
     @model_validator(mode="after")
-    def _path_fits(self) -> PathNetSettings:
+    def _path_fits(self) -> Self:
         if self.active > self.modules:
             raise ValueError(
                 f"active is {self.active}, which is more than the {self.modules} modules of a "
@@ -108,17 +105,16 @@ class PathNet(Learner):
         return {}
 
     @classmethod
-    def network(
-        cls, settings: base.Settings, shape: Sequence[int], classes: int, tasks: int
-    ) -> nn.Module:
-        own = cast(PathNetSettings, settings)
+    def network(cls, settings: Any, shape: Sequence[int], classes: int, tasks: int) -> nn.Module:
         if tasks > _MOST_TASKS:
             raise InputError(
                 f"PathNet can learn at most {_MOST_TASKS} tasks, got {tasks}: give the scenario "
                 f"fewer, or leave PathNet out"
             )
         inputs = int(torch.Size(shape).numel()) - 1
-        return PathNetwork(inputs, classes, tasks, own.modules, own.active, own.width)
+        return PathNetwork(
+            inputs, classes, tasks, settings.modules, settings.active, settings.width
+        )
 
     @classmethod
     def view(cls, scenario: Scenario) -> Scenario:

@@ -1,7 +1,5 @@
 """A self-organizing map: units on a lattice, with prototypes moved by single examples."""
 
-from __future__ import annotations
-
 import math
 
 import torch

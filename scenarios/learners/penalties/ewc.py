@@ -1,10 +1,8 @@
 """Elastic weight consolidation, and the diagonal Fisher information of a model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import torch
 from pydantic import Field
@@ -33,7 +31,6 @@ class EwcSettings(PenalizedSettings):
     of, None for all.
     """
 
-    kind: Literal["ewc"] = "ewc"
     strength: float = Field(default=75_000.0, ge=0, allow_inf_nan=False)
     fisher_examples: int | None = Field(default=None, ge=1)
 

@@ -1,10 +1,8 @@
 """EWC++: elastic weight consolidation with one running Fisher, taken in training."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import torch
 from pydantic import Field
@@ -24,7 +22,6 @@ class OnlineSettings(PenalizedSettings):
 class EwcOnlineSettings(OnlineSettings):
     """strength: lambda (Chaudhry 2018: 75000 on MNIST, 3e6 on CIFAR-100, 1.5e6 with samples)."""
 
-    kind: Literal["ewc_online"] = "ewc_online"
     strength: float = Field(default=75_000.0, ge=0, allow_inf_nan=False)
 
 

@@ -1,7 +1,5 @@
 """The path integral over training steps, from which SI and RWalk take their importance."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

@@ -1,7 +1,5 @@
 """RWalk: a penalty by the running Fisher and by a path integral."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar, Literal
@@ -25,7 +23,6 @@ class RWalkSettings(OnlineSettings):
     the paper gives none); distance: `fisher`, 1/2 F Delta theta^2, or `euclidean`, Delta theta^2.
     """
 
-    kind: Literal["rwalk"] = "rwalk"
     strength: float = Field(default=1000.0, ge=0, allow_inf_nan=False)
     interval: int = Field(default=10, ge=1)
     epsilon: float = Field(default=1e-6, gt=0, allow_inf_nan=False)

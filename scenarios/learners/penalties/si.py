@@ -1,8 +1,6 @@
 """Synaptic intelligence: a penalty by each parameter's part in the drop of the loss."""
 
-from __future__ import annotations
-
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import torch
 from pydantic import Field
@@ -19,7 +17,6 @@ class SiSettings(PenalizedSettings):
     which keeps the importance of parameters that did not move finite (ours: no paper gives it).
     """
 
-    kind: Literal["si"] = "si"
     strength: float = Field(default=1.0, ge=0, allow_inf_nan=False)
     damping: float = Field(default=1e-3, gt=0, allow_inf_nan=False)
 

@@ -1,17 +1,7 @@
 """Experience replay: a random memory of each class, replayed with every batch."""
 
-from __future__ import annotations
-
-from typing import Literal
-
 from scenarios.learners.catalog import learner
 from scenarios.learners.continual import ClassMemorySettings, ContinualLearner
-
-
-class ErSettings(ClassMemorySettings):
-    """Those of `ClassMemorySettings`."""
-
-    kind: Literal["er"] = "er"
 
 
 @learner("er")
@@ -24,4 +14,4 @@ class ExperienceReplay(ContinualLearner):
     exemplars. Neither paper gives the replayed batch's size.
     """
 
-    settings_class = ErSettings
+    settings_class = ClassMemorySettings

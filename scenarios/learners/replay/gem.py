@@ -1,9 +1,6 @@
 """Gradient episodic memory: no step may raise the loss on an earlier task's memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 import numpy as np
 import torch
@@ -28,7 +25,6 @@ Floats = NDArray[np.float64]
 class GemSettings(ClassMemorySettings):
     """margin: gamma, the memory strength (Lopez-Paz and Ranzato 2017: 0.5 in all experiments)."""
 
-    kind: Literal["gem"] = "gem"
     margin: float = Field(default=0.5, ge=0, allow_inf_nan=False)
 
 

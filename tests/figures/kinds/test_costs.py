@@ -1,10 +1,5 @@
-import math
-
 import pytest
 
-from figures import layout, style
-from figures.kinds import costs
-from figures.tables import Tables
 from probe.tables.summary import training_seconds
 from tests.figures import papers, seen
 
@@ -22,31 +17,3 @@ def test_markers_are_omega_all_against_megabytes_and_seconds():
             row = papers.metric("omega_all", name)
             assert seen.points(drawn)[0] == pytest.approx([spent[name], row.mean])
             assert seen.bars(drawn) == pytest.approx(seen.spread([row], scale=1))
-
-
-def test_without_omega_it_is_the_average_accuracy_in_percent_and_without_sizes_nothing():
-    metrics, times = papers.tables().metrics, papers.tables().times
-    figure = costs.draw(
-        Tables(metrics=[r for r in metrics if r.metric != "omega_all"], times=times)
-    )
-    assert figure.get_supylabel() == "Average accuracy $A_{3}$ (%)"
-    final = [100 * papers.metric("average_accuracy[3]", name).mean for name in NAMES]
-    assert [seen.heights(c)[0] for c in figure.axes[0].containers] == pytest.approx(final)
-    no_size = [row for row in metrics if row.metric != "model_size_mb"]
-    assert costs.draw(Tables(metrics=no_size, times=times)) is None
-    alone = [row for row in metrics if row.learner == "ewc"]
-    assert costs.draw(Tables(metrics=alone, times=times)) is None
-
-
-@pytest.mark.parametrize("factor", [1.0, 1.05, 2.0, 5.0, 20.0, 500.0, 1e6])
-def test_an_axis_has_a_few_plain_numbers_and_room_beside_the_markers(factor):
-    with style.house_style():
-        figure, ((axes,),) = layout.blocks([1], 1, wide=False)
-        costs._make_logarithmic(axes, [0.013, 0.013 * math.sqrt(factor), 0.013 * factor])
-        figure.draw_without_rendering()
-    low, high = axes.get_xlim()
-    assert low < 0.013 <= 0.013 * factor < high
-    ticks = zip(axes.get_xticks(), seen.tick_names(axes), strict=True)
-    shown = {x: text for x, text in ticks if low <= x <= high}
-    assert 1 <= len(shown) <= 8
-    assert all(float(text) == pytest.approx(x) for x, text in shown.items())

@@ -62,12 +62,6 @@ def test_without_layers_lines_and_bars_are_means_and_deviations_a_panel_for_each
     assert seen.legend(figure) == ["Finetune", "PathNet", "EWC", "FEL", "Offline"]
 
 
-def test_an_architecture_of_which_the_output_alone_was_measured_is_not_drawn():
-    output = [row for row in SUMMARY if row.learner != "fel" or row.feature == "output"]
-    assert seen.titles(depth.draw(Tables(summary=output))) == ["Finetune, EWC", "PathNet"]
-    assert depth.draw(Tables(summary=[row for row in SUMMARY if row.feature == "output"])) is None
-
-
 def test_with_layers_there_are_controls_by_depth_intervals_and_a_ring_where_forgetting_starts():
     figure = papers.figure("depth")
     drawn = labelled(figure)

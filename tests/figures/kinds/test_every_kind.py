@@ -2,16 +2,13 @@
 
 from functools import cache
 from importlib import import_module
-from typing import get_type_hints
 
 import pytest
-from matplotlib.figure import Figure
 
 from figures import build, style
 from figures.kinds import KINDS
 from figures.options import Options
-from figures.pages.page import Page
-from figures.plotting import Drawing, asked_for
+from figures.plotting import asked_for
 from figures.tables import Tables
 from probe.tables.summary import summarize
 from tests.figures import invented, papers, seen
@@ -77,18 +74,6 @@ def fits(figure):
     return seen.text_faults(figure) == [] and seen.hidden_data(figure) == []
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_every_kind_draws_tables(name):
-    hints = get_type_hints(import_module(f"figures.kinds.{name}").draw)
-    assert hints == {"tables": Tables, "page": Page, "return": Figure | None}
-
-
-def test_the_order_of_kinds_is_that_of_their_files_which_no_two_share():
-    orders = [getattr(import_module(f"figures.kinds.{name}"), "ORDER", 1e9) for name in KINDS]
-    assert orders == sorted(orders)
-    assert list(KINDS)[:2] == ["depth", "layers"]
-
-
 @pytest.mark.parametrize(
     "shape", [s if s == QUICK else pytest.param(s, marks=pytest.mark.slow) for s in SHAPES]
 )
@@ -116,77 +101,8 @@ def test_a_figure_fits_on_a_page_and_in_a_column_in_another_font(name):
     assert "Learner" in caption
 
 
-@pytest.mark.parametrize("name", ["depth", "layers"])
-def test_texts_are_as_high_as_was_asked_for(name):
-    small, large = (
-        sorted({text.get_fontsize() for text in seen.texts(figure)})
-        for figure in (papers.figure(name), Drawing(name)(papers.tables(), font_size=12))
-    )
-    assert large == pytest.approx([1.5 * height for height in small])
-    assert max(small) == 8
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_a_kind_draws_no_other_tables_than_it_says(name, monkeypatch):
-    """Others are empty, and none is looked at."""
-    given = vars(papers.tables())
-    some = Tables(**{table: given[table] for table in KINDS[name]})
-    looked_at = set()
-
-    def look(self, field):
-        looked_at.add(field)
-        return object.__getattribute__(self, field)
-
-    monkeypatch.setattr(Tables, "__getattribute__", look)
-    monkeypatch.setattr("figures.layout.arrange", lambda figure: None)  # takes most of the time
-    assert build.draw(some, [name])[name] is not None
-    assert looked_at & set(Tables.__dataclass_fields__) == set(KINDS[name])
-
-
 def test_a_study_of_offline_alone_and_empty_tables_have_nothing_to_draw():
     rows = invented.rows(["offline"], CNN3)
     alone = Tables(rows=rows, summary=summarize(rows), learners=[invented.learner("offline")])
     for given in (alone, Tables()):
         assert build.draw(given) == dict.fromkeys(KINDS)
-
-
-def test_of_one_learner_order_and_seed_there_are_no_bars_and_no_plurals():
-    figures = {name: figure for name, figure in drawn(QUICK).items() if figure}
-    for name, figure in figures.items():
-        assert not any(
-            bars.has_xerr or bars.has_yerr
-            for axes in figure.axes
-            for bars in axes.containers
-            if hasattr(bars, "has_yerr")
-        )
-        said = import_module(f"figures.kinds.{name}").caption(tables(*SHAPES[QUICK]))
-        assert "in 1 order of tasks" in said
-        assert "with 1 seed." in said
-        assert "Learner: Finetune." in said
-        for plural in ("1 seeds", "1 orders", "1 tasks", "deviation", "over seeds", "95 % interv"):
-            assert plural not in said
-    for name in ("depth", "bias", "tradeoff", "scores"):
-        assert seen.note(figures[name]).startswith("One seed")
-
-
-@pytest.mark.parametrize("name", ["bias", "tasks", "tradeoff"])
-def test_learners_are_named_once_in_the_order_of_the_table(name):
-    names = ["Finetune", "Cumulative", "mine", "yours", "EWC"]
-    assert seen.legend(papers.figure(name))[:5] == names
-
-
-@pytest.mark.parametrize("name", ["depth", "bias", "tasks", "sessions", "costs"])
-def test_panels_share_the_y_axis(name):
-    assert len({axes.get_ylim() for axes in papers.figure(name).axes}) == 1
-
-
-def test_figures_name_the_head_unless_it_is_the_usual_one(monkeypatch):
-    monkeypatch.setattr("figures.layout.arrange", lambda figure: None)
-    for head, said in (("single", ""), ("all", ", over all outputs"), ("multi", ", multi-head")):
-        figures = build.draw(tables(["finetune", "ewc"], CNN3[:2], 2, 2, head))
-        for name in ("curves", "tasks", "sessions"):
-            assert " ".join(figures[name].get_supylabel().split()) == f"Accuracy (%){said}"
-        for name in ("tradeoff", "spider", "scores", "omegas"):
-            assert " ".join(seen.note(figures[name]).split()).endswith(f"seeds{said}")
-        assert figures["matrix"].axes[-1].get_xlabel() == f"Accuracy (%){said}"
-        assert "output" not in seen.note(figures["depth"])

@@ -2,7 +2,6 @@ import math
 from dataclasses import replace
 
 import pytest
-from matplotlib.collections import PolyCollection
 from matplotlib.patches import Rectangle
 
 from figures.cells import HATCHED
@@ -96,24 +95,6 @@ def test_marks_are_left_out_where_there_is_no_reason_for_them():
     assert seen.legend(found) == []
 
 
-def test_one_scale_of_colors_goes_from_zero_to_at_least_ten_points(figure):
-    little = [replace(r, value=r.value / 100) for r in ROWS if r.quantity == "missing"]
-    for one, top in ((figure, 60), (drawn(little), 10)):
-        found = [c for axes in one.axes for c in axes.collections if c.get_gid() != HATCHED]
-        meshes = [mesh for mesh in found if isinstance(mesh, PolyCollection)]
-        assert {mesh.get_clim() for mesh in meshes} == {(0, top)}
-
-
-@pytest.mark.parametrize("gone", ["offline", "untrained"])
-def test_the_controls_have_no_panel(gone):
-    assert drawn([replace(r, learner=gone) for r in ROWS]) is None
-
-
-def test_without_anything_missing_nothing_is_drawn():
-    assert drawn([r for r in ROWS if r.quantity != "missing"]) is None
-    assert drawn([replace(r, readout="knn") for r in ROWS]) is None
-
-
 @pytest.mark.parametrize(
     ("learners", "features", "tasks"),
     [
@@ -139,11 +120,3 @@ def test_it_fits_on_a_page_and_numbers_lie_within_their_cells(learners, features
         for box, text in zip(boxes, axes.texts, strict=True):
             room = text.get_window_extent()
             assert box[:, 0].min() - 1 <= room.x0 <= room.x1 <= box[:, 0].max() + 1
-
-
-def test_the_readout_that_does_not_fit_is_left_out(monkeypatch):
-    names = [f"own{k}" for k in range(12)]
-    monkeypatch.setattr("figures.layout.arrange", lambda figure: None)  # takes most of the time
-    found = drawn(invented.layers(names, [*FEATURES, "d"], tasks=12, **papers.BOTH))
-    assert [axes.get_title() for axes in seen.titled(found)] == names
-    assert seen.note(found) == "Mean over 3 seeds, readout retrain"

@@ -3,10 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from matplotlib import colormaps
-from matplotlib.colors import to_rgb
 
-from figures import cells
 from figures.kinds import matrix
 from figures.tables import Tables
 from probe.tables.summary import mean_accuracies
@@ -39,32 +36,3 @@ def test_cells_and_their_texts_are_r_in_percent_and_what_was_not_measured_is_hat
     names = [label.get_text() for label in panels[0].get_yticklabels()]
     assert names == ["before", "1", "2", "3", "4"]
     assert len(figure.axes) == 4
-
-
-@pytest.mark.parametrize(
-    ("learners", "tasks"), [(3, 5), pytest.param(9, 10, marks=pytest.mark.slow), (1, 11)]
-)
-def test_up_to_ten_tasks_every_cell_has_a_value_within_it(learners, tasks):
-    names = [f"own{k}" for k in range(learners)]
-    rows = invented.rows(names, tasks=tasks, orders=1, seeds=1)
-    figure = matrix.draw(Tables(rows=[replace(row, value=1.0) for row in rows]))
-    for axes in seen.titled(figure):
-        assert len(axes.texts) == ((tasks + 1) * tasks if tasks <= 10 else 0)
-        for text in axes.texts:
-            column, row = text.get_position()
-            corners = [(column - 0.5, row + 0.5), (column + 0.5, row - 0.5)]
-            (left, bottom), (right, top) = axes.transData.transform(corners)
-            box = text.get_window_extent()
-            assert left < box.x0 < box.x1 < right
-            assert bottom < box.y0 < box.y1 < top
-
-
-def test_values_stand_out_from_every_shade():
-    def luminance(color):
-        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3]]
-        return float(np.dot([0.2126, 0.7152, 0.0722], linear))
-
-    for value in np.linspace(0, 1, 101):
-        shade = colormaps["viridis"](value)
-        dark, light = sorted([luminance(shade), luminance(to_rgb(cells.ink(shade)))])
-        assert (light + 0.05) / (dark + 0.05) >= 4.5

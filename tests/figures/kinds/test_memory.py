@@ -6,7 +6,7 @@ import pytest
 
 from figures.kinds import memory
 from figures.tables import Tables
-from tests.figures import invented, papers, seen
+from tests.figures import invented, seen
 
 # Average accuracy by kind and number of samples; None = stores nothing.
 FINETUNE = {None: 0.38, 10: 0.737, 100: 0.92, 20: 0.81}
@@ -69,32 +69,3 @@ def test_budgets_per_class_and_in_total_are_not_mixed_and_without_zero_there_is_
     assert figure.get_supxlabel() == "Stored samples"
     assert seen.tick_names(figure.axes[1]) == ["10", "20", "200"]
     assert not figure.axes[1].texts
-
-
-def test_a_kind_with_two_strategies_has_a_line_for_each_by_name():
-    figure = papers.figure("memory")
-    assert seen.legend(figure) == ["ER, uniform", "ER, entropy"]
-    assert len({c.lines[0].get_marker() for c in figure.axes[0].containers}) == 2
-
-
-@pytest.mark.parametrize(
-    "other", [{"sampling": "entropy"}, {"kind": "si"}, {"per_class": None, "total": 20}]
-)
-def test_one_budget_per_kind_strategy_and_unit_is_nothing_to_draw(other):
-    given = tables({("finetune", None): 0.4, ("finetune", 10): 0.7, ("ewc", 20): 0.8})
-    second = replace(given.learners[1], learner="ewc-20", per_class=20)
-    learners = [*given.learners, second]
-    assert memory.draw(replace(given, learners=learners)) is not None
-    assert memory.draw(replace(given, learners=[*given.learners, replace(second, **other)])) is None
-    unmeasured = [row for row in given.metrics if row.learner != "ewc-20"]
-    assert memory.draw(Tables(metrics=unmeasured, learners=learners)) is None
-
-
-@pytest.mark.slow
-def test_no_text_is_lost_and_no_data_are_cut_off():
-    kinds = ["finetune", "ewc", "ewc_online", "si", "rwalk", "lwf", "a_kind_with_a_long_name"]
-    budgets = [None, 1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 5000, 20000]
-    figure = memory.draw(
-        tables({(k, b): 0.5 + 0.04 * n for k in kinds for n, b in enumerate(budgets)})
-    )
-    assert seen.text_faults(figure) + seen.hidden_data(figure) == []

@@ -2,8 +2,6 @@ import numpy as np
 import pytest
 from matplotlib.container import BarContainer
 
-from figures.kinds import omegas
-from figures.tables import Tables
 from tests.figures import papers, seen
 
 
@@ -27,11 +25,3 @@ def test_bars_are_the_table_learner_by_learner():
     assert seen.legend(figure) == [
         rf"$\Omega_{{\mathrm{{{name}}}}}$" for name in ("base", "new", "all")
     ]
-
-
-def test_a_learner_that_lacks_an_omega_is_left_out_and_without_offline_nothing_is_drawn():
-    table = [r for r in papers.tables().metrics if r.learner in papers.LEARNERS]
-    rest = [row for row in table if (row.learner, row.metric) != ("ewc", "omega_base")]
-    assert "EWC" not in seen.tick_names(omegas.draw(Tables(metrics=rest)).axes[0])
-    alone = [row for row in table if row.metric not in ("omega_base", "omega_all")]
-    assert omegas.draw(Tables(metrics=alone)) is None

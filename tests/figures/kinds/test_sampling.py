@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -61,27 +59,3 @@ def test_strategies_are_compared_at_one_budget_of_one_kind_only():
     figure = sampling.draw(tables(stored))
     assert seen.tick_names(figure.axes[0]) == ["EWC, 10 per class", "RWalk, 50 per class"]
     assert sorted(group for group, _ in groups(figure)) == [0, 0, 1, 1]
-
-
-@pytest.mark.parametrize("other", [("si", "entropy", 10), ("ewc", "entropy", 20)])
-def test_without_a_kind_with_two_strategies_there_is_nothing_to_draw(other):
-    assert sampling.draw(tables([("ewc", "uniform", 10), other])) is None
-
-
-def test_a_budget_in_total_is_not_one_per_class():
-    given = tables([("ewc", "uniform", 10), ("ewc", "entropy", 10)])
-    one, two = given.learners
-    total = replace(two, per_class=None, total=10)
-    assert sampling.draw(replace(given, learners=[one, total])) is None
-    both = [replace(one, per_class=None, total=10), total]
-    figure = sampling.draw(replace(given, learners=both))
-    assert figure.get_supxlabel() == "Learner, with 10 stored samples in total"
-
-
-@pytest.mark.slow
-def test_no_text_is_lost_and_no_data_are_cut_off():
-    kinds = ["finetune", "ewc", "rwalk", "a_kind_with_a_long_name"]
-    budgets, strategies = [1, 10, 100, 1000], [*FOUR, "my_own_rule"]
-    grid = [(kind, name, b) for b in budgets for kind in kinds for name in strategies]
-    figure = sampling.draw(tables(grid))
-    assert seen.text_faults(figure) + seen.hidden_data(figure) == []

@@ -40,22 +40,6 @@ def test_the_large_panel_holds_every_learner_and_small_ones_each_between_its_bou
         assert np.asarray(shade.get_xy())[:7, 1].tolist() == values(name)
 
 
-def test_spokes_are_named_at_their_ends_and_clockwise_from_the_top():
-    figure = papers.figure("spider")
-    figure.draw_without_rendering()
-    for axes in figure.axes:
-        middle = axes.transData.transform((0, 0))
-        names = [text for text in axes.texts if text.get_text() in spider.CRITERIA]
-        assert [text.get_text() for text in names] == list(spider.CRITERIA)
-        for k, text in enumerate(names):
-            box, angle = text.get_window_extent(), k * 2 * math.pi / 7
-            away = (box.min + box.max) / 2 - middle
-            end = axes.transData.transform((angle, 1)) - middle
-            assert np.hypot(*away) > np.hypot(*end)
-            assert away @ end / np.hypot(*away) / np.hypot(*end) > 0.95
-            assert end / np.hypot(*end) == pytest.approx([math.sin(angle), math.cos(angle)])
-
-
 def test_bounds_are_known_by_their_kind_and_by_storing_nothing():
     """Without any there is the large panel alone."""
     learners = [
@@ -68,24 +52,3 @@ def test_bounds_are_known_by_their_kind_and_by_storing_nothing():
     for first, lines in ((0, [4, 3, 3]), (1, [3, 2, 2]), (2, [2])):
         figure = spider.draw(Tables(metrics=invented.metrics(names[first:]), learners=learners))
         assert [len(axes.lines) for axes in figure.axes] == lines
-
-
-@pytest.mark.parametrize("metric", invented.CRITERIA)
-def test_a_learner_that_lacks_a_criterion_is_left_out(metric):
-    table = papers.tables().metrics
-    rows = [row for row in table if (row.learner, row.metric) != ("ewc", metric)]
-    assert spider.names(Tables(metrics=table)).count("ewc") == 1
-    assert spider.names(Tables(metrics=rows)).count("ewc") == 0
-    assert spider.draw(Tables(metrics=[row for row in rows if row.metric != metric])) is None
-
-
-@pytest.mark.parametrize("others", [1, *(pytest.param(k, marks=pytest.mark.slow) for k in (5, 12))])
-def test_panels_do_not_overlap_and_the_large_one_is_the_largest(others):
-    names = ["finetune", *(f"own{k}" for k in range(others))]
-    learners = [invented.learner(name) for name in names]
-    figure = spider.draw(Tables(metrics=invented.metrics(names), learners=learners))
-    first, *rest = sorted((axes.bbox for axes in figure.axes), key=lambda box: -box.width)
-    assert len(rest) == others
-    assert all(first.width > 1.8 * box.width for box in rest)
-    boxes = [first, *rest]
-    assert not any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k])

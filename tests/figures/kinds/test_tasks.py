@@ -1,9 +1,7 @@
 import pytest
 
-from figures.kinds import tasks
-from figures.tables import Tables
 from probe.tables.summary import mean_accuracies
-from tests.figures import invented, papers, seen
+from tests.figures import papers, seen
 
 
 def test_each_panel_holds_every_learner_from_the_task_on_and_the_last_their_averages():
@@ -18,9 +16,3 @@ def test_each_panel_holds_every_learner_from_the_task_on_and_the_last_their_aver
             assert values == pytest.approx(R[j:, j - 1])
         expected = [R[1, 0], (R[2, 0] + R[2, 1]) / 2, (R[3, 0] + R[3, 1] + R[3, 2]) / 3]
         assert seen.points(last.lines[k])[:, 1] == pytest.approx(expected)
-
-
-def test_beyond_twenty_tasks_only_some_have_a_panel():
-    figure = tasks.draw(Tables(rows=invented.rows(["er"], tasks=21, orders=1, seeds=1)))
-    named = [f"Task {j}" for j in (1, 5, 10, 15, 20)]
-    assert seen.titles(figure) == [*named, "Average of tasks so far"]

@@ -51,16 +51,6 @@ def test_lines_are_means_over_seeds_of_means_over_orders_darker_the_less_deep_th
     assert light == sorted(set(light))
 
 
-def test_without_controls_lines_begin_with_the_first_task_and_have_no_ceiling():
-    figure = drawn([r for r in COURSES if r.feature != "output" or r.step == 4])
-    # The output was measured once.
-    assert seen.legend(figure) == FEATURES[:2]
-    for axes in figure.axes:
-        assert not ceilings(axes)
-        for course in axes.containers:
-            assert np.round(seen.points(course)[:, 0]).tolist() == [1, 2, 3, 4]
-
-
 def test_of_several_readouts_that_of_most_steps_is_drawn_and_linear_where_they_are_as_many():
     def other(rows, readout):
         return [replace(r, readout=readout, value=0.5) for r in rows if r.readout]
@@ -76,20 +66,6 @@ def test_of_several_readouts_that_of_most_steps_is_drawn_and_linear_where_they_a
         assert flat == (readout != "linear")
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
-        [r for r in (*COURSES, *LEVELS) if r.step == 4],
-        LEVELS,
-        [r for r in COURSES if r.feature == "output"],
-        [replace(r, step=None) for r in COURSES],
-    ],
-    ids=["one step", "no learner", "output alone", "older tables"],
-)
-def test_nothing_is_drawn_where_there_is_no_course_of_a_layer(rows):
-    assert drawn(rows) is None
-
-
 def test_many_layers_have_a_color_bar_and_no_bars():
     names = [f"features.block{k}.conv" for k in range(12)]
     figure = drawn(invented.courses(["er"], names, steps=12), invented.levels(names, steps=12))
@@ -98,12 +74,3 @@ def test_many_layers_have_a_color_bar_and_no_bars():
     assert figure.axes[-1].get_ylabel() == "Layer, by depth"
     assert len(figure.axes[0].lines) == 24
     assert seen.text_faults(figure) + seen.hidden_data(figure) == []
-
-
-def test_learners_of_several_architectures_are_told_by_depth_alone():
-    own = {"fel": ["hidden", "output"]}
-    figure = drawn(invented.courses(["er", "fel"], FEATURES, steps=3, own=own), LEVELS)
-    assert seen.legend(figure) == ["Ceiling (offline)"]
-    # Only the networks that are the study's have its floor.
-    starts = [np.round(seen.points(axes.containers[0])[0, 0]) for axes in figure.axes[:2]]
-    assert starts == [0, 1]

@@ -26,7 +26,7 @@ def outcomes(**changes):
 
 
 def table(made, layout=LAYOUT):
-    return {(q.name, q.place): q for q in quantities(made, layout)}
+    return {(q.quantity, q.place): q for q in quantities(made, layout)}
 
 
 def by_place(right, place):
@@ -78,38 +78,6 @@ def test_all_tasks_weigh_by_their_test_examples_and_parts_over_time_by_place():
     for name, places in (("forgotten", 3), ("never_learned", 3), ("since_learned", 2)):
         each = [got[name, place].value for place in range(1, places + 1)]
         assert got[name, None].value == pytest.approx(np.mean(each))
-
-
-def test_identical_rows_have_forgotten_exactly_nothing():
-    row = draw(0.6, 3)
-    got = table(outcomes(rows={1: row, 2: row, 3: row}, floor=draw(0.1)))
-    for place in (None, 1, 2, 3):
-        q = got["forgotten", place]
-        assert (q.value, q.low, q.high) == (0, 0, 0)
-    assert got["since_learned", None].value == got["since_learned", None].high == 0
-    assert table(outcomes())["forgotten", 1].low > 0
-
-
-def test_the_untrained_prefix_has_retained_nothing():
-    floor = draw(0.3)
-    row = np.repeat(floor[:, None], 3, axis=1)
-    got = table(outcomes(rows={3: row}, floor=floor))
-    for place in (None, 1, 2, 3):
-        q = got["retained", place]
-        assert q.value == 0
-        assert q.low <= 0 <= q.high
-        assert got["above_floor", place].value == 0
-
-
-def test_the_offline_prefix_has_retained_all():
-    ceiling = draw(0.9)
-    got = table(outcomes(rows={3: np.repeat(ceiling[:, None], 3, axis=1)}, ceiling=ceiling))
-    for place in (None, 1, 2, 3):
-        q = got["retained", place]
-        assert (q.value, q.low, q.high) == (1, 1, 1)
-        assert got["missing", place].high == 0
-    q = table(outcomes())["retained", None]
-    assert q.high < 1
 
 
 @pytest.mark.parametrize(

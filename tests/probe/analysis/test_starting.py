@@ -32,12 +32,6 @@ def test_a_layer_that_lost_much_is_the_start_and_none_before():
         assert len(start.estimates) == 4
 
 
-def test_a_difference_within_the_margin_is_no_start():
-    drops = layers([0.04, 0.04], 10)
-    assert starting_feature(drops, *WHERE).index == 0
-    assert starting_feature(drops, *WHERE, margin=0.1).index is None
-
-
 def test_one_seed_claims_nothing():
     start = starting_feature(layers([0, 0.5], 1), *WHERE)
     assert (start.index, start.earliest) == (None, None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from functools import partial
-from typing import Any
 
 import pytest
 import torch
@@ -12,15 +11,14 @@ from torch import Tensor, nn
 from torchvision.models import MobileNetV2, VisionTransformer
 from torchvision.models.vgg import make_layers
 
-from probe.cut.candidates import Candidate, candidates
+from probe.cut.candidates import candidates
 from probe.cut.cuts import split
 from probe.cut.model_call import tensors_of
 from probe.errors import InputError
 from probe.seeding import global_stream, stream
 from scenarios.networks import ARCHITECTURES
-from tests.laws.zoo.net import Net
 from tests.laws.zoo.specimens import SPECIMENS, specimen
-from tests.laws.zoo.written import Written, written
+from tests.laws.zoo.written import Written
 
 SMALL = [name for name in SPECIMENS if name != "reduced_resnet18"]
 
@@ -59,11 +57,6 @@ def elements(model: nn.Module, names: set[str]) -> int:
 def chosen(model: nn.Module, *shape: int) -> list[str]:
     found = candidates(model, torch.randn(3, *shape, generator=stream(0)))
     return [one.feature for one in found if one.suggested]
-
-
-def listed(net: Net) -> dict[str, Candidate]:
-    model, sample, _ = net.made()
-    return {one.feature: one for one in candidates(model, sample, net.output)}
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -144,49 +137,6 @@ def test_no_feature_is_suggested_inside_a_block_or_after_dropout_or_a_reshape() 
     assert chosen(model, 6) == ["1", "4", "5", "7"]
     # One level deeper there are no more.
     assert chosen(nn.Sequential(*stem[:2], block(), nn.Linear(8, 3)), 6) == ["1", "2", "3"]
-
-
-def test_of_two_blocks_with_as_many_weights_the_same_is_opened_in_every_process() -> None:
-    halves = {name: nn.Sequential(*(nn.Linear(4, 4) for _ in range(3))) for name in "yx"}
-    assert chosen(nn.Sequential(OrderedDict(halves)), 4) == ["y", "x.0", "x.1", "x.2"]
-
-
-@pytest.mark.parametrize(("depth", "step"), [(20, 1), (21, 2), (45, 3)])
-def test_of_many_features_every_nth_is_suggested_up_to_the_output(depth: int, step: int) -> None:
-    model = nn.Sequential(*(nn.Linear(2, 2) for _ in range(depth)))
-    assert chosen(model, 2) == [str(n) for n in range(depth) if (depth - 1 - n) % step == 0]
-
-
-def test_a_skip_across_the_cut_is_cached_too_and_no_good_feature() -> None:
-    @written("a b d c", {"a": (6, 4), "b": (4, 5), "d": (5, 2), "c": (6, 3)})
-    def skips(m: Any, x: Tensor) -> Tensor:
-        first = m.a(x)
-        return m.c(torch.cat([first, m.d(m.b(first))], 1))
-
-    found = listed(skips)
-    assert {name: one.values for name, one in found.items()} == {"a": 1, "b": 2, "d": 1, "c": 1}
-    assert {name: one.bytes for name, one in found.items()} == {"a": 16, "b": 36, "d": 24, "c": 12}
-    assert [name for name, one in found.items() if one.suggested] == ["a", "d", "c"]
-
-
-def test_what_mixes_examples_is_run_the_slow_way() -> None:
-    layers = {"a": (6, 5), "b": (5, 3)}
-    mixes, keeps = (
-        listed(written("a b", layers)(lambda m, x, dim=dim: m.b((y := m.a(x)) - y.mean(dim, True))))
-        for dim in (0, 1)
-    )
-    assert mixes["b"].slow
-    assert mixes["b"].bytes == 0
-    assert (mixes["a"].slow, mixes["a"].bytes) == ("", 20)
-    assert not any(one.slow for one in keeps.values())
-
-
-def test_what_is_random_or_depends_on_no_input_is_left_out() -> None:
-    @written("a c", {"a": (6, 4), "table": nn.Identity, "noisy": nn.Identity, "c": (4, 3)})
-    def draws(m: Any, x: Tensor) -> Tensor:
-        return m.noisy(torch.rand_like(m.a(x))) + 0 * m.table(m.c.bias).sum() + 0
-
-    assert list(listed(draws)) == ["a"]
 
 
 def test_two_examples_do_not_show_what_grows() -> None:

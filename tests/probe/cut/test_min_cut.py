@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from itertools import chain, combinations
-from typing import Any
 
-import pytest
-import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from torch import Tensor, nn
-from torch.nn import functional
+from hypothesis import given, settings, strategies as st
 
-from probe.cut.cuts import split
 from probe.cut.min_cut import Fate, minimum_cut
 from probe.cut.names import INPUT, Name
 from probe.cut.trace import Pass, Step
-from probe.seeding import stream
-from tests.laws.zoo.written import written
 
 STATE = 1000
 
@@ -76,23 +67,3 @@ def _suffices(seen: Pass, kept: set[Name], upstream: frozenset[int]) -> bool:
             there.add((number, 0))
     read = {step.parents[0] for number, step in seen.steps.items() if number not in upstream}
     return read <= there
-
-
-@pytest.mark.parametrize(("scale", "kept"), [(1.0, (4, 3, 3)), (0.5, (4, 1, 1)), (8.0, (4, 6, 6))])
-def test_a_value_is_kept_on_its_cheaper_side(scale: float, kept: tuple[int, ...]) -> None:
-    """A step without parameters behind the convolution makes its value smaller or larger."""
-    layers = {"conv": lambda: nn.Conv2d(3, 4, 3), "head": lambda: nn.LazyLinear(3)}
-
-    @written("mark", {**layers, "mark": nn.Identity}, shape=(3, 8, 8))
-    def resizes(m: Any, x: Tensor) -> Tensor:
-        x = m.mark(functional.interpolate(torch.relu(m.conv(x)), scale_factor=scale))
-        return m.head(functional.max_pool2d(x, 2).flatten(1))
-
-    model, x = resizes.build(), torch.randn(6, 3, 8, 8, generator=stream(0))
-    model(x)
-    cut = split(model, "mark", x)
-    value = cut.prefix(x)
-    assert isinstance(value, Tensor)
-    assert value.shape[1:] == kept
-    with torch.no_grad():
-        assert torch.equal(cut.tail.eval()(value), model(x))

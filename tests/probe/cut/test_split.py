@@ -13,54 +13,12 @@ from torch import Tensor, nn
 
 from probe.cut.cuts import split
 from probe.errors import InputError
-from probe.examples import Examples
 from probe.seeding import stream
 from tests.laws.zoo.hostile import HOSTILE
-from tests.laws.zoo.specimens import specimen
-from tests.laws.zoo.written import written
-
-TASKS = [[0, 1], [2]]
-
-
-@written()
-def plain(m: nn.Module, x: Tensor) -> Tensor:
-    return m.c(torch.relu(m.b(torch.relu(m.a(x)))))
 
 
 def inputs(n: int = 8) -> Tensor:
     return torch.randn(n, 6, generator=stream(0, "split"))
-
-
-def examples(n: int = 60) -> Examples:
-    return Examples(inputs(n), torch.arange(n) % 3)
-
-
-@pytest.mark.parametrize(
-    ("name", "feature", "frozen"),
-    [
-        # What runs beside the feature belongs to the tail, and registration says nothing.
-        (
-            "a_branch_beside_and_a_skip_across",
-            "middle",
-            "middle.bias middle.weight stem.bias stem.weight",
-        ),
-        ("registered_from_the_end", "norm", "a.bias a.weight norm.running_mean norm.running_var"),
-    ],
-)
-def test_what_is_frozen_is_what_the_feature_depends_on(
-    name: str, feature: str, frozen: str
-) -> None:
-    model, x, _ = specimen(name)
-    assert split(model, feature, x[:8]).frozen == tuple(frozen.split())
-
-
-@pytest.mark.parametrize("chain", [False, True])
-def test_what_the_user_had_frozen_is_retrained_all_the_same(chain: bool) -> None:
-    model = nn.Sequential(nn.Linear(6, 6), nn.Linear(6, 3)) if chain else plain.made()[0]
-    model.requires_grad_(False)
-    tail = split(model, "0" if chain else "a", inputs()).tail
-    assert all(p.requires_grad for name, p in tail.named_parameters() if "model.a" not in name)
-    assert not any(p.requires_grad for p in model.parameters())
 
 
 @pytest.mark.parametrize(

@@ -17,16 +17,6 @@ def test_worked_example_a_task_seen_at_7_8_6_5_tenths_has_forgotten_3():
     assert chaudhry.forgetting(WORKED_EXAMPLE, 4) == pytest.approx(0.3 / 3)
 
 
-def test_accuracy_before_the_task_was_learned_counts_as_past_knowledge():
-    lucky = AccuracyMatrix.square([[0.9, 0.8, 0.0], [0.9, 0.6, 0.0], [0.9, 0.6, 0.9]])
-    assert chaudhry.task_forgetting(lucky, 3) == pytest.approx([0, 0.2])
-
-
-def test_forgetting_after_the_first_task_is_undefined():
-    with pytest.raises(NotMeasured, match="k >= 2"):
-        chaudhry.forgetting(WORKED_EXAMPLE, 1)
-
-
 @pytest.mark.parametrize("k", [0, 5, -1])
 @pytest.mark.parametrize("metric", [chaudhry.average_accuracy, chaudhry.forgetting])
 def test_k_that_is_no_task_is_refused(metric, k):

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, confusion_matrix
 
 from probe.errors import InputError
@@ -27,12 +26,6 @@ def test_mean_per_class_is_scikit_learns_balanced_accuracy(pairs):
     true, predicted = np.array(every_class).T
     counts = Counts.of(true, predicted, classes=5)
     assert counts.mean_per_class() == pytest.approx(balanced_accuracy_score(true, predicted))
-
-
-@given(pairs, pairs)
-def test_counts_of_parts_add_up_to_the_counts_of_the_whole(first, second):
-    parts = [Counts.of(*np.array(part).T, classes=5) for part in (first, second)]
-    assert parts[0] + parts[1] == Counts.of(*np.array(first + second).T, classes=5)
 
 
 def test_no_examples_is_nan_and_a_class_without_any_is_left_out_of_the_mean():

@@ -47,16 +47,6 @@ def test_test_sizes_that_do_not_fit_are_refused(sizes):
         kemker.alpha_all(R, 1, sizes)
 
 
-def test_sizes_that_change_later_are_those_of_the_call():
-    sizes = [10, 30, 60]
-    before = kemker.alpha_all(R, 2, sizes)
-    sizes[0] = 1000
-    assert kemker.alpha_all(R, 2, sizes) != before
-    assert kemker.alpha_all(R, 2, [10, 30, 60]) == before
-    with pytest.raises(ValueError, match="read-only"):
-        kemker.task_sizes(R, sizes)[0] = 1
-
-
 def test_one_session_has_no_omega():
     one = AccuracyMatrix.square([[1.0]])
     for omega in (

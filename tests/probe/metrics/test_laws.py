@@ -7,12 +7,10 @@ from statistics import mean
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from probe.errors import NotMeasured
-from probe.metrics import chaudhry, diaz_rodriguez, gem
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.scorecard import METRICS, value_of
 
@@ -61,7 +59,6 @@ LOOPS = {
 BY_NAME = {f"{metric.paper}.{metric.name}": metric for metric in METRICS}
 
 each_metric = pytest.mark.parametrize("name", BY_NAME)
-after_each = pytest.mark.parametrize("name", [name for name, m in BY_NAME.items() if m.after])
 
 
 def value(name, table, k):
@@ -149,34 +146,3 @@ def test_a_missing_cell_is_named_where_it_is_used_and_ignored_where_not(name, k)
     if name in LOOPS:
         LOOPS[name](reads := Reads(table), k)
         assert used == reads.cells
-
-
-@after_each
-@given(table=tables(), data=st.data())
-def test_what_comes_after_task_k_changes_nothing_in_it(name, table, data):
-    k = drawn(data, name, table.shape[1])
-    assert value(name, table[: k + 1, :k], k) == value(name, table, k)
-
-
-@given(table=tables())
-def test_rem_and_bwt_plus_split_backward_transfer(table):
-    R = AccuracyMatrix(table)
-    together = diaz_rodriguez.rem(R) + diaz_rodriguez.bwt_plus(R)
-    assert together == pytest.approx(1 + diaz_rodriguez.bwt(R))
-
-
-@given(table=tables())
-def test_forgetting_is_at_least_what_was_lost_since_each_task_was_learned(table):
-    R = AccuracyMatrix(table)
-    assert chaudhry.forgetting(R, R.tasks) >= -gem.bwt(R) - 1e-12
-
-
-@given(table=tables(0, 0.5), data=st.data())
-def test_differences_do_not_change_when_a_task_is_easier_throughout(table, data):
-    shift = data.draw(arrays(np.float64, table.shape[1], elements=st.floats(0, 0.5)))
-    R, easier = AccuracyMatrix(table), AccuracyMatrix(table + shift)
-    for difference in (gem.bwt, gem.fwt, diaz_rodriguez.bwt):
-        assert difference(easier) == pytest.approx(difference(R), abs=1e-12)
-    T = R.tasks
-    assert chaudhry.forgetting(easier, T) == pytest.approx(chaudhry.forgetting(R, T), abs=1e-12)
-    assert gem.acc(easier) == pytest.approx(gem.acc(R) + shift.mean())

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from probe.errors import InputError, NotMeasured
-from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.task_counts import TaskCounts
 
 VALUES = np.array([[0.1, 0.2], [0.3, np.nan], [0.5, 0.6]])
 R = AccuracyMatrix(VALUES)
@@ -21,13 +19,18 @@ def test_row_is_tasks_learned_so_far_and_columns_count_from_one():
     assert np.array_equal(R.measured([[0], [2]], [1, 2]), [[0.1, 0.2], [0.5, 0.6]])
 
 
-def test_the_tasks_seen_are_the_first_k_of_row_k():
-    values = np.random.default_rng(0).random((5, 4))
-    for k in range(1, 5):
-        assert AccuracyMatrix(values).seen(k).tolist() == values[k, :k].tolist()
-    # A gap elsewhere takes nothing away.
-    assert R.seen(2).tolist() == [0.5, 0.6]
-    assert R.seen(1).tolist() == [0.3]
+def test_a_square_matrix_has_a_row_before_training_that_was_not_measured():
+    square = AccuracyMatrix.square(np.eye(2))
+    assert np.isnan(square.values[0]).all()
+    assert np.array_equal(square.values[1:], np.eye(2))
+    with pytest.raises(NotMeasured, match=r"R\[0,1\] \(task 1 before any training\)"):
+        square.measured(0, 1)
+
+
+def test_the_first_missing_cell_is_named():
+    for read, i in ((R.measured, [0, 1, 2]), (R.cell, 1)):
+        with pytest.raises(NotMeasured, match=r"R\[1,2\] \(task 2 after task 1\) was not"):
+            read(i, 2)
 
 
 def test_a_gap_among_the_tasks_seen_is_named_and_no_row_is_past_the_last():
@@ -43,18 +46,6 @@ def test_a_cell_outside_the_matrix_is_refused_not_wrapped_around(i, j):
     for read in (R.measured, R.cell, lambda i, j: R.measured([0, i], [1, j])):
         with pytest.raises(InputError, match=r"i in 0\.\.2 and j in 1\.\.2"):
             read(i, j)
-
-
-def of_counts(runs: list[Counts], tasks: tuple[tuple[int, ...], ...]) -> AccuracyMatrix:
-    return AccuracyMatrix.of_counts([TaskCounts(tasks=tasks, tables=(run,)) for run in runs])
-
-
-def test_rows_are_accuracies_of_the_counts_on_each_tasks_classes():
-    untrained = Counts.of([0, 1, 2, 2], [2, 2, 2, 0], classes=3)
-    after_first = Counts.of([0, 1, 2, 2], [2, 1, 2, 2], classes=3)
-    after_second = Counts.of([0, 1, 2, 2], [0, 1, 0, 1], classes=3)
-    R = of_counts([untrained, after_first, after_second], ((2,), (1, 0)))
-    assert np.array_equal(R.values, [[0.5, 0], [1, 0.5], [0, 1]])
 
 
 def test_the_values_are_a_copy_that_cannot_be_written():

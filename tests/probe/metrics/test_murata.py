@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sklearn.metrics import accuracy_score, f1_score
 
 from probe.errors import InputError, NotMeasured
@@ -38,8 +37,12 @@ def test_pra_equals_scikit_learns_accuracy(pair):
     assert pra(Counts.of(*pair, CLASSES)) == pytest.approx(accuracy_score(*pair))
 
 
-def test_a_task_that_is_never_predicted_has_f1_zero():
-    assert np.array_equal(task_f1(Counts.of([0, 1], [0, 0], classes=2), [[1]]), [0])
+def test_task_f1_by_hand():
+    # Task {0, 1}: TP 3 + 1; FN 2 + 3; FP 1 + 2. Task {2}: TP 4, FN 1, FP 3.
+    counts = Counts(np.array([[3, 1, 1], [1, 1, 2], [0, 1, 4]]))
+    recall, precision = 4 / 9, 4 / 7
+    first = 2 * recall * precision / (recall + precision)
+    assert task_f1(counts, [[0, 1], [2]]) == pytest.approx([first, 8 / 12])
 
 
 def test_nothing_measured_is_no_number():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,8 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 import probe.batch
-from probe.batch import gather, pieces
-from probe.errors import InputError
-from probe.examples import Examples, check_examples
+from probe.batch import gather
+from probe.examples import Examples
 from probe.seeding import stream
 from tests.probe.resident import resident
 
@@ -69,37 +67,6 @@ def test_what_does_not_fit_goes_to_files_with_the_same_values(
     assert (tmp_path / "made").exists()
     # The file has no name: it is gone with the tensors.
     assert list((tmp_path / "made").iterdir()) == []
-
-
-@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
-def test_a_budget_serves_to_its_last_byte(source: Callable[[], Any], tmp_path: Path) -> None:
-    assert_read(Examples.of(source(), budget=N * EACH, scratch=tmp_path / "not"))
-    assert not (tmp_path / "not").exists()
-    assert_read(Examples.of(source(), budget=N * EACH))
-    assert_read(Examples.of(source(), 100, budget=100 * EACH), 100)
-    for limit, budget in ((None, N * EACH - 1), (100, 100 * EACH - 1), (None, 0)):
-        with pytest.raises(InputError, match=r"scratch=, a larger budget=, or a limit="):
-            Examples.of(source(), limit, budget=budget)
-
-
-def bad(at: int) -> torch.Tensor:
-    x = torch.zeros(40, 2)
-    x[at, 1] = torch.nan
-    return x
-
-
-@pytest.mark.parametrize("at", [0, 3, 38, 39])
-def test_numbers_that_are_none_are_found_in_any_piece(
-    at: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also where an example is a single number."""
-    monkeypatch.setattr(probe.batch, "_PIECE", 24)
-    y = torch.zeros(40, dtype=torch.int64)
-    for x in (bad(at), bad(at)[:, 1]):
-        assert len(pieces(x)) > 5
-        with pytest.raises(InputError, match=re.escape(f"NaN or Inf in example {at}:")):
-            check_examples(Examples(x, y), [0], "train")
-    check_examples(Examples(torch.zeros(40), y), [0], "train")
 
 
 class Large(Dataset[Any]):

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from torch import Tensor
 from torch.utils.data import (
     BatchSampler,
@@ -155,44 +154,6 @@ def test_task_labels_are_left_out() -> None:
         assert_same(Examples.of(data), X, Y)
     with pytest.raises(InputError, match="a tuple of 3 is neither a pair"):
         Examples.of(Pairs(OfAvalanche().item))
-
-
-class OfHuggingFace:
-    """No Dataset of torch: columns by name, lists until a format is set."""
-
-    def __init__(self, columns: dict[str, Any]) -> None:
-        self.columns, self.formatted = columns, False
-
-    def set_format(self, kind: str) -> None:
-        self.formatted = kind == "torch"
-
-    def __len__(self) -> int:
-        return N
-
-    def __getitem__(self, at: int) -> dict[str, Any]:
-        one = {name: column[at] for name, column in self.columns.items()}
-        return {
-            name: torch.tensor(part) if self.formatted and not isinstance(part, str) else part
-            for name, part in one.items()
-        }
-
-
-COLUMNS = {"input_ids": IDS.tolist(), "text": ["words"] * N, "label": Y.tolist()}
-
-
-def read_columns(data: Any) -> None:
-    for unformatted in ("'input_ids' \\((list|Column)\\)", "'text' \\(str\\)"):
-        with pytest.raises(InputError, match=f"columns of x hold no tensors.*{unformatted}"):
-            Examples.of(data)
-    data.set_format("torch")
-    with pytest.raises(InputError, match="columns of x hold no tensors, 'text' \\(str\\): choose"):
-        Examples.of(data)
-    assert_same(Examples.of(data, columns=["input_ids"]), {"input_ids": IDS}, Y)
-    assert_same(Examples.of(DataLoader(data, batch_size=4), columns="input_ids"), IDS, Y)
-
-
-def test_columns_of_tensors() -> None:
-    read_columns(OfHuggingFace(COLUMNS))
 
 
 class Terminal(io.StringIO):

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
-from probe.readouts import lbfgs, linear
+from probe.readouts import linear
 from probe.readouts.linear import LinearModel, fit_linear
 from probe.readouts.standardized import Standardization
 
@@ -68,10 +68,10 @@ def test_the_objective_is_scikit_learns(case, C):
     classes = int(y.max()) + 1
     expected, scaled, _ = of_sklearn(x, y, C)
     model = fit_linear(x, y, classes, C, tolerance=1e-9)
-    assert model.converged
+    assert model.found.converged
     assert model.notes == ()
     assert own_objective(model, scaled, y, C) == pytest.approx(expected, rel=1e-6)
-    assert model.objective == pytest.approx(expected, rel=1e-6)
+    assert model.found.value == pytest.approx(expected, rel=1e-6)
 
 
 def on_digits(seed: int, **settings: float) -> tuple[LinearModel, float, Tensor, Tensor, Tensor]:
@@ -91,25 +91,17 @@ def on_digits(seed: int, **settings: float) -> tuple[LinearModel, float, Tensor,
 def test_at_the_default_tolerance_predictions_have_settled(seed, C, more):
     """The objective is near its minimum, from above, and the classes are scikit-learn's."""
     model, least, ours, expected, _ = on_digits(seed, C=C)
-    assert model.converged
-    assert model.left <= linear.TOLERANCE
-    assert least * (1 - 1e-6) <= model.objective <= least * (1 + more)
+    assert model.found.converged
+    assert model.found.left <= linear.TOLERANCE
+    assert least * (1 - 1e-6) <= model.found.value <= least * (1 + more)
     assert (ours == expected).double().mean() >= 0.99
-
-
-def test_a_tighter_tolerance_leaves_less():
-    x, y = digits()
-    found = [fit_linear(x, y, 10, tolerance=10.0**-k) for k in (1, 2, 4, 6, 9)]
-    objectives = [model.objective for model in found]
-    assert objectives == sorted(objectives, reverse=True)
-    assert [model.iterations for model in found] == sorted({m.iterations for m in found})
 
 
 def test_classes_without_examples_are_left_out():
     x, y = CASES["badly scaled"]
     spread = torch.tensor([1, 3, 4, 7, 8])[y]
     few, many = fit_linear(x, y, 5), fit_linear(x, spread, 10)
-    assert many.objective == few.objective
+    assert many.found.value == few.found.value
     assert torch.equal(many.weight[[1, 3, 4, 7, 8]], few.weight)
     assert many.bias[[0, 2, 5, 6, 9]].tolist() == [-torch.inf] * 5
     assert set(many.predict(x).tolist()) <= {1, 3, 4, 7, 8}
@@ -137,17 +129,8 @@ def test_what_has_not_converged_is_said(monkeypatch):
     monkeypatch.setattr(linear, "_MOST", 3)
     x, y = digits()
     model = fit_linear(x, y, 10)
-    assert (model.converged, model.iterations) == (False, 3)
+    assert (model.found.converged, model.found.iterations) == (False, 3)
     assert "had not converged after 3 iterations" in model.notes[0]
-
-
-def test_without_eigenvectors_the_minimum_is_the_same(monkeypatch):
-    x, y = digits()
-    known = fit_linear(x, y, 10, tolerance=1e-9)
-    monkeypatch.setattr(lbfgs, "_WIDEST", 10)
-    plain = fit_linear(x, y, 10, tolerance=1e-9)
-    assert plain.objective == pytest.approx(known.objective, rel=1e-6)
-    assert plain.iterations > known.iterations
 
 
 def test_standardised_as_scikit_learn_does():

@@ -44,10 +44,3 @@ def test_maps_are_averaged_as_torch_does_in_either_layout():
     torch.testing.assert_close(layout_of((32, 14, 14)).rows(value), expected)
     last = value.permute(0, 2, 3, 1).contiguous()
     torch.testing.assert_close(layout_of((14, 14, 32)).rows(last), expected)
-
-
-def test_sequences_and_volumes_are_averaged_over_all_positions():
-    value = torch.randn(2, 65, 192)
-    torch.testing.assert_close(layout_of((65, 192)).rows(value), value.mean(1))
-    value = torch.randn(2, 8, 4, 14, 14)
-    torch.testing.assert_close(layout_of((8, 4, 14, 14)).rows(value), value.mean((2, 3, 4)))

@@ -11,7 +11,8 @@ import torch
 from torch import nn
 
 from probe.errors import InputError
-from probe.record.checkpoints import Checkpoints, Run, fit_state, load_state
+from probe.record.checkpoints import Checkpoints, Run
+from probe.record.state_files import fit_state, load_state
 from tests.probe.record.tiny import network, same_state
 
 GRID = list(itertools.product(("er", "der-pp_2"), ("2", "10", "a"), (0, 12), (1, 2, 10)))

@@ -10,9 +10,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from probe.errors import InputError
 from probe.record.recorder import Recorder
-from probe.record.state_files import fit_state, load_state
 from tests.probe.record.tiny import (
     TASKS,
     accuracies,
@@ -91,21 +89,3 @@ def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tm
         return own.net if inner else own, own.net
 
     assert_recorded(callback.recorder, tmp_path / "rec", rows, states, build)
-
-
-def test_a_checkpoint_of_lightning_itself_is_read(tmp_path):
-    module = Module()
-    made = fit(module, tmp_path, TASKS[0])
-    made.save_checkpoint(path := tmp_path / "task1.ckpt")
-    own = Module(5)
-    fit_state(own, load_state(path), path.name)
-    assert same_state(own.state_dict(), module.state_dict())
-
-
-def test_a_recorder_of_another_model_is_refused_before_training(tmp_path):
-    rec = Recorder(tmp_path / "rec", network(), examples(60, 1), TASKS)
-    module = Module()
-    before = copy.deepcopy(module.state_dict())
-    with pytest.raises(InputError, match="another model"):
-        fit(module, tmp_path, TASKS[0], [ForgettingProbe(rec)])
-    assert same_state(before, module.state_dict())

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from probe.record.checkpoints import Run, fit_state, load_state
+from probe.record.checkpoints import Run
 from probe.record.readers import NEVER, READERS
+from probe.record.state_files import fit_state, load_state
 from tests.probe.record.readers_nets import RUNS, Facil, Mammoth, Pilot, Pycil, examples
 
 # FACIL does not write which class an output stands for; it is drawn as its reader says.
@@ -84,16 +85,6 @@ def test_outputs_that_came_later_never_win_and_the_others_are_as_they_were(tmp_p
         assert len(bias) == there
         wanted = model.features(x) @ weight.T + bias
         assert torch.allclose(logits[:, :there], wanted, atol=1e-5)
-
-
-@EACH
-def test_kept_networks_have_the_same_bytes_each_time(tmp_path, name):
-    reading = READERS[name](RUNS / name)
-    for run, own in reading.keep(tmp_path / "a").runs.items():
-        again = reading.keep(tmp_path / "b").runs[run]
-        assert [path.read_bytes() for path in own.values()] == [
-            path.read_bytes() for path in again.values()
-        ]
 
 
 def test_class_orders_are_those_that_the_frameworks_drew():

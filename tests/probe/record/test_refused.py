@@ -11,9 +11,10 @@ from torch import nn
 
 from probe.errors import InputError
 from probe.examples import Examples
-from probe.record.checkpoints import Checkpoints, fit_state, load_state
+from probe.record.checkpoints import Checkpoints
 from probe.record.recorder import Recorder
 from probe.record.recording import load_data, read_recording
+from probe.record.state_files import fit_state, load_state
 from tests.probe.record.tiny import TASKS, examples, network
 
 

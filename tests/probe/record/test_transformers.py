@@ -7,7 +7,6 @@ import copy
 import pytest
 import torch
 
-from probe.errors import InputError
 from probe.examples import Examples
 from probe.record.recorder import Recorder
 from probe.record.recording import read_recording
@@ -93,12 +92,3 @@ def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tm
     assert_recorded(rec, tmp_path / "rec", rows, states, lambda: [classifier(5)] * 2)
     assert callback.recorder.R.values[3, 2] > callback.recorder.R.values[3, 0]
     assert read_recording(tmp_path / "rec").output == "logits"
-
-
-def test_a_recorder_of_another_model_is_refused_before_training(tmp_path):
-    rec = Recorder(tmp_path / "rec", classifier(), texts(60, 1), TASKS, output="logits")
-    other = classifier()
-    before = copy.deepcopy(other.state_dict())
-    with pytest.raises(InputError, match="another model"):
-        fit(other, tmp_path, [ForgettingProbe(rec)], TASKS[0])
-    assert same_state(before, other.state_dict())

@@ -76,12 +76,8 @@ def test_mnist_has_the_39_non_redundant_features_of_the_paper():
 def test_bins_are_2_to_256(bins):
     with pytest.raises(InputError, match=f"2 to 256 bins, not {bins}"):
         equal_width(np.zeros((3, 2)), bins)
-
-
-@pytest.mark.parametrize("x", [np.array([[np.nan]]), np.zeros(3), np.zeros((0, 3))])
-def test_only_finite_features_can_be_put_into_bins(x):
-    with pytest.raises(InputError, match=r"expected finite features \(N, D\)"):
-        equal_width(x, 4)
+    with pytest.raises(InputError, match="expected finite features"):
+        equal_width(np.full((3, 2), np.nan), 2)
 
 
 @pytest.mark.parametrize("labels", [np.array([0]), np.array([0, -1]), np.array([0.0, 1.0])])

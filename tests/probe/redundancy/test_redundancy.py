@@ -9,8 +9,6 @@ import pytest
 from probe.errors import InputError
 from probe.redundancy.fcbf import non_redundant, relevance, symmetric_uncertainty
 
-SEVERAL = [2 + k % 9 for k in range(3000)]
-
 
 def entropy(values) -> float:
     values = list(values)
@@ -55,34 +53,6 @@ def test_the_matrix_is_that_of_the_definition(bins):
     assert relevance(codes, labels) == pytest.approx(np.array(with_class), abs=1e-11)
 
 
-@pytest.mark.parametrize("bins", [[1 + k % 17 for k in range(70)], [300, 1200, 5]])
-def test_many_features_and_examples_are_put_together_from_parts(bins):
-    """More bins and examples than go into one product; each row against counts of pairs."""
-    codes, _ = some_codes(bins, examples=2500)
-    whole = symmetric_uncertainty(codes)
-    for feature in range(0, len(bins), 13):
-        assert whole[feature] == pytest.approx(relevance(codes, codes[:, feature]), abs=1e-11)
-
-
-@pytest.mark.parametrize("bins", [[2, 3, 9, 4, 1], [200, 2, 30, 64, 1]])
-def test_it_is_symmetric_between_0_and_1_and_the_same_in_any_order(bins):
-    codes, labels = some_codes(bins, examples=700)
-    found = symmetric_uncertainty(codes)
-    assert (found == found.T).all()
-    assert found.min() == 0
-    assert found.max() == 1
-    shuffled = np.random.default_rng(1).permutation(700)
-    assert (symmetric_uncertainty(codes[shuffled]) == found).all()
-    assert (relevance(codes[shuffled], labels[shuffled]) == relevance(codes, labels)).all()
-
-
-def test_a_constant_shares_nothing_with_itself_either():
-    codes = np.array([[0, 5, 1], [0, 5, 0]])
-    assert symmetric_uncertainty(codes).tolist() == [[0, 0, 0], [0, 0, 0], [0, 0, 1]]
-    assert non_redundant(codes, np.array([1, 0])) == [2]
-    assert non_redundant(codes, np.array([1, 1])) == []
-
-
 @pytest.mark.parametrize("threshold", [0.0, 0.02])
 @pytest.mark.parametrize("seed", range(6))
 def test_fcbf_is_the_plain_loop(seed, threshold):
@@ -91,12 +61,6 @@ def test_fcbf_is_the_plain_loop(seed, threshold):
     selected = non_redundant(codes, labels, threshold)
     assert selected == plain_fcbf(codes, labels, threshold)
     assert 1 < len(selected) < 14
-
-
-def test_of_equally_relevant_features_the_first_are_kept_in_their_order():
-    labels = np.arange(256)
-    bits = labels[:, None] >> np.arange(8) & 1
-    assert non_redundant(np.hstack([bits, 1 - bits] * 10), labels) == list(range(8))
 
 
 @pytest.mark.parametrize(

@@ -6,24 +6,12 @@ import pytest
 from probe.errors import InputError
 from probe.redundancy.table import Redundancy, read_redundancy, write_redundancy
 
-FOUND = Redundancy(
-    data="toy",
-    discretization="2 bins, or so",
-    bins=np.array([2, 1, 3]),
-    with_class=np.array([0.123456, 0, 1]),
-    between=np.array([[1, 0, 0.25004], [0, 0, 0], [0.25004, 0, 1]]),
-    selected=[2, 0],
-)
 TEXT = """\
 discretization,feature,bins,selected,class,0,1,2
 "2 bins, or so",0,2,2,0.1235,1,,
 "2 bins, or so",1,1,,0,0,0,
 "2 bins, or so",2,3,1,1,0.25,0,1
 """
-
-
-def test_the_file_has_a_row_per_feature_and_half_the_matrix(tmp_path):
-    assert write_redundancy(tmp_path, FOUND).read_text() == TEXT
 
 
 def test_it_reads_back_up_to_4_decimals(tmp_path):

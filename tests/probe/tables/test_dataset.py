@@ -5,12 +5,10 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from probe.errors import InputError
 from probe.tables.dataset import to_dataset
-from probe.tables.matrices import Matrices
 from tests.probe.tables.made_rows import BASE, FEATURES, ORDERS, READOUTS, study
 from tests.probe.tables.test_table import PRA
 
@@ -45,22 +43,6 @@ def test_names_are_in_the_order_of_the_rows_and_features_by_depth():
     assert to_dataset(study()).learner.values.tolist() == ["er", "finetune", "offline", "untrained"]
     for order, tasks in {**ORDERS, "": BASE}.items():
         assert data.place.sel(order=order, task=list(tasks)).values.tolist() == [1, 2, 3]
-
-
-def test_the_mean_over_orders_by_place_then_over_seeds_is_the_matrix():
-    data, matrices = to_dataset(study(3)), Matrices(study(3))
-    own = data.accuracy.sel(learner="er", feature="conv2", readout="linear", order=list(ORDERS))
-    for place in (1, 2, 3):
-        cells = own.where(own.place == place).mean("task").mean("order").mean("seed")
-        expected = matrices.matrix("er", "conv2", "linear").values[1:, place - 1]
-        np.testing.assert_allclose(cells.values[1:], expected, rtol=1e-12)
-
-
-def test_a_step_of_an_earlier_version_is_the_last():
-    heads = [row for row in study() if row.head]
-    rows = [row for row in study() if row.measure == "pra" and row.step == 3]
-    old = [replace(row, step=None) for row in rows]
-    assert to_dataset([*old, *heads]).identical(to_dataset([*rows, *heads]))
 
 
 def test_what_is_there_twice_or_lacks_its_names_is_told(monkeypatch):

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import fields, replace
 
 import pandas
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from probe.errors import InputError
 from probe.tables.frames import rows_of_frame, to_frame
 from probe.tables.rows import LayerRow
 from tests.probe.tables.made_rows import study
 from tests.probe.tables.test_table import PRA, any_kind, rows_of
-
-
-def through_csv(frame, **how):
-    return pandas.read_csv(io.StringIO(frame.to_csv(index=False)), **how)
 
 
 @any_kind
@@ -28,23 +22,6 @@ def test_rows_come_back_as_they_were(kind, data):
     frame = to_frame(rows, kind)
     assert list(frame.columns) == [each.name for each in fields(kind)]
     assert repr(rows_of_frame(frame, kind)) == repr(rows)
-
-
-def test_columns_have_types_and_what_is_none_is_missing():
-    frame = to_frame([PRA, replace(PRA, step=3, value=float("nan"))])
-    kinds = {"learner": "string", "seed": "int64", "step": "Int64", "value": "float64"}
-    assert {name: str(frame[name].dtype) for name in kinds} == kinds
-    assert frame[["step", "value"]].isna().to_numpy().tolist() == [[True, False], [False, True]]
-
-
-def test_a_study_comes_back_through_a_csv_read_as_anybody_would():
-    """There order 0 is a number, and where controls have none it is even 0.0."""
-    rows = [replace(row, order={"a": "0", "b": "1", "": ""}[row.order]) for row in study()]
-    exact = through_csv(to_frame(rows), dtype=str, keep_default_na=False)
-    assert rows_of_frame(exact) == rows
-    read = through_csv(to_frame(rows))
-    assert read["order"].dtype == float
-    assert rows_of_frame(read) == rows
 
 
 def test_a_frame_may_be_filtered_sorted_widened_and_lack_columns_that_came_later():
@@ -62,6 +39,8 @@ def test_a_frame_may_be_filtered_sorted_widened_and_lack_columns_that_came_later
         ({"seed": [0, -1]}, "row 1 of the DataFrame: '-1' cannot be the value of seed"),
         ({"seed": [0.5, 1.0]}, "row 0 of the DataFrame: '0.5' cannot be the value of seed"),
         ({"seed": [None, 1]}, "row 0 of the DataFrame: '' cannot be the value of seed"),
+        ({"value": [0.1, float("inf")]}, "'inf' cannot be the value of value"),
+        ({"measure": ["pra", "acc"]}, "'acc' cannot be the value of measure"),
     ],
 )
 def test_a_cell_that_cannot_be_is_told_with_its_row(change, told):

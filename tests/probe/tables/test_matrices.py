@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from statistics import fmean, mean
+from statistics import mean
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from probe.errors import InputError
 from probe.tables.matrices import Matrices
 from probe.tables.summary import mean_accuracies
-from tests.probe.tables.made_rows import BASE, FEATURES, ORDERS, READOUTS, T, study
+from tests.probe.tables.made_rows import FEATURES, ORDERS, READOUTS, T, study
 
 SEEDS = 3
 ROWS = study(SEEDS)
@@ -53,22 +53,6 @@ def test_at_the_output_it_is_that_of_the_main_head_bit_for_bit():
             np.testing.assert_array_equal(output, single[learner].values)
 
 
-def test_equal_values_have_themselves_for_a_mean():
-    """Of seven copies of this number the sum divided by seven is another one."""
-    odd = 0.14771027651575264
-    assert fmean(7 * [odd]) != odd
-    rows = [replace(row, value=odd, seed=seed) for seed in range(7) for row in study(1)]
-    assert set(Matrices(rows).matrix("er", "conv1", "linear").values.ravel().tolist()) == {odd}
-
-
-def test_what_was_not_measured_is_nan():
-    rows = [row for row in ROWS if row.learner not in ("offline", "untrained")]
-    matrices = Matrices([row for row in rows if not (row.feature == "conv1" and row.step == 2)])
-    matrix = matrices.matrix("er", "conv1", "linear").values
-    assert np.isnan(matrix).all(axis=1).tolist() == [True, False, True, False]
-    assert np.isnan(matrices.ceiling("er", "conv1", "linear")).all()
-
-
 def test_a_learner_with_another_network_has_neither_floor_nor_ceiling():
     matrices = Matrices(
         replace(row, feature="conv1b") if (row.learner, row.feature) == ("er", "conv1") else row
@@ -78,16 +62,6 @@ def test_a_learner_with_another_network_has_neither_floor_nor_ceiling():
         floor = matrices.matrix(learner, "conv2", "linear").values[0]
         assert np.isnan(floor).all() == none
         assert np.isnan(matrices.ceiling(learner, "conv2", "linear")).all() == none
-
-
-def test_names_are_told_apart():
-    m = Matrices(ROWS)
-    assert (m.learners, m.levels) == (("er", "finetune"), ("untrained", "offline"))
-    assert (m.orders, m.readouts) == (tuple(ORDERS), READOUTS)
-    assert (m.features, m.outputs("er")) == ((*FEATURES, "output"), ("output",))
-    assert m.steps("offline") == (0, T)
-    assert [m.places[""][place] for place in (1, 2, 3)] == list(BASE)
-    assert (Matrices([]).learners, Matrices([]).tasks) == ((), 0)
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-import shutil
-import subprocess
 from xml.etree import ElementTree
-
-import pytest
 
 from probe.tables.sheets import Sheet, as_html, as_latex, as_text
 
@@ -52,18 +48,3 @@ def test_latex_escapes_every_sign_and_keeps_the_columns() -> None:
     # Of comments alone there may be bare signs: a paper does not see them.
     bare = [line for line in lines if not line.startswith("%")]
     assert not any(re.search(r"(?<!\\)[#%_]", line) for line in bare)
-
-
-@pytest.mark.skipif(not shutil.which("pdflatex"), reason="there is no LaTeX here")
-def test_latex_compiles(tmp_path) -> None:
-    page = r"\documentclass{article}\usepackage{booktabs}\begin{document}"
-    (tmp_path / "page.tex").write_text(f"{page}\n{as_latex(SHEET)}\n\\end{{document}}\n")
-    done = subprocess.run(
-        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-800:]
-    assert (tmp_path / "page.pdf").stat().st_size > 1000

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from probe.errors import InputError
 from probe.metrics.mean_over_seeds import mean_over_seeds
@@ -43,29 +42,10 @@ def accuracy(seed, order, step, place, value, **given) -> Row:
 UNEQUAL = [pra(0, "0", 0.9), pra(0, "1", 0.6), pra(0, "2", 0.3), pra(1, "0", 1.0)]
 
 
-def test_orders_are_averaged_within_a_seed_before_the_seeds():
-    (row,) = summarize(UNEQUAL)
-    assert (row.mean, row.std) == pytest.approx(((0.6 + 1.0) / 2, math.sqrt(0.2**2 + 0.2**2)))
-    assert row.seeds == 2
-    (one,) = summarize([*UNEQUAL[:3], pra(0, "3", math.nan), pra(1, "0", math.nan)])
-    assert (one.mean, math.isnan(one.std), one.seeds) == (pytest.approx(0.6), True, 1)
-
-
-def test_rows_come_by_learner_as_first_seen_then_measure_depth_and_place():
-    rows = [
-        accuracy(0, "0", 1, 1, 0.5, learner="zeta"),
-        f1(0, "0", 10, "j", 0.1),
-        *(f1(0, "0", 2, "b", 0.2), f1(0, "1", 2, "j", 0.6)),
-        pra(0, "0", 0.1, feature="b", depth=2),
-        pra(0, "0", 0.1, feature="c", depth=10),
-        pra(0, "0", 0.1, feature="z", depth=1),
-        pra(0, "0", 0.1, learner="zeta"),
-    ]
-    listed = [(r.learner, r.measure, r.depth, r.place) for r in summarize(rows)]
-    depths = [("er", "pra", depth, None) for depth in (1, 2, 10)]
-    assert listed == [("zeta", "pra", 1, None), *depths, ("er", "f1", 1, 2), ("er", "f1", 1, 10)]
-    # Over tasks: f1 goes by position.
-    assert summarize(rows)[-2].mean == pytest.approx(0.4)
+def test_what_was_not_measured_counts_nowhere():
+    (row,) = summarize([pra(0, "0", 0.4), pra(0, "1", math.nan), pra(1, "0", math.nan)])
+    assert (row.mean, row.seeds) == (0.4, 1)
+    assert summarize([pra(0, "0", math.nan)]) == []
 
 
 def test_a_balanced_study_equals_numpys_whatever_the_order_of_the_rows():
@@ -87,17 +67,6 @@ def test_a_balanced_study_equals_numpys_whatever_the_order_of_the_rows():
     for learner, own in enumerate(values):
         expected = own.mean(axis=1).mean(axis=0)
         assert matrices[f"er{learner}"].values == pytest.approx(expected, abs=1e-15)
-
-
-def test_of_r_what_was_not_measured_is_nan_and_cells_of_a_features_matrix_have_no_part():
-    rows = [accuracy(0, "", k, j, 0.1 * j, learner="offline") for k in (0, 3) for j in (1, 2, 3)]
-    own = {"feature": "conv1", "depth": 1, "readout": "linear"}
-    A = [replace(row, value=0.9, step=9, **own) for row in rows]
-    R = mean_accuracies([*rows, *A])["offline"]
-    np.testing.assert_allclose(R.values, [[0.1, 0.2, 0.3], *2 * [[np.nan] * 3], [0.1, 0.2, 0.3]])
-    unmeasured = mean_accuracies([accuracy(0, "0", 1, 1, math.nan)])["er"]
-    assert np.isnan(unmeasured.values).all()
-    assert mean_accuracies(A) == {}
 
 
 @pytest.mark.parametrize("other", [{"scenario": "mnist"}, {"network": "mlp"}])

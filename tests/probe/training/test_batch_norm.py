@@ -11,7 +11,7 @@ from torch.optim.swa_utils import update_bn
 
 from probe.modules import named_state
 from probe.seeding import stream
-from probe.training.batch_norm import reestimate, running_norms
+from probe.training.batch_norm import reestimate
 
 STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
 
@@ -64,15 +64,6 @@ def test_the_statistics_are_torchs_own_for_the_same_batches(n):
     assert all(map(torch.equal, plain.state_dict().values(), ours.state_dict().values()))
 
 
-def test_of_batches_of_one_size_they_are_in_closed_form():
-    """The mean is that of all inputs, the variance lacks what the batches' means differ by."""
-    norm, x = nn.BatchNorm1d(5), torch.randn(1024, 5, generator=stream(0)) * 3 + 1
-    assert reestimate(norm, x)
-    assert int(norm.num_batches_tracked) == 4
-    torch.testing.assert_close(norm.running_mean, x.mean(0))
-    torch.testing.assert_close(norm.running_var, x.var(0), rtol=0.02, atol=0)
-
-
 @pytest.mark.parametrize("mode", [True, False])
 def test_all_but_the_statistics_is_as_before(mode):
     model = network().train(mode)
@@ -87,33 +78,6 @@ def test_all_but_the_statistics_is_as_before(mode):
     assert (model[1].momentum, model[5].momentum) == (0.3, None)
     assert torch.equal(x, inputs(300))
     assert all(p.grad is None and p.requires_grad for p in model.parameters())
-
-
-def test_the_rest_of_the_model_is_in_eval_mode():
-    """With dropout before it, the norm sees what it will see when the model is used."""
-    x = torch.randn(512, 3, generator=stream(0))
-    plain, dropped = nn.BatchNorm1d(3), nn.Sequential(nn.Dropout(0.9), nn.BatchNorm1d(3))
-    reestimate(plain, x)
-    reestimate(dropped, x)
-    assert torch.equal(dropped[1].running_var, plain.running_var)
-
-
-@pytest.mark.parametrize(
-    "norm",
-    [
-        nn.LayerNorm(3),
-        nn.BatchNorm1d(3, track_running_stats=False),
-        nn.InstanceNorm1d(3),
-        nn.GroupNorm(1, 3),
-    ],
-)
-def test_without_running_statistics_nothing_is_run(norm):
-    def never(*_: object) -> None:
-        raise AssertionError("the model was run")
-
-    model = nn.Sequential(nn.Linear(3, 3), norm)
-    assert running_norms(model) == []
-    assert not reestimate(model, torch.zeros(4, 3), never)
 
 
 def test_instance_norm_that_is_told_to_keeps_them_too():

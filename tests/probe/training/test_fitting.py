@@ -61,16 +61,6 @@ def test_it_finds_the_optimum_that_scikit_learn_finds() -> None:
     np.testing.assert_allclose(chances, optimum.predict_proba(examples.x.numpy()), atol=5e-3)
 
 
-def test_parameters_without_gradient_stay_and_modes_come_back() -> None:
-    model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 3))
-    model[0].requires_grad_(False)
-    model[1].eval()
-    before = model[0].weight.clone()
-    fit(model, data(16), Recipe(epochs=1), stream(0))
-    assert torch.equal(model[0].weight, before)
-    assert [m.training for m in model] == [True, False, True]
-
-
 def test_an_output_of_nan_is_refused() -> None:
     with pytest.raises(InputError, match=r"NaN.*diverged"):
         evaluate(lambda x: torch.full((len(x), 3), torch.nan), data(5), classes=3)

@@ -69,14 +69,6 @@ def test_what_is_kept_keeps_its_bits(rule: str) -> None:
     assert not (model[4].weight == 9).any()
 
 
-def test_a_module_that_no_rule_covers_is_named() -> None:
-    model = nn.Module()
-    model.mark = nn.ParameterDict({"token": torch.zeros(3)})
-    with pytest.raises(InputError, match=r"parameter 'mark.token'.*reset_parameters"):
-        initialize(model, "murata", stream(0))
-    initialize(model, "murata", stream(0), keep=["mark.token"])
-
-
 @pytest.mark.filterwarnings("ignore:`torch.nn.utils.weight_norm` is deprecated")
 @pytest.mark.parametrize("rule", ["murata", "torch"])
 @pytest.mark.parametrize(

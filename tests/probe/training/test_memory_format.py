@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from probe.examples import Examples
 from probe.seeding import global_stream, stream
 from probe.training.loop import Objective, fit
-from probe.training.memory_format import same_in_both_layouts, some
 from probe.training.recipe import Recipe
 
 
@@ -100,11 +99,3 @@ def test_the_layout_moves_no_weight_beyond_rounding(build: Callable[[], nn.Modul
             optimizer.step()
     for ours, theirs in zip(model.parameters(), plain.parameters(), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
-
-
-def test_classes_that_do_not_compete_hide_no_difference() -> None:
-    """A learner's logits are -inf for the classes not yet seen."""
-    barred = torch.tensor([0.0, 0.0, -torch.inf])
-    right, wrong = built(Sees), built(Strides)
-    assert same_in_both_layouts(lambda x: right(x) + barred, some(images()))
-    assert not same_in_both_layouts(lambda x: wrong(x) + barred, some(images()))

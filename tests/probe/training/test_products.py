@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -11,16 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from probe.examples import Examples
-from probe.retrain import retrain_each
-from probe.retraining import RetrainSettings
 from probe.seeding import stream
-from probe.training import precision
-from probe.training.evaluation import predict_each
 from probe.training.loop import fit
-from probe.training.penultimate import penultimate_of
 from probe.training.recipe import Precision, Recipe
-from probe.values.allocation import CacheSettings
-from tests.scenarios.learners.tiny_learners import chain
 
 Setting = tuple[object, ...]
 DATA = Examples(torch.randn(12, 4, generator=stream(0, "x")), torch.arange(12) % 3)
@@ -78,40 +70,3 @@ def test_a_training_rounds_where_its_recipe_says_so(of: Precision, expected: Set
     model = Sees()
     fit(model, DATA, Recipe(epochs=1, batch_size=4, precision=of), stream(0))
     assert model.seen == {expected}
-
-
-def test_evaluations_and_features_do_not_round(outside: Setting) -> None:
-    model = Sees()
-    predict_each(model, DATA, 3, {"": None})
-    penultimate_of(model, DATA)
-    assert model.seen == {EXACT}
-    model(DATA.x)
-    assert model.seen == {EXACT, outside}
-
-
-@pytest.mark.parametrize("budget", [0, 10**6])
-def test_values_behind_features_do_not_round_while_their_tails_may(budget: int) -> None:
-    """Cuts, caches and what is computed again in the middle of a training that rounds."""
-    seen: dict[str, set[Setting]] = {"frozen": set(), "tail": set()}
-
-    class Part(nn.Linear):
-        def forward(self, x: Tensor) -> Tensor:
-            seen["frozen" if self.in_features == 4 else "tail"].add(setting())
-            return super().forward(x)
-
-    model = chain(lambda: Part(4, 5), nn.ReLU, lambda: Part(5, 3))
-    how = RetrainSettings(
-        recipe=Recipe(epochs=1, batch_size=4, precision="tf32"),
-        cache=CacheSettings(budget=budget),
-    )
-    [_] = retrain_each(model, ["1"], DATA, DATA, 3, how)
-    assert seen == {"frozen": {EXACT}, "tail": {EXACT, ROUNDED}}
-
-
-@pytest.mark.parametrize("rounded", [False, True])
-def test_torch_before_2_9_has_two_settings(rounded: bool) -> None:
-    """Which later versions have still."""
-    with ExitStack() as restored:
-        precision._set_old(restored, rounded)
-        assert torch.get_float32_matmul_precision() == ("high" if rounded else "highest")
-        assert torch.backends.cudnn.allow_tf32 == rounded

@@ -20,7 +20,7 @@ from probe.errors import InputError
 from probe.examples import Examples
 from probe.seeding import stream
 from probe.training.loop import Objective, fit
-from probe.training.optimizers import optimizer_ops, rate_at
+from probe.training.optimizers import optimizer_ops
 from probe.training.recipe import Recipe
 
 EPOCHS, SIZE, N = 4, 5, 21  # batches of 5, 5, 5 and 6
@@ -116,50 +116,6 @@ def test_a_training_is_that_of_torchs_own_optimizer_and_scheduler(
     torch.testing.assert_close(got, plainly(of, made, **settings), rtol=1e-9, atol=1e-11)
     if given:
         assert (got - fitted(recipe(optimizer=name))).abs().max() > 1e-4
-
-
-@pytest.mark.parametrize("steps", [1, 2, 7, 100])
-@pytest.mark.parametrize("warmup", [0.0, 0.1, 0.5, 0.99])
-@pytest.mark.parametrize("schedule", ["constant", "cosine"])
-def test_the_rate_of_every_step_is_that_of_torchs_schedulers(
-    schedule: str, warmup: float, steps: int
-) -> None:
-    of = recipe(schedule=schedule, warmup=warmup, learning_rate=0.3)
-    optimizer = torch.optim.SGD(network().parameters(), lr=0.3)
-    torchs = scheduler(of, optimizer, steps)
-    for step in range(steps):
-        own = rate_at(of, step, steps)
-        assert own == pytest.approx(optimizer.param_groups[0]["lr"], rel=1e-9)
-        assert 0 < own <= 0.3
-        optimizer.step()
-        torchs.step()
-
-
-class Watched(Objective):
-    """Multiplies all gradients, as a penalty may, and notes how long the steps are."""
-
-    def __init__(self, factor: float) -> None:
-        self.factor, self.before, self.lengths = factor, torch.zeros(()), list[float]()
-
-    def after_backward(self, model: nn.Module) -> None:
-        self.before = weights(model)
-        for p in model.parameters():
-            assert p.grad is not None
-            p.grad.mul_(self.factor)
-
-    def after_step(self, model: nn.Module) -> None:
-        self.lengths.append(float((weights(model) - self.before).norm()))
-
-
-def test_clipping_bounds_the_norm_of_what_the_optimizer_sees() -> None:
-    """All gradients together, after the learner has changed them; small ones stay bit for bit."""
-    sgd = {"optimizer": "sgd", "learning_rate": 1.0}
-    long, free = Watched(100.0), Watched(100.0)
-    fitted(recipe(clip_norm=0.02, **sgd), long)
-    fitted(recipe(**sgd), free)
-    assert long.lengths == pytest.approx([0.02] * STEPS, rel=1e-5)
-    assert min(free.lengths) > 0.02
-    assert torch.equal(fitted(recipe(clip_norm=1e6)), fitted(recipe()))
 
 
 def test_what_the_settings_cost_by_hand() -> None:

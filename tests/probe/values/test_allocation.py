@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
-import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from probe.errors import InputError
 from probe.values.allocation import CacheSettings, Need, allocate
@@ -44,26 +41,6 @@ def test_memory_goes_first_to_what_saves_most_work_per_byte(
     plan = allocate(wanted, CacheSettings(budget=budget, room=0))
     best = max(range(len(needs)), key=lambda k: needs[k][1] / needs[k][0])
     assert (plan[best].location == "in memory") == (needs[best][0] <= budget)
-
-
-def test_a_disk_s_room_is_known_before_the_folder_is_there(tmp_path: Path) -> None:
-    free = shutil.disk_usage(tmp_path).free
-    settled = CacheSettings(scratch=tmp_path / "not" / "yet").settled(torch.device("cpu"))
-    assert settled.room == pytest.approx(free / 2, rel=0.1)
-    assert not (tmp_path / "not").exists()
-
-
-def test_processes_share_what_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("probe.values.allocation.free_memory", lambda device: 1000)
-    monkeypatch.setattr(shutil, "disk_usage", lambda folder: shutil._ntuple_diskusage(0, 0, 6000))
-    cpu = torch.device("cpu")
-    one = CacheSettings(scratch=tmp_path).settled(cpu)
-    assert (one.budget, one.room) == (500, 3000)
-    four = CacheSettings(scratch=tmp_path).settled(cpu, 4)
-    assert (four.budget, four.room) == (125, 750)
-    assert four.settled(cpu) == four
-    assert CacheSettings(budget=10).settled(cpu, 3).budget == 3
-    assert CacheSettings().settled(cpu).room == 0
 
 
 @pytest.mark.parametrize(

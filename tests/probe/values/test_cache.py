@@ -94,20 +94,6 @@ def test_values_are_the_same_wherever_they_live(name: str, feature: str, tmp_pat
             assert not torch.allclose(cut.tail(values[indices.roll(1)]), expected)
 
 
-@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
-def test_the_input_is_not_copied(layout: torch.memory_format, tmp_path: Path) -> None:
-    prefix, x = pair()
-    x = x.contiguous(memory_format=layout)
-    inputs = Inputs(x)
-    assert inputs.rows[0].data_ptr() == x.data_ptr()
-    rows = everywhere(prefix, x, tmp_path, "bf16")
-    x[5] = 7.0  # seen through the rows: there is no copy
-    for place in rows.values():
-        got = tensors(place[torch.tensor([5, 6])])[0]
-        assert torch.equal(got, x[5:7])
-        assert got.is_contiguous(memory_format=layout)
-
-
 def test_what_is_handed_out_may_be_written_into(tmp_path: Path) -> None:
     prefix, x = pair()
     before, indices = x.clone(), torch.arange(20)
@@ -138,15 +124,6 @@ def test_examples_keep_their_slot_in_the_batch_where_it_matters(own: bool, tmp_p
         assert torch.equal(got[:, 0], x[indices, 0] + (indices % SIZE) * own)
         assert torch.equal(got, tensors(rows["memory"][indices])[0])
     assert used == ([3, 1, 3] if own else [3, 1, 1])
-
-
-def test_values_are_those_of_fp32_whatever_the_precision_of_the_training(tmp_path: Path) -> None:
-    prefix, x = pair()
-    rows, every = everywhere(prefix, x, tmp_path), torch.arange(SIZE)
-    with torch.autocast("cpu", torch.bfloat16):
-        assert prefix(x[:SIZE])[1].dtype == torch.bfloat16  # what the cache keeps out
-        again = tensors(rows["recomputed"][every])
-    assert all(map(torch.equal, again, tensors(rows["memory"][every])))
 
 
 def test_a_value_without_a_shape_of_its_own_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""A study of which a job fails: the rest goes on, and what failed is listed at the end."""
+"""A study of which a job fails: the rest goes on, and failures are listed at the end."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ FLAGS: dict[str, Any] = {"learners": "finetune,offline"}
 
 def rows(root: Path, learner: str) -> list[dict[str, str]]:
     with (root / "rows.csv").open(newline="") as file:
-        found = [row for row in csv.DictReader(file) if row["learner"] == learner]
-    return [row for row in found if row["order"] in ("", "back")]
+        every = [row for row in csv.DictReader(file) if row["learner"] == learner]
+    return [row for row in every if row["order"] in ("", "back")]
 
 
-@pytest.fixture
-def sick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a job of every run fail as nobody foresaw."""
-    work = functools.partial(Disturbed, badly={SICK: "error step-2"})
+def let_it(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a job of every run end badly."""
+    work = functools.partial(Disturbed, badly={SICK: f"{end} step-2"})
     monkeypatch.setattr("scenarios.commands.run.Work", work)
 
 
@@ -55,12 +54,13 @@ def test_jobs_that_diverge(tmp_path: Path, probe: Any, monkeypatch: pytest.Monke
     assert {row["step"] for row in rows(out, "er")} == {"0"}
 
 
-@pytest.mark.usefixtures("sick")
 def test_an_error_is_kept_until_the_job_is_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
-    assert not run(out, **FLAGS)
+    with monkeypatch.context() as patch:
+        let_it("error", patch)
+        assert not run(out, **FLAGS)
     trace = out / "failures" / f"{SICK}.txt"
     *said, lacking = capsys.readouterr().out.splitlines()[-4:]
     assert said == [
@@ -72,7 +72,7 @@ def test_an_error_is_kept_until_the_job_is_done(
     assert trace.read_text().startswith("Traceback (most recent call last):")
     # One order of two is missing, and of that only the first steps are there.
     assert {row["step"] for row in rows(out, "finetune")} == {"0", "1"}
-    monkeypatch.undo()
+    assert {"depth", "matrix", "curves"} <= {path.stem for path in build(out)}
     assert run(out, **FLAGS)
     assert not trace.parent.exists()
     assert "failed" not in capsys.readouterr().out
@@ -80,21 +80,16 @@ def test_an_error_is_kept_until_the_job_is_done(
     assert tables(out) == tables(tmp_path / "well")
 
 
-def test_what_cannot_be_written_ends_the_study(
+def test_a_result_that_cannot_be_written_ends_the_study(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    work = functools.partial(Disturbed, badly={SICK: "unwritten step-2"})
-    monkeypatch.setattr("scenarios.commands.run.Work", work)
+    let_it("unwritten", monkeypatch)
     with pytest.raises(NotWritten, match="No space left on device"):
         run(tmp_path / "run", **FLAGS)
     assert not (tmp_path / "run" / "rows.csv").exists()
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("sick")
-def test_figures_of_what_is_there(tmp_path: Path) -> None:
-    """Half of an order, and of what diverges what was measured before any training."""
-    assert not run(tmp_path / "half", **FLAGS)
-    assert {"depth", "matrix", "curves"} <= {path.stem for path in build(tmp_path / "half")}
+def test_figures_of_first_evaluations_alone(tmp_path: Path) -> None:
     assert not run(tmp_path / "none", diverging(tmp_path), learners="er")
     assert {path.stem for path in build(tmp_path / "none")} == {"curves", "matrix", "tasks"}

@@ -37,7 +37,7 @@ def test_the_study_runs_as_it_is(probe: Call, cwd: Path) -> None:
     assert features(cwd / "runs" / "study") >= {"conv1", "conv2", "conv3"}
 
 
-def test_own_code_runs_as_it_is(probe: Call, cwd: Path) -> None:
+def test_user_defined_code_runs_as_it_is(probe: Call, cwd: Path) -> None:
     code, out, _ = probe("init sub.toml --own --learners er,offline")
     *wrote, command = out.splitlines()
     assert (code, wrote) == (0, ["wrote sub.toml", "wrote mynets.py"])
@@ -55,8 +55,7 @@ def test_every_key_of_a_commented_line_is_a_key(probe: Call, cwd: Path) -> None:
     """A study without the `# ` is one, too."""
     assert probe("init all.toml --learners finetune")[0] == 0
     text = (cwd / "all.toml").read_text("utf-8")
-    keys = re.sub(r"(?m)^# (?=\[?\w+(\] | = (?!\[\.)))", "", text)
-    raw = tomllib.loads(keys)
+    raw = tomllib.loads(re.sub(r"(?m)^# (?=\[?\w+(\] | = (?!\[\.)))", "", text))
     assert raw["retraining"] == {"epochs": 10}
     assert raw["scenario"].keys() >= {"train_limit", "validation"}
     check_study({"name": "all", **raw}, "all.toml")
@@ -70,7 +69,7 @@ def test_every_key_of_a_commented_line_is_a_key(probe: Call, cwd: Path) -> None:
         (7, "tasks = [[0, 1], [2, 3], [4, 5, 6]]"),
     ],
 )
-def test_own_rows_are_cut_into_about_five_tasks(
+def test_feature_files_are_cut_into_about_five_tasks(
     probe: Call, cwd: Path, classes: int, expected: str
 ) -> None:
     y = np.arange(4 * classes) % classes
@@ -97,12 +96,10 @@ MISTAKES = {
 
 @pytest.mark.parametrize("line", MISTAKES)
 def test_a_mistake_is_one_sentence_and_writes_nothing(probe: Call, cwd: Path, line: str) -> None:
-    (cwd / "there.toml").write_text("mine")
-    (cwd / "mynets.py").write_text("mine")
+    there = {"mynets.py": "mine", "there.toml": "mine"}
+    for name, text in there.items():
+        (cwd / name).write_text(text)
     code, out, err = probe(line)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert MISTAKES[line] in err
-    assert {path.name: path.read_text() for path in cwd.iterdir()} == {
-        "mynets.py": "mine",
-        "there.toml": "mine",
-    }
+    assert {path.name: path.read_text() for path in cwd.iterdir()} == there

@@ -41,14 +41,14 @@ def test_a_note_comes_once_with_all_that_it_holds_for(tmp_path: Path) -> None:
     """Jobs are counted, not features; where a feature has no note at all, its jobs do not count."""
     noted = [on(at, "so") for at in (("er", 0, "a"), ("er", 0, "b"), ("ft", 2, "b"))]
     assert lines_of(tmp_path, noted, grid("er ft", 3, "abc")) == [
-        "note: er, ft, behind a, b (2 of 6 jobs): so"
+        "note: er, ft, downstream of a, b (2 of 6 jobs): so"
     ]
     assert lines_of(tmp_path, noted[:1], grid("er", 1, "a")) == [
-        "note: er, behind a (1 of 1 job): so"
+        "note: er, downstream of a (1 of 1 job): so"
     ]
     many = grid("er", 1, "abcdef")
     assert lines_of(tmp_path, [on(at, "so") for at in many], many) == [
-        "note: er, behind a, b, c, d and 2 more (1 of 1 job): so"
+        "note: er, downstream of a, b, c, d and 2 more (1 of 1 job): so"
     ]
 
 
@@ -57,17 +57,17 @@ def test_what_holds_for_most_jobs_comes_first_and_many_are_counted(tmp_path: Pat
     rare = [on(measured[0], f"rare {k}") for k in range(9)]
     everywhere = [on(at, "everywhere") for at in measured]
     assert lines_of(tmp_path, [*rare, *everywhere], measured) == [
-        "note: er, behind a (9 of 9 jobs): everywhere",
-        *(f"note: er, behind a (1 of 9 jobs): rare {k}" for k in range(7)),
+        "note: er, downstream of a (9 of 9 jobs): everywhere",
+        *(f"note: er, downstream of a (1 of 9 jobs): rare {k}" for k in range(7)),
         "and 2 more in notes.csv",
     ]
     assert len(lines_of(tmp_path, rare[:8], measured)) == 8
 
 
-def test_what_a_file_says_is_shown_and_not_obeyed(tmp_path: Path) -> None:
+def test_texts_of_a_file_are_shown_and_not_obeyed(tmp_path: Path) -> None:
     job = (EVIL, 0, EVIL)
     assert lines_of(tmp_path, [on(job, f"{EVIL}\n")], [job]) == [
-        f"note: {TAMED}, behind {TAMED} (1 of 1 job): {TAMED}\\n"
+        f"note: {TAMED}, downstream of {TAMED} (1 of 1 job): {TAMED}\\n"
     ]
 
 
@@ -78,16 +78,22 @@ def note(learner: str, step: int | None, readout: str, feature: str = "a") -> No
 @pytest.mark.parametrize(
     ("notes", "said"),
     [
-        ([note("er", 5, "retrain")], "er, behind a"),
-        ([note("er", None, "")], "er, behind a"),
-        ([note("er", 5, "retrain@4")], "er, behind a, retrained for 4 times the epochs"),
-        ([note("er", 5, "ncm+bn")], "er, behind a, read by ncm, with batch norm reestimated"),
-        ([note("er", 1, "retrain")], "er, behind a, after 1 task"),
-        ([note("er", k, "knn") for k in (3, 2)], "er, behind a, read by knn, after 2, 3 tasks"),
-        ([note("er", k, "") for k in (2, 5)], "er, behind a, after 2 tasks and after all"),
+        ([note("er", 5, "retrain")], "er, downstream of a"),
+        ([note("er", None, "")], "er, downstream of a"),
+        ([note("er", 5, "retrain@4")], "er, downstream of a, retrained for 4 times the epochs"),
+        (
+            [note("er", 5, "ncm+bn")],
+            "er, downstream of a, read by ncm, with batch norm reestimated",
+        ),
+        ([note("er", 1, "retrain")], "er, downstream of a, after 1 task"),
+        (
+            [note("er", k, "knn") for k in (3, 2)],
+            "er, downstream of a, read by knn, after 2, 3 tasks",
+        ),
+        ([note("er", k, "") for k in (2, 5)], "er, downstream of a, after 2 tasks and after all"),
         ([note("er", 3, "", feature="")], "er, after 3 tasks"),
         # Each ends after another number of tasks.
-        ([note("er", 5, ""), note("untrained", 0, "")], "er, untrained, behind a"),
+        ([note("er", 5, ""), note("untrained", 0, "")], "er, untrained, downstream of a"),
     ],
 )
 def test_a_line_says_the_readout_and_the_step_where_they_matter(
@@ -102,8 +108,8 @@ def test_a_line_says_the_readout_and_the_step_where_they_matter(
 def test_readouts_do_not_share_a_line_nor_does_a_learner_with_its_features(tmp_path: Path) -> None:
     notes = [note("er", 5, "retrain"), note("er", 5, "linear"), note("er", 5, "", feature="")]
     assert lines_of(tmp_path, notes, [("er", 0, "a", 5)]) == [
-        "note: er, behind a (1 of 1 job): so",
-        "note: er, behind a, read by linear (1 of 1 job): so",
+        "note: er, downstream of a (1 of 1 job): so",
+        "note: er, downstream of a, read by linear (1 of 1 job): so",
         "note: er (1 of 1 job): so",
     ]
 

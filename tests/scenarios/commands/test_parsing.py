@@ -11,20 +11,7 @@ from scenarios.commands.main import main
 from scenarios.commands.parsing import call
 
 COMMANDS = typer.main.get_command(app).commands
-OPTIONS = [
-    (name, option)
-    for name, command in COMMANDS.items()
-    for option in command.params
-    if option.param_type_name == "option" and option.opts[0] != "--help"
-]
 KINDS = {int: "whole number", int | None: "whole number", float: "number", float | None: "number"}
-
-
-def kind_of(command, option):
-    """Return the type of the values of a flag."""
-    parameters = signature(COMMANDS[command].callback, eval_str=True).parameters
-    hint = parameters[option.name].annotation
-    return getattr(hint, "__origin__", hint)
 
 
 def refused(*arguments):
@@ -38,17 +25,22 @@ def refused(*arguments):
     return sentence
 
 
-@pytest.mark.parametrize(("command", "option"), OPTIONS, ids=lambda v: getattr(v, "name", v))
-def test_every_flag_takes_a_value_of_its_type_or_none(command, option):
-    flag = option.opts[0]
-    if option.is_flag:
-        assert f"'{flag}' does not take a value" in refused(command, f"{flag}=yes")
-        return
-    assert f"'{flag}' requires an argument" in refused(command, flag)
-    if kind := KINDS.get(kind_of(command, option)):
-        for value in ("x", ""):
-            said = refused(command, f"{flag}={value}", "x")
-            assert f"'{flag}': expected a {kind}: see `probe {command} --help`" in said
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_flag_takes_a_value_of_its_type_or_none(command):
+    hints = signature(COMMANDS[command].callback, eval_str=True).parameters
+    for option in COMMANDS[command].params:
+        flag = option.opts[0]
+        if option.param_type_name != "option" or flag == "--help":
+            continue
+        if option.is_flag:
+            assert f"'{flag}' does not take a value" in refused(command, f"{flag}=yes")
+            continue
+        assert f"'{flag}' requires an argument" in refused(command, flag)
+        hint = hints[option.name].annotation
+        if kind := KINDS.get(getattr(hint, "__origin__", hint)):
+            for value in ("x", ""):
+                said = refused(command, f"{flag}={value}", "x")
+                assert f"'{flag}': expected a {kind}: see `probe {command} --help`" in said
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -62,19 +54,16 @@ def test_every_command_refuses_unknown_flags_and_missing_or_superfluous_argument
         assert "unexpected extra argument" in said
 
 
-def test_an_unknown_command_and_one_like_it():
+def test_unknown_commands_and_help(capsys):
     assert refused("rnu") == "no such command 'rnu' (near: 'run'): see `probe --help`"
     assert refused("zzz") == "no such command 'zzz': see `probe --help`"
-
-
-def test_help_is_no_mistake_and_nothing_typed_is_one(capsys):
     assert call(app, ["run", "--help"]) == 0
     assert "--learners" in capsys.readouterr().out
     assert call(app, []) == 2
     assert "redundancy" in "".join(capsys.readouterr())
 
 
-def test_what_a_command_returns_and_raises_goes_through():
+def test_results_and_errors_of_a_command_go_through():
     raised = {"interrupt": KeyboardInterrupt, "input": InputError("as it was said")}
     own = typer.Typer()
 
@@ -92,21 +81,18 @@ def test_what_a_command_returns_and_raises_goes_through():
         call(own, ["other"])
 
 
-def test_too_little_memory_is_one_sentence(probe, monkeypatch):
-    def take_all(app):
-        raise MemoryError
+def test_too_little_memory_is_one_sentence_and_a_broken_installation_no_full_disk(
+    probe, monkeypatch
+):
+    errors = [OSError("libtorch.so: cannot open shared object file"), MemoryError()]
 
-    monkeypatch.setattr("scenarios.commands.parsing.call", take_all)
+    def fail(app):
+        raise errors.pop()
+
+    monkeypatch.setattr("scenarios.commands.parsing.call", fail)
     code, out, err = probe("list")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("error: there is not enough memory")
-
-
-def test_a_broken_installation_is_no_full_disk(monkeypatch):
-    def import_torch(app):
-        raise OSError("libtorch.so: cannot open shared object file")
-
-    monkeypatch.setattr("scenarios.commands.parsing.call", import_torch)
     monkeypatch.setattr("sys.argv", ["probe", "list"])
     with pytest.raises(OSError, match=r"libtorch\.so"):
         main()

@@ -3,7 +3,7 @@
 import pytest
 
 from probe.training.loop import Recipe
-from scenarios.learners.replay.er import ErSettings
+from scenarios.learners.catalog import settings_of
 from scenarios.study.source import check_study, preset_names, read_study
 from scenarios.study.spec import ReportSpec
 
@@ -14,10 +14,14 @@ def preset(name):
     return check_study(read_study(name), name)
 
 
+def kinds(study):
+    return {settings.kind for settings in study.learners.values()}
+
+
 @pytest.mark.parametrize("name", preset_names())
 def test_every_preset_is_a_study_of_its_own_name(name):
     assert preset(name).name == name
-    assert "finetune" in {settings.kind for settings in preset(name).learners.values()}
+    assert "finetune" in kinds(preset(name))
 
 
 def test_the_demo_has_learners_seeds_and_every_feature():
@@ -37,18 +41,16 @@ def test_the_demo_has_learners_seeds_and_every_feature():
 def test_murata(data, network, features, epochs, memory):
     """Section 3: five rotations, five seeds, Adam 0.001, He and N(0, 0.01^2), all six learners."""
     study = preset(f"murata-{data}")
-    assert (study.scenario.data, study.scenario.classes_per_task) == (data, 2)
-    limits = study.scenario.train_limit, study.scenario.test_limit, study.scenario.validation
-    assert limits == (None, None, None)
+    spec, recipe = study.scenario, study.training
+    assert (spec.data, spec.classes_per_task) == (data, 2)
+    assert (spec.train_limit, spec.test_limit, spec.validation) == (None, None, None)
     assert (study.network.name, len(study.features_of("finetune"))) == (network, features)
-    recipe = study.training
-    assert (recipe.epochs, recipe.optimizer, recipe.learning_rate) == (epochs, "adam", 0.001)
-    assert (recipe.init, study.retraining_recipe) == ("murata", recipe)
+    assert recipe == study.retraining_recipe == Recipe(init="murata", epochs=epochs)
+    assert (recipe.optimizer, recipe.learning_rate, Recipe().epochs) == ("adam", 0.001, 5)
     assert (study.orders, study.seeds) == ("rotate", 5)
-    kinds = {settings.kind for settings in study.learners.values()}
-    assert kinds == {"finetune", "offline", "si", "lwf", "gem", "er"}
+    assert kinds(study) == {"finetune", "offline", "si", "lwf", "gem", "er"}
     assert (study.learners["si"].strength, study.learners["lwf"].strength) == (1, 1)
-    assert study.learners["er"] == ErSettings(memory_per_class=memory)
+    assert study.learners["er"] == settings_of({"kind": "er", "memory_per_class": memory})
     assert study.learners["gem"].memory_per_class == memory
     assert study.report == ReportSpec()
 
@@ -66,19 +68,18 @@ def test_chaudhry(data, network, classes, samples, head):
     recipe = study.training
     assert (recipe.optimizer, recipe.learning_rate, recipe.batch_size) == ("adam", 0.001, 64)
     assert study.report.heads[0] == head
-    kinds = {settings.kind for settings in study.learners.values()}
-    assert {"ewc_online", "si", "rwalk", "cumulative"} <= kinds
-    budgets = {settings.budget for settings in study.learners.values() if settings.budget}
-    stored = {(each.per_class, each.total, each.sampling) for each in budgets}
+    assert {"ewc_online", "si", "rwalk", "cumulative"} <= kinds(study)
+    every = study.learners.values()
+    stored = {(s.budget.per_class, s.budget.total, s.budget.sampling) for s in every if s.budget}
     if head == "single":
-        assert {"icarl", "icarl_hybrid1"} <= kinds
+        assert {"icarl", "icarl_hybrid1"} <= kinds(study)
         assert stored == {(samples, None, "mean_of_features")}
-        with_and_without = [(s.kind, s.budget is not None) for s in study.learners.values()]
+        with_and_without = {(s.kind, s.budget is not None) for s in every}
         for kind in ("finetune", "ewc_online", "si"):
-            assert {(kind, True), (kind, False)} <= set(with_and_without)
+            assert {(kind, True), (kind, False)} <= with_and_without
     else:
         assert not stored
-        assert {s.competing for s in study.learners.values() if s.kind != "cumulative"} == {"task"}
+        assert {s.competing for s in every if s.kind != "cumulative"} == {"task"}
 
 
 def test_diaz_rodriguez():
@@ -86,26 +87,19 @@ def test_diaz_rodriguez():
     study = preset("diaz-cifar100")
     assert (study.scenario.data, study.scenario.classes_per_task) == ("cifar100", 10)
     assert (study.network.name, study.seeds) == ("cnn6", 3)
-    kinds = {settings.kind for settings in study.learners.values()}
-    assert kinds == {"finetune", "cumulative", "ewc", "lwf", "si"}
+    assert kinds(study) == {"finetune", "cumulative", "ewc", "lwf", "si"}
     assert {settings.budget for settings in study.learners.values()} == {None}
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_a_small_preset_is_its_full_one_with_less(name):
     small, full = preset(name), preset(name.removesuffix("-small"))
-    assert small.scenario.data == full.scenario.data
-    assert small.scenario.classes_per_task == full.scenario.classes_per_task
-    assert small.network.name == full.network.name
+    for same in ("data", "classes_per_task"):
+        assert getattr(small.scenario, same) == getattr(full.scenario, same)
+    assert (small.network.name, small.report) == (full.network.name, full.report)
     for learner in small.learners:
         assert set(small.features_of(learner)) <= set(full.features_of(learner))
-    assert small.report == full.report
-    assert {s.kind for s in small.learners.values()} <= {s.kind for s in full.learners.values()}
+    assert kinds(small) <= kinds(full)
     assert small.scenario.train_limit is not None
     assert full.scenario.train_limit is None
-    assert small.seeds <= full.seeds
-    assert small.training.epochs <= full.training.epochs
-
-
-def test_the_defaults_of_a_recipe_are_muratas_on_mnist_but_for_the_first_weights():
-    assert preset("murata-mnist").training == Recipe(init="murata")
+    assert (small.seeds <= full.seeds, small.training.epochs <= full.training.epochs) == (True,) * 2

@@ -8,15 +8,11 @@ from probe.redundancy.table import read_redundancy
 from scenarios.data.datasets import load
 
 
-def feature_file(path):
-    """Write 40 examples: two bits that are the class, one of them twice, and a constant."""
+def test_it_counts_writes_and_draws(probe, tmp_path):
+    """40 examples of two bits that are the class, one of them twice, and a constant."""
     y = np.random.default_rng(0).permutation(np.arange(40) % 4)
     x = np.stack([y // 2, y % 2, 1 - y // 2, 0 * y], axis=1).astype(np.float32)
-    np.savez(path, x_train=x, y_train=y, x_test=x, y_test=y)
-
-
-def test_it_counts_writes_and_draws(probe, tmp_path):
-    feature_file(tmp_path / "toy.npz")
+    np.savez(tmp_path / "toy.npz", x_train=x, y_train=y, x_test=x, y_test=y)
     code, out, err = probe("redundancy digits toy.npz --out seen")
     assert (code, err) == (0, "")
     train = load("digits").train
@@ -32,13 +28,9 @@ def test_it_counts_writes_and_draws(probe, tmp_path):
     assert (digits.discretization, list(digits.selected)) == ("MDL cuts", selected)
     assert (digits.between == symmetric_uncertainty(codes).round(4)).all()
     assert list(read_redundancy(tmp_path / "seen" / "toy.csv").selected) == [0, 1]
-    names = ("digits.csv", "redundancy.png", "redundancy.svg", "toy.csv")
-    assert sorted(path.name for path in (tmp_path / "seen").iterdir()) == list(names)
+    names = ["digits.csv", "redundancy.png", "redundancy.svg", "toy.csv"]
+    assert sorted(path.name for path in (tmp_path / "seen").iterdir()) == names
     assert set(out.split()) >= {f"seen/{name}" for name in names}
-
-
-def test_bins_of_equal_width_may_be_asked_for(probe, tmp_path):
-    feature_file(tmp_path / "toy.npz")
     code, out, _ = probe("redundancy toy.npz --bins 5")
     assert code == 0
     assert "5 bins of equal width" in out

@@ -36,26 +36,20 @@ def printed(show: Callable[..., None], *tables: object) -> list[str]:
 
 
 def summary(*features: str) -> list[SummaryRow]:
-    return [
-        pra(name, feature, mean, depth)
-        for name, mean in (("er", 0.9), ("ft", 0.8))
-        for depth, feature in enumerate(features, 1)
-    ]
+    means = {"er": 0.9, "ft": 0.8}
+    return [pra(name, f, means[name], d) for name in means for d, f in enumerate(features, 1)]
 
 
-def measured(heads: tuple[str, ...]) -> list[MetricRow]:
+def measured(*heads: str) -> list[MetricRow]:
     """Rows as in metrics.csv: learner by learner, head by head, task by task; A = 1 - F."""
-    F = {"er single": 0.2, "er multi": 0.1, "ft single": 0.6, "ft multi": 0.3}
-    return [
-        after(k, metric, learner, head, value if k == 3 else 0.99)
-        for learner in ("er", "ft")
-        for head in heads
-        for metric, value in (
-            ("average_accuracy", 1 - F[f"{learner} {head}"]),
-            ("forgetting", F[f"{learner} {head}"]),
-        )
-        for k in (2, 3)
-    ]
+    forgotten = {"er single": 0.2, "er multi": 0.1, "ft single": 0.6, "ft multi": 0.3}
+    rows = []
+    for learner in ("er", "ft"):
+        for head in heads:
+            F = forgotten[f"{learner} {head}"]
+            for metric, value in (("average_accuracy", 1 - F), ("forgetting", F)):
+                rows += [after(k, metric, learner, head, value if k == 3 else 0.99) for k in (2, 3)]
+    return rows
 
 
 @pytest.mark.parametrize(
@@ -65,27 +59,23 @@ def measured(heads: tuple[str, ...]) -> list[MetricRow]:
 def test_a_and_f_are_those_after_the_last_task_under_the_main_head(
     heads: tuple[str, ...], er: str
 ) -> None:
-    title, *lines = printed(show_results, summary("conv1", "output"), measured(heads))
+    title, *lines = printed(show_results, summary("conv1", "output"), measured(*heads))
     assert title.startswith("Partial Retrain Accuracy, average")
     assert lines[-2] == f"er 90.0±1.0 90.0±1.0 {er}"
     assert f"({heads[0]}-head), in %: mean±std over 2 seeds" in " ".join([title, *lines])
-    [title, *lines] = printed(show_results, summary("output"), measured(heads))
+    [title, *lines] = printed(show_results, summary("output"), measured(*heads))
     assert title.startswith("Average accuracy")
     assert lines[-2] == f"er {er}"
 
 
 def test_learners_that_bring_a_network_have_a_table_of_its_features() -> None:
-    """Those that retrain nothing stand with the first network; a dash was not measured."""
-    features = {
-        "er": ("conv1", "output"),
-        "offline": ("output",),
-        "fel": ("hidden", "fel", "output"),
-        "ft": ("conv1", "output"),
-    }
+    """Learners without retraining stand with the first network; a dash was not measured."""
+    shared, own = ("conv1", "output"), ("hidden", "fel", "output")
+    features = {"er": shared, "offline": ("output",), "fel": own, "ft": shared}
     rows = [
         replace(pra(name, feature, depth / 10, depth), std=math.nan)
-        for name, own in features.items()
-        for depth, feature in enumerate(own, 1)
+        for name, each in features.items()
+        for depth, feature in enumerate(each, 1)
     ]
     assert printed(show_results, rows, [])[-6:] == [
         "learner conv1 output A F",
@@ -101,7 +91,7 @@ def kemker(learner: str, metric: str, head: str, mean: float) -> MetricRow:
     return replace(after(1, "", learner, head, mean), paper="kemker", metric=metric)
 
 
-def test_kemkers_table_has_the_main_heads_omegas_and_what_they_cost() -> None:
+def test_kemkers_table_has_the_main_heads_omegas_and_their_cost() -> None:
     """A run of 2.5 + 4 seconds; EWC has no ideal and no size, another head is not shown."""
     omegas = ("base", "new", "all")
     rows = [
@@ -117,22 +107,17 @@ def test_kemkers_table_has_the_main_heads_omegas_and_what_they_cost() -> None:
         "fel 0.100±0.020 0.200±0.020 0.300±0.020 4.54 6.5",
         "ewc - 0.987±0.020 - - -",
     ]
-
-
-def test_where_the_first_set_matters_kemkers_table_is_one_for_each() -> None:
-    rows = [
-        kemker("ewc", f"omega_new{first}", "multi", mean)
-        for first, mean in (("", 0.5), ("[a first]", 0.4), ("[b first]", 0.6))
+    # Where the first set matters there is a table for each.
+    names = (("", 0.5), ("[a first]", 0.4), ("[b first]", 0.6))
+    lines = printed(show_omegas, [kemker("ewc", f"omega_new{n}", "multi", x) for n, x in names], [])
+    assert [lines[k] for k in (1, 3, 4, 6)] == [
+        *("a first", "ewc - 0.400±0.020 - - -", "b first", "ewc - 0.600±0.020 - - -")
     ]
-    lines = printed(show_omegas, rows, [])
-    assert (lines[1], lines[3], lines[4], lines[6]) == (
-        "a first", "ewc - 0.400±0.020 - - -", "b first", "ewc - 0.600±0.020 - - -",
-    )  # fmt: skip
 
 
-def test_the_outcome_is_of_r_and_says_what_layers_lack_where_that_is_known(tmp_path: Path) -> None:
+def test_the_outcome_is_of_r_and_names_missing_accuracy_where_it_is_known(tmp_path: Path) -> None:
     """A feature's own matrix has metrics of the same names, with other values."""
-    metrics = measured(("single",))
+    metrics = measured("single")
     own = [replace(row, mean=0.111, feature="conv1", readout="linear") for row in metrics]
     write_table(tmp_path / "metrics.csv", MetricRow, [*metrics, *own])
     write_table(tmp_path / "summary.csv", SummaryRow, summary("conv1", "out"))

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from probe.memory.byte_sizes import show_size
 from torch import Tensor, nn
 
+from probe.byte_sizes import show_size
 from tests.bad_input.making import study
 
 
@@ -24,7 +24,7 @@ def test_kemkers_omegas_and_a_plan_without_the_examples_of_what_cannot_be_traine
         last = nn.Linear(10, classes) if trains else nn.Identity()
         return nn.Sequential(OrderedDict(hidden1=first, hidden2=nn.ReLU(), output=last))
 
-    monkeypatch.setattr("scenarios.study.job.network_for", tailed)
+    monkeypatch.setattr("scenarios.study.learned.network_for", tailed)
     monkeypatch.setattr("scenarios.commands.run.build", lambda *_, **__: [])
     changes = {"scenario.kind": f'"{kind}"', "network.features": '["hidden1"]'}
     (cwd / "tiny.toml").write_text(study(changes))

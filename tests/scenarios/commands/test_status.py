@@ -4,35 +4,40 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from probe.results.run_directory import describe
 from scenarios.commands.status import show_status
 from scenarios.execution.work import carried_out
 from tests.scenarios.execution.helpers import FIRST, SICK, jobs_in, locked, work_of
 
 OFFLINE = "offline.seed-0"
 LEARNERS: dict[str, dict[str, object]] = {"finetune": {}, "offline": {}}
+COLUMNS = ("jobs", "finished", "running", "failed", "left", "parts_finished", "parts")
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run directory of a study of which one job of three is finished."""
-    work = work_of(tmp_path / "run", learners=LEARNERS)
-    describe(work.root, work.setup)
+    work = work_of(tmp_path_factory.mktemp("begun") / "run", learners=LEARNERS)
+    describe(work.root, work.plan)
     carried_out(work, jobs_in(work)[0])
     return work.root
 
 
 @pytest.fixture
-def said(root: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[], tuple[Any, list[str]]]:
-    """Return the table, by learner, and the lines below it but the first, the time left.
+def root(begun: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(begun, tmp_path / "run"))
 
-    Of a learner: its jobs, those finished, running, failed and left, its finished parts, and all.
-    """
+
+@pytest.fixture
+def said(root: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[], tuple[Any, list[str]]]:
+    """Return the numbers of COLUMNS by learner, and the lines below the table and the time left."""
 
     def call() -> tuple[dict[str, list[int]], list[str]]:
         before = everything(root)
@@ -55,17 +60,16 @@ def everything(root: Path) -> dict[Path, tuple[int, int, int, int]]:
     return {p: (s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for p, s in states.items()}
 
 
-def test_how_far_it_is_and_what_is_being_done(root: Path, said: Any) -> None:
+def test_finished_and_running_jobs(root: Path, said: Any) -> None:
     offline = [1, 0, 0, 0, 1, 0, 2]
     with locked(root / "jobs" / SICK):
-        table, lines = said()
+        table, [line] = said()
     assert table == {"finetune": [2, 1, 1, 0, 0, 8, 16], "offline": offline}
-    assert len(lines) == 1
-    assert SICK in lines[0]
+    assert SICK in line
     assert said() == ({"finetune": [2, 1, 0, 0, 1, 8, 16], "offline": offline}, [])
 
 
-def test_a_job_that_failed_is_told_of_until_it_is_tried_again(root: Path, said: Any) -> None:
+def test_a_failed_job_is_reported_until_it_is_tried_again(root: Path, said: Any) -> None:
     (root / "failures").mkdir()
     (root / "failures" / f"{SICK}.txt").write_text("Traceback (most\n  ...\nKeyError: 'x'\n")
     # Of a job that was finished since then, by a process that was killed before it could say so.
@@ -80,19 +84,16 @@ def test_a_job_that_failed_is_told_of_until_it_is_tried_again(root: Path, said: 
 def test_the_same_as_json(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (root / "failures").mkdir()
     (root / "failures" / f"{OFFLINE}.txt").write_text("training diverged")
-    capsys.readouterr()
     with locked(root / "jobs" / SICK):
         show_status(root, as_json=True)
-    found = json.loads(capsys.readouterr().out)
-    assert found.pop("seconds_left") > 0
-    names = ("jobs", "finished", "running", "failed", "left", "parts", "parts_finished")
-    rows = {"finetune": (2, 1, 1, 0, 0, 16, 8), "offline": (1, 0, 0, 1, 0, 2, 0)}
-    assert found == {
+    shown = json.loads(capsys.readouterr().out)
+    assert shown.pop("seconds_left") > 0
+    rows = {"finetune": (2, 1, 1, 0, 0, 8, 16), "offline": (1, 0, 0, 1, 0, 0, 2)}
+    assert shown == {
         "study": "tiny",
         "directory": str(root),
         "learners": [
-            {"learner": learner, **dict(zip(names, row, strict=True))}
-            for learner, row in rows.items()
+            {"learner": name, **dict(zip(COLUMNS, row, strict=True))} for name, row in rows.items()
         ],
         "running": [SICK],
         "failed": [{"job": OFFLINE, "reason": "training diverged"}],
@@ -106,7 +107,7 @@ def test_the_time_left_is_unknown_at_first_and_none_in_the_end(
     tmp_path: Path, probe: Callable[[str], tuple[int, str, str]]
 ) -> None:
     work = work_of(tmp_path / "run", learners={"offline": {}})
-    describe(work.root, work.setup)
+    describe(work.root, work.plan)
     assert "time left: unknown" in probe("status run")[1]
     assert json.loads(probe("status run --json")[1])["seconds_left"] is None
     for job in jobs_in(work):
@@ -115,7 +116,7 @@ def test_the_time_left_is_unknown_at_first_and_none_in_the_end(
     assert json.loads(probe("status run --json")[1])["seconds_left"] == 0
 
 
-def test_only_what_can_be_trusted_counts(root: Path, said: Any) -> None:
+def test_corrupt_parts_do_not_count(root: Path, said: Any) -> None:
     """A corrupt file is left to the process that has the job's lock."""
     [folder] = [path for path in (root / "jobs" / FIRST).iterdir() if path.is_dir()]
     (folder / "step-0.json").write_bytes((folder / "step-1.json").read_bytes())
@@ -126,10 +127,10 @@ def test_only_what_can_be_trusted_counts(root: Path, said: Any) -> None:
     assert [line.partition(":")[0] for line in lines] == [f"{FIRST}, step-{k}" for k in (0, 2)]
 
 
-def test_where_nothing_may_be_written(
+def test_no_right_to_write_is_needed(
     root: Path, said: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Root may write anywhere: so what would write is made to fail, besides."""
+    """Root may write anywhere: so calls that write are made to fail, besides."""
 
     def refuse(*arguments: object, **named: object) -> None:
         raise AssertionError("status writes")

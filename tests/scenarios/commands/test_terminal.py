@@ -6,8 +6,7 @@ import io
 import unicodedata
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from rich.console import Console
 
 from probe.by_layer.jobs import jobs_of
@@ -17,12 +16,12 @@ from scenarios.commands.screen.results import show_omegas, show_results
 from scenarios.commands.screen.terminal import printable
 from scenarios.execution.work import Ended
 from tests.scenarios.commands.test_results import after, pra
-from tests.scenarios.study.toy_setup import made_setup
+from tests.scenarios.execution.helpers import tiny_plan
 
 EVIL = "\x1b[2J\u202e[/red][bold]\x07"
 TAMED = r"\x1b[2J\u202e[/red][bold]\x07"
-SETUP = made_setup()
-JOB = jobs_of(SETUP.study, len(SETUP.tasks))[0]
+_, PLAN = tiny_plan()
+JOB = jobs_of(PLAN)[0]
 
 
 @given(st.text(st.characters(exclude_categories=())))
@@ -45,7 +44,7 @@ def console():
     return Console(file=io.StringIO(), width=300, force_terminal=True, color_system=None)
 
 
-def test_why_a_job_has_failed_and_the_tables_of_results(console, tmp_path):
+def test_reasons_of_failures_and_tables_of_results(console, tmp_path):
     show_ends(console, tmp_path, [Ended(job=JOB, how="failed", reason=EVIL)])
     summary = [pra(EVIL, feature, 0.5, depth) for depth, feature in enumerate((EVIL, "out"), 1)]
     metrics = [after(1, "average_accuracy", EVIL, EVIL, 0.5)]
@@ -69,7 +68,7 @@ def test_the_tables_lack_what_failed_unless_other_processes_are_still_at_it(
 
 def test_the_notes_and_the_name_of_a_run_directory(probe, tmp_path):
     (tmp_path / "run" / "quarantine").mkdir(parents=True)
-    describe(tmp_path / "run", SETUP)
+    describe(tmp_path / "run", PLAN)
     (tmp_path / "run" / "quarantine" / "x.txt").write_text(f"rows.csv: {EVIL}\nsecond\n")
     code, out, err = probe("status run")
     assert (code, err) == (0, "")

@@ -56,15 +56,3 @@ def test_an_archive_in_the_place_of_weights_is_not_unpacked(hub, name):
     assert {path: path.stat().st_mtime_ns for path in hub.parents[1].rglob("*")} == before
     assert precious.read_text() == "precious"
     assert not Path(SPRUNG).exists()
-
-
-def test_weights_that_torch_has_written_are_read(hub):
-    """Also they are an archive, of several files; an archive of none of them is no weights."""
-    model = models.shufflenet_v2_x0_5()
-    torch.save(model.state_dict(), hub)
-    assert zipfile.is_zipfile(hub)
-    read = load_network("shufflenet_v2_x0_5", "default").state_dict()
-    assert all(torch.equal(read[name], own) for name, own in model.state_dict().items())
-    archive(hub, "a.txt", "b.txt")
-    with pytest.raises(InputError, match=r"shufflenet_v2_x0_5"):
-        load_network("shufflenet_v2_x0_5", "default")

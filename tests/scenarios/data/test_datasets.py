@@ -1,22 +1,20 @@
 """Data sets as tensors: the bundled ones, and torchvision's folders, whole and broken."""
 
 import hashlib
-import os
+import pickle
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from scipy.io import savemat
-from sklearn.datasets import load_breast_cancer
-from sklearn.model_selection import train_test_split
 from torchvision import datasets
 
 from probe.by_layer.fingerprint import tensor_hash
 from probe.errors import InputError
 from probe.examples import Examples
 from scenarios.data.datasets import BUNDLED, Dataset, Location, load
-from tests.bad_input.making import cifar_batch, idx
+from tests.bad_input.making import SPRUNG, TRAP, cifar_batch, idx
 
 RANDOM = np.random.default_rng(0)
 LABELS = {"train": np.array([3, 0, 9, 3, 1], np.uint8), "test": np.array([7, 0, 2], np.uint8)}
@@ -47,6 +45,9 @@ def write_cifar(folder, cls, monkeypatch):
             each.append((name, write(folder / cls.base_folder / name, content)))
             images.setdefault(half, []).append(batch.reshape(-1, 3, 32, 32))
         monkeypatch.setattr(cls, f"{half}_list", each)
+    meta = pickle.dumps({cls.meta["key"]: []})
+    checksum = write(folder / cls.base_folder / cls.meta["filename"], meta)
+    monkeypatch.setitem(cls.meta, "md5", checksum)
     return {half: np.concatenate(batches) for half, batches in images.items()}
 
 
@@ -88,17 +89,6 @@ def test_bundled_data_need_no_folder():
     assert tensor_hash(parts)[:16] == "726d15e1c2668390"
 
 
-def test_tumours_are_scaled_by_the_range_of_the_training_data_alone():
-    tumours = load("breast_cancer")
-    table, labels = load_breast_cancer(return_X_y=True)
-    rows = train_test_split(np.arange(569), test_size=0.2, stratify=labels, random_state=0)
-    low, high = table[rows[0]].min(0), table[rows[0]].max(0)
-    scaled = ((table - low) / (high - low)).clip(0, 1)
-    for half, chosen in zip((tumours.train, tumours.test), rows, strict=True):
-        np.testing.assert_allclose(half.x.numpy(), scaled[chosen], atol=1e-6)
-        assert half.y.tolist() == labels[chosen].tolist()
-
-
 LAYOUTS = {
     "mnist": (write_idx, datasets.MNIST, 10, 1),
     "fashion_mnist": (write_idx, datasets.FashionMNIST, 10, 1),
@@ -123,13 +113,18 @@ def test_each_layout_gives_what_its_files_hold(tmp_path, monkeypatch, name):
         assert got.y.tolist() == LABELS[half].tolist() * (batches if half == "train" else 1)
 
 
-def test_a_file_that_is_not_the_published_one_is_refused(tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["data_batch_2", "test_batch", "batches.meta"])
+def test_a_file_that_is_not_the_published_one_is_refused_and_not_run(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
     write_cifar(tmp_path, datasets.CIFAR10, monkeypatch)
-    with (tmp_path / "cifar-10-batches-py" / "test_batch").open("ab") as file:
-        file.write(b"x")
-    said = r"cifar10 cannot .*: cifar-10-batches-py/test_batch is not what was published"
+    (tmp_path / "cifar-10-batches-py" / name).write_bytes(TRAP)
+    said = rf"cifar10 cannot be read from .* \(Dataset .*corrupted\): .*{name}.* one is damaged"
     with pytest.raises(InputError, match=said):
         load("cifar10", Location(tmp_path))
+    assert not Path(SPRUNG).exists()
+
+
+def test_a_table_of_other_images_is_refused(tmp_path, monkeypatch):
     write_svhn(tmp_path, datasets.SVHN, monkeypatch)
     savemat(tmp_path / "test_32x32.mat", {"X": np.zeros((32, 32, 3, 1)), "y": [[1]]})
     with pytest.raises(InputError, match=r"svhn cannot be read .*test_32x32.mat one is damaged"):
@@ -165,7 +160,7 @@ def test_a_file_that_is_cut_off_or_has_a_damaged_header_is_named(tmp_path):
         damaged.append(whole[:at] + bytes([value]) + whole[at + 1 :])
     for content in damaged:
         path.write_bytes(content)
-        with pytest.raises(InputError, match=rf"mnist .*{path.name} .*; remove what is damaged"):
+        with pytest.raises(InputError, match=rf"mnist .*{path.name} .*; remove it"):
             load("mnist", Location(tmp_path))
 
 
@@ -197,17 +192,3 @@ def test_an_unknown_data_set_suggests_the_nearest_and_none_may_hold_what_is_not_
     Dataset(name="toy", classes=2, train=good, test=good)
     with pytest.raises(InputError, match="the test data of toy has NaN or Inf in example 1"):
         Dataset(name="toy", classes=2, train=good, test=bad)
-
-
-def test_the_real_mnist():
-    folder = Path(os.environ.get("PROBE_DATA") or "/nonexistent")
-    if not (folder / "MNIST" / "raw" / "train-images-idx3-ubyte").exists():
-        pytest.skip("PROBE_DATA names no folder with MNIST")
-    mnist = load("mnist", Location(folder))
-    assert mnist.train.x.shape == (60000, 1, 28, 28)
-    train = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
-    test = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
-    assert mnist.train.y.bincount().tolist() == train
-    assert mnist.test.y.bincount().tolist() == test
-    assert float(mnist.train.x.mean()) == pytest.approx(0.1307, abs=5e-5)
-    assert float(mnist.train.x.std()) == pytest.approx(0.3081, abs=5e-5)

@@ -1,7 +1,6 @@
 """Feature files: what is written is read again, and every defect is named with its remedy."""
 
 import io
-import os
 import zipfile
 
 import numpy as np
@@ -120,17 +119,6 @@ def test_every_defect_names_the_file_the_array_and_the_remedy(tmp_path, defect):
         load(str(path))
     assert str(path) in str(refused.value)
     assert ": " in str(refused.value).replace(str(path), "")
-
-
-def test_no_python_object_is_made_from_a_file(tmp_path):
-    class Trap:
-        def __reduce__(self):
-            return os.mkdir, (str(tmp_path / "sprung"),)
-
-    np.savez(tmp_path / "trap.npz", **{**GOOD, "y_test": np.array([Trap(), 1], dtype=object)})
-    with pytest.raises(InputError, match=r"y_test .*Python objects, which are not loaded"):
-        load(str(tmp_path / "trap.npz"))
-    assert not (tmp_path / "sprung").exists()
 
 
 def test_broken_npz_files_are_refused(tmp_path):

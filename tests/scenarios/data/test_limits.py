@@ -1,27 +1,11 @@
 """Fewer examples, and a validation split: of every class, and nothing of it is trained on."""
 
-from __future__ import annotations
-
 import pytest
-import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from probe.errors import InputError
-from scenarios.data.datasets import Location, held_out, limited, load
-from scenarios.study.scenario_spec import SplitSpec
+from scenarios.data.datasets import held_out, limited
 from tests.scenarios.streams.numbered import dataset, numbered, pairs
-
-
-def tasks_of(**given: int) -> list[list[torch.Tensor]]:
-    """Return train and test inputs of the digits, task by task, under these settings."""
-    tasks = SplitSpec(data="digits", **given).scenario(Location()).tasks
-    return [[getattr(task, half).x for task in tasks] for half in ("train", "test")]
-
-
-def rows(parts: list[torch.Tensor] | torch.Tensor) -> set[tuple[float, ...]]:
-    x = parts if isinstance(parts, torch.Tensor) else torch.cat(parts)
-    return {tuple(row) for row in x.flatten(1).tolist()}
 
 
 @given(labels=st.lists(st.integers(0, 3), min_size=1), limit=st.integers(1, 4))
@@ -71,21 +55,3 @@ def test_more_than_there_is_and_nothing_cannot_be_held_out(count: int, said: str
     assert len(held_out(dataset(2, [0, 0, 0, 1, 1]), 1).train) == 3
     with pytest.raises(InputError, match=said):
         held_out(dataset(2, [0] * 9 + [1, 1]), count)
-
-
-def test_a_study_with_validation_tests_on_training_data_that_it_does_not_train_on() -> None:
-    """The negative control: without it, it tests on the test data."""
-    digits = load("digits")
-    train, test = tasks_of(validation=15, train_limit=100)
-    assert (sum(map(len, train)), sum(map(len, test))) == (1000, 150)
-    assert not rows(train) & rows(test)
-    assert rows(test) <= rows(digits.train.x)
-    assert not rows(test) & rows(digits.test.x)
-    _, plain = tasks_of(train_limit=100)
-    assert rows(plain) == rows(digits.test.x)
-    # The limit takes the first of what is left, however large it is.
-    train, test = tasks_of(validation=15, train_limit=10**6)
-    assert rows([*train, *test]) == rows(digits.train.x)
-    assert sum(map(len, [*train, *test])) == len(digits.train)
-    with pytest.raises(InputError, match=r"digits has 14\d training examples of class 0: hold out"):
-        tasks_of(validation=150)

@@ -10,7 +10,6 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache
 from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,9 @@ from typing import Any
 import pytest
 import torch
 
-from probe.by_layer.fingerprint import Setup, setup_of
 from probe.by_layer.jobs import Job, jobs_of
 from probe.by_layer.measurement import Measurement
+from probe.by_layer.plan import Plan
 from probe.by_layer.store import Store
 from probe.errors import InputError, NotWritten
 from probe.results.tables import write_tables
@@ -32,7 +31,11 @@ from scenarios.execution.locks import lock
 from scenarios.execution.schedule import execute
 from scenarios.execution.work import Ended, Work
 from scenarios.options import RunOptions
+from scenarios.own_code import OwnCode
+from scenarios.study.origin import StudyOrigin
+from scenarios.study.planning import plan_of
 from scenarios.study.source import check_study
+from scenarios.study.spec import Study
 
 TINY = Path(__file__).with_name("tiny.toml")
 FIRST, SICK = "finetune.order-there.seed-0", "finetune.order-back.seed-0"
@@ -108,23 +111,20 @@ def waiting(work: Work, job: str) -> int | None:
     return None
 
 
-@cache
-def tiny_setup() -> Setup:
-    return changed_setup()
-
-
-def changed_setup(**changes: Any) -> Setup:
+def tiny_plan(**changes: Any) -> tuple[Study, Plan]:
+    """Return the tiny study, changed, and its plan."""
     raw = tomllib.loads(TINY.read_text())
     study = check_study({"name": "tiny", **raw, **changes}, "tiny")
-    return setup_of(study, study.scenario.scenario(Location()), torch.device("cpu"))
+    return study, plan_of(study, study.scenario.scenario(Location()), torch.device("cpu"))
 
 
 def work_of(root: Path, badly: dict[str, str] | None = None, **changes: Any) -> Disturbed:
     """Return work in a folder, which is made; changes: of the study."""
     root.mkdir(exist_ok=True)
+    study, plan = tiny_plan(**changes)
     return Disturbed(
-        setup=changed_setup(**changes) if changes else tiny_setup(),
-        location=Location(),
+        plan=plan,
+        origin=StudyOrigin(study=study, location=Location(), own=OwnCode(), sources={}),
         device="cpu",
         root=root,
         cache=CacheSettings(scratch=root / "scratch").settled(torch.device("cpu"), 1),
@@ -133,13 +133,13 @@ def work_of(root: Path, badly: dict[str, str] | None = None, **changes: Any) -> 
 
 
 def jobs_in(work: Work) -> list[Job]:
-    return jobs_of(work.setup.study, len(work.setup.tasks))
+    return jobs_of(work.plan)
 
 
 def finish(work: Work, executor: Executor) -> dict[str, Ended]:
     """Do all jobs and write the tables; return how each job ended, by its name."""
     ends = [event for event in execute(work, jobs_in(work), executor) if isinstance(event, Ended)]
-    write_tables(work.setup, work.root)
+    write_tables(work.plan, work.root)
     assert len({end.job for end in ends}) == len(ends)
     return {end.job.name: end for end in ends}
 
@@ -218,17 +218,17 @@ def ignores_ctrl_c(process: int) -> bool:
 
 def workers_of(process: int) -> list[int]:
     """Return the workers of a pool that run: what the server of the process has forked."""
-    found = []
+    workers = []
     for server in _children(process):
         with suppress(OSError):
             if b"forkserver" in Path(f"/proc/{server}/cmdline").read_bytes():
-                found += filter(alive, _children(server))
-    return found
+                workers += filter(alive, _children(server))
+    return workers
 
 
 def _children(process: int) -> list[int]:
-    found: list[str] = []
+    children: list[str] = []
     for path in Path(f"/proc/{process}/task").glob("*/children"):
         with suppress(OSError):
-            found += path.read_text().split()
-    return [int(each) for each in found]
+            children += path.read_text().split()
+    return [int(each) for each in children]

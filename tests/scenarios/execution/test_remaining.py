@@ -17,20 +17,25 @@ JOB = Job(learner="er", kind="er", order="a", tasks=(0, 1, 2), seed=0)
 OTHER = replace(JOB, seed=1)
 
 
-def test_time_by_effort_and_kind() -> None:
-    assert seconds_left({JOB: ["step-1", "feature-conv1"]}, {"step": 2.0}) == 2 + 3 * 2
-    assert seconds_left({JOB: ["step-1", "feature-conv1"]}, {"step": 2, "retraining": 5}) == 2 + 15
-    assert seconds_left({JOB: ["row-2.conv1.linear-0123abcd"]}, {"step": 4}) == pytest.approx(0.4)
-    assert seconds_left({JOB: ["step-1"]}, {}) is None
-    assert seconds_left({JOB: []}, {}) == 0
+@pytest.mark.parametrize(
+    ("parts", "pace", "seconds"),
+    [
+        ("step-1 feature-conv1", {"step": 2.0}, 2 + 3 * 2),
+        ("step-1 feature-conv1", {"step": 2, "retraining": 5}, 2 + 15),
+        ("row-2.conv1.linear-0123abcd", {"step": 4}, pytest.approx(0.4)),
+        ("step-1", {}, None),
+        ("", {}, 0),
+    ],
+)
+def test_time_by_effort_and_kind(parts: str, pace: dict[str, float], seconds: object) -> None:
+    assert seconds_left({JOB: parts.split()}, pace) == seconds
 
 
 def test_effort_of_controls_and_of_given_networks() -> None:
-    offline = replace(JOB, learner="offline", kind="offline")
-    cumulative = replace(JOB, learner="cumulative", kind="cumulative")
+    offline, cumulative = replace(JOB, offline=True), replace(JOB, kind="cumulative")
     assert [effort(each, "step-3") for each in (JOB, offline, cumulative)] == [1, 3, 3]
     assert effort(cumulative, "step-2") == 2
-    assert effort(replace(JOB, given=(1, 2, 3)), "step-3") == effort(JOB, "step-0") == 0.1
+    assert effort(replace(JOB, given=True), "step-3") == effort(JOB, "step-0") == 0.1
 
 
 def test_processes_share_jobs_but_not_a_job() -> None:
@@ -39,23 +44,17 @@ def test_processes_share_jobs_but_not_a_job() -> None:
     assert {n: seconds_left(left, {"step": 6.0}, processes=n) for n in expected} == expected
 
 
-def stamped(root: Path, name: str, parts: list[str], seconds: list[float]) -> None:
-    """Let the parts of a job be written so many seconds after another."""
-    [folder] = [path for path in (root / "jobs" / name).iterdir() if path.is_dir()]
-    at = 1_000_000_000.0
-    for part, took in zip(parts, seconds, strict=True):
-        at += took
-        os.utime(folder / f"{part}.json", (at, at))
-
-
 def test_the_pace_is_read_off_the_files(tmp_path: Path) -> None:
-    """The median: a job that lay for a night does no harm."""
+    """The median, so that a job paused for a night does no harm; nothing of copied files."""
     work = work_of(tmp_path / "run", learners={"finetune": {}})
     job, *_ = jobs = jobs_in(work)
     carried_out(work, job)
-    parts = parts_of(work.setup.study, job)
-    stamped(work.root, job.name, parts, [5, 4, 8, 7, 6, 40_000, 10, 30])
-    assert pace_of(work.setup, work.root, jobs) == {"step": 7, "retraining": 4}
-    # Copied files were all written in a moment.
-    stamped(work.root, job.name, parts, [0.0001] * len(parts))
-    assert pace_of(work.setup, work.root, jobs) == {}
+    for took, pace in (
+        ([5, 4, 8, 7, 6, 40_000, 10, 30], {"step": 7, "retraining": 4}),
+        ([0.0001] * 8, {}),
+    ):
+        at = 1_000_000_000.0
+        for part, seconds in zip(parts_of(work.plan, job), took, strict=True):
+            at += seconds
+            os.utime(work.store(job).folder / f"{part}.json", (at, at))
+        assert pace_of(work.plan, work.root, jobs) == pace

@@ -1,4 +1,4 @@
-"""Attempts of jobs, their number and order, seen by an executor that does nothing."""
+"""All jobs to their end: killed ones again, those of others skipped, waited for and taken over."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.scenarios.execution.helpers import jobs_in, locked, work_of
 
 @dataclass
 class Scripted:
-    """Ends the attempts of each job as told, one after the other; then they are finished."""
+    """Ends the attempts of each job as scripted, one after the other; then they are finished."""
 
     script: dict[str, list[str]] = field(default_factory=dict)
     tried: list[str] = field(default_factory=list)
@@ -55,7 +55,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
         (["killed"] * RETRIES, "finished", 3, 1),
         (["killed"] * (RETRIES + 1), "failed", 3, 1),
         (["failed"], "failed", 1, 1),
-        # Locked when it was tried, and then nobody's: in a second round it is finished.
+        # Locked when it was tried, then free: finished in a second round.
         (["locked"], "finished", 2, 2),
     ],
 )
@@ -87,37 +87,30 @@ def test_the_executor_is_closed_whatever_happens(work: Work, stop: str) -> None:
     assert executor.closed == 1
 
 
-def test_locked_jobs_are_skipped_and_then_waited_for(work: Work) -> None:
-    """And done here, as whoever held them has left them unfinished."""
+@pytest.mark.parametrize("wait", [True, False])
+def test_locked_jobs_are_skipped_and_then_waited_for_or_left(work: Work, wait: bool) -> None:
+    """Done here once they are free, unless somebody has finished them."""
     first, second, *others = jobs_in(work)
-    found, waited = [], []
+    ends, waited = [], []
     with ExitStack() as locks:
-        for job in (first, second):
-            locks.enter_context(locked(work.folder(job)))
-        for event in execute(work, jobs_in(work), Scripted()):
+        locks.enter_context(locked(work.folder(second)))
+        script = Scripted({first.name: ["locked"]})
+        for event in execute(work, jobs_in(work), script, wait=wait):
             if isinstance(event, Waiting):
                 waited.append(event.jobs)
                 if len(waited) == 3:
                     locks.close()
             elif isinstance(event, Ended):
-                found.append((event.job, event.how))
-    assert waited == [2] * 3
-    assert found == [(job, "finished") for job in (*others, first, second)]
+                ends.append((event.job, event.how))
+    assert waited == [1] * 3 * wait
+    last = (second, "finished" if wait else "locked")
+    assert ends == [*((job, "finished") for job in (*others, first)), last]
 
 
-def test_without_waiting_they_end_as_locked(work: Work) -> None:
-    """But for those that were given back meanwhile."""
-    first, second, *others = jobs_in(work)
-    with locked(work.folder(second)):
-        found = list(execute(work, jobs_in(work), Scripted({first.name: ["locked"]}), wait=False))
-    hows = [(event.job, event.how) for event in found if isinstance(event, Ended)]
-    assert hows == [*((job, "finished") for job in (*others, first)), (second, "locked")]
-
-
-def test_what_another_has_finished_is_told_part_by_part(work: Work, tmp_path: Path) -> None:
-    """As if it had been done here: who follows the study sees every part of it, once."""
+def test_parts_that_another_process_finishes_are_reported_once(work: Work, tmp_path: Path) -> None:
+    """As if they had been computed here."""
     job, other = jobs_in(work)[-1], work_of(tmp_path / "other")
-    parts = [event for event in carry_out(other, job) if isinstance(event, Part)]
+    *parts, _ = carry_out(other, job)
     events = []
     with ExitStack() as locks:
         locks.enter_context(locked(work.folder(job)))

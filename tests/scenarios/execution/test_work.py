@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,18 +22,31 @@ def work(tmp_path: Path) -> Work:
     return work_of(tmp_path / "run")
 
 
-def test_it_tells_its_parts_and_then_that_it_has_finished(work: Work) -> None:
+def test_parts_are_reported_on_one_thread_and_then_the_end(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A finished job is not begun: not even its data are loaded. A corrupt part is made again."""
     job, events = jobs_in(work)[0], []
     with locked(work.folder(job)):
         [ended] = carry_out(work, job)
     assert (ended.job, ended.how, work.finished(job)) == (job, "locked", set())
-    for event in carry_out(work, job):
-        events.append(event)
-        assert work.is_locked(job) == isinstance(event, Part)
+    torch.set_num_threads(2)
+    try:
+        for event in carry_out(work, job):
+            events.append(event)
+            assert work.is_locked(job) == isinstance(event, Part)
+            assert torch.get_num_threads() == (1 if isinstance(event, Part) else 2)
+    finally:
+        torch.set_num_threads(1)
     last = Ended(job=job, how="finished")
     assert events == [*(Part(job, part) for part in work.parts(job)), last]
-    assert list(carry_out(work, job)) == [last]
     assert work.is_finished(job)
+    with monkeypatch.context() as patch:
+        patch.setattr("scenarios.study.origin._loaded", None)
+        assert list(carry_out(work, job)) == [last]
+    part = work.store(job).folder / "step-0.json"
+    part.write_bytes(part.read_bytes()[:-1])
+    assert list(carry_out(work, job)) == [Part(job, "step-0"), last]
 
 
 @pytest.mark.parametrize(
@@ -47,8 +59,8 @@ def test_it_tells_its_parts_and_then_that_it_has_finished(work: Work) -> None:
         ("unwritten", "", ""),
     ],
 )
-def test_it_ends_badly(tmp_path: Path, badly: str, how: str, reason: str) -> None:
-    """What was finished is kept; only an error that nobody foresaw is traced back."""
+def test_a_job_that_ends_badly(tmp_path: Path, badly: str, how: str, reason: str) -> None:
+    """Finished parts are kept; only an unforeseen error has a traceback."""
     work = work_of(tmp_path / "run", {FIRST: f"{badly} step-2"})
     job = jobs_in(work)[0]
     if badly == "unwritten":
@@ -59,7 +71,7 @@ def test_it_ends_badly(tmp_path: Path, badly: str, how: str, reason: str) -> Non
         assert (ended.job, ended.how, ended.reason) == (job, how, reason)
         assert ("in end_badly" in ended.trace) == (badly == "error")
     assert work.finished(job) == {"step-0", "step-1"}
-    assert not work.is_locked(job)
+    assert (work.is_locked(job), torch.get_num_threads()) == (False, 1)
     assert carried_out(replace(work, badly={}), job).how == "finished"
 
 
@@ -75,65 +87,27 @@ def test_a_directory_that_was_moved_away_is_not_made_anew(work: Work, begun: boo
     assert not is_locked(moved / "jobs" / FIRST)
 
 
-def test_what_another_has_finished_meanwhile_is_not_begun(
+def test_results_of_other_code_are_made_again_on_request(
     work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between the moment when it was seen to be left and the lock; not even data are loaded."""
-    job, begun = jobs_in(work)[-1], []
-    ended = carried_out(work, job)
-    monkeypatch.setattr("scenarios.execution.work._loaded", lambda *_: begun.append("data"))
-    monkeypatch.setattr("scenarios.execution.work.run_job", lambda *_: begun.append("job") or ())
-    assert list(carry_out(work, job)) == [ended]
-    assert begun == []
-    part = work.store(job).folder / "step-0.json"
-    part.write_bytes(part.read_bytes()[:-1])
-    assert list(carry_out(work, job)) == [ended]
-    assert begun == ["data", "job"]
-
-
-@pytest.mark.parametrize("how", ["finished", "failed"])
-def test_a_job_has_one_thread(work: Work, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    before, seen = torch.get_num_threads(), []
-
-    def train(*_: object) -> Iterator[str]:
-        seen.append(torch.get_num_threads())
-        yield "step-0"
-        seen.append(torch.get_num_threads())
-        if how == "failed":
-            raise KeyError("nobody foresaw this")
-
-    monkeypatch.setattr("scenarios.study.job._Walk.parts", train)
-    torch.set_num_threads(2)
-    try:
-        assert carried_out(work, jobs_in(work)[0]).how == how
-        assert seen == [1, 1]
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)
-
-
-def test_results_of_other_code_are_made_again_when_asked(
-    work: Work, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And so long they do not count as finished; those of today's code stay."""
+    """Until then they do not count as finished; results of today's code stay."""
     first, second, *_ = jobs_in(work)
     carried_out(work, second)
     with monkeypatch.context() as patch:
-        patch.setattr("probe.results.run_directory.code_hash", lambda kind: "other code")
+        patch.setattr("probe.results.run_directory.code_hash", lambda modules: "other code")
         carried_out(work, first)
     again = replace(work, recompute=True)
     assert (work.is_finished(first), again.is_finished(first)) == (True, False)
     assert (len(work.finished(first)), len(again.finished(first))) == (8, 0)
     for same, job in ((work, first), (again, second)):
         assert list(carry_out(same, job)) == [Ended(job=job, how="finished")]
-    assert [event for event in carry_out(again, first) if isinstance(event, Part)] == [
-        Part(first, part) for part in work.parts(first)
-    ]
+    *parts, _ = carry_out(again, first)
+    assert parts == [Part(first, part) for part in work.parts(first)]
     assert again.is_finished(first)
 
 
 def test_a_worker_that_finds_other_data(work: Work) -> None:
-    work = replace(work, setup=replace(work.setup, data="0" * 64))
+    work = replace(work, plan=work.plan.model_copy(update={"data": "0" * 64}))
     ended = carried_out(work, jobs_in(work)[0])
     assert ended.how == "failed"
     assert "not those that the study began with" in ended.reason
@@ -142,7 +116,7 @@ def test_a_worker_that_finds_other_data(work: Work) -> None:
 
 def test_a_file_of_the_same_name_with_other_data(tmp_path: Path) -> None:
     """In one process, which keeps the data that it has loaded."""
-    study, file, found = tmp_path / "features.toml", tmp_path / "birds.npz", []
+    study, file, made = tmp_path / "features.toml", tmp_path / "birds.npz", []
     study.write_text(
         f'orders = "none"\n[scenario]\ndata = "{file}"\n[network]\nname = "mlp"\n'
         f"[training]\nepochs = 1\n[learners.finetune]\n"
@@ -152,5 +126,5 @@ def test_a_file_of_the_same_name_with_other_data(tmp_path: Path) -> None:
         y = np.arange(40) % 4
         np.savez(file, x_train=x, y_train=y, x_test=x, y_test=y)
         assert run(tmp_path / str(k), study)
-        found.append(tables(tmp_path / str(k)))
-    assert found[0] == found[2] != found[1]
+        made.append(tables(tmp_path / str(k)))
+    assert made[0] == made[2] != made[1]

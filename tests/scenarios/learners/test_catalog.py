@@ -1,40 +1,16 @@
 """The catalog: every learner can be named in a study, and its settings survive the round trip."""
 
-from __future__ import annotations
-
-import json
-from pathlib import Path
-from typing import get_args
-
 import pytest
-import torch
 from pydantic import BaseModel, ValidationError
 
-from probe.by_layer.fingerprint import setup_of
-from probe.results.run_directory import describe, read_setup
-from scenarios.data.datasets import Location
 from scenarios.learners.base import Learner, Settings
 from scenarios.learners.catalog import LEARNERS, AnySettings, settings_of
-from scenarios.study.source import check_study
-from scenarios.study.spec import Study
-
-
-def study(kind: str) -> Study:
-    raw = {
-        "name": "one",
-        "scenario": {"data": "digits"},
-        "network": {"name": "mlp"},
-        "learners": {kind: {}},
-        "report": {"heads": ["multi"]},  # some must be told the task
-    }
-    return check_study(raw, "one")
 
 
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_every_name_gives_a_learner_whose_settings_have_that_kind_and_no_other(kind: str) -> None:
     learner = LEARNERS[kind]
     assert issubclass(learner, Learner)
-    assert get_args(learner.settings_class.model_fields["kind"].annotation) == (kind,)
     assert type(settings_of({"kind": kind})) is learner.settings_class
     assert settings_of({"kind": kind}).kind == kind
 
@@ -62,12 +38,3 @@ def test_what_names_no_learner_is_refused(table: object) -> None:
     with pytest.raises(ValueError, match=r"kind|Settings|learner"):
         settings_of(table)
     assert isinstance(settings_of(Settings(kind="own")), Settings)
-
-
-@pytest.mark.parametrize("kind", LEARNERS)
-def test_settings_read_back_from_a_run_directory(kind: str, tmp_path: Path) -> None:
-    one = study(kind)
-    setup = setup_of(one, one.scenario.scenario(Location()), torch.device("cpu"))
-    describe(tmp_path, setup)
-    assert read_setup(tmp_path) == setup
-    assert json.loads((tmp_path / "study.json").read_text())["study"]["learners"][kind]

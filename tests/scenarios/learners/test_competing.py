@@ -1,7 +1,5 @@
 """Which outputs compete in the training's loss, and how much a class weighs: against numpy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -72,28 +70,6 @@ def test_balanced_is_the_mean_over_classes_of_each_ones_mean(competing: str) -> 
     assert abs(loss - plain) > 1e-3
     alone = scores[:1], UNEVEN[:1]  # weighs 1, as where a Fisher is taken
     assert float(balanced.classification(*alone)) == pytest.approx(by_hand(*alone, among), rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("given", "moved"),
-    [
-        ({"competing": "seen"}, [0, 1, 2, 3]),
-        ({"competing": "task"}, [2, 3]),
-        ({"competing": "task", "exemplars": {"per_class": 3}}, [0, 1, 2, 3]),
-    ],
-)
-def test_rows_of_the_output_layer_that_do_not_compete_stay(
-    given: dict[str, object], moved: list[int]
-) -> None:
-    """Without exemplars, `task` trains the task's own head alone, as a multi-head network does.
-
-    With them the earlier heads are trained on, each by its own examples.
-    """
-    own = learn(learner("finetune", recipe=RECIPE, **given), TASKS[:1])
-    before = own.model.get_parameter("output.weight").detach().clone()
-    own.learn(TASKS[1])
-    changed = (own.model.get_parameter("output.weight") != before).any(1)
-    assert changed.nonzero().squeeze(1).tolist() == moved
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,6 @@ The device is the tests' own (`tests.laws.other_device`), so that no GPU is need
 kernels round otherwise does not show there.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from probe.by_layer.heads import count, predictions_by_head
+from probe.by_layer.heads import count
 from probe.modules import mode
 from probe.tasks import Scenario
 from scenarios.learners.base import Learner
@@ -21,8 +19,10 @@ from scenarios.learners.catalog import LEARNERS
 from tests.laws.other_device import Held, OtherDevice
 from tests.scenarios.learners.tiny_learners import (
     RECIPE,
+    by_head,
     digits,
     learner,
+    logits,
     noisy_network,
     with_norm,
 )
@@ -65,9 +65,9 @@ def learned(own: Learner, scenario: Scenario, device: torch.device) -> dict[str,
         own.restore(state, (first, second))
         own.learn(third)
     with torch.no_grad(), mode(own.model, training=False):
-        found |= {"single": own.logits(first.test.x), "multi": own.logits(first.test.x, second)}
+        found |= {"single": logits(own, first.test.x), "multi": logits(own, first.test.x, second)}
     found |= own.model.state_dict() | {f"state.{n}": tensor for n, tensor in own.state().items()}
-    for head, predicted in predictions_by_head(own, there).items():
+    for head, predicted in by_head(own, there).items():
         counts = count(there, predicted)
         found[f"counts.{head}"] = torch.tensor([each.table.tolist() for each in counts.tables])
     return {n: each.held if isinstance(each, Held) else each for n, each in found.items()}
@@ -128,9 +128,3 @@ LOOKING = ("gem", "geppnet", "geppnet_stm", "pathnet")
 def test_no_step_waits_for_the_device(kind: str, given: dict[str, Any]) -> None:
     """Five steps an epoch make nobody wait more often than one does, ER's draws included."""
     assert waits(kind, 5, **given) == waits(kind, 1, **given) > 0
-
-
-def test_learners_that_look_at_values_in_every_step_are_seen_to() -> None:
-    assert waits("gem", 5) > waits("gem", 1)
-    for kind in ("geppnet", "geppnet_stm"):
-        assert waits(kind, 1, iterations=15) > waits(kind, 1, iterations=10)

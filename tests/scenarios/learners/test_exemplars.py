@@ -1,8 +1,5 @@
 """Exemplars: within their budget after every task, and the first chosen stay the longest."""
 
-from __future__ import annotations
-
-from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -15,7 +12,7 @@ from probe.examples import Examples
 from probe.seeding import stream
 from scenarios.learners.exemplars import Exemplars, ExemplarSettings
 from scenarios.learners.sampling import Strategy
-from tests.scenarios.learners.tiny_learners import chain, digits, learn, learner, rows
+from tests.scenarios.learners.tiny_learners import chain, digits, rows
 
 STRATEGIES = get_args(Strategy)
 TASKS = digits(20).tasks
@@ -56,24 +53,6 @@ def test_a_quota_of_each_class_of_which_the_first_stay(
             assert rows(kept(exemplars).of_classes([label]).x) == then[:quota]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_class_met_again_keeps_its_quota(strategy: Strategy) -> None:
-    """Chosen anew, from the stored and the new examples together."""
-    task = digits(40).tasks[0]
-    early, late = (
-        replace(task, train=task.train.take(torch.arange(at, at + 40))) for at in (0, 40)
-    )
-    exemplars = store(per_class=8, sampling=strategy)
-    exemplars.add(MODEL, early, stream(0, "memory", 1))
-    before = set(rows(kept(exemplars).x))
-    exemplars.add(MODEL, late, stream(0, "memory", 2))
-    after = set(rows(kept(exemplars).x))
-    assert counts(exemplars) == [8, 8]
-    assert len(after) == 16
-    assert after <= before | set(rows(late.train.x))
-    assert after & set(rows(late.train.x))
-
-
 def test_a_class_met_again_counts_once_in_a_total() -> None:
     """And the state brings back all, in the order of their first meeting."""
     exemplars, other = store(total=24), store(total=24)
@@ -84,15 +63,6 @@ def test_a_class_met_again_counts_once_in_a_total() -> None:
     assert list(dict.fromkeys(kept(other).y.tolist())) == [2, 3, 0, 1]
     other.restore({})
     assert (other.examples, other.state()) == (None, {})
-
-
-def test_a_queue_holds_the_latest_also_across_tasks() -> None:
-    exemplars, task = store(per_class=6, sampling="fifo"), TASKS[0]
-    zeros = task.train.of_classes([0])
-    for part in (zeros.take(torch.arange(10)), zeros.take(torch.arange(10, 14))):
-        only = replace(task, classes=(0,), train=part, test=zeros)
-        exemplars.add(MODEL, only, stream(0, "memory"))
-    assert rows(kept(exemplars).x) == rows(zeros.x[8:14].flip(0))
 
 
 @pytest.mark.parametrize("budget", [{}, {"per_class": 3, "total": 30}, {"per_class": 0}])
@@ -106,14 +76,3 @@ def test_a_total_too_small_for_the_classes_is_refused() -> None:
     exemplars.add(MODEL, TASKS[0], stream(0, "memory"))
     with pytest.raises(InputError, match="leaves none for each of 4 classes: raise total"):
         exemplars.add(MODEL, TASKS[1], stream(0, "memory"))
-
-
-def test_joined_exemplars_are_visited_once_an_epoch_and_replayed_ones_with_every_batch() -> None:
-    seen = {}
-    for replay in ("joined", "batch"):
-        own = learner("finetune", exemplars={"per_class": 3, "replay": replay})
-        learn(own, TASKS[:2]).begin(TASKS[2])
-        data = own.examples(TASKS[2])
-        x, _ = own.batch(data.x[:5], data.y[:5])
-        seen[replay] = (len(data), len(x))
-    assert seen == {"joined": (40 + 12, 5), "batch": (40, 10)}

@@ -1,13 +1,12 @@
 """One trained model under several heads: what competes, and what follows for its accuracy."""
 
-from __future__ import annotations
+from functools import partial
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from probe.by_layer.heads import barred_but, count, own_task, predictions_by_head
+from probe.by_layer.heads import barred_but, count
 from probe.examples import Examples
 from probe.metrics.counts import Counts
 from probe.modules import mode
@@ -16,9 +15,8 @@ from probe.tasks import Scenario
 from probe.training.evaluation import predict_each
 from probe.training.loop import Recipe
 from scenarios.learners.base import Learner
-from scenarios.learners.catalog import LEARNERS
 from tests.laws.counting import evaluate
-from tests.scenarios.learners.tiny_learners import digits, learner
+from tests.scenarios.learners.tiny_learners import by_head, digits, learner, logits
 
 CPU = torch.device("cpu")
 K = 10
@@ -35,24 +33,8 @@ def trained(kind: str, tasks: int, name: str = "mlp") -> Learner:
 
 def heads_of(own: Learner, scenario: Scenario = WHOLE) -> dict[str, Counts]:
     seen = own.view(scenario)
-    each = predictions_by_head(own, seen).items()
+    each = by_head(own, seen).items()
     return {head: count(seen, predicted).total for head, predicted in each}
-
-
-SINGLE = [name for name, kind in LEARNERS.items() if not kind.offline and not kind.task_aware]
-
-
-@pytest.mark.parametrize("kind", SINGLE)
-def test_a_head_of_fewer_outputs_is_never_worse_where_the_right_one_is_among_them(
-    kind: str,
-) -> None:
-    """Class by class: multi >= single >= all for the classes seen."""
-    own = trained(kind, 3)
-    right = {head: counts.table.diagonal() for head, counts in heads_of(own).items()}
-    seen = list(own.seen)
-    assert (right["multi"][seen] >= right["single"][seen]).all()
-    assert (right["single"][seen] >= right["all"][seen]).all()
-    assert right["multi"].sum() > right["single"].sum()  # the heads do differ
 
 
 def test_who_must_be_told_the_task_is_measured_with_it_alone() -> None:
@@ -71,50 +53,18 @@ def test_who_must_be_told_the_task_is_measured_with_it_alone() -> None:
     assert counts.accuracy(WHOLE.tasks[0].classes) > 0.8
 
 
-def tempted(own: Learner) -> Learner:
-    """Return the learner with an output that was not learned, 7, far above the others."""
-    with torch.no_grad():
-        own.model.get_parameter("output.bias")[7] += 1000
-    return own
-
-
-def test_predictions_stay_among_what_competes() -> None:
-    """Single: no class that was not learned is ever predicted; multi: none of another task."""
-    counts = heads_of(tempted(trained("finetune", 3)))
-    assert list(counts) == ["single", "multi", "all"]
-    assert counts["single"].table[:, 6:].sum() == 0
-    assert counts["all"].table[:, 7].sum() == len(WHOLE.merged.test)
-    own_block = np.kron(np.eye(5, dtype=int), np.ones((2, 2), dtype=int))
-    assert (counts["multi"].table * (1 - own_block)).sum() == 0
-    assert (counts["single"].table * (1 - own_block)).sum() > 0
-    assert {each.total for each in counts.values()} == {len(WHOLE.merged.test)}
-
-
 @pytest.mark.parametrize("tasks", [0, 1, 3, 5])
 def test_they_are_those_of_the_learners_logits(tasks: int) -> None:
     own = trained("finetune", tasks)
     counts = heads_of(own)
     with mode(own.model, training=False):
-        assert counts["single"] == evaluate(own.logits, WHOLE.merged.test, K)
+        assert counts["single"] == evaluate(partial(logits, own), WHOLE.merged.test, K)
         assert counts["all"] == evaluate(own.model, WHOLE.merged.test, K)
         parts = [
-            evaluate(lambda x, task=task: own.logits(x, task), task.test, K) for task in WHOLE.tasks
+            evaluate(lambda x, task=task: logits(own, x, task), task.test, K)
+            for task in WHOLE.tasks
         ]
     assert counts["multi"] == sum(parts[1:], parts[0])
-
-
-def test_where_no_competing_class_has_a_score_one_of_them_is_predicted() -> None:
-    """iCaRL has no mean of a class before its task: it guesses, within the task."""
-    counts = heads_of(trained("icarl", 1))
-    later = counts["multi"].table[2:]
-    assert later[:, :2].sum() == 0
-    assert later.sum() == later[:, [2, 4, 6, 8]].sum()  # the first class of each pair
-    # What it has means of is classified by them.
-    assert counts["multi"].accuracy([0, 1]) > 0.9
-
-
-def test_a_class_met_again_competes_with_its_latest_task() -> None:
-    assert own_task([[0, 1], [1, 2]], 4) == [[0, 1], [1, 2], [1, 2], ()]
 
 
 # predict_each
@@ -145,12 +95,3 @@ def test_each_table_has_predictions_of_its_own() -> None:
             for one, y in zip(scores.tolist(), examples.y.tolist(), strict=True)
         ]
         assert got[name].tolist() == loop
-
-
-def test_a_table_of_ties_and_of_nothing_below_goes_to_the_lowest_that_competes() -> None:
-    examples = scores_of(5)[1]
-    tables = {"upper": barred_but([[7, 4, 9]] * K, CPU), "all": None}
-    for value in (0.0, -torch.inf, torch.inf):
-        got = predict_each(lambda x, v=value: torch.full((len(x), K), v), examples, K, tables)
-        assert got["upper"].tolist() == [4] * 5
-        assert got["all"].tolist() == [0] * 5

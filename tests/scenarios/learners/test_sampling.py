@@ -1,7 +1,5 @@
 """Sampling strategies: drawn ones follow their probabilities, herding its greedy rule."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import get_args
 
@@ -70,28 +68,6 @@ def test_draws_follow_the_probabilities_in_their_order(name: str) -> None:
     assert fits(*DRAWN[name])
 
 
-def test_a_sure_class_is_drawn_from_uniformly() -> None:
-    """All entropies are 0: the weights say nothing."""
-    sure = torch.tensor([[500.0, 0.0, 0.0]] * 5)
-    assert fits(lambda count, g: sampling.entropy(sure, count, g), np.ones(5))
-    zero = torch.zeros(5)
-    assert fits(lambda count, g: sampling.plane_distance(zero, count, g), np.ones(5))
-
-
-def test_examples_without_weight_come_last() -> None:
-    mixed = torch.tensor([[900.0, 0.0], [0.0, 0.0], [900.0, 0.0], [0.1, 0.0]])
-    drawn = [sampling.entropy(mixed, 3, generator(seed)).tolist() for seed in range(50)]
-    assert all(set(first_two) == {1, 3} for *first_two, _ in drawn)
-    assert {last for *_, last in drawn} == {0, 2}
-
-
-def test_a_plane_distance_of_zero_is_likely_but_not_certain() -> None:
-    on_plane = torch.tensor([0.0, *[1.0] * 99])
-    first = [int(sampling.plane_distance(on_plane, 1, generator(s))[0]) for s in range(400)]
-    # Its weight is that of 1 % of the mean distance 0.99: 101 against 99 others of weight 1.
-    assert abs(first.count(0) / 400 - 101 / 200) < 0.1
-
-
 def test_herding_is_the_greedy_rule_tried_on_every_example() -> None:
     """On what an untrained network's last layer sees of one of the digits."""
     model = seeded(lambda: build_network("mlp", (1, 8, 8), 10), 1)
@@ -103,12 +79,6 @@ def test_herding_is_the_greedy_rule_tried_on_every_example() -> None:
         costs = [np.linalg.norm(phi[[*chosen, k]].mean(0) - phi.mean(0)) for k in left]
         chosen.append(left[int(np.argmin(costs))])
     assert sampling.mean_of_features(features, 20).tolist() == chosen
-
-
-def test_herding_takes_none_twice_also_of_equal_and_of_zero_features() -> None:
-    alike = torch.cat([torch.ones(4, 3), torch.zeros(2, 3)])
-    assert sorted(sampling.mean_of_features(alike, 10).tolist()) == [0, 1, 2, 3, 4, 5]
-    assert sampling.mean_of_features(alike, 2).tolist()[0] in range(6)
 
 
 @pytest.mark.parametrize("strategy", get_args(Strategy))

@@ -1,7 +1,5 @@
 """Learners of every kind on a few digits, small enough to be learned at every test."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -9,7 +7,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
+from probe.by_layer.heads import predictions_by_head
 from probe.examples import Examples
+from probe.modules import mode
 from probe.seeding import stream
 from probe.tasks import Scenario, Task
 from probe.training.fresh_weights import initialize
@@ -128,6 +128,21 @@ class Writing(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         self.last = self.layer(x.mul_(0.5).flatten(1))
         return self.last
+
+
+def logits(own: Learner, x: Tensor, task: Task | None = None) -> Tensor:
+    """Return scores, -inf for the classes that do not compete: among the seen, or the task's."""
+    scores = own.scores(x)
+    competing = list(own.seen if task is None else task.classes) or [*range(scores.shape[1])]
+    barred = torch.ones(scores.shape[1], dtype=torch.bool)
+    barred[competing] = False
+    return scores.masked_fill(barred.to(scores.device), -torch.inf)
+
+
+def by_head(own: Learner, scenario: Scenario) -> dict[str, Tensor]:
+    """Return the predictions of all test data under every head."""
+    with mode(own.model, training=False):
+        return predictions_by_head(own.scores, scenario, own.seen, task_aware=own.task_aware)
 
 
 def learn(own: Learner, tasks: Sequence[Task]) -> Learner:

@@ -3,11 +3,9 @@
 In float64 the counts do not hang on how a machine rounds, so that they can be kept and compared.
 """
 
-from __future__ import annotations
-
 import torch
 
-from probe.by_layer.heads import count, predictions_by_head
+from probe.by_layer.heads import count
 from probe.examples import Examples
 from probe.seeding import stream
 from probe.tasks import Scenario
@@ -18,7 +16,7 @@ from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS, settings_of
 from scenarios.networks import mlp
 from scenarios.streams.split import split_by_class
-from tests.scenarios.learners.tiny_learners import SMALL
+from tests.scenarios.learners.tiny_learners import SMALL, by_head
 
 RECIPE = Recipe(epochs=4, batch_size=8, learning_rate=0.01, init="torch")
 CLASSES, WIDTH = 6, 16
@@ -87,7 +85,7 @@ def learner(kind: str, scenario: Scenario) -> Learner:
 
 def _counts(own: Learner, scenario: Scenario) -> Table:
     """Count over all tasks, whose classes are disjoint."""
-    predicted = predictions_by_head(own, scenario)["multi" if own.task_aware else "single"]
+    predicted = by_head(own, scenario)["multi" if own.task_aware else "single"]
     counted = count(scenario, predicted)
     whole: Table = sum(each.table for each in counted.tables).tolist()
     return whole

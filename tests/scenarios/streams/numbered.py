@@ -1,7 +1,5 @@
 """Data whose every example can be told again: its only input is its number."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -33,16 +33,6 @@ def test_each_task_is_its_data_set_flattened_and_zeros_to_the_larger_width(first
             assert not got[:, given.shape[1] :].any()
 
 
-def test_classes_are_disjoint_and_those_of_the_second_come_after():
-    scenario = multimodal(WIDE, NARROW)
-    assert [task.classes for task in scenario.tasks] == [(0, 1, 2), (3, 4)]
-    assert scenario.classes == 5
-    for half in ("train", "test"):
-        labels = [getattr(task, half).y.tolist() for task in scenario.tasks]
-        assert labels == [[0, 1, 2, 0, 1, 2], [3, 4, 3, 4]]
-    assert NARROW.train.y.tolist() == [0, 1, 0, 1], "the data set itself is as it was"
-
-
 def test_the_same_data_set_twice_is_refused():
     with pytest.raises(InputError, match="both data sets are called image: name two different"):
         multimodal(WIDE, dataset("image", (5,), 2))

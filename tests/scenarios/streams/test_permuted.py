@@ -46,25 +46,6 @@ def test_every_session_permutes_all_its_examples_by_one_bijection():
     assert orders[1:] == [tuple(permutation(24, t, 0).tolist()) for t in range(2, 7)]
 
 
-def test_labels_classes_and_shapes_are_those_of_the_data_in_every_session():
-    data = dataset()
-    scenario = permuted(data, sessions=3)
-    assert (scenario.name, scenario.kind, scenario.classes) == ("toy", "permutation", 3)
-    assert [(task.index, task.name) for task in scenario.tasks] == [(1, "1"), (2, "2"), (3, "3")]
-    for task in scenario.tasks:
-        assert task.classes == (0, 1, 2)
-        for half in HALVES:
-            assert getattr(task, half).x.shape == getattr(data, half).x.shape
-            assert torch.equal(getattr(task, half).y, getattr(data, half).y)
-
-
-def test_a_session_depends_on_the_seed_and_its_number_alone():
-    few, many, other = (permuted(dataset(), *given).tasks for given in ((3, 1), (5, 1), (3, 2)))
-    for session in range(3):
-        assert torch.equal(few[session].train.x, many[session].train.x)
-        assert torch.equal(few[session].train.x, other[session].train.x) == (session == 0)
-
-
 def test_permutations_are_the_same_on_every_machine_and_leave_the_global_generator_alone():
     torch.manual_seed(0)
     before = torch.get_rng_state()

@@ -1,14 +1,12 @@
 """Data cut into tasks of disjoint classes, the tasks themselves, and the orders of a study."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from probe.errors import InputError
 from probe.orders import orders
-from probe.tasks import Task
 from scenarios.streams.split import incremental, split_by_class
-from tests.scenarios.streams.numbered import dataset, numbered, pairs
+from tests.scenarios.streams.numbered import dataset, pairs
 
 MIXED = [3, 1, 0, 2, 2, 5, 4, 1, 3, 0, 5, 4, 4, 1]
 SIX = dataset(6, MIXED)
@@ -30,12 +28,6 @@ def test_shuffles_are_permutations_and_the_same_each_time(tasks, count):
     assert shuffled == orders(f"shuffle:{count}", tasks)
     more = orders(f"shuffle:{count + 1}", tasks)
     assert {name: more[name] for name in shuffled} == shuffled
-
-
-def test_no_orders_are_the_base_order_and_explicit_ones_count_from_1_and_keep_their_names():
-    assert orders("none", 4) == {"0": (0, 1, 2, 3)}
-    named = {"back": [3, 2, 1], "same": (1, 2, 3)}
-    assert orders(named, 3) == {"back": (2, 1, 0), "same": (0, 1, 2)}
 
 
 @pytest.mark.parametrize("listed", [[], [1, 2, 2], [0, 1, 2]])
@@ -72,15 +64,6 @@ def test_tasks_are_disjoint_and_their_union_is_everything(name):
             assert part.x.flatten().tolist() == sorted(part.x.flatten().tolist())
 
 
-def test_names_classes_and_sessions():
-    names = {size: [t.name for t in split_by_class(SIX, size).tasks] for size in (1, 3)}
-    assert names == {1: ["0", "1", "2", "3", "4", "5"], 3: ["0-2", "3-5"]}
-    scenario = incremental(dataset(5, range(5)))
-    assert (scenario.name, scenario.kind, scenario.classes) == ("toy", "incremental", 5)
-    sessions = {task.name: task.classes for task in scenario.tasks}
-    assert sessions == {"0-1": (0, 1), "2": (2,), "3": (3,), "4": (4,)}
-
-
 @pytest.mark.parametrize("size", [0, 4, 12])
 def test_classes_that_cannot_be_shared_out_are_refused(size):
     with pytest.raises(InputError, match=f"6 classes.* tasks of {size}: choose a divisor of 6"):
@@ -115,14 +98,3 @@ def test_labels_outside_the_classes_are_refused_not_dropped(half, label):
 def test_a_task_without_examples_is_refused():
     with pytest.raises(InputError, match="the training data of task '4-5' holds no examples"):
         split_by_class(dataset(6, [0, 1, 2, 3]))
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_task_refuses_what_is_not_finite_and_labels_of_others(value):
-    good, bad = numbered([0, 1]), numbered([0, 1])
-    bad.x[1] = value
-    Task(index=1, name="0-1", classes=(0, 1), train=good, test=good)
-    with pytest.raises(InputError, match="test data of task '0-1' has NaN or Inf in example 1"):
-        Task(index=1, name="0-1", classes=(0, 1), train=good, test=bad)
-    with pytest.raises(InputError, match=r"training data of task '1' has labels \[0\]"):
-        Task(index=1, name="1", classes=(1,), train=good, test=good)

@@ -5,69 +5,181 @@ from __future__ import annotations
 import io
 import os
 from contextlib import redirect_stdout
-from dataclasses import replace
 
 import pytest
 import torch
 
 from probe.by_layer.code import code_hash
 from probe.by_layer.fingerprint import RESULTS_VERSION
+from probe.results import run_directory
 from scenarios.commands import run as module
 from scenarios.commands.status import show_status
-from scenarios.study import run_directory
-from tests.scenarios.study.toy_store import flipped, made_a_folder
-from tests.scenarios.tiny_run import TINY
+from scenarios.study import learned
+from tests.scenarios.probed import (
+    FINETUNE,
+    OFFLINE,
+    UNTRAINED,
+    bare,
+    checkpoints,
+    names,
+    parts,
+    tables as all_tables,
+)
+from tests.scenarios.study.toy import flipped, made_a_folder
+from tests.scenarios.tiny_run import PROBED, TINY, probed
 
-FINETUNE, OFFLINE = "finetune.order-there.seed-0", "offline.seed-0"
 STEPS = {"step-0", "step-1", "step-2", "feature-hidden1"}
-LEARNER = "[learners.er]\nmemory_per_class = 2\n"
+ER = "[learners.er]\nmemory_per_class = 2\n"
 ORDERS, FEATURES = (
     ("there = [1, 2]", "there = [1, 2], back = [2, 1]"),
     ('"hidden1"', '"hidden1", "hidden2"'),
 )
-EVERYTHING = TINY.replace(*ORDERS).replace(*FEATURES) + LEARNER
+EVERYTHING = TINY.replace(*ORDERS).replace(*FEATURES) + ER
+SIMILAR = "row-2.hidden1.diagnostics"
+LINEAR = {
+    FINETUNE: {"row-1.hidden1.linear", "row-2.hidden1.linear"},
+    OFFLINE: {"row-2.hidden1.linear"},
+    UNTRAINED: {"row-0.hidden1.linear"},
+}
+DEFAULT = {
+    FINETUNE: {*STEPS, *LINEAR[FINETUNE], SIMILAR},
+    OFFLINE: {"step-0", "step-2", "row-2.hidden1.retrain", *LINEAR[OFFLINE], SIMILAR},
+    UNTRAINED: {
+        *("step-0", "row-0.hidden1.retrain", "row-0.hidden1.diagnostics"),
+        *LINEAR[UNTRAINED],
+    },
+}
+
+
+@pytest.fixture
+def trained(monkeypatch) -> list[int]:
+    """Return a list in which every training of a task is noted, as its number of examples."""
+    noted, learn = [], learned._learn
+
+    def noting(learner, task):
+        noted.append(len(task.train))
+        return learn(learner, task)
+
+    monkeypatch.setattr(learned, "_learn", noting)
+    return noted
+
+
+def status(tiny) -> str:
+    with redirect_stdout(said := io.StringIO()):
+        show_status(tiny.root)
+    return said.getvalue()
+
+
+def new_parts(before, tiny) -> dict[str, set[str]]:
+    """Return what is new, by job; what was there must be as it was, its inode and all."""
+    after = parts(tiny)
+    for job, own in before.items():
+        assert {part: after[job].get(part) for part in own} == own
+    added = {job: set(own) - before.get(job, {}).keys() for job, own in after.items()}
+    return {job: set(map(bare, own)) for job, own in added.items() if own}
+
+
 # What is asked for, and the parts that are new then, by job.
 GROWTH = {
     "a seed": (
         *(TINY, {"seeds": 2}),
         {FINETUNE.replace("0", "1"): STEPS, "offline.seed-1": {"step-0", "step-2"}},
     ),
-    "a learner": (TINY + LEARNER, {}, {"er.order-there.seed-0": STEPS}),
+    "a learner": (TINY + ER, {}, {"er.order-there.seed-0": STEPS}),
     "an order": (TINY.replace(*ORDERS), {}, {"finetune.order-back.seed-0": STEPS}),
     "a feature": (TINY.replace(*FEATURES), {}, {FINETUNE: {"feature-hidden2"}}),
 }
 
 
-def said_of_status(tiny) -> str:
-    with redirect_stdout(said := io.StringIO()):
-        show_status(tiny.root)
-    return said.getvalue()
-
-
-def parts_of(names) -> dict[str, set[str]]:
-    """Return the parts among files of jobs, by job."""
-    found: dict[str, set[str]] = {}
-    for name in names:
-        job, _, part = name.removesuffix(".json").split("/")
-        if name.endswith(".json") and not part.endswith(("checkpoint", "fingerprint")):
-            found.setdefault(job, set()).add(part)
-    return found
-
-
 @pytest.mark.parametrize("growth", GROWTH)
-def test_what_is_added_alone_is_computed_and_the_tables_are_those_of_a_fresh_study(
-    tiny, fresh, growth
-):
+def test_only_additions_are_computed_and_the_tables_are_those_of_a_fresh_study(tiny, fresh, growth):
     toml, flags, added = GROWTH[growth]
-    before = tiny.results()
+    before = parts(tiny)
     said = tiny.run(toml, **flags)
-    after = tiny.results()
-    assert {name: after.get(name) for name in before} == before
-    assert parts_of(after.keys() - before.keys()) == added
+    assert new_parts(before, tiny) == added
     fresh.run(toml, **flags)
     assert tiny.tables() == fresh.tables()
-    assert after.keys() == fresh.results().keys()
+    assert tiny.results().keys() == fresh.results().keys()
     assert "aside" not in said
+
+
+@pytest.mark.parametrize(
+    ("toml", "added"),
+    [
+        (
+            probed('readouts = { retrain = "all", linear = "all" }'),
+            {FINETUNE: {"row-1.hidden1.retrain"}},
+        ),
+        (probed("readouts = { retrain = {}, linear = { C = 3.0 } }"), LINEAR),
+        (
+            PROBED.replace("[learners.offline]\n", "[learners.offline]\ntraining.epochs = 2\n"),
+            {FINETUNE: {SIMILAR}},
+        ),
+    ],
+)
+def test_asking_for_more_measurements_makes_the_new_ones_alone(default, fresh, toml, added):
+    before = parts(default)
+    default.run(toml)
+    assert new_parts(before, default) == added
+    fresh.run(toml)
+    assert all_tables(default) == all_tables(fresh)
+
+
+def test_a_study_without_controls_grows_them_and_asked_for_less_shows_less(
+    tiny, probed_study, finished_study, trained
+):
+    """Every network is in a checkpoint, and those that are not needed are dropped."""
+    assert names(probed_study) == DEFAULT
+    before = parts(tiny)
+    tiny.run(PROBED)
+    added = new_parts(before, tiny)
+    assert {job: added[job] | set(map(bare, before.get(job, ()))) for job in added} == DEFAULT
+    assert not trained
+    assert all_tables(tiny) == all_tables(probed_study)
+    kept = {f"{FINETUNE}/step-2", f"{OFFLINE}/step-2"}
+    assert checkpoints(tiny) == checkpoints(probed_study) == kept
+    results = tiny.results()
+    tiny.run(TINY)
+    assert tiny.results() == results
+    assert tiny.tables() == finished_study.tables()
+    assert not (tiny.root / "diagnostics.csv").exists()
+
+
+def test_all_checkpoints_or_the_needed_ones_give_the_same_tables(kept_study, probed_study):
+    assert all_tables(kept_study) == all_tables(probed_study)
+    assert checkpoints(kept_study) == checkpoints(probed_study) | {f"{FINETUNE}/step-1"}
+
+
+@pytest.mark.parametrize("lost", ["step-1", "step-2", "row-1.hidden1.linear", "feature-hidden1"])
+def test_lost_results_come_back_bit_for_bit_once_their_checkpoint_was_dropped(
+    default, probed_study, lost
+):
+    [path] = [p for p in default.root.glob(f"jobs/{FINETUNE}/*/*.json") if bare(p.stem) == lost]
+    path.unlink()
+    others = parts(default)
+    default.run(PROBED)
+    assert new_parts(others, default) == {FINETUNE: {lost}}
+    assert all_tables(default) == all_tables(probed_study)
+    assert checkpoints(default) == checkpoints(probed_study)
+
+
+@pytest.mark.parametrize("first", [FINETUNE, OFFLINE])
+def test_the_offline_network_is_trained_once_whichever_job_needs_it_first(
+    fresh, probed_study, trained, monkeypatch, first
+):
+    execute = module.execute
+    monkeypatch.setattr(
+        module,
+        "execute",
+        lambda work, left, *rest, **named: execute(
+            work, sorted(left, key=lambda job: (job.name != first, job.offline)), *rest, **named
+        ),
+    )
+    fresh.run(PROBED)
+    # Two tasks of 20 examples, and once both at once.
+    assert sorted(trained) == [20, 20, 40]
+    assert trained[0] == (20 if first == FINETUNE else 40)
+    assert all_tables(fresh) == all_tables(probed_study)
 
 
 def test_fewer_show_fewer_delete_nothing_and_going_back_computes_nothing(tiny, finished_study):
@@ -77,7 +189,7 @@ def test_fewer_show_fewer_delete_nothing_and_going_back_computes_nothing(tiny, f
         said = tiny.run(toml, **flags)
         assert tiny.tables() == (finished_study.tables() if toml == TINY else large)
         assert tiny.results() == results
-        assert "aside" not in said + said_of_status(tiny)
+        assert "aside" not in said + status(tiny)
     tiny.run(EVERYTHING, learners="er", seeds=1)
     assert b"finetune" not in b"".join(tiny.tables().values())
     assert tiny.results() == results
@@ -86,13 +198,10 @@ def test_fewer_show_fewer_delete_nothing_and_going_back_computes_nothing(tiny, f
 # What makes other results, as a TOML file, or as something to patch; and what is said of it.
 OTHERS = {
     "epochs": (TINY.replace("epochs = 1", "epochs = 2"), "training.epochs is 1 there and 2 here"),
-    "data": (TINY.replace("train_limit = 4", "train_limit = 3"), 'data is "'),
-    "network": (TINY.replace('"mlp"', '"cnn3"').replace("hidden1", "conv1"), "network is"),
     "version": (
-        ("probe.by_layer.fingerprint.RESULTS_VERSION", RESULTS_VERSION + 1),
+        ("probe.by_layer.plan.RESULTS_VERSION", RESULTS_VERSION + 1),
         f"version is {RESULTS_VERSION} there and {RESULTS_VERSION + 1} here",
     ),
-    "torch": (("torch.__version__", "9.9"), 'there and "9.9" here'),
 }
 
 
@@ -109,31 +218,17 @@ def test_other_settings_show_nothing_old_say_what_differs_and_lead_back(
         said, of_fresh = tiny.run(toml), fresh.run(toml)
         both = tiny.results()
         assert tiny.tables() == fresh.tables()
-        assert tiny.run(toml).count("aside") == 1
-        assert tiny.results() == both
-        for shown in (said, said_of_status(tiny)):
+        for shown in (said, status(tiny)):
             [remark] = [line for line in shown.splitlines() if "aside" in line]
             assert "other results of 2 jobs are kept aside and not shown: " in remark
             assert difference in remark
         assert "aside" not in of_fresh
     assert {name: both[name] for name in old} == old
-    assert not both.keys() & fresh.results().keys() & old.keys()
+    assert not fresh.results().keys() & old.keys()
     back = tiny.run()
     assert tiny.tables() == finished_study.tables()
     assert tiny.results() == both
     assert "other results of 2 jobs are kept aside" in back
-
-
-def test_settings_of_one_learner_concern_its_jobs_alone(tiny, fresh):
-    toml = TINY.replace("[learners.finetune]", "[learners.finetune]\ncompeting = 'task'")
-    before = tiny.results()
-    said = tiny.run(toml)
-    fresh.run(toml)
-    assert tiny.tables() == fresh.tables()
-    assert parts_of(tiny.results().keys() - before.keys()) == {FINETUNE: STEPS}
-    [remark] = [line for line in said.splitlines() if "aside" in line]
-    difference = 'learner.competing is "all" there and "task" here'
-    assert remark == f"other results of 1 job are kept aside and not shown: {difference}"
 
 
 def test_the_description_is_of_the_study_whose_tables_are_there(tiny, monkeypatch):
@@ -141,12 +236,12 @@ def test_the_description_is_of_the_study_whose_tables_are_there(tiny, monkeypatc
     execute = module.execute
 
     def described_meanwhile(work, *arguments, **flags):
-        run_directory.describe(work.root, replace(work.setup, torch="9.9"))
+        run_directory.describe(work.root, work.plan.model_copy(update={"torch": "9.9"}))
         yield from execute(work, *arguments, **flags)
 
     monkeypatch.setattr(module, "execute", described_meanwhile)
     tiny.run()
-    assert run_directory.read_setup(tiny.root).torch == torch.__version__
+    assert run_directory.read_plan(tiny.root).torch == torch.__version__
 
 
 @pytest.mark.parametrize(
@@ -156,17 +251,15 @@ def test_a_corrupt_part_is_named_set_aside_and_computed_again(tiny, finished_stu
     [path] = tiny.root.glob(f"jobs/{FINETUNE}/*/{name}")
     before = tiny.results()
     spoil(path)
-    part = name.removesuffix(".json")
-    assert f"{FINETUNE}, {part}: a corrupt file" in said_of_status(tiny)
+    assert f"{FINETUNE}, {path.stem}: a corrupt file" in status(tiny)
     said = tiny.run()
     reason = "its content does not match its hash" if spoil == flipped else "it cannot be read"
     [note] = [line for line in said.splitlines() if "set aside as quarantine/" in line]
     assert f"{path.relative_to(tiny.root)}: {reason}" in note
     assert tiny.tables() == finished_study.tables()
     after = tiny.results()
-    assert {key for key in before if after[key] != before[key]} == {
-        str(path.relative_to(tiny.root / "jobs"))
-    }
+    changed = {key for key in before if after[key] != before[key]}
+    assert changed == {str(path.relative_to(tiny.root / "jobs"))}
 
 
 # Results of other code
@@ -176,35 +269,29 @@ def test_a_corrupt_part_is_named_set_aside_and_computed_again(tiny, finished_stu
 def other_code(monkeypatch):
     """Let the code of finetune be another from now on."""
     monkeypatch.setattr(
-        run_directory, "code_hash", lambda kind: code_hash(kind) + "x" * (kind == "finetune")
+        run_directory,
+        "code_hash",
+        lambda modules: code_hash(modules) + "x" * ("scenarios.learners.finetune" in modules),
     )
 
 
-SENTENCE = (
-    f"the results of 1 job of 2 were made by other code than today's ({FINETUNE}): `probe run` "
-    f"with --recompute changed does them again"
-)
+SENTENCE = f"the results of 1 job of 2 were made by other code than today's ({FINETUNE}): "
 
 
 @pytest.mark.usefixtures("other_code")
-def test_results_of_other_code_are_shown_and_named(tiny, finished_study):
+def test_results_of_other_code_are_shown_and_named(tiny, finished_study, probe, monkeypatch):
     before = tiny.results()
-    assert SENTENCE in said_of_status(tiny).splitlines()
-    for _ in range(2):
-        assert SENTENCE in tiny.run().splitlines()
-        assert tiny.tables() == finished_study.tables()
-        assert tiny.results() == before
-
-
-@pytest.mark.usefixtures("other_code")
-def test_figures_name_results_of_other_code(tiny, probe, monkeypatch):
-    drawn = [tiny.root / "figures" / "depth.png"]
-    monkeypatch.setattr("scenarios.commands.figures.build", lambda root: drawn)
-    code, out, err = probe(f"figures {tiny.root}")
-    assert (code, out.splitlines(), err) == (0, [str(drawn[0]), SENTENCE], "")
+    assert SENTENCE in status(tiny)
+    assert SENTENCE in tiny.run()
+    assert tiny.tables() == finished_study.tables()
+    assert tiny.results() == before
+    monkeypatch.setattr("scenarios.commands.figures.build", lambda root: [])
+    assert SENTENCE in probe(f"figures {tiny.root}")[1]
+    # A new part by today's code does not hide the old ones.
+    assert SENTENCE in tiny.run(TINY.replace(*FEATURES))
     # Tables alone are drawn without a word.
     os.remove(tiny.root / "study.json")
-    assert probe(f"figures {tiny.root}") == (0, f"{drawn[0]}\n", "")
+    assert probe(f"figures {tiny.root}") == (0, "", "")
 
 
 @pytest.mark.usefixtures("other_code")
@@ -212,17 +299,60 @@ def test_recompute_changed_does_exactly_those_jobs_again(tiny, finished_study):
     before = tiny.results()
     said = tiny.run(recompute="changed")
     after = tiny.results()
+    changed = {name for name in before if after.get(name) != before[name]}
     assert after.keys() == before.keys()
-    changed = {name for name in before if after[name] != before[name]}
-    assert changed == {
-        name for name in before if name.startswith(FINETUNE) and "fingerprint.json" not in name
-    }
+    assert changed == {n for n in before if n.startswith(FINETUNE) and "fingerprint.json" not in n}
     assert tiny.tables() == finished_study.tables()
-    for shown in (said, said_of_status(tiny), tiny.run(), tiny.run(recompute="changed")):
+    for shown in (said, status(tiny), tiny.run(), tiny.run(recompute="changed")):
         assert "other code" not in shown
     assert tiny.results() == after
 
 
-@pytest.mark.usefixtures("other_code")
-def test_a_new_part_by_today_s_code_does_not_hide_the_old_ones(tiny):
-    assert SENTENCE in tiny.run(TINY.replace(*FEATURES)).splitlines()
+# Tables that were not made of the results that are there now
+
+OLDER = "these tables were not made of the results that are there now, but of earlier ones"
+
+
+class Stopped(Exception):
+    """The run ends here, as by a kill."""
+
+
+@pytest.mark.parametrize(
+    ("at", "flags"),
+    [
+        *(
+            (at, flags)
+            for at in ("execute", "write_tables")
+            for flags in ({"epochs": 2}, {"seeds": 2})
+        ),
+        ("write_tables", {"recompute": "changed"}),
+        ("execute", {}),
+    ],
+)
+def test_a_run_that_is_killed_leaves_tables_of_before(tiny, probe, monkeypatch, at, flags, request):
+    """Unless it has changed nothing, that is said, and nothing shown is said to be not shown."""
+    monkeypatch.setattr("scenarios.commands.figures.build", lambda root: [])
+    if "recompute" in flags:
+        request.getfixturevalue("other_code")
+    before = tiny.tables()
+
+    def stop(*_, **__):
+        raise Stopped
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"scenarios.commands.run.{at}", stop)
+        with pytest.raises(Stopped):
+            tiny.run(**flags)
+    assert tiny.tables() == before
+    _, said, _ = probe(f"figures {tiny.root}")
+    assert said.startswith(OLDER) == bool(flags)
+    assert "not shown" not in said
+    tiny.run(**flags)
+    assert OLDER not in probe(f"figures {tiny.root}")[1]
+
+
+def test_a_run_that_waits_for_another_to_write_tables_says_so(tiny, monkeypatch):
+    sentence = f"{tiny.root}: waiting for another process, which writes its tables"
+    assert sentence not in tiny.run()
+    monkeypatch.setattr(module, "is_locked", lambda root: True)
+    assert sentence in tiny.run()

@@ -15,32 +15,24 @@ from tests.scenarios.tiny_run import TINY, Tiny
 FEATURES = TINY.replace('"hidden1"', '"hidden1", "hidden2"')
 
 
-def in_child(action: Callable[[], object]) -> int:
-    """Do something in a forked child and return how it ended, as `subprocess` does."""
+def killed_at(tiny: Tiny, fatal: Callable[[Path], bool], toml: str, **flags: object) -> bool:
+    """Run the study in a fork and die by SIGKILL right before a file is replaced, if it comes."""
     process = os.fork()
     if process == 0:
+        replace = os.replace
+
+        def deadly(source: Path, target: Path) -> None:
+            if fatal(Path(target)):
+                os.kill(os.getpid(), signal.SIGKILL)
+            replace(source, target)
+
         try:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            action()
+            os.replace = deadly  # type: ignore[assignment]
+            tiny.run(toml, **flags)
         finally:
             os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-
-
-def killed_at(tiny: Tiny, fatal: Callable[[Path], bool], toml: str, **flags: object) -> bool:
-    """Run the study and die by SIGKILL right before a file is replaced; return whether it did."""
-    replace = os.replace
-
-    def deadly(source: Path, target: Path) -> None:
-        if fatal(Path(target)):
-            os.kill(os.getpid(), signal.SIGKILL)
-        replace(source, target)
-
-    def run() -> None:
-        os.replace = deadly  # type: ignore[assignment]
-        tiny.run(toml, **flags)
-
-    return in_child(run) == -signal.SIGKILL
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == -signal.SIGKILL
 
 
 def test_killed_at_every_write(fresh: Tiny, finished_study: Tiny) -> None:
@@ -72,11 +64,8 @@ def test_killed_with_values_on_the_disk(fresh: Tiny) -> None:
     """Killed while the values of two features are memory-mapped, and those of one."""
     fresh.run(FEATURES)
     kept = Tiny(fresh.folder.with_name("kept"))
-    for feature in ("hidden1", "hidden2"):
-        part = f"feature-{feature}.json"
-        assert killed_at(
-            kept, lambda path, part=part: path.name == part, FEATURES, cache_budget="0"
-        )
+    for part in ("feature-hidden1.json", "feature-hidden2.json"):
+        assert killed_at(kept, lambda to, part=part: to.name == part, FEATURES, cache_budget="0")
         assert list((kept.root / "scratch").iterdir()) == []
     kept.run(FEATURES, cache_budget="0")
     assert kept.tables() == fresh.tables()

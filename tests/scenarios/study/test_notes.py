@@ -1,24 +1,18 @@
-"""Notes in a study: from a part's file to notes.csv and to what the commands print."""
+"""Notes in a study, from a measurement to what the commands print; and several budgets."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from pathlib import Path
+from copy import deepcopy
 
 import pytest
 import torch
-from scenarios.study.job import run_job
 from torch import Tensor, nn
 
-from probe.by_layer.jobs import jobs_of
-from probe.by_layer.store import Store
-from probe.results.run_directory import read_setup, store_of
-from probe.tables.rows import NoteRow
-from probe.tables.table_file import read_table
+from probe.training.history import STUCK
 from scenarios.commands.screen.results import note_lines
-from scenarios.study.source import check_study
-from tests.scenarios.study.toy_setup import RAW, scenario
-from tests.scenarios.tiny_run import PLAIN, TINY, Tiny
+from tests.scenarios.probed import FINETUNE, OFFLINE, UNTRAINED, counts, parts, rows
+from tests.scenarios.tiny_run import PROBED, TINY, Tiny
 
 # Weights that decay to nothing at every step: of the last layer only the biases are left.
 DECAYED = TINY.replace(
@@ -34,95 +28,43 @@ def noted(fresh: Tiny) -> Tiny:
     return fresh
 
 
-def rows(tiny: Tiny) -> list[NoteRow]:
-    return read_table(tiny.root / "notes.csv", NoteRow)
+def printed(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("note: ")]
 
 
-def learners_own(tiny: Tiny) -> list[tuple[str, int, str]]:
-    return [(row.learner, row.seed, row.note) for row in rows(tiny) if not row.feature]
-
-
-def notes_in(printed: str) -> list[str]:
-    return [line for line in printed.splitlines() if line.startswith("note: ")]
-
-
-def test_a_note_is_in_the_part_in_the_table_and_in_what_is_printed(noted: Tiny) -> None:
+def test_a_note_is_in_the_table_and_in_what_is_printed_and_resumed_the_same(
+    noted: Tiny, probe, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A single class at each seed, of which nothing but the seed tells which."""
-    setup, found = read_setup(noted.root), [row for row in rows(noted) if row.feature]
-    jobs = [job for job in jobs_of(setup.study, 2) if job.learner == "finetune"]
-    assert [(row.learner, row.order, row.seed, row.feature) for row in found] == [
-        (job.learner, job.order, job.seed, "hidden1") for job in jobs
-    ]
-    for job, row in zip(jobs, found, strict=True):
-        part = store_of(setup, noted.root, job).read("feature-hidden1")
-        assert part is not None
-        assert part.notes == (row.note,)
-        [label] = part.counts["single"][0].table.sum(0).nonzero()[0]
-        assert row.note == f"it predicts class {label} for every test example"
-    said = noted.run(DECAYED, seeds=2)
-    assert len(found) == 2
-    behind = [f"note: finetune, behind hidden1 (1 of 2 jobs): {row.note}" for row in found]
-    assert [line for line in notes_in(said) if "behind" in line] == behind
-    assert str(noted.root / "notes.csv") in said.splitlines()
+    table = (noted.root / "notes.csv").read_bytes()
+    behind = [row for row in rows(noted, "notes") if row["feature"]]
+    for seed, row in enumerate(behind):
+        job = FINETUNE.replace("seed-0", f"seed-{seed}")
+        [label] = counts(noted, job, "feature-hidden1").sum(0).nonzero()[0]
+        assert (row["learner"], row["feature"], row["seed"]) == ("finetune", "hidden1", str(seed))
+        assert row["note"] == f"it predicts class {label} for every test example"
+    assert len(behind) == 2
     # The learners' own outputs are as constant, and are noted of no feature.
-    assert {(learner, seed) for learner, seed, _ in learners_own(noted)} == {
-        (learner, seed) for learner in ("finetune", "offline") for seed in (0, 1)
-    }
-
-
-def test_a_study_without_notes_has_no_such_table_and_says_nothing(tiny: Tiny) -> None:
-    said = tiny.run()
-    assert notes_in(said) == []
-    assert "notes.csv" not in said
-    assert not (tiny.root / "notes.csv").exists()
-
-
-def test_the_table_goes_with_its_notes_and_comes_back_with_them(noted: Tiny) -> None:
-    before = (noted.root / "notes.csv").read_bytes()
-    assert notes_in(noted.run(TINY)) == []
-    assert not (noted.root / "notes.csv").exists()
-    noted.run(DECAYED, seeds=2)
-    assert (noted.root / "notes.csv").read_bytes() == before
-
-
-def test_fewer_seeds_show_their_own_notes_alone(noted: Tiny) -> None:
-    first = [row for row in rows(noted) if row.seed == 0]
-    lines = notes_in(noted.run(DECAYED))
-    [behind] = [row for row in first if row.feature]
-    assert f"note: finetune, behind hidden1 (1 of 1 job): {behind.note}" in lines
-    assert rows(noted) == first
-
-
-def test_resumed_it_is_the_same(noted: Tiny) -> None:
-    before, table = noted.results(), (noted.root / "notes.csv").read_bytes()
-    noted.run(DECAYED, seeds=2)
-    assert noted.results() == before
+    own = {(r["learner"], r["seed"]) for r in rows(noted, "notes") if not r["feature"]}
+    assert own == {(learner, seed) for learner in ("finetune", "offline") for seed in "01"}
     for path in noted.root.glob("jobs/*/*/feature-hidden1.json"):
         path.unlink()
-    noted.run(DECAYED, seeds=2)
-    assert {name: of[2] for name, of in noted.results().items()} == {
-        name: of[2] for name, of in before.items()
-    }
+    said = noted.run(DECAYED, seeds=2)
+    lines = [f"note: finetune, behind hidden1 (1 of 2 jobs): {row['note']}" for row in behind]
+    assert [line for line in printed(said) if "hidden1" in line] == lines
+    assert str(noted.root / "notes.csv") in said.splitlines()
     assert (noted.root / "notes.csv").read_bytes() == table
-
-
-def test_workers_note_the_same(noted: Tiny, tmp_path: Path) -> None:
-    other = Tiny(tmp_path / "other")
-    said = other.run(DECAYED, seeds=2, executor="pool", workers=2)
-    assert notes_in(said) == note_lines(noted.root)
-    assert sum("behind" in line for line in notes_in(said)) == 2
-    assert rows(other) == rows(noted)
-    assert other.tables() == noted.tables()
-
-
-def test_probe_figures_says_them_of_the_tables_alone(noted, probe, tmp_path, monkeypatch) -> None:
+    # `probe figures` says them of the tables alone.
     monkeypatch.setattr("scenarios.commands.figures.build", lambda root: [])
-    expected = note_lines(noted.root)
-    assert {r.note for r in rows(noted)} == {line.partition("): ")[2] for line in expected}
-    assert probe(f"figures {noted.root}") == (0, "\n".join([*expected, ""]), "")
-    for name in ("rows.csv", "notes.csv"):
-        (tmp_path / name).write_bytes((noted.root / name).read_bytes())
-    assert probe(f"figures {tmp_path}") == (0, "\n".join([*expected, ""]), "")
+    assert probe(f"figures {noted.root}") == (0, "\n".join([*note_lines(noted.root), ""]), "")
+
+
+def test_the_table_is_there_as_long_as_there_are_notes(noted: Tiny) -> None:
+    first = [row for row in rows(noted, "notes") if row["seed"] == "0"]
+    noted.run(DECAYED)
+    assert rows(noted, "notes") == first
+    assert printed(noted.run(TINY)) == []
+    assert not (noted.root / "notes.csv").exists()
 
 
 class Detached(nn.Linear):
@@ -133,31 +75,112 @@ class Detached(nn.Linear):
             return super().forward(x)
 
 
-def test_parameters_without_gradients_are_noted(
-    fresh: Tiny, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def network(name: str, x: Tensor, classes: int) -> nn.Module:
-        first = nn.Sequential(nn.Flatten(), nn.Linear(64, 32), nn.ReLU())
-        last = nn.Sequential(Detached(32, 32), nn.ReLU(), nn.Linear(32, classes))
-        return nn.Sequential(OrderedDict(hidden1=first, output=last))
+class Nothing(nn.Module):
+    """The same for whatever it is given."""
 
-    monkeypatch.setattr("scenarios.study.job.network_for", network)
+    def forward(self, x: Tensor) -> Tensor:
+        return 0 * x
+
+
+def network(monkeypatch: pytest.MonkeyPatch, *hidden: nn.Module, last: nn.Module) -> None:
+    """Let studies have a network of these modules."""
+    first = nn.Sequential(nn.Flatten(), nn.Linear(64, 32), *hidden)
+    model = nn.Sequential(OrderedDict(hidden1=first, output=last))
+    monkeypatch.setattr("scenarios.study.learned.network_for", lambda *_: deepcopy(model))
+
+
+def test_parameters_without_gradients_are_noted(fresh: Tiny, monkeypatch) -> None:
+    last = nn.Sequential(Detached(32, 32), nn.ReLU(), nn.Linear(32, 10))
+    network(monkeypatch, nn.ReLU(), last=last)
     said = fresh.run(TINY.replace("epochs = 1", "epochs = 5"))
-    [note] = [row.note for row in rows(fresh) if row.feature and "left output" in row.note]
+    [note] = [row["note"] for row in rows(fresh, "notes") if "left output" in row["note"]]
     assert note.startswith("its training left output.0.weight, output.0.bias as re-initialized:")
-    assert f"note: finetune, behind hidden1 (1 of 1 job): {note}" in notes_in(said)
+    assert f"note: finetune, behind hidden1 (1 of 1 job): {note}" in printed(said)
 
 
-def test_a_class_without_training_examples_is_noted_of_every_feature(tmp_path: Path) -> None:
-    recipe = {"epochs": 20, "learning_rate": 0.01}
-    raw = {**RAW, "network": {"name": "mlp"}, "training": recipe, "learners": {"finetune": {}}}
-    study = check_study({**raw, "orders": "none", "probing": PLAIN}, "lacking")
-    (job,) = jobs_of(study, 2)
-    store = Store(tmp_path, job.name, {})
-    parts = list(run_job(study, job, scenario(labels=(0, 1, 2, 2)), store, torch.device("cpu")))
-    lacking = "class 3 has no training examples, and cannot be learned downstream of any feature"
-    for part in parts:
-        measured = store.read(part)
-        assert measured is not None
-        assert (lacking in measured.notes) == part.startswith("feature-")
-    assert [part for part in parts if part.startswith("feature-")]
+READ = {
+    *(("finetune", step, "hidden1", "linear") for step in "12"),
+    *(("offline", "2", "hidden1", readout) for readout in ("retrain", "linear")),
+    *(("untrained", "0", "hidden1", readout) for readout in ("retrain", "linear")),
+    ("finetune", "2", "hidden1", "retrain"),
+}
+OWN = {*(("finetune", step, "", "") for step in "12"), ("offline", "2", "", "")}
+
+
+def where(tiny: Tiny, note: str) -> set[tuple[str, ...]]:
+    keys = ("learner", "step", "feature", "readout")
+    return {tuple(row[k] for k in keys) for row in rows(tiny, "notes") if note in row["note"]}
+
+
+def test_constant_predictions_are_noted_of_every_step_and_readout(fresh: Tiny, monkeypatch) -> None:
+    """Of a network that says one class whatever it sees, and whose features are all the same."""
+    network(monkeypatch, Nothing(), last=nn.Linear(32, 10))
+    fresh.run(PROBED)
+    assert where(fresh, "it predicts class") == OWN | READ
+    dead = {
+        (learner, step, "hidden1", "") for learner, step, _, readout in READ if readout == "retrain"
+    }
+    assert where(fresh, "units are dead") == dead
+
+
+STILL = PROBED.replace("epochs = 1", "epochs = 3").replace(
+    "learning_rate = 0.01", 'optimizer = "sgd"\nlearning_rate = 1e-12'
+)
+
+
+def test_trainings_that_never_left_their_first_loss_are_noted_also_when_resumed(
+    fresh: Tiny,
+) -> None:
+    fresh.run(STILL)
+    assert where(fresh, STUCK) == OWN | {each for each in READ if each[3] == "retrain"}
+    assert sum(STUCK in line for line in note_lines(fresh.root)) == 2
+    before = (fresh.root / "notes.csv").read_bytes()
+    for path in fresh.root.glob("jobs/*/*/step-2.json"):
+        path.unlink()
+    fresh.run(STILL)
+    assert (fresh.root / "notes.csv").read_bytes() == before
+
+
+# Budgets: one training read at several lengths
+
+LONGER = "[retraining]\nepochs = 6\nbatch_size = 8\nlearning_rate = 0.01\n"
+SHORT = LONGER.replace("6", "3")
+JOBS = {
+    FINETUNE: "feature-hidden1",
+    OFFLINE: "row-2.hidden1.retrain",
+    UNTRAINED: "row-0.hidden1.retrain",
+}
+
+
+def test_a_budget_is_a_readout_that_reads_the_one_training_at_another_length(
+    tmp_path, fresh: Tiny
+) -> None:
+    """Bit for bit what so many epochs alone give, histories too; the first is what it is without.
+
+    The study by three epochs, by three and six, and by six alone.
+    """
+    once, both, twice = (Tiny(tmp_path / name) for name in ("once", "both", "twice"))
+    once.run(PROBED + SHORT)
+    both.run(PROBED + SHORT, budget="1,2")
+    twice.run(PROBED + LONGER)
+    for job, part in JOBS.items():
+        double = f"{part.replace('feature-hidden1', 'row-2.hidden1.retrain')}@2"
+        assert (counts(once, job, part) == counts(both, job, part)).all()
+        assert (counts(both, job, double) == counts(twice, job, part)).all()
+        [new] = set(parts(both)[job]) - set(parts(once)[job])
+        assert "retrain@2" in new
+    assert any((counts(both, j, p) != counts(twice, j, p)).any() for j, p in JOBS.items())
+    same = [row for row in rows(both, "rows") if row["readout"] != "retrain@2"]
+    assert same == rows(once, "rows")
+    key = ("learner", "order", "seed", "step", "feature", "epoch")
+    short, whole, long = (
+        {
+            tuple(row[k] for k in key): (row["loss"], row["accuracy"])
+            for row in rows(tiny, "retraining")
+        }
+        for tiny in (once, both, twice)
+    )
+    assert (len(short), len(whole)) == (3 * (1 + 3), 3 * (1 + 6))
+    assert whole == long
+    assert {name: whole[name] for name in short} == short
+    assert {r["readout"] for r in rows(both, "retraining")} == {"retrain@2"}

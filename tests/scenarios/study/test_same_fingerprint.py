@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
-from scenarios.study.job import run_job
 
-from probe.by_layer.fingerprint import fingerprint, setup_of
+from probe.by_layer.fingerprint import fingerprint
 from probe.by_layer.jobs import is_retraining, jobs_of
+from probe.by_layer.plan import CONTROLS
 from probe.by_layer.store import Checkpoint, Store
 from probe.errors import InputError
 from probe.tasks import Scenario
@@ -18,12 +19,12 @@ from probe.training.recipe import RecipeChanges
 from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.learners.catalog import LEARNERS
+from scenarios.study.learned import StudyNetworks
 from scenarios.study.source import check_study
-from scenarios.study.spec import LEVELS
 from tests.scenarios.learners.tiny_learners import SMALL
+from tests.scenarios.study.toy import do, made_plan, record_of
 
-CPU = torch.device("cpu")
-RAW = {
+RAW: dict[str, Any] = {
     "name": "plain",
     "scenario": {"data": "digits", "classes_per_task": 5, "train_limit": 4, "test_limit": 5},
     "network": {"name": "cnn3"},
@@ -50,16 +51,22 @@ def results(raw, learner, root: Path, *, called="", cache=None) -> Results:
     if called:
         named = tuple(replace(task, name=f"{called} {task.name}") for task in scenario.tasks)
         scenario = Scenario(name=called, kind="permutation", tasks=named)
-    setup = setup_of(study, scenario, CPU)
-    own = [job for job in jobs_of(study, 2) if (job.learner, job.seed) == (learner, 0)]
+    plan = made_plan(study, scenario)
+    own = [job for job in jobs_of(plan) if (job.learner, job.seed) == (learner, 0)]
     [job] = [job for job in own if job.offline or job.tasks == (1, 0)]
     root.mkdir()
-    store = Store(root, job.name, setup.record(job))
-    parts = list(run_job(study, job, scenario, store, CPU, cache))
+    store = Store(root, job.name, record_of(plan, job))
+
+    def offline():
+        ceiling = next(each for each in jobs_of(plan) if each.learner == "offline")
+        source = StudyNetworks(plan=plan, study=study, scenario=scenario)
+        return source.offline_network(ceiling, Store(root, ceiling.name, {}))
+
+    parts = do(study, plan, job, scenario, store, cache, offline)
     measured = {part: store.read(part) for part in parts}
     states = {part: store.load_checkpoint(part) for part in parts}
     return Results(
-        fingerprint=fingerprint(setup.record(job)),
+        fingerprint=fingerprint(record_of(plan, job)),
         measured={part: (m.counts, m.spent and m.spent.cost) for part, m in measured.items() if m},
         checkpoints={part: state for part, state in states.items() if state},
     )
@@ -69,8 +76,10 @@ def results(raw, learner, root: Path, *, called="", cache=None) -> Results:
 def test_what_is_not_in_the_fingerprint_changes_no_bit(kind: str, tmp_path: Path) -> None:
     """Every learner once as it is, and once with all that is free changed at a time."""
     own = {"kind": kind, **SMALL.get(kind, {})}
+    middle = LEARNERS[kind].own_features or ("conv1", "conv2", "output")
+    network = {"name": "mlp" if LEARNERS[kind].own_features else "cnn3"}
     plain = {**RAW, "learners": {kind: own}}
-    free = kind if kind in LEVELS else "another_name"
+    free = kind if kind in CONTROLS else "another_name"
     changed = {
         **RAW,
         "name": "other",
@@ -79,7 +88,7 @@ def test_what_is_not_in_the_fingerprint_changes_no_bit(kind: str, tmp_path: Path
         "orders": "rotate",
         "seeds": 2,
         "report": {"heads": ["multi", "all"], "mean": "classes"},
-        "network": {"name": "cnn3", "features": [_middle(kind)]},
+        "network": {**network, "features": [middle[len(middle) // 2]]},
         # Said by the learner, not by the study, and the other way round.
         "training": {"epochs": 2, "batch_size": 8, "init": "torch"},
         "retraining": RAW["training"],
@@ -91,8 +100,6 @@ def test_what_is_not_in_the_fingerprint_changes_no_bit(kind: str, tmp_path: Path
         check_study(changed, "plain")
     except InputError:  # one that has no choice of its recipe
         changed["learners"][free], changed["training"] = own, RAW["training"]
-    if LEARNERS[kind].own_features:
-        changed["network"] = {"name": "mlp", "features": [_middle(kind)]}
     if LEARNERS[kind].offline:
         changed |= {"storage": "bf16", "retraining": {"epochs": 3}}
     cache = CacheSettings(budget=0, scratch=tmp_path / "scratch")
@@ -112,11 +119,6 @@ def test_what_is_not_in_the_fingerprint_changes_no_bit(kind: str, tmp_path: Path
     for step, saved in mine.checkpoints.items():
         assert _same(saved.model, theirs.checkpoints[step].model)
         assert _same(saved.learner, theirs.checkpoints[step].learner, but={"seconds"})
-
-
-def _middle(kind: str) -> str:
-    own = LEARNERS[kind].own_features
-    return own[len(own) // 2] if own else "conv2"
 
 
 def _same(one, other, but=frozenset()) -> bool:

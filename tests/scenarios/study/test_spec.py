@@ -1,16 +1,18 @@
-"""What a study may say: presets and TOML files, their defaults, and every mistake by its path."""
+"""A study's file: presets and TOML, defaults, the four scenarios, and every mistake by its path."""
 
 import tomllib
 
 import pytest
-from pydantic import ValidationError
+import torch
 
-from probe.by_layer.jobs import jobs_of
 from probe.errors import InputError
 from probe.training.recipe import Recipe
-from scenarios.learners.finetune import FinetuneSettings
-from scenarios.learners.replay.er import ErSettings
+from scenarios.data.datasets import Location, load
+from scenarios.learners.catalog import settings_of
+from scenarios.streams.permuted import permutation
+from scenarios.study.scenario_spec import KINDS
 from scenarios.study.source import check_study, read_study
+from tests.scenarios.tiny_run import TINY
 
 LEAST = """
 name = "tiny"
@@ -20,106 +22,63 @@ data = "digits"
 name = "mlp"
 [learners.finetune]
 """
-NETWORK = 'name = "mlp"'
+TOP, DATA, NETWORK = 'name = "tiny"', 'data = "digits"', 'name = "mlp"'
 LEARNER = "[learners.finetune]"
 
 
-def study(written=LEAST):
+def study(written=LEAST, **given):
     raw = tomllib.loads(written) if isinstance(written, str) else written
-    return check_study(raw, "tiny.toml")
+    return check_study({**raw, **given}, "tiny.toml")
 
 
-def problems(written):
+def problems(written, **given):
     """Return the problems of a study, by path."""
     with pytest.raises(InputError) as error:
-        study(written)
+        study(written, **given)
     source, _, rest = str(error.value).partition(": ")
     assert source == "tiny.toml"
     return dict(problem.split(": ", 1) for problem in rest.split("; "))
 
 
-def test_what_is_left_out_has_the_papers_values():
+def test_defaults_are_the_papers_values():
     tiny = study()
     assert (tiny.scenario.classes_per_task, tiny.scenario.train_limit) == (2, None)
     assert tiny.training == tiny.retraining_recipe == Recipe()
     assert (tiny.orders, tiny.seeds) == ("rotate", 1)
-    assert tiny.features_of("finetune") == ("hidden1", "hidden2", "output")
-
-
-def test_retraining_has_its_own_recipe_where_one_is_given():
-    tiny = study(LEAST + "[training]\nepochs = 2\n[retraining]\nbatch_size = 7\n")
-    assert tiny.training == Recipe(epochs=2)
-    assert tiny.retraining_recipe == Recipe(batch_size=7)
-    assert study(LEAST + "[training]\nepochs = 2\n").retraining_recipe == Recipe(epochs=2)
+    # By depth, and the output last.
+    named = study(LEAST.replace(NETWORK, f'{NETWORK}\nfeatures = ["hidden2", "hidden1"]'))
+    for each in (tiny, named):
+        assert each.features_of("finetune") == ("hidden1", "hidden2", "output")
 
 
 def test_a_learners_table_is_called_after_its_kind_unless_it_says_another():
-    variants = '[learners.er]\n[learners."er-0.5"]\nkind = "er"\nmemory_per_class = 5\n'
-    learners = study(LEAST + variants).learners
-    assert learners == {
-        "finetune": FinetuneSettings(),
-        "er": ErSettings(memory_per_class=128),
-        "er-0.5": ErSettings(memory_per_class=5),
+    variants = '[learners.er]\nkind = "finetune"\n[learners."er-0.5"]\nkind = "er"\n'
+    assert study(f"{LEAST}{variants}memory_per_class = 5").learners == {
+        "finetune": settings_of({"kind": "finetune"}),
+        "er": settings_of({"kind": "finetune"}),
+        "er-0.5": settings_of({"kind": "er", "memory_per_class": 5}),
     }
 
 
-def test_the_table_may_even_have_the_name_of_another_kind():
-    assert study(LEAST + '[learners.er]\nkind = "finetune"\n').learners["er"].kind == "finetune"
+# Most mistakes are in `tests/bad_input`.
 
 
 @pytest.mark.parametrize(
-    ("chosen", "features"),
+    ("was", "added", "path", "message"),
     [
-        (["hidden1"], ("hidden1", "output")),
-        (["output"], ("output",)),
-        (["output", "hidden2", "hidden1"], ("hidden1", "hidden2", "output")),
+        (DATA, 'kind = "incremental"\nbase = 0', "scenario.base", "expected 1 or more, got 0"),
+        (TOP, 'orders = {back = [2, "1"]}', "orders.back.1", "whole number, got '1'"),
+        (LEARNER, "exemplars = {}", "learners.finetune.exemplars", "either per_class or total"),
+        (LEARNER, '[learners."er.order-1"]\nkind = "er"', "learners.er.order-1", "before a digit"),
+        (LEARNER, "[learners.er]\nexemplars = {per_class = 5}", "learners.er.exemplars", "leave"),
+        (LEARNER, "[learners.fel]\nconnected = 1e-3", "learners.fel", "raise connected or hidden"),
+        (LEARNER, "[learners.pathnet]\nactive = 11", "learners.pathnet", "lower active or raise"),
+        (LEARNER, '[report]\nheads = ["all", "all"]', "report.heads", "names each head once"),
+        (LEARNER, '[report]\nweights = {a = "1"}', "report.weights.a", ""),
     ],
 )
-def test_features_are_in_order_of_depth_and_end_with_the_output(chosen, features):
-    tiny = study(LEAST.replace(NETWORK, f"{NETWORK}\nfeatures = {chosen}"))
-    assert tiny.features_of("finetune") == features
-
-
-TOP, DATA = 'name = "tiny"', 'data = "digits"'
-# More of them, each with all that is said of it, in `tests/bad_input/toml_keys.py`.
-ADDED = [
-    (NETWORK, "width = 9", "network.width", "unknown key"),
-    (DATA, "train_limit = 0", "scenario.train_limit", "expected 1 or more, got 0"),
-    (DATA, "classes_per_task = 0", "scenario.classes_per_task", "1 or more, got 0"),
-    (DATA, "test_limit = 0", "scenario.test_limit", "expected 1 or more, got 0"),
-    (DATA, "validation = 0", "scenario.validation", "expected 1 or more, got 0"),
-    (TOP, 'orders = "rotat"', "orders", "expected rotate, none or shuffle:N"),
-    (TOP, 'orders = "shuffle:0"', "orders", "shuffle:N, N from 1"),
-    (TOP, 'orders = {back = [2, "1"]}', "orders.back.1", "whole number, got '1'"),
-    (TOP, 'orders = {"a/b" = [1]}', "orders.a/b", "letters, digits"),
-    (TOP, 'orders = {"" = [1]}', "orders.", "letters, digits"),
-    (LEARNER, 'competing = "al"', "learners.finetune.competing", "'all', 'seen' or 'task', got"),
-    (LEARNER, "exemplars = {per_class = 0}", "learners.finetune.exemplars.per_class", "1 or more"),
-    (LEARNER, "exemplars = {}", "learners.finetune.exemplars", "give either per_class or total"),
-    (LEARNER, "[training]\nlr = 1", "training.lr", "unknown key"),
-    (LEARNER, "training = {optimiser = 1}", "learners.finetune.training.optimiser", "optimizer"),
-    (LEARNER, "[retraining]\nepochs = 0.5", "retraining.epochs", "got 0.5"),
-]
-CHANGED = [
-    (LEARNER, "[learners.fintune]", "learners.fintune", "did you mean 'finetune'"),
-    (LEARNER, '[learners."er.order-1"]\nkind = "er"', "learners.er.order-1", "before a digit"),
-    (
-        LEARNER,
-        "[learners.er]\nexemplars = {per_class = 5}",
-        "learners.er.exemplars",
-        "there is no choice here: leave this key out",
-    ),
-    (LEARNER, "[learners.fel]\nconnected = 1e-3", "learners.fel", "raise connected or hidden"),
-    (LEARNER, "[learners.pathnet]\nactive = 11", "learners.pathnet", "lower active or raise"),
-]
-
-
-@pytest.mark.parametrize(
-    ("was", "becomes", "path", "message"),
-    [*CHANGED, *((was, f"{was}\n{line}", *said) for was, line, *said in ADDED)],
-)
-def test_a_mistake_is_named_by_its_path(was, becomes, path, message):
-    found = problems(LEAST.replace(was, becomes))
+def test_a_mistake_is_named_by_its_path(was, added, path, message):
+    found = problems(LEAST.replace(was, f"{was}\n{added}"))
     assert list(found) == [path]
     assert message in found[path]
 
@@ -140,35 +99,102 @@ def test_all_problems_are_named_at_once():
 
 def test_a_file_is_called_after_its_path_unless_it_says_otherwise(tmp_path):
     path = tmp_path / "my-study.toml"
-    path.write_text(LEAST.replace('name = "tiny"', ""))
-    assert check_study(read_study(str(path)), str(path)).name == "my-study"
-    path.write_text(LEAST)
-    assert check_study(read_study(str(path)), str(path)).name == "tiny"
-
-
-def test_an_unknown_preset_suggests_the_nearest():
+    for text, name in ((LEAST.replace(TOP, ""), "my-study"), (LEAST, "tiny")):
+        path.write_text(text)
+        assert check_study(read_study(str(path)), str(path)).name == name
     with pytest.raises(InputError, match=r"unknown preset 'digit': did you mean 'digits'\?"):
         read_study("digit")
 
 
-def test_a_study_is_frozen():
-    with pytest.raises(ValidationError, match="frozen"):
-        study().seeds = 2
-
-
 def test_offline_is_the_name_of_that_kind_alone():
-    """Figures and metrics know the level to compare with by its name."""
+    """Figures and metrics know the control by its name."""
     with pytest.raises(InputError, match="'offline' has kind 'finetune', but `offline`"):
         study(LEAST.replace(LEARNER, '[learners.offline]\nkind = "finetune"\n'))
 
 
-def test_no_two_jobs_share_a_folder():
-    text = LEAST.replace('"tiny"', '"tiny"\norders = {"0" = [1, 2], "0-seed-0" = [2, 1]}')
-    text = text.replace(
-        LEARNER,
-        '[learners.finetune-order-0]\nkind = "er"\n[learners.finetune]\n[learners.offline]\n',
-    )
-    jobs = jobs_of(study(text.replace('"tiny"', '"tiny"\nseeds = 12')), tasks=2)
-    # Two learners with two orders each, offline and the floor.
-    assert len(jobs) == 12 * (2 + 2 + 1 + 1)
-    assert len({job.name for job in jobs}) == len(jobs)
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        (
+            LEARNER,
+            f"{LEARNER}\nexemplars = {{ total = 9 }}",
+            "total of 9 exemplars leaves none for each of 10",
+        ),
+        ('"mlp"\nfeatures = ["hidden1"]', '"reduced_resnet18"', "25 x 25"),
+        ("train_limit = 4", "train_limit = 4\nvalidation = 500", "hold out fewer"),
+        ("there = [1, 2]", "there = [1, 2, 3]", "order"),
+    ],
+)
+def test_settings_that_do_not_fit_the_data_are_refused_before_anything_is_written(
+    fresh, old, new, reason
+):
+    assert old in TINY
+    with pytest.raises(InputError, match=reason):
+        fresh.run(TINY.replace(old, new))
+    assert not fresh.root.exists()
+
+
+# The four kinds of scenario
+
+SAID = {
+    "split": 'data = "digits"\nclasses_per_task = 5',
+    "permutation": 'kind = "permutation"\ndata = "digits"\nsessions = 3\npermutations = 4',
+    "incremental": 'kind = "incremental"\ndata = "digits"\nbase = 8',
+    "multimodal": 'kind = "multimodal"\ndata = ["digits", "breast_cancer"]',
+}
+
+
+def of(kind, more=""):
+    """Return a study of a kind of scenario, as in a file."""
+    return LEAST.replace(DATA, f"{SAID[kind]}\n{more}")
+
+
+@pytest.mark.parametrize(
+    ("kind", "title", "names", "classes"),
+    [
+        ("split", "digits", ["0-4", "5-9"], [5, 5]),
+        ("permutation", "digits, permuted", ["1", "2", "3"], [10, 10, 10]),
+        ("incremental", "digits, class by class", ["0-7", "8", "9"], [8, 1, 1]),
+        ("multimodal", "digits and breast_cancer", ["digits", "breast_cancer"], [10, 2]),
+    ],
+)
+def test_each_kind_is_made_of_its_own_keys(kind, title, names, classes):
+    spec = study(of(kind, "train_limit = 3\ntest_limit = 2")).scenario
+    scenario = spec.scenario(Location())
+    assert (spec.kind, spec.title, scenario.kind) == (kind, title, kind)
+    assert [task.name for task in scenario.tasks] == names
+    assert [len(task.classes) for task in scenario.tasks] == classes
+    assert [len(task.train) for task in scenario.tasks] == [3 * k for k in classes]
+    assert [len(task.test) for task in scenario.tasks] == [2 * k for k in classes]
+    assert tuple(SAID) == KINDS
+
+
+def test_permutations_are_those_of_the_study_and_by_default_there_are_ten():
+    """Session 3 is `permutation(64, 3, 4)` of the data, whatever the seeds of the study."""
+    plain = load("digits").test.x.flatten(1)
+    session = study(of("permutation")).scenario.scenario(Location()).tasks[2].test.x.flatten(1)
+    assert torch.equal(session, plain[:, permutation(64, 3, 4)])
+    sizes = {"permutation": [10] * 10, "incremental": [5, 1, 1, 1, 1, 1]}
+    for kind, expected in sizes.items():
+        spec = study(LEAST.replace(DATA, f'{DATA}\nkind = "{kind}"\ntrain_limit = 1')).scenario
+        assert [len(task.classes) for task in spec.scenario(Location()).tasks] == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "heads", "reason"),
+    [
+        (of("split"), ["single"], 'single-head is unknown: report heads = ["multi"], or leave it'),
+        (of("permutation"), ["all", "single"], "single-head is unknown: report heads"),
+        (of("incremental"), ["multi"], "in a session of one class is its label: leave it out"),
+        (LEAST.replace(DATA, f"{DATA}\nclasses_per_task = 1"), ["multi"], "of one class is its"),
+        *((of(kind), ["multi"], "") for kind in ("split", "permutation", "multimodal")),
+    ],
+)
+def test_a_learner_that_must_be_told_the_task_is_refused_where_it_is_not(written, heads, reason):
+    given = {"learners": {"finetune": {}, "pathnet": {}}, "report": {"heads": heads}}
+    if not reason:
+        assert study(written, **given).learners["pathnet"]
+        return
+    assert reason in problems(written, **given)["learners.pathnet"]
+    # It is that learner's fault alone.
+    assert study(written, **{**given, "learners": {"finetune": {}}})

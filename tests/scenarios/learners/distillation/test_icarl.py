@@ -1,7 +1,5 @@
 """iCaRL: its loss by hand, its classifier by a loop, and the hybrid that is the same network."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -14,8 +12,7 @@ from probe.examples import join
 from probe.modules import mode
 from scenarios.learners.catalog import settings_of
 from scenarios.learners.distillation.icarl import IcarlHybrid1
-from scenarios.learners.sampling import mean_of_features
-from tests.scenarios.learners.tiny_learners import digits, learner, rows, same, seeded
+from tests.scenarios.learners.tiny_learners import digits, learner, same, seeded
 
 TASKS = digits(20).tasks
 
@@ -60,19 +57,6 @@ def test_the_loss_is_the_one_computed_by_hand() -> None:
     assert own.loss(own.model, x, y).item() == pytest.approx(expected / len(y), rel=1e-5)
 
 
-def test_a_class_met_again_is_learned_by_its_labels() -> None:
-    """All its outputs are the task's own: the old ones count for nothing."""
-    own, task = icarl(), TASKS[0]
-    own.learn(task)
-    own.begin(task)
-    x, y = task.train.x, task.train.y
-    before = own.loss(own.model, x, y).item()
-    new = sigmoid(scored(own, x))[:, :2]
-    right = np.eye(2)[y.numpy()] == 1
-    by_hand = -np.log(np.where(right, new, 1 - new)).sum() / len(y)
-    assert before == pytest.approx(by_hand, rel=1e-5)
-
-
 def test_the_hybrid_is_the_same_network_and_classifies_by_its_outputs() -> None:
     own, other = icarl(), icarl("icarl_hybrid1")
     x = TASKS[0].test.x
@@ -103,18 +87,6 @@ def test_the_nearest_mean_of_exemplars_wins() -> None:
             distances = phi - mean / np.linalg.norm(mean)
             expected[:, label] = -np.linalg.norm(distances, axis=1)
         np.testing.assert_allclose(got.numpy(), expected, atol=1e-5)
-
-
-def test_the_exemplars_are_herded_in_the_features_of_the_network() -> None:
-    own = icarl()
-    for task in TASKS[:2]:
-        own.learn(task)
-        for label in task.classes:
-            mine = task.train.of_classes([label])
-            with mode(own.model, training=False), torch.no_grad():
-                phi = own.model[:3](mine.x).flatten(1)
-            herded = mine.x[mean_of_features(phi, 4)]
-            assert rows(own.stored.of_classes([label]).x) == rows(herded)
 
 
 @pytest.mark.parametrize("kind", ["icarl", "icarl_hybrid1"])

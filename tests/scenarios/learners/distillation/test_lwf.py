@@ -1,7 +1,5 @@
 """LwF: fine-tuning where there is nothing to remember, and its loss where there is."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -9,8 +7,13 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from scenarios.learners.distillation.lwf import LearningWithoutForgetting
-from tests.scenarios.learners.tiny_learners import Writing, digits, learn, noisy_network, same
-from tests.scenarios.learners.tiny_learners import learner as tiny_learner
+from tests.scenarios.learners.tiny_learners import (
+    digits,
+    learn,
+    learner as tiny_learner,
+    noisy_network,
+    same,
+)
 
 TASKS = digits(20).tasks
 Floats = NDArray[np.float64]
@@ -83,22 +86,3 @@ def test_the_loss_is_the_one_computed_by_hand(
     for group in GROUPS[competing]:
         expected += strength * kl(old[:, group], new[:, group], temperature)
     assert own.loss(own.model, x, y).item() == pytest.approx(expected, rel=1e-5)
-
-
-def test_with_exemplars_the_distillation_covers_the_whole_batch() -> None:
-    own = lwf(exemplars={"per_class": 4})
-    x, y, old = in_third_task(own)
-    assert set(y.tolist()) > {4, 5}
-    expected = kl(old[:, :4], scored(own.model, x)[:, :4], 2.0)
-    assert distilled(own, x, y).item() == pytest.approx(expected, rel=1e-3)
-
-
-def test_where_nothing_has_moved_the_distillation_and_its_slope_are_zero() -> None:
-    """Also for a model that writes into its input and keeps values; with strength 0 none runs."""
-    for own in (lwf(), lwf(model=Writing()), lwf(strength=0.0)):
-        learn(own, TASKS[:1]).begin(TASKS[1])
-        assert (own.old_scores(TASKS[1].train.x) is None) == (own.settings.strength == 0)
-        gap = distilled(own, TASKS[1].train.x, TASKS[1].train.y)
-        assert gap.item() == pytest.approx(0, abs=1e-6)
-        slopes = torch.autograd.grad(gap, list(own.model.parameters()))
-        assert max(float(s.abs().max()) for s in slopes) < 1e-6

@@ -1,23 +1,18 @@
 """FEL: the expansion layer, who fires and where gradients go; what of the network learns."""
 
-from __future__ import annotations
-
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import ValidationError
-from torch import Tensor
 
 from probe.errors import InputError
-from probe.examples import Examples, join
-from probe.retrain import partial_retrain
+from probe.examples import Examples
 from probe.seeding import global_stream, stream
 from probe.tasks import Task
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.learners.kemker.fel import Expansion, FelSettings, FixedExpansion
-from tests.scenarios.learners.tiny_learners import digits, learn, seeded, snapshot
+from tests.scenarios.learners.tiny_learners import digits, seeded, snapshot
 
 TASKS = digits(20).tasks
 SMALL = FelSettings(hidden=64, units=300, connected=0.2, firing=0.04)
@@ -78,15 +73,6 @@ def test_an_example_teaches_only_what_its_firing_units_are_joined_to() -> None:
     assert changed[0.04][1] < changed[1.0][1]
 
 
-def test_retraining_downstream_of_its_features_mends_the_output() -> None:
-    own = learn(learner(), TASKS)
-    data, classes = join([task.train for task in TASKS]), [task.classes for task in TASKS]
-    recipe = Recipe(epochs=20, batch_size=16, learning_rate=1e-2, init="torch")
-    found = partial_retrain(own.model, FixedExpansion.own_features, data, data, classes, recipe)
-    assert min(found.pra["hidden"], found.pra["fel"]) > 0.9
-    assert found.pra["output"] < 0.6
-
-
 def layer(inputs: int = 12, units: int = 30, connected: int = 6, firing: int = 8) -> Expansion:
     made = Expansion(inputs, units, connected, firing)
     with global_stream(stream(0, "fixed")):
@@ -110,46 +96,6 @@ def test_the_extreme_units_fire_ties_by_number(case: tuple[list[int], int]) -> N
     own = Expansion(2, len(excitation), 2, firing)
     assert own.signs(torch.tensor([excitation]))[0].tolist() == expected
     assert layer(units=6, firing=3)(torch.zeros(1, 12)).tolist() == [[1, 1, 0, 0, 0, -1]]
-
-
-@pytest.mark.parametrize("connected", [2, 5, 6, 12])
-def test_half_of_a_units_connections_excite_it_and_half_inhibit_it(connected: int) -> None:
-    weight = layer(connected=connected).weight
-    assert (weight != 0).sum(1).tolist() == [connected] * 30
-    assert (weight < 0).sum(1).tolist() == [connected // 2] * 30
-    torch.testing.assert_close(weight.norm(dim=1), torch.ones(30))
-    assert weight.abs().unique().numel() <= 2  # w, and 0 where something is left unconnected
-
-
-def test_connections_are_drawn_evenly_and_with_the_networks_weights() -> None:
-    """Each input excites and inhibits as many units as the binomial law says."""
-    large = layer(inputs=10, units=20_000, connected=4, firing=2).weight
-    for kind in (large > 0, large < 0):
-        # Of 20,000 units, each joined with probability .2: a standard deviation of 57.
-        assert ((kind.sum(0) - 4000).abs() < 5 * 57).all()
-    nets = [FixedExpansion.network(SMALL, (1, 4, 4), classes=3, tasks=1) for _ in range(3)]
-    for net, seed in zip(nets, (0, 0, 1), strict=True):
-        initialize(net, "murata", stream(seed, "init"))
-    one, same, other = (net.state_dict()["fel.weight"] for net in nets)
-    assert torch.equal(one, same)
-    assert not torch.equal(one, other)
-
-
-def gradient(own: Expansion, x: Tensor, error: Tensor) -> Tensor:
-    x = x.clone().requires_grad_()
-    (own(x) * error).sum().backward()
-    assert x.grad is not None
-    return x.grad
-
-
-def test_gradients_reach_only_what_is_joined_to_units_that_fire() -> None:
-    own = layer(connected=2, firing=4)
-    x, error = (torch.randn(20, n, generator=stream(n, "x")) for n in (12, 30))
-    got, fired = gradient(own, x, error), own(x) != 0
-    for one in range(20):
-        firing = fired[one].nonzero().squeeze(1)
-        expected = sum(error[one, unit] * own.weight[unit] for unit in firing)
-        torch.testing.assert_close(got[one], expected)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """PathNet's network: what a path computes, what is frozen, and a path lifted out of it."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest
@@ -9,7 +7,6 @@ import torch
 from torch import Tensor
 
 from probe.examples import Examples
-from probe.retrain import partial_retrain
 from probe.seeding import stream
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe, fit
@@ -17,7 +14,6 @@ from scenarios.learners.kemker.path_network import LiftedPath, PathNetwork
 
 D, K, T, M, N, W = 6, 4, 3, 5, 3, 2
 PATHS = {0: [[0, 2, 2], [1, 3, 4]], 2: [[2, 3, 4], [0, 0, 0]]}
-FEATURES = ("layer1", "layer2", "output")
 
 
 def network(seed: int = 0, width: int = W) -> PathNetwork:
@@ -64,34 +60,6 @@ def test_a_mixed_batch_is_what_each_examples_own_path_computes() -> None:
 def test_the_size_is_that_in_the_papers_table() -> None:
     net = PathNetwork(784, 10, 10, 10, 5, 80)
     assert round(4 * sum(p.numel() for p in net.parameters()) / 1e6, 2) == 2.80
-
-
-def test_renewing_replaces_all_modules_but_those_on_a_learned_path() -> None:
-    net, fresh = learned(), network(seed=1)
-    frozen = [layer.frozen.nonzero().flatten().tolist() for layer in net.layers]
-    assert frozen == [[0, 2, 3, 4], [0, 1, 3, 4]]
-    before = copy.deepcopy(net)
-    net.renew(fresh)
-    for layer, old, new in zip(net.layers, before.layers, fresh.layers, strict=True):
-        for module in range(M):
-            rows = layer.rows([module])
-            source = old if layer.frozen[module] else new
-            for name in ("weight", "bias"):
-                own, wanted = (part.dense.get_parameter(name)[rows] for part in (layer, source))
-                assert torch.equal(own, wanted)
-    assert all(map(torch.equal, net.output.parameters(), before.output.parameters()))
-
-
-def test_partial_retraining_of_mixed_tasks() -> None:
-    """Labels that only the task tells apart: its own output layer learns them at any cut."""
-    net, x = learned(), mixed(120)
-    data = Examples(x, (x[:, -1].long() - 1) % K)
-    recipe = Recipe(epochs=20, batch_size=16, learning_rate=1e-2, init="torch")
-    before = copy.deepcopy(net.state_dict())
-    found = partial_retrain(net, FEATURES, data, data, [[0, 3], [1], [2]], recipe)
-    assert min(found.pra["layer1"], found.pra["layer2"]) > 0.95
-    assert found.pra["output"] < 0.8
-    assert all(torch.equal(tensor, before[name]) for name, tensor in net.state_dict().items())
 
 
 PATH = torch.tensor([[4, 0, 4], [1, 2, 3]])

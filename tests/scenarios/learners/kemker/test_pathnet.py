@@ -1,7 +1,5 @@
 """PathNet: it forgets nothing, and its search by tournaments follows the law of mutation."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -15,7 +13,6 @@ from probe.errors import InputError
 from probe.examples import Examples
 from probe.seeding import stream
 from probe.tasks import Scenario, Task
-from probe.training.costs import OpsMeter
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.learners.kemker.path_network import LiftedPath
@@ -26,7 +23,7 @@ from scenarios.learners.kemker.pathnet import (
     random_paths,
     search_path,
 )
-from tests.scenarios.learners.tiny_learners import digits
+from tests.scenarios.learners.tiny_learners import digits, logits
 
 SMALL = PathNetSettings(
     modules=6, active=3, width=8, population=6, generations=3, batches=4, training=None
@@ -58,18 +55,7 @@ def learner(settings: PathNetSettings = SMALL, recipe: Recipe = RECIPE) -> Notin
 
 def accuracy(own: PathNet, task: Task) -> float:
     with torch.no_grad():
-        return float((own.logits(task.test.x, task).argmax(1) == task.test.y).float().mean())
-
-
-def test_the_view_appends_each_tasks_index() -> None:
-    plain = digits(30).reordered([3, 0, 1, 2, 4])
-    seen = PathNet.view(plain)
-    for task, old in zip(seen.tasks, plain.tasks, strict=True):
-        for half in ("train", "test"):
-            x = getattr(task, half).x
-            assert torch.equal(x[:, :-1], getattr(old, half).x.flatten(1))
-            assert x[:, -1].unique().tolist() == [old.index]
-    assert seen.merged.train.x[:, -1].unique().tolist() == [1, 2, 3, 4, 5]
+        return float((logits(own, task.test.x, task).argmax(1) == task.test.y).float().mean())
 
 
 def test_it_learns_each_task_and_forgets_nothing_at_all_in_any_order() -> None:
@@ -108,39 +94,6 @@ def test_it_learns_each_task_and_forgets_nothing_at_all_in_any_order() -> None:
     assert sum(accuracy(own, task) for task in TASKS) / 5 > 0.8
 
 
-def test_fitness_is_the_accuracy_on_the_batches_before_each_step() -> None:
-    """With steps too small to matter it is that of the network as it stands."""
-    own = learner(recipe=replace(RECIPE, learning_rate=1e-12, epochs=2))
-    path, task = torch.tensor([[0, 1, 2], [3, 4, 5]]), TASKS[0]
-    own.begin(task)
-    data = Examples(task.train.x, (task.train.y == task.classes[1]).long())
-    got = own._train_path(path, task, data, own.recipe, stream(0, "fit"), OpsMeter())
-    own.model.keep(0, path)
-    with torch.no_grad():
-        right = own.logits(task.train.x, task).argmax(1) == task.train.y
-    assert got == pytest.approx(float(right.float().mean()))
-
-
-@pytest.mark.parametrize("generations", [0, 6])
-def test_what_it_spends_is_counted_exactly(generations: int) -> None:
-    """The products forward and backward and Adam's 8 per parameter of each path, once.
-
-    Paths of the same numbers of modules come again, and then cost what they cost at first.
-    """
-    settings = SMALL.model_copy(update={"generations": generations})
-    own = learner(settings, replace(RECIPE, epochs=2, batch_size=20))
-    spent, expected = own.learn(TASKS[0]).ops, 0
-    shapes = [tuple(len(set(modules)) for modules in path.tolist()) for path, _ in own.paths]
-    assert len(shapes) == 2 * generations + 1
-    for (one, two), (_, visits) in zip(shapes, own.paths, strict=True):
-        first, second, last = 64 * 8 * one, 8 * 8 * two, 8 * 2
-        weights = first + second + last + 8 * one + 8 * two + 2
-        # No gradient of the inputs.
-        expected += visits * (2 * first + 3 * second + 3 * last) + visits // 20 * 8 * weights
-    assert spent == expected
-    assert generations == 0 or len(shapes) > len(set(shapes))
-
-
 def test_a_path_longer_than_a_layer_has_modules_is_refused() -> None:
     said = "active is 5, which is more than the 4 modules of a layer: lower active or raise modules"
     with pytest.raises(ValidationError, match=said):
@@ -161,11 +114,6 @@ def test_a_task_without_outputs_is_refused() -> None:
     many = Scenario(name="x", kind="split", tasks=(replace(TASKS[0], index=6),))
     with pytest.raises(InputError, match="outputs for 5 tasks, but task '0-1' has the index 6"):
         learner().learn(PathNet.view(many).tasks[0])
-
-
-def test_the_default_training_is_the_supplements() -> None:
-    wanted = Recipe(epochs=7, batch_size=16, optimizer="adam", learning_rate=2e-3)
-    assert PathNetSettings().training.instead_of(Recipe(epochs=7)) == wanted
 
 
 # The search
@@ -193,24 +141,6 @@ def test_the_fittest_of_all_legal_paths_that_were_evaluated_is_the_result() -> N
             assert path.shape == (L, N)
             assert 0 <= int(path.min()) <= int(path.max()) < M
         assert torch.equal(search_path(lambda p: 0.0, paths, M, 0, draw), paths[0])
-
-
-def test_a_tournament_by_hand() -> None:
-    """The loser of two becomes a copy of the winner, mutated; of equals the first one wins."""
-    paths, draw = torch.tensor([[[0]], [[7]]]), stream(0, "search")
-    for generations in (1, 2):
-        seen = Judge()
-        best = search_path(seen, paths, M, generations, draw)
-        genes = [int(path) for path in seen]
-        assert sorted(genes[:2]) == [0, 7]
-        assert paths.tolist() == [[[0]], [[7]]]
-        # A path of one gene always mutates: what is met next is the winner and its copy.
-        assert generations == 2 or best.item() == 7
-    assert 7 in genes[2:]
-    assert max(abs(gene - 7) for gene in genes[2:]) <= 2
-    equal: list[int] = []
-    best = search_path(lambda p: equal.append(int(p)) or 1.0, paths, M, 1, draw)
-    assert int(best) == equal[0]
 
 
 def test_the_law_of_mutation() -> None:

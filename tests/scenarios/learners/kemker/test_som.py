@@ -1,7 +1,5 @@
 """The map: its steps in closed form and against loops, its winner and activity by brute force."""
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -9,17 +7,17 @@ from torch import Tensor, nn
 
 from probe.seeding import stream
 from probe.training.costs import OpsMeter
-from scenarios.learners.kemker.geppnet import Geppnet, GeppnetSettings
+from scenarios.learners.kemker.geppnet import Geppnet, MapSettings
 from scenarios.learners.kemker.online_map import OnlineMap
-from scenarios.learners.kemker.som import SelfOrganizingMap, longest_block
-from tests.laws.plain_map import ByUnit, Whole
+from scenarios.learners.kemker.som import SelfOrganizingMap
+from tests.laws.plain_map import ByUnit
 
 ROWS, COLUMNS, INPUTS = 3, 5, 7
 
 
 def network(inputs: int = INPUTS, classes: int = 4, **given: object) -> nn.Sequential:
     """Return a map and its readout in float64, with weights far from small."""
-    settings = GeppnetSettings.model_validate({"rows": ROWS, "columns": COLUMNS, **given})
+    settings = MapSettings.model_validate({"rows": ROWS, "columns": COLUMNS, **given})
     model = Geppnet.network(settings, (inputs,), classes, 2).double()
     for k, parameter in enumerate(model.parameters()):
         parameter.data = torch.randn(parameter.shape, generator=stream(k), dtype=torch.float64)
@@ -43,15 +41,6 @@ def labels(count: int) -> Tensor:
 
 def trainer(model: nn.Sequential, rate: float = 0.05) -> OnlineMap:
     return OnlineMap(model[0], model[1], rate, OpsMeter())  # type: ignore[arg-type]
-
-
-def test_neighbours_are_beside_above_and_below_but_not_across_the_edge() -> None:
-    squared = som().lattice()
-    for unit in range(ROWS * COLUMNS):
-        for other in range(ROWS * COLUMNS):
-            between = math.dist(divmod(unit, COLUMNS), divmod(other, COLUMNS))
-            assert squared[unit, other] == pytest.approx(between**2)
-    assert squared[4, 5] == 17  # the end of one row and the start of the next
 
 
 @pytest.mark.parametrize("block", [1, 2, 37, 100])
@@ -87,25 +76,6 @@ def test_learning_equals_a_loop_over_units_and_so_does_what_is_novel(
         assert tensor.numpy() == pytest.approx(ours.get(name, plain.bias), abs=1e-9)
 
 
-def test_single_precision_stays_close_in_blocks_as_long_as_allowed() -> None:
-    model = network()
-    plain = Whole(model)
-    x, single = inputs(2000), network().float()
-    rate, radius = 0.1, 1.0
-    for one in x.numpy():
-        plain.organize(one, rate, radius)
-    for some in x.float().split(longest_block(rate)):
-        trainer(single).organize(some, [rate] * len(some), [radius] * len(some))
-    assert single[0].prototypes.detach().numpy() == pytest.approx(plain.prototypes, abs=1e-4)
-
-
-@pytest.mark.parametrize("rate", [1e-3, 0.1, 0.11, 0.5, 0.9, 0.9999999])
-def test_a_block_is_as_long_as_precision_allows(rate: float) -> None:
-    block = longest_block(rate)
-    assert block == 1 or (1 - rate) ** block >= 1e-6
-    assert block == 64 or (1 - rate) ** (block + 1) < 1e-6
-
-
 def test_the_activity_is_the_formula_s() -> None:
     model, x = network(), inputs(30)
     plain = ByUnit(model)
@@ -116,18 +86,3 @@ def test_the_activity_is_the_formula_s() -> None:
         assert activity[k] == pytest.approx(plain.activity(plain.squared(one)), rel=1e-9)
         assert margins[k] == pytest.approx(plain.margin(one, int(labels(30)[k])), rel=1e-9)
     assert (activity.max(1) == 1).all()
-
-
-def test_the_activity_knows_no_scale_and_no_elements_that_are_the_same_everywhere() -> None:
-    own, x = som(), inputs(30)
-    wide = som(inputs=INPUTS + 3)
-    wide.prototypes.data = torch.cat([own.prototypes.data, torch.full((15, 3), 2.0)], 1)
-    with torch.no_grad():
-        activity = own(x)
-        padded = wide(torch.cat([x, torch.zeros(30, 3)], 1))
-        elsewhere = own(1000 * x)
-        own.prototypes.mul_(1000)
-        scaled = own(1000 * x)
-    assert scaled.numpy() == pytest.approx(activity.numpy(), rel=1e-8)
-    assert padded.numpy() == pytest.approx(activity.numpy(), rel=1e-8)
-    assert elsewhere.numpy() != pytest.approx(activity.numpy(), rel=0.1)

@@ -1,7 +1,5 @@
 """EWC: the gradient of its penalty, and its Fisher, on networks that make that hard."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -11,12 +9,10 @@ from torch.nn import functional
 
 from probe.examples import Examples
 from probe.training.loop import Recipe
-from scenarios.learners.penalties import ewc
 from scenarios.learners.penalties.ewc import Ewc, diagonal_fisher
 from scenarios.networks import ARCHITECTURES
 from tests.laws.plain_penalties import fisher_by_loop
-from tests.scenarios.learners.tiny_learners import chain, points, seeded
-from tests.scenarios.learners.tiny_learners import learner as tiny_learner
+from tests.scenarios.learners.tiny_learners import chain, learner as tiny_learner, points, seeded
 
 K = 3
 
@@ -190,35 +186,6 @@ def test_is_the_mean_of_squared_gradients_of_single_examples(name: str) -> None:
     for n, each in expected.items():
         assert each.any()
         torch.testing.assert_close(got[n], each, rtol=1e-9, atol=1e-15)
-
-
-@pytest.mark.parametrize("name", ["norm", "counting", "branching"])
-def test_leaves_the_model_as_it_was(name: str) -> None:
-    model = network(name).train()
-    modes = [module.training for module in model.modules()]
-    before = {n: t.clone() for n, t in model.state_dict().items()}
-    gradients = [p.grad for p in model.parameters()]
-    computed(model, examples())
-    assert [module.training for module in model.modules()] == modes
-    assert all(torch.equal(before[n], t) for n, t in model.state_dict().items())
-    assert [p.grad for p in model.parameters()] == gradients
-    assert not any(module._forward_hooks for module in model.modules())
-
-
-def test_does_not_depend_on_the_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = computed(network("norm"), examples())
-    monkeypatch.setattr(ewc, "_LARGEST_CHUNK", 5)
-    for n, each in computed(network("norm"), examples()).items():
-        torch.testing.assert_close(each, expected[n])
-
-
-CLOSED = {"mlp": {"hidden1.1", "hidden2.0", "output"}, "twice": {"first", "out"}, "tied": set()}
-
-
-@pytest.mark.parametrize("name", CLOSED)
-def test_the_closed_form_serves_layers_that_see_one_vector(name: str) -> None:
-    layers = ewc._trusted_layers(network(name), functional.cross_entropy, examples())
-    assert set(layers) == CLOSED[name]
 
 
 def test_a_model_that_draws_at_random_follows_the_generator() -> None:

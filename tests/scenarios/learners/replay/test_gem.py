@@ -1,7 +1,5 @@
 """GEM: no step raises what is stored; its projection by laws and by brute force."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from itertools import combinations
@@ -11,7 +9,6 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn import functional
 
 from probe.errors import InputError
 from probe.examples import Examples
@@ -20,17 +17,15 @@ from probe.tasks import Task
 from probe.training.costs import bytes_of
 from probe.training.loop import Recipe
 from scenarios.learners.continual import ContinualLearner
-from scenarios.learners.replay.gem import GradientEpisodicMemory, dual, project
+from scenarios.learners.replay.gem import GradientEpisodicMemory, project
 from tests.scenarios.learners.tiny_learners import (
-    Writing,
     digits,
     learn,
+    learner as tiny_learner,
     noisy_network,
     rows,
     same,
-    seeded,
 )
-from tests.scenarios.learners.tiny_learners import learner as tiny_learner
 
 TASKS = digits(20).tasks
 Floats = NDArray[np.float64]
@@ -132,43 +127,6 @@ def test_the_memory_s_pass_moves_no_batch_norm_and_draws_nothing() -> None:
     assert not torch.equal(flat(p.grad for p in own.model.parameters()), against)
 
 
-@pytest.mark.parametrize(("competing", "among"), [("seen", 4), ("task", 2)])
-def test_the_same_outputs_compete_in_the_memory_s_loss(competing: str, among: int) -> None:
-    own = learn(gem(competing=competing), TASKS[:1])
-    own.begin(TASKS[1])
-    memory = memories(own)[0]
-    loss = functional.cross_entropy(own.model(memory.x)[:, :among], memory.y)
-    by_hand = flat(torch.autograd.grad(loss, list(own.model.parameters())))
-    torch.testing.assert_close(own._gradient_of(memory), by_hand, rtol=1e-4, atol=1e-6)
-
-
-class TwoLayers(nn.Module):
-    """The second layer is used for large inputs alone: at times it has no gradient."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.second = nn.Linear(64, 10), nn.Linear(64, 10)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = x.flatten(1)
-        return self.first(x) + (self.second(x) if x.max() > 5 else 0)
-
-
-def test_a_parameter_without_a_gradient_counts_as_zero() -> None:
-    own = gem(model=seeded(TwoLayers))
-    own.learn(replace(TASKS[0], train=Examples(TASKS[0].train.x * 10, TASKS[0].train.y)))
-    before = own.model.get_parameter("second.weight").clone()
-    own.learn(TASKS[1])
-    assert not torch.equal(own.model.get_parameter("second.weight"), before)
-
-
-def test_a_model_that_writes_into_its_input_leaves_the_memory_alone() -> None:
-    own = learn(gem(model=Writing()), TASKS[:1])
-    before = own.state()["memory.x"].clone()
-    learn(own, TASKS[1:2])
-    assert torch.equal(own.state()["memory.x"][:10], before)
-
-
 def vectors(seed: int, *shape: int) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
@@ -222,18 +180,6 @@ def test_it_is_the_nearest_gradient_that_opposes_none(name: str) -> None:
         leaning = project(own, old, 0.5)
         most = old.norm(dim=1) * max(scale, float(leaning.norm()))
         assert (old @ leaning >= -1e-6 * most).all()
-
-
-def test_the_dual_variables_are_those_of_the_bounded_problem() -> None:
-    """Karush-Kuhn-Tucker: v >= margin, slope >= 0, and one of the two is tight for every memory."""
-    for seed in range(40):
-        past, g = vectors(seed, 4, 9).numpy(), vectors(99 + seed, 9).numpy()
-        for margin in (0.0, 0.5, 3.0):
-            v = dual(past @ past.T, past @ g, margin)
-            slope = past @ past.T @ v + past @ g
-            assert (v >= margin).all()
-            assert (slope >= -1e-9).all()
-            np.testing.assert_allclose((v - margin) * slope, 0, atol=1e-8)
 
 
 def test_a_gradient_that_is_not_finite_is_refused() -> None:

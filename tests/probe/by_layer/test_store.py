@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import pickle
-import warnings
 import zipfile
 from contextlib import suppress
 from functools import partial
@@ -15,12 +13,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from probe.by_layer.fingerprint import fingerprint
-from probe.by_layer.quarantine import quarantine_notes, set_aside
+from probe.by_layer.quarantine import quarantine_notes
 from probe.by_layer.store import Store
 from probe.errors import NotWritten
 from probe.files import hashed, unhashed
-from tests.scenarios.study.toy_store import (
+from tests.scenarios.study.toy import (
     JOB,
     LEARNER,
     MEASURED,
@@ -64,46 +61,27 @@ def test_what_was_kept_reads_back_bit_for_bit(store):
     assert saved.model["own"][0] == 2
     assert torch.signbit(saved.model["weight"])[0, 1]
     assert same(saved.learner, LEARNER)
-    assert same(torch.load(store.folder / "step-2.learner.pt", weights_only=True), LEARNER)
-    assert quarantine_notes(store.root) == []
-
-
-def test_a_job_has_a_folder_for_each_fingerprint_which_says_what_it_is_made_of(store):
-    assert store.folder == store.root / "jobs" / JOB / fingerprint(RECORD)[:16]
     assert json.loads((store.folder / "fingerprint.json").read_bytes()) == RECORD
-    assert "fingerprint" not in store.finished()
+    assert quarantine_notes(store.root) == []
 
 
 def test_what_is_not_there_is_none_and_no_fault(store):
     absent = Store(store.root, "no-job", RECORD)
     for own, part in ((store, "step-3"), (absent, "step-1")):
         assert own.read(part) is None
-        assert part not in own.contents().finished
         assert own.load_checkpoint(part) is None
-    assert absent.finished() == set()
-    assert absent.others() == []
-    assert not other_code(absent)
+    assert (absent.finished(), absent.others(), other_code(absent)) == (set(), [], False)
     absent.clear()
     (store.root / "jobs" / "no-job").write_text("a file in a folder's place")
-    assert absent.read("step-1") is None
-    assert absent.finished() == set()
+    assert (absent.read("step-1"), absent.finished()) == (None, set())
     assert quarantine_notes(store.root) == []
 
 
 def test_nothing_is_written_where_the_run_directory_is_gone(store):
     store.root.rename(store.root.with_name("moved"))
-    with pytest.raises(NotWritten, match="Name the folder where it is now"):
+    with pytest.raises(NotWritten, match="where it is now"):
         store.write("step-3", MEASURED)
     assert not store.root.exists()
-
-
-def test_what_killed_processes_left_is_swept_and_counts_for_nothing(store):
-    left = store.folder / "step-3.json.0123abcd.tmp"
-    left.write_bytes(b"{")
-    assert store.finished() == {"step-1", "step-2"}
-    store.sweep()
-    assert not left.exists()
-    assert store.read("step-1") == MEASURED
 
 
 # Of other fingerprints, of other code
@@ -111,22 +89,21 @@ def test_what_killed_processes_left_is_swept_and_counts_for_nothing(store):
 
 def test_results_of_another_fingerprint_lie_beside_and_differ_in_what_is_named(store):
     other = Store(store.root, JOB, OTHER_RECORD, "code")
-    assert other.read("step-1") is None
-    assert other.load_checkpoint("step-1") is None
+    assert (other.read("step-1"), other.load_checkpoint("step-1")) == (None, None)
     assert other.others() == ["training.epochs is 1 there and 2 here"]
     assert store.others() == []
     before = contents(store.folder)
     filled(store.root, JOB, OTHER_RECORD)
-    assert contents(store.folder) == before
     assert store.others() == ["training.epochs is 2 there and 1 here"]
     other.clear()
     assert (other.finished(), store.others()) == (set(), [])
     assert contents(store.folder) == before
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"3", b"{}", b"\xff", b"[" * 10**5, b'{"a": 1}'])
-def test_others_whose_record_is_corrupt_are_named_all_the_same(store, content):
-    (store.folder / "fingerprint.json").write_bytes(content)
+@pytest.mark.parametrize("content", [None, b"", b"[]", b"\xff", b"[" * 10**5, b'{"a": 1}'])
+def test_others_whose_record_is_lost_or_corrupt_are_named_all_the_same(store, content):
+    record = store.folder / "fingerprint.json"
+    record.unlink() if content is None else record.write_bytes(content)
     other = Store(store.root, JOB, OTHER_RECORD)
     assert other.others() == [
         "what they were made with is not known, as fingerprint.json is lost or corrupt"
@@ -134,12 +111,6 @@ def test_others_whose_record_is_corrupt_are_named_all_the_same(store, content):
     assert store.read("step-1") == MEASURED
     store.sweep()
     assert "is not known" not in str(other.others())
-
-
-def test_others_without_a_record_are_named_all_the_same(store):
-    (store.folder / "fingerprint.json").unlink()
-    [said] = Store(store.root, JOB, OTHER_RECORD).others()
-    assert said == "what they were made with is not known, as fingerprint.json is lost or corrupt"
 
 
 def test_what_is_made_from_a_checkpoint_of_other_code_is_not_of_today_s_alone(store):
@@ -157,14 +128,11 @@ def test_what_is_made_from_a_checkpoint_of_other_code_is_not_of_today_s_alone(st
 def test_results_of_other_code_are_known_until_they_are_cleared(store):
     """All of them, though one was made by today's."""
     today = Store(store.root, JOB, RECORD, "other code")
-    assert not other_code(store)
-    assert other_code(today)
-    assert today.read("step-1") == MEASURED
+    assert (other_code(store), other_code(today)) == (False, True)
     today.write("step-1", MEASURED)
     assert other_code(today)
     today.clear()
     assert [path.name for path in store.folder.iterdir()] == ["fingerprint.json"]
-    assert not other_code(today)
     today.save_checkpoint("step-1", {}, {})
     assert (other_code(today), other_code(store)) == (False, True)
 
@@ -173,31 +141,25 @@ def test_results_of_other_code_are_known_until_they_are_cleared(store):
 
 
 @pytest.mark.parametrize("spoil", SPOILT)
-def test_a_corrupt_part_is_set_aside(store, spoil):
-    spoil(store.folder / "step-1.json")
-    assert "step-1" not in store.contents().finished
-    assert store.finished() == {"step-1", "step-2"}  # holding it changed nothing
-    assert store.read("step-1") is None
-    assert_set_aside(store, "step-1.json")
-    assert store.read("step-2") == MEASURED
-    store.write("step-1", MEASURED)
-    assert store.read("step-1") == MEASURED
-
-
-@pytest.mark.parametrize("spoil", SPOILT)
-@pytest.mark.parametrize("name", ["step-1.pt", "step-1.learner.pt", DESCRIPTION])
-def test_a_corrupt_checkpoint_is_set_aside_whole(store, spoil, name):
-    """Its description too: without it the rest does not count."""
+@pytest.mark.parametrize("name", ["step-1.json", "step-1.pt", "step-1.learner.pt", DESCRIPTION])
+def test_a_corrupt_file_is_set_aside_and_a_checkpoint_whole(store, spoil, name):
+    """With its description: without it the rest does not count."""
     spoil(store.folder / name)
-    assert store.load_checkpoint("step-1") is None
-    assert_set_aside(store, "step-1.pt", "step-1.learner.pt", DESCRIPTION)
-    assert store.load_checkpoint("step-1") is None
-    store.save_checkpoint("step-1", MODEL, LEARNER)
-    assert same(store.load_checkpoint("step-1").model, MODEL)
-    assert store.read("step-1") == MEASURED
+    found = store.read("step-1"), store.load_checkpoint("step-1")
+    if name == "step-1.json":
+        assert found[0] is None
+        assert_set_aside(store, name)
+        store.write("step-1", MEASURED)
+    else:
+        assert found[1] is None
+        assert_set_aside(store, "step-1.pt", "step-1.learner.pt", DESCRIPTION)
+        assert store.load_checkpoint("step-1") is None
+        store.save_checkpoint("step-1", MODEL, LEARNER)
+    assert same(store.load_checkpoint("step-1").learner, LEARNER)
+    assert store.read("step-1") == store.read("step-2") == MEASURED
 
 
-def test_a_part_with_any_bit_flipped_or_cut_off_anywhere_is_set_aside(store):
+def test_a_measurement_with_any_bit_flipped_or_cut_off_anywhere_is_set_aside(store):
     path = store.folder / "step-1.json"
     whole = path.read_bytes()
     versions = damaged_versions(whole, 5)
@@ -205,8 +167,6 @@ def test_a_part_with_any_bit_flipped_or_cut_off_anywhere_is_set_aside(store):
         path.write_bytes(damaged)
         assert store.read("step-1") is None
         assert not path.exists()
-    path.write_bytes(whole)
-    assert store.read("step-1") == MEASURED
     aside = [path for path in (store.root / "quarantine").iterdir() if path.suffix != ".txt"]
     # Nothing that was set aside before was replaced.
     assert sorted(path.read_bytes() for path in aside) == sorted(versions)
@@ -224,10 +184,7 @@ def test_every_flipped_bit_of_a_checkpoint_is_seen(store, name):
         assert store.load_checkpoint("step-1") is None
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"[]", b"null", b"3", b'"sha256"', b"{}", b'{"sha256": 1}', b"\xff", b"[" * 10**5, b"NaN"],
-)
+@pytest.mark.parametrize("content", [b"[]", b"3", b'"sha256"', b'{"sha256": 1}', b"[" * 10**5])
 @pytest.mark.parametrize("change", [hashed, bytes])
 def test_json_of_another_kind_is_set_aside(store, content, change):
     (store.folder / "step-1.json").write_bytes(change(content))
@@ -248,12 +205,6 @@ def test_a_valid_file_of_another_part_job_or_fingerprint_is_set_aside(
     replaced_by(other.folder / f"{name}{what}")(store.folder / f"step-1{what}")
     assert (store.read("step-1") is None) == (what == ".json")
     assert (store.load_checkpoint("step-1") is None) == (what != ".json")
-    assert store.read("step-2") == MEASURED
-
-
-def test_what_another_process_has_set_aside_needs_nothing(store):
-    set_aside(store.root, store.folder / "step-9.json", "it was there")
-    assert quarantine_notes(store.root) == []
 
 
 @pytest.mark.parametrize("name", ["step-1.json", DESCRIPTION, "step-1.pt"])
@@ -272,14 +223,6 @@ def test_what_cannot_be_read_is_set_aside(store, monkeypatch, name):
     assert any("cannot be read (Input/output error)" in n for n in quarantine_notes(store.root))
 
 
-def test_a_hash_is_of_every_byte():
-    content = hashed(b'{"a": 1}')
-    assert json.loads(content) == {"a": 1, "sha256": hashlib.sha256(b'{"a": 1}').hexdigest()}
-    for damaged in damaged_versions(content, 1):
-        with pytest.raises(ValueError, match="does not match its hash"):
-            unhashed(damaged)
-
-
 # Checkpoints that somebody else has written
 
 
@@ -294,7 +237,7 @@ class Calls:
 
 
 def as_a_script(content, path):
-    """An archive with code in it, as torch.jit saves them, beside the pickle."""
+    """Write an archive with code in it, as torch.jit saves them, beside the pickle."""
     torch.save(content, path)
     with zipfile.ZipFile(path, "a") as archive:
         top = archive.namelist()[0].split("/")[0]
@@ -311,33 +254,26 @@ SAVE = {
 REBUILT = torch._utils._rebuild_parameter  # torch itself names it in its checkpoints
 CALLS = {
     "touch": lambda path: Calls(Path.touch, path),
-    "system": lambda path: Calls(os.system, f"touch {path}"),
-    "exec": lambda path: Calls(exec, f"open({str(path)!r}, 'w').close()"),
     "rebuilt": lambda path: Calls(REBUILT, Calls(Path.touch, path), False, None),
-    "load": lambda path: Calls(torch.load, str(path) + ".pt"),
 }
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ["step-1.pt", "step-1.learner.pt"])
 @pytest.mark.parametrize("save", SAVE)
 @pytest.mark.parametrize("call", CALLS)
-def test_no_code_of_a_checkpoint_is_run(store, tmp_path, name, save, call):
+def test_no_code_of_a_checkpoint_is_run(store, tmp_path, save, call):
     """Even if whoever made it has written the right hash into its description."""
-    SAVE[save]({"weight": CALLS[call](tmp_path / "touched")}, store.folder / name)
-    path, content = store.folder / DESCRIPTION, (store.folder / name).read_bytes()
-    record = json.loads(unhashed(path.read_bytes()))
-    record["learner" if "learner" in name else "model"] = hashlib.sha256(content).hexdigest()
-    path.write_bytes(hashed(json.dumps(record).encode()))
-    with pytest.raises((pickle.UnpicklingError, RuntimeError)):
-        store.load_checkpoint("step-1")
-    assert not (tmp_path / "touched").exists()
-
-
-@pytest.mark.parametrize("call", sorted(CALLS.keys() - {"load"}))
-def test_they_are_hostile_indeed(tmp_path, call):
-    """A reader that trusts them runs them."""
-    with suppress(Exception), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    for name, key in (("step-1.pt", "model"), ("step-1.learner.pt", "learner")):
+        SAVE[save]({"weight": CALLS[call](tmp_path / "touched")}, store.folder / name)
+        path, content = store.folder / DESCRIPTION, (store.folder / name).read_bytes()
+        record = json.loads(unhashed(path.read_bytes()))
+        record[key] = hashlib.sha256(content).hexdigest()
+        path.write_bytes(hashed(json.dumps(record).encode()))
+        with pytest.raises((pickle.UnpicklingError, RuntimeError)):
+            store.load_checkpoint("step-1")
+        assert not (tmp_path / "touched").exists()
+        filled(store.root)
+    # A reader that trusts it does run it.
+    with suppress(Exception):
         pickle.loads(pickle.dumps({"weight": CALLS[call](tmp_path / "touched")}))
     assert (tmp_path / "touched").exists()

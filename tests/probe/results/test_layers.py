@@ -11,21 +11,10 @@ from probe.metrics.matrix import AccuracyMatrix
 from tests.scenarios.probed import counts, rows, value
 from tests.scenarios.tiny_run import PROBED, Tiny, probed
 
-BOTH = PROBED.replace("there = [1, 2]", "there = [1, 2], back = [2, 1]").replace(
-    '"hidden1"', '"hidden1", "hidden2"'
-)
 ORDERS = {"there": (0, 1), "back": (1, 0)}
 SEEDS = (0, 1)
 FEATURES = ("hidden1", "hidden2")
 READOUTS = ("retrain", "linear")
-
-
-@pytest.fixture(scope="module")
-def study(tmp_path_factory) -> Tiny:
-    """Two tasks of five digits, in two orders and two seeds; no test may change it."""
-    tiny = Tiny(tmp_path_factory.mktemp("layers") / "tiny")
-    tiny.run(BOTH, seeds=2)
-    return tiny
 
 
 def by_task(table) -> np.ndarray:
@@ -120,22 +109,6 @@ def test_what_was_forgotten_and_never_learned_where_all_rows_are_measured(study,
         assert found == pytest.approx(by_place, abs=1e-12), quantity
 
 
-def test_where_a_row_is_missing_nothing_is_said_of_forgetting(study):
-    found = {row["quantity"] for row in rows(study, "layers", readout="retrain", feature="hidden1")}
-    assert found == {"accuracy", "floor", "above_floor", "ceiling", "missing", "retained"}
-
-
-@pytest.mark.parametrize("readout", READOUTS)
-def test_at_the_output_a_is_r_bit_for_bit(study, readout):
-    for order in ORDERS:
-        for seed in SEEDS:
-            run = {"learner": "finetune", "order": order, "seed": seed, "step": 2}
-            R = [r["value"] for r in rows(study, "rows", **run, feature="", head="single")]
-            assert len(R) == 2
-            own = row_of(study, order, seed, 2, "output", readout)
-            assert [float(x) for x in R] == own.tolist()
-
-
 def matrix(study, order, seed, feature, readout) -> np.ndarray:
     """Return A, (3, 2), from rows.csv alone; the floor is that of the learner `untrained`."""
     found = np.full((3, 2), np.nan)
@@ -163,36 +136,10 @@ def test_metrics_of_a_layer_are_those_of_its_own_matrix(study, feature):
     assert np.isnan(matrix(study, "there", 0, feature, "retrain")[1]).all()
 
 
-@pytest.mark.parametrize("feature", FEATURES)
-def test_deep_and_shallow_forgetting(study, feature):
-    """Of features and of outputs: what was right once task 1 was learned less what is left."""
-    own = {"learner": "finetune", "paper": "deep_shallow"}
-    deep, shallow = (
-        over_runs(lambda o, s, of=of: of(o, s)[1, 0] - of(o, s)[2, 0])
-        for of in (
-            lambda o, s: matrix(study, o, s, feature, "linear"),
-            lambda o, s: np.array([row_of(study, o, s, k, "output", "") for k in range(3)]),
-        )
-    )
-    found = {
-        name: value(study, "metrics", "mean", **own, metric=name, feature=feature)
-        for name in ("deep_forgetting", "replay_gap")
-    }
-    assert found["replay_gap"] == pytest.approx(float(shallow - deep), abs=1e-12)
-    found["shallow_forgetting"] = value(
-        study, "metrics", "mean", **own, metric="shallow_forgetting", feature=""
-    )
-    assert found["deep_forgetting"] == pytest.approx(float(deep), abs=1e-12)
-    assert found["shallow_forgetting"] == pytest.approx(float(shallow), abs=1e-12)
-
-
-def test_an_offline_learner_and_the_floor_have_no_layers_of_their_own(study):
-    assert {row["learner"] for row in rows(study, "layers")} == {"finetune"}
-    assert {row["learner"] for row in rows(study, "starts")} == {"finetune"}
-
-
-def test_where_layers_lack_a_ceiling_nothing_is_said_of_where_forgetting_starts(tmp_path):
+def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_starts(study, tmp_path):
     """The output alone has one, whatever is measured: it would be the first of one."""
+    for table in ("layers", "starts"):
+        assert {row["learner"] for row in rows(study, table)} == {"finetune", "joint"}
     tiny = Tiny(tmp_path / "tiny")
     tiny.run(probed('readouts = { retrain = "last", linear = "all" }'), seeds=2)
     assert rows(tiny, "layers", readout="retrain", feature="output", quantity="missing")
@@ -200,7 +147,7 @@ def test_where_layers_lack_a_ceiling_nothing_is_said_of_where_forgetting_starts(
     assert [row["readout"] for row in rows(tiny, "starts")] == ["linear"]
 
 
-PERMUTED = BOTH.replace("classes_per_task = 5", 'kind = "permutation"\nsessions = 2')
+PERMUTED = PROBED.replace("classes_per_task = 5", 'kind = "permutation"\nsessions = 2')
 
 
 def test_of_older_results_of_tasks_that_share_classes_values_are_by_task_as_well(

@@ -8,15 +8,14 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from probe.by_layer.measurement import Measurement, Spent
+from probe.by_layer.measurement import Measurement
 from probe.by_layer.store import Store
 from probe.files import hashed, unhashed
 from probe.metrics.counts import Counts
-from tests.scenarios.study.toy_store import COST, COUNTS, MEASURED, assert_set_aside
+from tests.scenarios.study.toy import COST, COUNTS, MEASURED
 
 HEADS = ("single", "multi", "all")
 # The most that each kind of cell holds, and one more.
@@ -44,13 +43,6 @@ def test_any_counts_read_back(by_head):
     assert types == {np.dtype(np.int64)}
 
 
-def test_the_cells_lie_row_by_row_in_little_endian():
-    counts = dict.fromkeys(HEADS, (Counts(np.array([[258, 3], [0, 1]])),))
-    cells = Measurement(counts=counts).to_record()["counts"]["single"]
-    assert base64.b64decode(cells.pop("cells")) == bytes([2, 1, 3, 0, 0, 0, 1, 0])
-    assert cells == {"shape": (1, 2, 2), "kind": "<u2"}
-
-
 @pytest.fixture
 def store(tmp_path):
     return Store(tmp_path, "er.order-0.seed-0", {})
@@ -64,8 +56,7 @@ def read_back(store, part="step-1", **changes):
     path.write_bytes(hashed(json.dumps({**record, **changes}).encode()))
     held, measured = part in store.contents().finished, store.read(part)
     assert held == (measured is not None)
-    if measured is None:
-        assert_set_aside(store, f"{part}.json")
+    assert path.exists() == held
     return measured
 
 
@@ -76,59 +67,35 @@ NO_COUNTS = [
     *(
         {"multi": {**SINGLE, **changes}}
         for changes in (
-            *({"kind": kind} for kind in ("<f2", "O", "<i8", None, ["<u2"])),
-            *({"shape": shape} for shape in ([1, 4, 1], [2, 2], [0, 2, 2], [1, 2, 3], None, "1")),
-            *({"cells": cells} for cells in ("AgEDAAAAAQA", "", None, "é", "AgEDAAAAAQA=!", [1])),
+            *({"kind": kind} for kind in ("<f2", "<i8", None)),
+            *({"shape": shape} for shape in ([1, 4, 1], [2, 2], [1, 2, 3], None)),
+            *({"cells": cells} for cells in ("AgEDAAAAAQA", "", None, "AgEDAAAAAQA=!")),
             *({"cells": cells, "shape": [0, 2, 2]} for cells in ("", "!")),
             {"kind": "<i8", "shape": [1, 1, 1], "cells": base64.b64encode(b"\xff" * 8).decode()},
         )
     ),
 ]
 NOT_SPENT = [
-    *({}, [], 0, "", False, 3, {"cost": {"ops": 1}, "seconds": 1.0}),
+    *({}, 3, {"cost": {"ops": 1}, "seconds": 1.0}),
     *(
         {"cost": {**asdict(COST), "ops": ops}, "seconds": 1.0}
-        for ops in ("x", "1", 10**400, 2**63, -1, 1.0, 0.5, True, None, [1], float("nan"))
+        for ops in ("1", 10**400, 2**63, -1, 1.0, True, None)
     ),
     *(
         {"cost": asdict(COST), "seconds": seconds}
-        for seconds in ("1.0", -0.5, 10**400, float("nan"), float("inf"), True, None, [1.0])
+        for seconds in ("1.0", -0.5, 10**400, float("nan"), True)
     ),
 ]
 
 
-@pytest.mark.parametrize("counts", NO_COUNTS)
-def test_what_are_no_counts_is_set_aside(store, counts):
-    assert read_back(store, counts={"multi": SINGLE}) is not None
-    assert read_back(store, counts=counts) is None
-
-
-@pytest.mark.parametrize("spent", NOT_SPENT)
-def test_what_cannot_have_been_spent_is_set_aside(store, spent):
-    assert read_back(store, spent=spent) is None
-
-
-@pytest.mark.parametrize(
-    "spent",
-    [
-        {"cost": {**asdict(COST), "ops": 2**63 - 1, "stored_bytes": 0}, "seconds": 0.0},
-        {"cost": asdict(COST), "seconds": 1},
-        None,
-    ],
-)
-def test_the_most_and_the_least_that_can_be_spent_is_believed(store, spent):
-    measured = read_back(store, spent=spent)
-    expected = spent and {**spent, "stuck": False}
-    assert (asdict(measured.spent) if measured.spent else None) == expected
-
-
-def test_a_training_that_did_nothing_is_kept_as_such_and_only_then_said(store):
-    for stuck in (False, True):
-        spent = Spent(cost=COST, seconds=1.0, stuck=stuck)
-        record = Measurement(counts=COUNTS, spent=spent).to_record()
-        # The files of versions that did not know are the same.
-        assert ("stuck" in record["spent"]) == stuck
-        assert Measurement.of_record("step-1", record).spent == spent
+def test_what_cannot_have_been_measured_is_set_aside(store):
+    most = {"cost": {**asdict(COST), "ops": 2**63 - 1, "stored_bytes": 0}, "seconds": 0.0}
+    assert read_back(store, counts={"multi": SINGLE}, spent=most) is not None
+    assert read_back(store, spent=None).spent is None
+    cases = [{"counts": each} for each in NO_COUNTS] + [{"spent": each} for each in NOT_SPENT]
+    for k, changes in enumerate(cases):
+        own = Store(store.root, f"job-{k}", {})
+        assert read_back(own, **changes) is None, changes
 
 
 @pytest.mark.parametrize(
@@ -154,35 +121,16 @@ def test_a_part_has_the_heads_that_it_was_measured_under(store, part, heads, who
 FEATURE = Measurement(counts={"single": COUNTS["single"]})
 
 
-def test_notes_read_back(store):
+def test_notes_read_back_and_without_any_there_is_no_key(store):
     noted = replace(FEATURE, notes=("it predicts class 3 for every test example", "ä\n"))
     store.write("feature-conv1", noted)
     assert store.read("feature-conv1") == noted
-
-
-def test_without_notes_a_record_is_that_of_versions_that_knew_none(store):
+    # The files of versions that knew none are the same.
     assert list(FEATURE.to_record()) == list(MEASURED.to_record()) == ["counts", "spent"]
-    store.write("feature-conv1", FEATURE)
-    assert b"notes" not in next(store.folder.glob("feature-*")).read_bytes()
-    assert store.read("feature-conv1").notes == ()
 
 
 @pytest.mark.parametrize(
-    "notes",
-    [
-        None,
-        "a note",
-        3,
-        {},
-        {"a": "b"},
-        [],
-        [3],
-        ["a", None],
-        [["a"]],
-        [""],
-        ["\ud800"],
-        ["x" * 10_001],
-    ],
+    "notes", [None, "a note", {}, [], ["a", None], [""], ["\ud800"], ["x" * 10_001]]
 )
 def test_what_are_no_notes_is_set_aside(store, notes):
     assert read_back(store, notes=["x" * 10_000]).notes == ("x" * 10_000,)

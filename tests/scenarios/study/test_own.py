@@ -1,18 +1,19 @@
-"""A user-defined readout: one class in a file, named wherever ours are."""
+"""User-defined readouts and metrics of a study: one class or function in a file."""
 
 from contextlib import ExitStack
 from itertools import count
 
 import pytest
-from probe.by_layer.asked import readouts_of
 
 from probe.by_layer.jobs import jobs_of, parts_of
+from probe.by_layer.measure import readouts_of
+from probe.by_layer.plan import Plan
 from probe.errors import InputError
-from probe.readouts.readout import READOUTS
 from scenarios.own_code import loaded
-from scenarios.study.own import OURS, described_own, known_as_described
+from scenarios.study.own import OURS
 from scenarios.study.source import check_study
-from tests.scenarios.study.test_probing import RAW, T
+from tests.scenarios.own_run import SOURCE as NETWORK, Own, folders, metrics, results
+from tests.scenarios.study.toy import RAW, made_plan
 
 NUMBER = count()
 SOURCE = '''
@@ -36,53 +37,34 @@ def opened(tmp_path, source=SOURCE):
     return loaded([str(file)], OURS)
 
 
-def study(table):
+def of(table):
     return check_study({**RAW, "probing": {"readouts": {"constant": table}}}, "s.toml")
 
 
-def rows(of):
-    return [part for each in jobs_of(of, T) for part in parts_of(of, each) if "constant" in part]
+def parts(plan):
+    return {part for job in jobs_of(plan) for part in parts_of(plan, job) if "constant" in part}
 
 
-def test_a_study_names_it_only_while_its_file_is_loaded(tmp_path):
+def test_a_study_names_a_readout_only_while_its_file_is_loaded(tmp_path):
     with opened(tmp_path):
-        given = study({"label": 1})
+        given = of({"label": 1})
         assert given.probing.readouts["constant"].steps == "last"
-        assert check_study(given.model_dump(mode="json"), "study.json") == given
         assert list(readouts_of(["constant", "linear"])) == ["constant", "linear"]
-        assert {part.split(".")[2].partition("-")[0] for part in rows(given)} == {"constant"}
+        written = made_plan(given).model_dump_json()
+        expected = parts(made_plan(given))
     with pytest.raises(InputError, match=r"probing\.readouts\.constant: unknown key"):
-        study({})
+        of({})
+    # A description names its results without the file.
+    assert parts(Plan.model_validate_json(written)) == expected != set()
 
 
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        ({"lable": 1}, r"readouts\.constant\.lable: unknown key: did you mean 'label'"),
-        ({"label": "x"}, r"readouts\.constant\.label: expected a whole number"),
-    ],
-)
-def test_its_settings_are_checked_with_their_path(tmp_path, table, message):
-    with opened(tmp_path), pytest.raises(InputError, match=message):
-        study(table)
-
-
-def test_its_results_belong_to_its_settings_and_its_source(tmp_path):
+def test_results_of_a_readout_belong_to_its_settings_and_its_source(tmp_path):
     names = []
     for label, source in ((0, SOURCE), (1, SOURCE), (0, SOURCE.replace("new_full", "new_tensor"))):
         with opened(tmp_path, source):
-            names.append(set(rows(study({"label": label}))))
+            names.append(parts(made_plan(of({"label": label}))))
     assert all(names)
     assert names[0].isdisjoint(names[1] | names[2])
-
-
-def test_a_description_names_its_results_without_the_file(tmp_path):
-    with opened(tmp_path):
-        given = study({"label": 1})
-        own, written, expected = described_own(given), given.model_dump(mode="json"), rows(given)
-    with known_as_described(own):
-        assert rows(check_study(written, "study.json")) == expected
-    assert "constant" not in READOUTS
 
 
 @pytest.mark.parametrize(
@@ -99,3 +81,17 @@ def test_a_description_names_its_results_without_the_file(tmp_path):
 def test_a_mark_that_cannot_be_is_refused(tmp_path, change, message):
     with ExitStack() as opening, pytest.raises(InputError, match=message):
         opening.enter_context(opened(tmp_path, SOURCE.replace(*change)))
+
+
+METRIC = '\n@probe.metric("mine")\ndef mine(R):\n    return 0.25\n'
+
+
+def test_an_edited_metric_costs_new_tables_and_no_training(tmp_path):
+    own = Own(tmp_path).written(NETWORK + METRIC)
+    few = {"seeds": 1, "learners": "finetune", "orders": "none"}
+    before = results(root := own.run(**few))
+    own.written(NETWORK + METRIC.replace("0.25", "0.5 + 0"))
+    assert results(own.run(**few)) == before
+    assert {row["mean"] for row in metrics(root) if row["metric"] == "mine"} == {"0.5"}
+    own.written(NETWORK.replace("nn.ReLU()", "nn.ELU()") + METRIC)
+    assert {len(each) for each in folders(own.run(**few)).values()} == {2}

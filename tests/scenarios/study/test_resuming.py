@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 import torch
-from scenarios.study.job import run_job
 from torch import Tensor
 
-from probe.by_layer.jobs import jobs_of, parts_of
+from probe.by_layer.jobs import Job, jobs_of, parts_of
+from probe.by_layer.plan import Plan
 from probe.by_layer.quarantine import quarantine_notes
 from probe.by_layer.store import Store
 from probe.tasks import Scenario
@@ -24,7 +24,9 @@ from scenarios.learners.catalog import LEARNERS
 from scenarios.study.resuming import _DEVICE_FAILED
 from scenarios.study.scenario_spec import ScenarioSpec
 from scenarios.study.source import check_study
+from scenarios.study.spec import Study
 from tests.scenarios.learners.tiny_learners import SMALL
+from tests.scenarios.study.toy import do, made_plan
 from tests.scenarios.tiny_run import PLAIN
 
 OWN_SETTINGS: dict[str, dict[str, Any]] = {"icarl": {"exemplars": {"total": 20}}}
@@ -42,39 +44,39 @@ class OneJob:
 
     kind: str
     root: Path
-    feature: str = "output"  # which none is retrained behind
+    feature: str = "output"  # downstream of which nothing is retrained
 
     @property
     def store(self) -> Store:
         return Store(self.root, "job", {})
 
     @property
-    def parts(self) -> list[str]:
-        return parts_of(*self._study())
-
-    def _study(self) -> Any:
+    def study(self) -> Study:
+        features = (LEARNERS[self.kind].own_features or (self.feature,))[-1:]
         raw: dict[str, Any] = {
             "name": "resumed",
             "scenario": {"data": "digits", "train_limit": 4, "test_limit": 3},
-            "network": {"name": "mlp", "features": [self.feature]},
+            "network": {"name": "mlp", "features": features},
             "training": {"epochs": 1, "batch_size": 8},
             "learners": {self.kind: OWN_SETTINGS.get(self.kind, SMALL.get(self.kind, {}))},
             "orders": "none",
             "probing": PLAIN,
             "report": {"heads": ["multi"]},
         }
-        if own := LEARNERS[self.kind].own_features:
-            raw["network"]["features"] = own[-1:]
-        study = check_study(raw, "resumed")
-        [job] = jobs_of(study, 5)
-        return study, job
+        return check_study(raw, "resumed")
+
+    @property
+    def planned(self) -> tuple[Plan, Job]:
+        return _planned(self.kind, self.feature)
+
+    @property
+    def parts(self) -> list[str]:
+        return parts_of(*self.planned)
 
     def run(self) -> list[str]:
         """Do what is left and return which parts that was."""
-        study, job = self._study()
         self.root.mkdir(exist_ok=True)
-        scenario = _loaded(study.scenario)
-        return list(run_job(study, job, scenario, self.store, torch.device("cpu")))
+        return do(self.study, *self.planned, _loaded(self.study.scenario), self.store)
 
     def measured(self) -> dict[str, tuple[object, Cost | None]]:
         """Return what no two runs differ in: counts and costs, by part."""
@@ -86,8 +88,16 @@ class OneJob:
             (self.store.folder / name).unlink()
 
 
+@cache
+def _planned(kind: str, feature: str) -> tuple[Plan, Job]:
+    study = OneJob(kind, Path(), feature).study
+    plan = made_plan(study, _loaded(study.scenario))
+    [job] = jobs_of(plan)
+    return plan, job
+
+
 Finished = Callable[..., OneJob]
-"""By the kind of the learner and, if any, the feature to retrain behind."""
+"""By the kind of the learner and, if any, the feature to retrain downstream of."""
 
 
 @pytest.fixture(scope="session")
@@ -115,9 +125,6 @@ def copied(tmp_path: Path, finished: Finished) -> Finished:
     return of
 
 
-# Going on
-
-
 @pytest.mark.parametrize("kind", sorted(LEARNERS.keys() - {"untrained"}))
 def test_counts_and_costs_are_the_same_after_a_kill_anywhere(
     kind: str, copied: Finished, finished: Finished
@@ -134,54 +141,28 @@ def test_counts_and_costs_are_the_same_after_a_kill_anywhere(
     assert quarantine_notes(own.root) == []
 
 
-@pytest.mark.parametrize("lost", ["step-0", "step-1", "step-4", LAST])
-def test_a_lost_evaluation_is_done_again_and_nothing_else(
-    lost: str, copied: Finished, finished: Finished
+@pytest.mark.parametrize(
+    ("feature", "lost", "again"),
+    [
+        *(("output", [f"{step}.json"], step) for step in ("step-0", "step-1", "step-4", LAST)),
+        # A lost feature needs the last checkpoint alone.
+        ("hidden1", ["step-2.pt", "feature-hidden1.json"], "feature-hidden1"),
+    ],
+)
+def test_a_lost_measurement_is_made_again_and_nothing_else(
+    copied: Finished, finished: Finished, feature: str, lost: list[str], again: str
 ) -> None:
-    """What was learned before and later is whole: no task is learned again."""
-    own = copied("er")
-    own.lose(f"{lost}.json")
+    """No task is learned again: the networks of other steps are whole."""
+    own = copied("er", feature)
+    own.lose(*lost)
     files = {path: path.stat().st_mtime_ns for path in own.store.folder.iterdir()}
-    assert own.run() == [lost]
-    assert own.measured() == finished("er").measured()
+    assert own.run() == [again]
+    assert own.measured() == finished("er", feature).measured()
     after = {path: path.stat().st_mtime_ns for path in own.store.folder.iterdir()}
-    assert {p.name for p in after if after[p] != files.get(p)} == {f"{lost}.json"}
-
-
-@pytest.mark.parametrize("lost", ["step-1.checkpoint.json", "step-2.pt"])
-def test_a_lost_feature_needs_the_last_checkpoint_alone(
-    lost: str, copied: Finished, finished: Finished
-) -> None:
-    own = copied("er", "hidden1")
-    own.lose(lost, "feature-hidden1.json")
-    assert own.run() == ["feature-hidden1"]
-    assert own.measured() == finished("er", "hidden1").measured()
-
-
-def seconds(own: OneJob, step: str) -> float:
-    measured = own.store.read(step)
-    assert measured is not None
-    assert measured.spent is not None
-    return measured.spent.seconds
-
-
-def test_seconds_are_kept_with_the_checkpoint_and_measured_anew_without(
-    copied: Finished,
-) -> None:
-    own = copied("er")
-    before = seconds(own, "step-4"), seconds(own, LAST)
-    assert min(before) > 0
-    own.lose(f"{LAST}.json")
-    own.run()
-    assert (seconds(own, "step-4"), seconds(own, LAST)) == before
-    own.lose(f"{LAST}.json", f"{LAST}.checkpoint.json")
-    own.run()
-    assert seconds(own, "step-4") == before[0]
-    assert seconds(own, LAST) not in (0, before[1])
+    assert {p.name for p in after if after[p] != files.get(p)} == {f"{again}.json"}
 
 
 # Senseless checkpoints
-
 
 State = dict[str, Tensor]
 Spoil = Callable[[State], State]
@@ -224,11 +205,10 @@ def reshaped(kind: str) -> Spoil:
     return spoil
 
 
-MODELS: list[Spoil] = [renamed, longer, lambda state: {}]
 COSTS = [
     *(without("cost"), without("seconds"), with_one("unheard", torch.ones(2))),
-    *(with_one("cost", cost) for cost in (torch.arange(6), -torch.arange(7), torch.tensor(1))),
-    *(with_one("cost", torch.full((7,), value)) for value in (torch.nan, torch.inf)),
+    *(with_one("cost", cost) for cost in (torch.arange(6), -torch.arange(7))),
+    with_one("cost", torch.full((7,), torch.nan)),
     *(with_one("seconds", seconds) for seconds in (torch.tensor(torch.inf), torch.ones(2))),
 ]
 OF_ITS_KIND = {
@@ -243,7 +223,7 @@ OF_ITS_KIND = {
     "offline": [],
 }
 CASES = [
-    *((kind, spoil, as_it_is) for kind in OF_ITS_KIND for spoil in MODELS),
+    *(("er", spoil, as_it_is) for spoil in (renamed, longer, lambda state: {})),
     *(("er", as_it_is, spoil) for spoil in COSTS),
     *((kind, as_it_is, spoil) for kind, spoils in OF_ITS_KIND.items() for spoil in spoils),
 ]
@@ -267,7 +247,7 @@ def cut_back(own: OneJob, model: Spoil, learner: Spoil, every: bool = False) -> 
     ("kind", "model", "learner", "every"),
     [*((*case, False) for case in CASES), *((k, longer, as_it_is, True) for k in OF_ITS_KIND)],
 )
-def test_what_no_learner_can_be_restored_from_is_set_aside(
+def test_a_checkpoint_from_which_no_learner_can_be_restored_is_set_aside(
     copied: Finished, finished: Finished, kind: str, model: Spoil, learner: Spoil, every: bool
 ) -> None:
     """And the results are those of a run without it: nothing of it was taken over."""
@@ -275,10 +255,10 @@ def test_what_no_learner_can_be_restored_from_is_set_aside(
     spoilt = cut_back(own, model, learner, every)
     own.run()
     assert own.measured() == finished(kind).measured()
-    said = quarantine_notes(own.root)
-    assert len(said) == 3 * len(spoilt)
-    assert all("the learner cannot be restored from it" in note for note in said)
-    assert all(any(f"/{step}.checkpoint.json: " in note for note in said) for step in spoilt)
+    notes = quarantine_notes(own.root)
+    assert len(notes) == 3 * len(spoilt)
+    assert all("the learner cannot be restored from it" in note for note in notes)
+    assert all(any(f"/{step}.checkpoint.json: " in note for note in notes) for step in spoilt)
 
 
 def test_other_values_give_other_results(copied: Finished, finished: Finished) -> None:

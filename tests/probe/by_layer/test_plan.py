@@ -1,0 +1,187 @@
+"""The plan: jobs, their parts and readings, and what decides the name of each."""
+
+import json
+
+import pytest
+
+from probe.by_layer.jobs import jobs_of, parts_of, peers_of, readings_of
+from probe.by_layer.plan import Plan
+from probe.errors import InputError
+from scenarios.study.source import check_study
+from scenarios.study.spec import Study
+from tests.scenarios.study.toy import CHANGES, made_plan, named_plan, study as tiny
+
+RAW = {
+    "name": "tiny",
+    "scenario": {"data": "digits", "classes_per_task": 2},
+    "network": {"name": "mlp", "features": ["hidden1", "hidden2"]},
+    "learners": {"finetune": {}, "offline": {}},
+    "orders": {"there": [1, 2, 3, 4, 5]},
+}
+T = 5
+TASKS = tuple((str(k), (2 * k, 2 * k + 1)) for k in range(T))
+
+
+def study(probing=None, **changes):
+    return check_study({**RAW, "probing": probing or {}, **changes}, "tiny")
+
+
+def plan(probing=None, **changes) -> Plan:
+    return named_plan({**RAW, "probing": probing or {}, **changes}, TASKS)
+
+
+def job(of, learner):
+    return next(each for each in jobs_of(of) if each.learner == learner)
+
+
+def parts(of, learner, named=""):
+    return {part for part in parts_of(of, job(of, learner)) if named in part}
+
+
+def read(of, learner, feature="hidden1"):
+    """Return at which steps a learner's feature is read, by readout."""
+    found = {}
+    for reading in readings_of(of, job(of, learner)):
+        if reading.feature == feature:
+            found.setdefault(reading.readout, []).append(reading.step)
+    return found
+
+
+@pytest.mark.parametrize(("table", "name", "value"), CHANGES)
+def test_every_plan_and_study_reads_back_from_json(table, name, value):
+    given = tiny(table, name, value)
+    assert Study.model_validate(json.loads(json.dumps(given.model_dump(mode="json")))) == given
+    mine = made_plan(given)
+    assert Plan.model_validate(json.loads(json.dumps(mine.model_dump(mode="json")))) == mine
+
+
+@pytest.mark.parametrize(
+    ("steps", "control", "own"),
+    [
+        ("ends", True, (5,)),
+        ("all", True, (1, 2, 3, 4, 5)),
+        ("last", False, (5,)),
+        ([0], True, ()),
+        ([0, 5], True, (5,)),
+        ([1, 3], False, (1, 3)),
+    ],
+)
+def test_steps_are_a_rule_or_a_list_and_may_stand_alone(steps, control, own):
+    short = study({"readouts": {"ncm": steps}})
+    assert short == study({"readouts": {"ncm": {"steps": steps}}})
+    given = plan({"readouts": {"ncm": steps}})
+    assert given.at("ncm") == (control, own)
+    # The floor is a learner where something is measured before any task.
+    assert ("untrained" in short.everyone) == ("untrained" in given.learners) == control
+
+
+def test_each_learner_is_read_at_the_steps_of_the_study_and_the_controls_once():
+    steps = {"retrain": "ends", "linear": "all", "ncm": "last", "knn": [1, 3]}
+    given = plan({"readouts": steps})
+    assert read(given, "finetune") == {
+        **{"retrain": [5], "linear": [1, 2, 3, 4, 5], "ncm": [5], "knn": [1, 3]},
+        "diagnostics": [5],
+    }
+    controls = {"retrain", "linear", "diagnostics"}
+    assert read(given, "untrained") == {name: [0] for name in controls}
+    assert read(given, "offline") == {name: [5] for name in controls}
+    # Downstream of the output nothing is left to read.
+    assert read(given, "finetune", "output") == {}
+
+
+def test_a_learner_with_its_own_network_has_its_own_floor_and_no_ceiling():
+    own = plan(learners={"geppnet": {}, "offline": {}}, network={"name": "mlp"})
+    assert "untrained" not in own.learners
+    assert read(own, "geppnet", "som")["linear"] == [0, 1, 2, 3, 4, 5]
+    assert "offline" not in peers_of(own, job(own, "geppnet"))
+
+
+def test_a_last_network_is_compared_with_each_of_its_own_and_with_the_controls():
+    given = plan()
+    peers = {learner: peers_of(given, job(given, learner)) for learner in given.learners}
+    after = [f"step-{step}" for step in range(1, T)]
+    assert peers == {
+        "finetune": [*after, "untrained", "offline"],
+        "offline": ["untrained"],
+        "untrained": [],
+    }
+    alone = plan(learners={"untrained": {}})
+    assert list(alone.learners) == ["untrained"]
+    assert job(alone, "untrained").steps == (0,)
+
+
+def test_parts_come_step_by_step_the_evaluation_first_and_each_has_its_name():
+    given = plan({"readouts": {"retrain": "all", "linear": "all", "ncm": "all"}, "budget": [1, 2]})
+    for learner in given.learners:
+        names = parts_of(given, job(given, learner))
+        assert len(set(names)) == len(names)
+        step = -1
+        for part in names:
+            if part.startswith("step-"):
+                step = int(part.removeprefix("step-"))
+            else:
+                last = part.startswith("feature-") and step == T
+                assert last or part.startswith(f"row-{step}.")
+    # The last row of retraining alone has the name that it always had.
+    assert parts(given, "finetune", "feature-") == {"feature-hidden1", "feature-hidden2"}
+    assert not parts(given, "offline", "feature-")
+
+
+def test_variants_are_named_by_their_budget_and_statistics():
+    given = plan({"budget": [1, 4], "batch_norm": "reestimated"})
+    assert given.variants("linear") == ("linear", "linear+bn")
+    each = [r for r in readings_of(given, job(given, "finetune")) if r.base == "retrain"]
+    assert [(r.readout, r.multiple, r.reestimated) for r in each if r.feature == "hidden1"] == [
+        ("retrain", 1, False),
+        ("retrain@4", 4, False),
+        ("retrain+bn", 1, True),
+        ("retrain@4+bn", 4, True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "learner", "moved"),
+    [
+        *(
+            ({"probing": {key: value}}, None, set())
+            for key, value in (
+                ("readouts", {"retrain": "all", "linear": "all"}),
+                ("budget", [1, 2]),
+                ("batch_norm", "reestimated"),
+                ("checkpoints", "all"),
+            )
+        ),
+        ({"probing": {"readouts": {"retrain": {}, "linear": {"C": 2.0}}}}, None, {"linear"}),
+        # What the fingerprint of the controls does not hold.
+        ({"retraining": {}}, None, set()),
+        ({"retraining": {"epochs": 7}}, "offline", {"retrain"}),
+        ({"storage": "bf16"}, "untrained", {"retrain"}),
+        # Similarity to the offline network, where that is trained otherwise.
+        (
+            {"learners": {"finetune": {}, "offline": {"training": {"epochs": 7}}}},
+            "finetune",
+            {"diagnostics"},
+        ),
+        ({"learners": {"finetune": {}, "offline": {"training": {"epochs": 5}}}}, None, set()),
+    ],
+)
+def test_only_results_that_depend_on_a_setting_have_another_name_with_it(changes, learner, moved):
+    before, after = plan(), plan(**changes)
+    named = [learner] if learner else list(before.learners)
+    lost = {part for name in named for part in parts(before, name) - parts(after, name)}
+    assert {part.rpartition("-")[0].rpartition(".")[2] for part in lost} == moved
+
+
+def test_no_two_jobs_share_a_folder():
+    orders = {"0": [1, 2, 3, 4, 5], "0-seed-0": [2, 1, 3, 4, 5]}
+    learners = {"finetune-order-0": {"kind": "er"}, "finetune": {}, "offline": {}}
+    jobs = jobs_of(plan(orders=orders, learners=learners, seeds=12))
+    # Two learners with two orders each, offline and the floor.
+    assert len(jobs) == 12 * (2 + 2 + 1 + 1)
+    assert len({job.name for job in jobs}) == len(jobs)
+
+
+def test_steps_that_the_stream_does_not_have_are_refused_with_their_table():
+    with pytest.raises(InputError, match=r"probing\.readouts\.ncm\.steps: .* from 0 to 5, got 6"):
+        jobs_of(plan({"readouts": {"ncm": [0, 6]}}))
+    assert jobs_of(plan({"readouts": {"ncm": [0, 5]}}))

@@ -1,0 +1,18 @@
+"""A study with everything that is measured by default, trained once in a session of tests."""
+
+import pytest
+
+from tests.scenarios.tiny_run import PROBED, Tiny
+
+BOTH = PROBED.replace("there = [1, 2]", "there = [1, 2], back = [2, 1]").replace(
+    '"hidden1"', '"hidden1", "hidden2"'
+)
+
+
+@pytest.fixture(scope="session")
+def study(tmp_path_factory) -> Tiny:
+    """Two tasks of five digits, in two orders and two seeds, two learners; not to be changed."""
+    tiny = Tiny(tmp_path_factory.mktemp("study") / "tiny")
+    joint = "[learners.joint]\nkind = 'finetune'\nexemplars.per_class = 2\n[learners.offline]"
+    tiny.run(BOTH.replace("[learners.offline]", joint), seeds=2)
+    return tiny

@@ -1,0 +1,144 @@
+"""The run directory: its latest plan, and how far each job of it is."""
+
+import json
+
+import pytest
+
+from probe.by_layer.jobs import jobs_of, parts_of
+from probe.by_layer.measurement import Measurement
+from probe.errors import InputError
+from probe.results import run_directory
+from probe.results.run_directory import (
+    describe,
+    older_tables,
+    read_plan,
+    refuse_foreign,
+    remarks,
+    store_of,
+    survey,
+)
+from scenarios.study.source import check_study
+from tests.scenarios.study.toy import COUNTS, RAW, changed, made_plan, scenario, truncated
+
+
+def tiny(*change, stream=None):
+    """Return a plan without a floor: two jobs, of one order each."""
+    plain = {**RAW, "orders": "none", "probing": {"readouts": {"retrain": "last"}}}
+    return made_plan(check_study(changed(*change, plain) if change else plain, "tiny"), stream)
+
+
+TINY = tiny()
+
+
+def all_remarks(plan, root):
+    return list(remarks(root, survey(plan, root)))
+
+
+def damage(root, **changes):
+    path = root / "study.json"
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), **changes}))
+
+
+def test_a_description_reads_back_and_is_replaced_by_the_next(tmp_path):
+    for plan in (TINY, tiny(None, "seeds", 2, stream=scenario(seed=1))):
+        describe(tmp_path, plan)
+        assert read_plan(tmp_path) == plan
+        assert [path.name for path in tmp_path.iterdir()] == ["study.json"]
+
+
+@pytest.mark.parametrize(
+    "present",
+    [
+        # Of a run that has begun just now, or was killed just then.
+        *("", "lock", "lock study.json.0123abcd.tmp", "study.json thesis.txt"),
+        # Its description may be lost or corrupt: it is written anew.
+        *("jobs/x", "study.json jobs/x"),
+    ],
+)
+def test_a_directory_of_a_study_is_not(tmp_path, present):
+    for name in present.split():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text('{"name": "ti')
+    refuse_foreign(tmp_path)
+    refuse_foreign(tmp_path / "absent")
+
+
+@pytest.mark.parametrize("use", [refuse_foreign, read_plan])
+def test_a_directory_of_an_earlier_version_is_refused(tmp_path, use):
+    describe(tmp_path, TINY)
+    damage(tmp_path, format=8)
+    with pytest.raises(InputError, match=r"an earlier version"):
+        use(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\xff", b"[" * 10**5, b'{"plan": {}}'],
+)
+def test_a_corrupt_description_is_refused_and_written_anew_by_a_run(tmp_path, content):
+    (tmp_path / "study.json").write_bytes(content)
+    with pytest.raises(InputError, match=r"study.json is corrupt.*: start its `probe run` again"):
+        read_plan(tmp_path)
+    assert (tmp_path / "study.json").read_bytes() == content
+    refuse_foreign(tmp_path)
+    describe(tmp_path, TINY)
+    assert read_plan(tmp_path) == TINY
+
+
+def keep(plan, root, job, *parts):
+    store = store_of(plan, root, job)
+    for part in parts:
+        heads = COUNTS if part.startswith("step-") else {"single": COUNTS["single"]}
+        store.write(part, Measurement(counts=heads))
+    return store
+
+
+def test_a_survey_counts_what_is_finished_and_names_what_is_corrupt(tmp_path):
+    finetune, er = jobs_of(TINY)
+    keep(TINY, tmp_path, finetune, "step-0", "step-1", "feature-conv1", "feature-unheard-of")
+    truncated(store_of(TINY, tmp_path, finetune).folder / "step-1.json")
+    before = sorted(tmp_path.rglob("*"))
+    first, second = survey(TINY, tmp_path)
+    assert (first.job, first.parts, first.done) == (finetune, len(parts_of(TINY, er)), 2)
+    assert (first.corrupt, first.other_code, first.others) == (("step-1",), False, ())
+    assert (second.job, second.done, second.corrupt) == (er, 0, ())
+    assert sorted(tmp_path.rglob("*")) == before
+    assert all_remarks(TINY, tmp_path) == []
+
+
+@pytest.mark.parametrize("tables", [None, 3])
+def test_it_may_not_be_known_of_which_results_tables_were_made(tmp_path, tables):
+    """As where somebody has written to the description."""
+    describe(tmp_path, TINY)
+    damage(tmp_path, tables=tables)
+    assert older_tables(tmp_path, survey(TINY, tmp_path)).startswith("these tables were not made")
+
+
+def test_jobs_of_other_code_are_counted_and_the_first_is_named(tmp_path, monkeypatch):
+    for job in jobs_of(TINY):
+        keep(TINY, tmp_path, job, "step-0")
+    monkeypatch.setattr(run_directory, "code_hash", lambda modules: "new")
+    [both] = all_remarks(TINY, tmp_path)
+    assert "2 jobs of 2 were made by other code than today's (finetune.order-0.seed-0, ...)" in both
+
+
+def test_results_of_other_fingerprints_are_told_in_one_sentence_each_difference_once(tmp_path):
+    others = [
+        tiny("training", "epochs", 6),
+        tiny(stream=scenario(seed=1)),
+        tiny("learners", "er", {"memory_per_class": 9}),
+    ]
+    for other in others:
+        for job in jobs_of(other):
+            keep(other, tmp_path, job, "step-0")
+    # Not those of folders without results, as of a run that was stopped at once.
+    (keep(tiny("training", "epochs", 7), tmp_path, job, "step-0").folder / "step-0.json").unlink()
+    [one] = all_remarks(TINY, tmp_path)
+    beginning, _, told = one.partition(": ")
+    assert beginning == "other results of 2 jobs are kept aside and not shown"
+    differences = told.split("; ")
+    assert "training.epochs is 6 there and 5 here" in differences
+    assert "learner.memory_per_class is 9 there and 128 here" in differences
+    assert len(set(differences)) == len(differences)
+    assert sum(each.startswith('data is "') for each in differences) == 1
+    assert "is 7 there" not in told

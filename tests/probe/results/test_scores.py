@@ -1,0 +1,140 @@
+"""Scores of a study against counts by hand and published tables: Omegas, forgetting, CLscore."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from probe.by_layer.jobs import jobs_of
+from probe.by_layer.measurement import Measurement
+from probe.by_layer.report import ReportSpec
+from probe.metrics.counts import Counts
+from probe.metrics.matrix import AccuracyMatrix
+from probe.metrics.mean_over_seeds import SeedMean
+from probe.registered import OwnMetric
+from probe.results.result import result_of
+from probe.results.scores import cl_scores, metric_rows
+from probe.results.user_metrics import user_scores
+from tests.scenarios.study.toy import named_plan
+
+PLAN = named_plan(
+    {
+        "name": "scored",
+        "scenario": {"data": "digits"},
+        "network": {"name": "mlp", "features": ["output"]},
+        "learners": {name: {} for name in ("offline", "finetune", "er", "pathnet")},
+        "report": {"heads": ["single", "multi"]},
+    },
+    (("a", (0,)), ("b", (1,))),
+)
+JOBS = {(job.learner, job.order): job for job in jobs_of(PLAN)}
+
+
+def metrics(parts, by_first=False):
+    """Return the metrics by learner and name; parts: tables by head, by job and step."""
+    results = [
+        result_of(
+            PLAN,
+            JOBS[run],
+            {
+                f"step-{step}": Measurement(
+                    counts={head: (Counts(np.array(own)),) for head, own in heads.items()}
+                )
+                for step, heads in steps.items()
+            },
+        )
+        for run, steps in parts.items()
+    ]
+    rows = metric_rows(results, ReportSpec(), by_first=by_first)
+    return {(row.learner, row.metric): row.mean for row in rows}
+
+
+def test_an_offline_model_that_knows_nothing_is_no_ideal() -> None:
+    """Omega divides by its accuracy on the first task: 0 gives no number."""
+    for right in (3, 0):
+        offline = {2: {"single": [[right, 3 - right], [0, 3]]}}
+        own = {step: {"single": [[2, 1], [1, 2]]} for step in range(3)}
+        found = metrics({("offline", ""): offline, ("finetune", "0"): own})
+        omegas = {name for _, name in found if name.startswith("omega_")}
+        assert omegas == {"omega_new", *(("omega_base", "omega_all") if right else ())}
+
+
+@pytest.mark.parametrize(("kind", "level"), [("finetune", 0.5), ("pathnet", 0.75)])
+def test_a_learner_that_is_told_the_task_is_compared_with_offline_that_is_told_it(
+    kind: str, level: float
+) -> None:
+    few, half, most = ([[n, 4 - n], [4 - m, m]] for n, m in ((1, 1), (2, 2), (3, 3)))
+    own = {"multi": few} | ({"single": few} if kind != "pathnet" else {})
+    offline = {2: {"single": half, "multi": most}}
+    found = metrics({("offline", ""): offline, (kind, "0"): {2: own}})
+    assert found[kind, "pra[output]"] == 0.25
+    assert found[kind, "forgetting_strength[output]"] == level - 0.25
+
+
+def test_omegas_come_by_the_first_task_where_that_is_asked_for() -> None:
+    """Both orders have 4 of 4 right on the second task, and 1 or 3 on the first."""
+    runs = {("0", ((1, 3), (0, 4))), ("1", ((4, 0), (1, 3)))}
+    parts = {("er", order): {k: {"single": own} for k in range(3)} for order, own in runs}
+    parts["offline", ""] = {k: {"single": [[4, 0], [0, 4]]} for k in (0, 2)}
+    both, mean = (metrics(parts, by_first) for by_first in (True, False))
+    assert (both["er", "omega_base[a first]"], both["er", "omega_base[b first]"]) == (0.25, 0.75)
+    assert (both["er", "omega_all[a first]"], both["er", "omega_new[b first]"]) == (0.625, 1)
+    assert both["er", "omega_base"] == mean["er", "omega_base"] == 0.5
+    assert not any("first" in metric for _, metric in mean)
+
+
+# Diaz-Rodriguez 2018, Table 1 in its own column order, and Table 3: CLscore under W1, W2, W3.
+TABLE_1 = ("rem", "bwt_plus", "fwt", "ms", "sss", "ce")
+PUBLISHED = {
+    "naive": (0.3825, (0.6664, 0, 0.1, 1, 1, 0.4492), (0.5140, 0.5529, 0.5312)),
+    "cumulative": (0.7225, (1, 0.0673, 0.1, 1, 0.55, 0.1496), (0.5128, 0.6223, 0.5373)),
+    "ewc": (0.5940, (0.9821, 0, 0.1, 0.4, 1, 0.3495), (0.4894, 0.6449, 0.5816)),
+    "lwf": (0.5278, (0.9667, 0, 0.1, 1, 1, 0.4429), (0.5768, 0.6554, 0.6030)),
+    "si": (0.5795, (0.9620, 0, 0.1, 0.4, 1, 0.3613), (0.4861, 0.6372, 0.5772)),
+}
+
+
+def criteria(strategy, std=0.0, seeds=3):
+    accuracy, others, _ = PUBLISHED[strategy]
+    numbers = {"accuracy": accuracy, **dict(zip(TABLE_1, others, strict=True))}
+    return {name: SeedMean(mean=n, std=std, seeds=seeds) for name, n in numbers.items()}
+
+
+@pytest.mark.parametrize("strategy", PUBLISHED)
+def test_table_1_gives_table_3_to_four_decimals(strategy):
+    got = {name: round(s.mean, 4) for name, s in cl_scores(criteria(strategy), ReportSpec())}
+    for weighting, score in zip(("W1", "W2", "W3"), PUBLISHED[strategy][2], strict=True):
+        assert got[f"cl_score[{weighting}]"] == score
+        assert got[f"cl_stability[{weighting}]"] == 1
+
+
+def test_stability_needs_two_seeds_of_every_criterion():
+    each = criteria("ewc", std=0.02)
+    assert dict(cl_scores(each, ReportSpec()))["cl_stability[W2]"].mean == pytest.approx(0.98)
+    each["ce"] = SeedMean(mean=0.5, std=math.nan, seeds=1)
+    assert [name for name, _ in cl_scores(each, ReportSpec())] == [
+        f"cl_score[{weighting}]" for weighting in ("W1", "W2", "W3")
+    ]
+    del each["ce"]
+    assert not list(cl_scores(each, ReportSpec()))
+
+
+def _fails(R: AccuracyMatrix) -> float:
+    raise KeyError(len(R.values))
+
+
+def test_a_user_defined_metric_without_a_finite_number_has_a_note() -> None:
+    each = {
+        "worst": lambda R: R.values[-1].min(),
+        "none": lambda _: float("nan"),
+        "endless": lambda _: float("inf"),
+        "fails": _fails,
+        "words": lambda _: "much",
+    }
+    R = AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]])
+    scores = user_scores(R, [OwnMetric(name=name, score=score) for name, score in each.items()])
+    assert scores.values == {"worst": 0.25}
+    assert [note.split()[2] for note in scores.notes] == ["none", "endless", "fails", "words"]
+    assert scores.notes[2] == "the metric fails raised KeyError: 3"

@@ -22,7 +22,6 @@ Case = tuple[Callable[[], object], str]
 X, Y = torch.randn(24, 4, generator=stream(0)), torch.arange(24) % 2
 DATA = Examples(X, Y)
 TASKS = [[0], [1]]
-MODEL = ("output", "call", "classes", "fresh", "trainable")
 
 
 def net(width: int = 8, outputs: int = 2) -> nn.Sequential:
@@ -65,15 +64,8 @@ def retrained(
 ) -> PartialRetraining:
     """Retrain a model; given: of `Model`, or of the recipe."""
     recipe = given.pop("recipe", Recipe(epochs=1))
-<<<<<<< HEAD
-    test = train if test is None else test
-    own = {name: given.pop(name) for name in MODEL if name in given}
-    model = Model(model, **own) if own else model
-    return partial_retrain(model, features, train, test, tasks, recipe, **given)
-=======
     model = Model(net() if model is None else model, **given)
     return partial_retrain(model, features, train, train if test is None else test, tasks, recipe)
->>>>>>> main
 
 
 def of_cuts(model: nn.Module, train: Any = DATA, **given: Any) -> PartialRetraining:

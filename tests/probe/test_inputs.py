@@ -124,17 +124,9 @@ def test_batches_that_take_another_path_run_the_model_whole() -> None:
     tested = Examples({"ids": ids, "mask": mask}, y)
     trained = Examples({"ids": ids, "mask": whole}, y)
 
-<<<<<<< HEAD
-    def call(model: nn.Module, x: dict[str, Tensor]) -> object:
-        return model(**x, skip=True)
-
-    got = partial_retrain(Model(built(), call=call), ["norm"], trained, tested, TASKS, RECIPE)
-    same = partial_retrain(Model(built(), call=call), ["norm"], tested, tested, TASKS, RECIPE)
-=======
     skipping = Model(built(), call=lambda model, x: model(**x, skip=True))
     got = partial_retrain(skipping, ["norm"], trained, tested, TASKS, RECIPE)
     same = partial_retrain(skipping, ["norm"], tested, tested, TASKS, RECIPE)
->>>>>>> main
     assert any("the whole model is run for it" in note for note in got.notes)
     # Two epochs on random words lower no loss, which is noted, and nothing else is.
     assert [note for note in same.notes if STUCK not in note] == []

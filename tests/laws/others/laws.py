@@ -73,14 +73,8 @@ def protocol(net: Net, model: nn.Module, features: list[str]) -> list[str]:
             Examples(net.inputs(n), torch.arange(n) % CLASSES) for n in (3 * net.rows, net.rows)
         )
     tasks = [[0, 1], list(range(2, CLASSES))]
-<<<<<<< HEAD
-    result = partial_retrain(
-        Model(model, output=net.output, fresh=net.build), features, train, test, tasks, _RECIPE
-    )
-=======
     called = Model(model, output=net.output, fresh=net.build)
     result = partial_retrain(called, features, train, test, tasks, _RECIPE)
->>>>>>> main
     broken = [f"untouched by retraining: {what}" for what in touched(model, *before)]
     broken += ["the features are not those asked for"] * (list(result.features) != features)
     short = [f for f, counts in result.counts.items() if int(counts.table.sum()) != len(test)]

@@ -117,8 +117,4 @@ def test_cuts_say_how_the_model_is_called() -> None:
     cuts = cut_each(network(0), ["layer1"], data.x[:8], trainable="as given")
     model = Model(network(0), trainable="as given")
     with pytest.raises(InputError, match="give output, call and trainable to cut_each"):
-<<<<<<< HEAD
-        partial_retrain(Model(network(0), trainable="as given"), cuts, data, data, TASKS)
-=======
         partial_retrain(model, cuts, data, data, TASKS)
->>>>>>> main

@@ -13,6 +13,7 @@ from torch.utils.data import TensorDataset
 from probe.batch import mapped
 from probe.errors import InputError
 from probe.examples import Examples
+from probe.model import Model
 from probe.retrain import partial_retrain
 from probe.seeding import stream
 from probe.training.recipe import Recipe
@@ -39,7 +40,7 @@ def words() -> nn.Module:
 
 def retrained(model: nn.Module, feature: str, data: Examples[Any], call: Any = None) -> None:
     recipe = Recipe(epochs=1)
-    result = partial_retrain(model, [feature], data, data, [[0], [1]], recipe, call=call)
+    result = partial_retrain(Model(model, call=call), [feature], data, data, [[0], [1]], recipe)
     assert result.counts[feature].table.sum() == N
 
 

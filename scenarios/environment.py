@@ -1,11 +1,8 @@
-"""The surroundings of a command: environment variables set for a while, and the terminal."""
+"""Environment variables, set for a while."""
 
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TypeVar
-
-_Item = TypeVar("_Item")
 
 
 @contextmanager

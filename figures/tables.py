@@ -175,8 +175,8 @@ def _plain(rows: Sequence[Any]) -> list[Any]:
     """Return the rows of a table with names that matplotlib draws as they are."""
     if not rows:
         return []
-    # Annotations are strings here: these are the columns that hold any text.
-    texts = [field.name for field in fields(rows[0]) if field.type == "str"]
+    # The columns that hold any text.
+    texts = [field.name for field in fields(rows[0]) if field.type is str]
     named = attrgetter(*texts)
 
     def plainly(row: Any) -> Any:

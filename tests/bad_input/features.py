@@ -85,6 +85,6 @@ MISTAKES = {
     "redundancy good.npz ./good.npz": "(good, good): name each once",
     "redundancy good": "unknown data set 'good'",
     "redundancy good.npz --bins 1": "2 to 256 bins, not 1",
-    "redundancy good.npz --bins 4 --out R.csv": "cannot write to R.csv (...another --out",
+    "redundancy good.npz --bins 4 --out R.csv": "cannot write R.csv (...choose another folder",
     "run kemker-features --sets good.npz,nan.npz": "x_train of nan.npz has NaN, Inf",
 }

@@ -1,7 +1,5 @@
 """Sizes in bytes as text."""
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """A progress bar on the terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """The origin of networks that are given as files, with the user's code that makes them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

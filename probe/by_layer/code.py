@@ -12,8 +12,6 @@ fingerprint: a change that is known to change results raises `RESULTS_VERSION` i
 are not hashed.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 from functools import cache

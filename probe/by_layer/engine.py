@@ -6,8 +6,6 @@ read from files, or in memory), tests them, trains the readouts downstream of th
 directory or memory). It is independent of processes, locks, learners and files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """The features of a network to measure: those that were named, or a suggested set."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 

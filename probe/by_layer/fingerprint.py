@@ -9,8 +9,6 @@ code is not in it, or almost every commit would make a study start again (see
 `probe.by_layer.code`).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Heads: the outputs that compete when a trained network is evaluated."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

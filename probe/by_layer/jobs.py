@@ -5,8 +5,6 @@ folder. A measurement (a `part` in code) is the unit of results: one evaluation,
 Both lists follow from the plan alone, so every process of a cluster derives the same ones.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from itertools import product
 

@@ -1,7 +1,5 @@
 """The stored results of one job: in a run directory (`probe.by_layer.store`) or in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol

@@ -4,8 +4,6 @@ It has three implementations: networks learned by a study (`scenarios.study.lear
 files, and in memory (both `probe.by_layer.given`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """Offline training of a network on all tasks at once, the ceiling."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 

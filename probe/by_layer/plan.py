@@ -5,8 +5,6 @@ need neither the data nor the user's code. Studies (`scenarios.study`) and given
 (`probe.by_layer.given`) both become a plan, and one engine carries it out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any
 

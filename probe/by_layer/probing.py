@@ -6,8 +6,6 @@ reading is one row of one such matrix: the counts of one readout of one feature 
 tasks.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Corrupt files: set aside, each with a note, and never read again."""
 
-from __future__ import annotations
-
 import os
 from itertools import count
 from pathlib import Path

@@ -5,8 +5,6 @@ their matrices, to which every readout is fitted, and one for the values that ta
 on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby

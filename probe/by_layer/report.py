@@ -1,7 +1,5 @@
 """The report: settings of tables and figures that change no measurement."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated
 

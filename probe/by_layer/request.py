@@ -1,7 +1,5 @@
 """The request: given networks, and the measurements to make of them."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping, Sequence

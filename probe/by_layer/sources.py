@@ -5,8 +5,6 @@ moment, but a process runs the code that it has loaded. So the files are read be
 a file that is edited during the loading then counts as changed, never the other way round.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -11,8 +11,6 @@ are renamed into place when complete, so a process can be killed, and two can do
 without harm. A corrupt file is neither used nor deleted, but set aside and computed again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """The analysis: the measurements of any number of runs, and the quantities derived from them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The analysis of given networks, in memory or in files: A[l, t, j]."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """One evaluation downstream of a feature, or at the output: its scores, and their basis."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

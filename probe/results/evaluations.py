@@ -1,7 +1,5 @@
 """The evaluations of networks in memory: counts, and the test examples that were right."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -4,8 +4,6 @@ The outcomes of a learner's jobs are stacked: seeds x orders x test examples, in
 counts once all of its orders are finished, with its floor and ceiling.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Results read from folders: saved results, and run directories."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from probe.errors import InputError

@@ -1,7 +1,5 @@
 """The networks of an analysis: models in memory, files, or the recording of a loop."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from operator import index
 from pathlib import Path

@@ -9,8 +9,6 @@ by other code; results of other settings, data or versions, which are kept aside
 corrupt files that were set aside and computed again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Sequence

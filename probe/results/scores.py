@@ -11,8 +11,6 @@ learner is mean and deviation over its seeds. Metrics whose inputs a study lacks
 - CLscore (Diaz-Rodriguez 2018) needs all seven criteria, CLstability two seeds besides.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

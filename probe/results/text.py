@@ -1,7 +1,5 @@
 """An analysis as text: a table for each readout, where forgetting starts, and notes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from probe.notes import listed

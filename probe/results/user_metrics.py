@@ -1,7 +1,5 @@
 """User-defined metrics of R: their values, or the reason why there is none."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 They can be drawn on another machine from a copy of the tables, or again in another style.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from figures.build import build, build_asked

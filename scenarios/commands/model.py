@@ -1,7 +1,5 @@
 """`probe model`: the analysis of a user's checkpoints, with tables and figures."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Sequence

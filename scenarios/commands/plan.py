@@ -1,7 +1,5 @@
 """The plan that `--dry-run` shows: jobs, training steps and memory; nothing is written."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 

@@ -10,8 +10,6 @@ Other processes may run on the same directory at any moment. The files that all 
 plan and the tables, are written under the directory's lock.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ It works while the study runs, from any machine that sees the run directory. Nei
 file nor its data are needed.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

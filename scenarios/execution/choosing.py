@@ -3,8 +3,6 @@
 Without `--executor` it is this process for one worker, and a pool for more.
 """
 
-from __future__ import annotations
-
 import os
 
 import torch

@@ -9,8 +9,6 @@ of SIGTERM, its output. The constructor finds whatever can go wrong with a clust
 is written.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import logging
 import os

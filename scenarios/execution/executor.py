@@ -7,8 +7,6 @@ processes and look for finished measurements in the run directory, by `Finished`
 would break with its process and lose events.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterator
 from typing import Protocol
 

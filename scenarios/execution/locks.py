@@ -7,8 +7,6 @@ there is nothing to clean up after a killed process. The file itself stays and h
 On storage without working locks, jobs may be done twice; the results are still right.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -9,8 +9,6 @@ else: unlike this process it holds no threads and no GPU. On systems without it 
 Workers ignore Ctrl-C, as their parent decides for all of them, and end at once with their parent.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

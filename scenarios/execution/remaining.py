@@ -5,8 +5,6 @@ expected to take the median of the finished ones of its kind, in proportion to t
 estimate is only for display.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

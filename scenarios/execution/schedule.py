@@ -9,8 +9,6 @@ and then looks: of two that end at the same time, at least the later one finds n
 everything finished.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter, deque
 from collections.abc import Generator, Iterator, Sequence

@@ -7,8 +7,6 @@ does not end the others; all executors call it, or `carried_out` in processes th
 a value.
 """
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager

@@ -1,7 +1,5 @@
 """The origin of a study's networks and data, in any process."""
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

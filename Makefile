@@ -40,7 +40,7 @@ LOWEST_TESTS := \
 	tests/scenarios/commands/test_cli.py \
 	tests/scenarios/commands/test_parsing.py \
 	tests/scenarios/data/test_image_features.py \
-	tests/scenarios/study/kept/test_store.py \
+	tests/probe/by_layer/test_store.py \
 	tests/scenarios/study/test_spec.py \
 	tests/test_bad_input.py::test_the_same_without_the_mistake_is_accepted
 

@@ -97,7 +97,7 @@ class Measurement:
     def of_record(cls, record: Mapping[str, Any]) -> Measurement:
         """Return what `to_record` gave; raises KeyError, ValueError or TypeError for all else."""
         counts, spent, history = record["counts"], record["spent"], record.get("history")
-        right = record["right"] if counts else {}
+        right = record.get("right", {})
         values = record.get("values", {})
         return cls(
             counts={head: _unpacked(each) for head, each in counts.items()},

@@ -37,7 +37,7 @@ def heads(*names):
 @given(by_head=st.one_of(heads(*HEADS), heads("multi")))
 def test_any_counts_read_back(by_head):
     record = json.loads(json.dumps(Measurement(counts=by_head).to_record()))
-    measured = Measurement.of_record("step-1", record)
+    measured = Measurement.of_record(record)
     assert measured == Measurement(counts=by_head)
     types = {counts.table.dtype for own in measured.counts.values() for counts in own}
     assert types == {np.dtype(np.int64)}

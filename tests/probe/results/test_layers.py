@@ -159,7 +159,7 @@ def test_of_older_results_of_tasks_that_share_classes_values_are_by_task_as_well
     before, whole = rows(tiny, "layers"), Measurement.of_record
     monkeypatch.setattr(
         "probe.by_layer.measurement.Measurement.of_record",
-        lambda part, record: replace(whole(part, record), right={}),
+        lambda record: replace(whole(record), right={}),
     )
     tiny.run(PERMUTED, seeds=2)
     after = rows(tiny, "layers")

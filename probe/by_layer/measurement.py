@@ -60,12 +60,12 @@ class Spent:
 class Measurement:
     """One measurement: confusion counts by head, resources spent on it, and notes.
 
-    - counts: by head, the T tables (K, K) of a `TaskCounts`, true class x predicted class. What is
-      read behind a feature knows all classes: it has the head `single` alone; a learner that must
-      be told the task has `multi` alone, any other all three heads; diagnostics count nothing;
-    - right: by head, which test examples were classified right, task after task as the job executes
-      them and class after class within each; of a step one head alone;
-    - spent: None where no task was learned for the part;
+    - counts: by head, the T tables (K, K) of a `TaskCounts`, true class x predicted class. A
+      readout is trained on all classes and has the head `single` alone; a learner that must be told
+      the task has `multi` alone, any other all three heads; diagnostics have no counts;
+    - right: by head, which test examples were classified right, sorted by executed task and, within
+      a task, by class; a step has it for one head alone;
+    - spent: None where no task was learned for the measurement;
     - history: of the retraining, None where nothing was retrained;
     - values: diagnostics by name, see `probe.by_layer.reader`;
     - notes: sentences that a reader of the counts must know.
@@ -97,7 +97,7 @@ class Measurement:
     def of_record(cls, record: Mapping[str, Any]) -> Measurement:
         """Return what `to_record` gave; raises KeyError, ValueError or TypeError for all else."""
         counts, spent, history = record["counts"], record["spent"], record.get("history")
-        right = record.get("right", {})
+        right = record["right"] if counts else {}
         values = record.get("values", {})
         return cls(
             counts={head: _unpacked(each) for head, each in counts.items()},

@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from probe.by_layer.measurement import Measurement
 from probe.by_layer.store import Store
 from probe.metrics.counts import Counts
-from tests.scenarios.study.toy import COUNTS, MEASURED
+from tests.scenarios.study.toy import COUNTS, MEASURED, RIGHT
 
 HEADS = ("single", "multi", "all")
 # The most that each kind of cell holds, and one more.
@@ -34,9 +34,9 @@ def heads(*names):
 
 @given(by_head=st.one_of(heads(*HEADS), heads("multi")))
 def test_any_counts_read_back(by_head):
-    record = json.loads(json.dumps(Measurement(counts=by_head).to_record()))
+    record = json.loads(json.dumps(Measurement(counts=by_head, right=RIGHT).to_record()))
     measured = Measurement.of_record(record)
-    assert measured == Measurement(counts=by_head)
+    assert measured == Measurement(counts=by_head, right=RIGHT)
     types = {counts.table.dtype for own in measured.counts.values() for counts in own}
     assert types == {np.dtype(np.int64)}
 
@@ -46,7 +46,7 @@ def store(tmp_path):
     return Store(tmp_path, "er.order-0.seed-0", {})
 
 
-FEATURE = Measurement(counts={"single": COUNTS["single"]})
+FEATURE = Measurement(counts={"single": COUNTS["single"]}, right=RIGHT)
 
 
 def test_notes_read_back_and_without_any_there_is_no_key(store):
@@ -54,4 +54,4 @@ def test_notes_read_back_and_without_any_there_is_no_key(store):
     store.write("feature-conv1", noted)
     assert store.read("feature-conv1") == noted
     # The files of versions that knew none are the same.
-    assert list(FEATURE.to_record()) == list(MEASURED.to_record()) == ["counts", "spent"]
+    assert list(FEATURE.to_record()) == list(MEASURED.to_record()) == ["counts", "spent", "right"]

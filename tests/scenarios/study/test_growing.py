@@ -310,7 +310,7 @@ def test_recompute_changed_does_exactly_those_jobs_again(tiny, finished_study):
 
 # Tables that were not made of the results that are there now
 
-OLDER = "these tables were not made of the results that are there now, but of earlier ones"
+OLDER = "these tables were not made of the present results, but of earlier ones"
 
 
 class Stopped(Exception):

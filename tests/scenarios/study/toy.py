@@ -169,9 +169,8 @@ COUNTS = {
     "multi": (Counts(TABLE * 2),),
     "all": (Counts(TABLE.T), Counts(TABLE)),
 }
-MEASURED = Measurement(
-    counts=COUNTS, right={"single": Outcomes.of([1, 0])}, spent=Spent(cost=COST, seconds=0.1 + 0.2)
-)
+RIGHT = {"single": Outcomes.of([1, 0])}
+MEASURED = Measurement(counts=COUNTS, right=RIGHT, spent=Spent(cost=COST, seconds=0.1 + 0.2))
 MODEL = {"weight": torch.tensor([[0.5, -0.0], [1e-30, torch.pi]]), "steps": torch.tensor(3)}
 LEARNER = {"memory.y": torch.tensor([1, 2], dtype=torch.int64)}
 

@@ -12,7 +12,7 @@ from probe.by_layer.measurement import Measurement, Spent
 from probe.metrics.counts import Counts
 from probe.results.run_directory import describe, store_of
 from probe.training.costs import Cost
-from tests.scenarios.study.toy import named_plan
+from tests.scenarios.study.toy import measurement, named_plan
 
 HEADS = ("single", "multi", "all")
 _POOL = 40  # tables of counts that the parts take turns with: to draw them takes longest
@@ -72,4 +72,4 @@ def _measured(part: str, table: Counts) -> Measurement:
     is_step = part.startswith("step-")
     counts = dict.fromkeys(HEADS if is_step else HEADS[:1], (table,))
     learned = is_step and part != "step-0"
-    return Measurement(counts=counts, spent=Spent(cost=_COST, seconds=0.5) if learned else None)
+    return measurement(counts=counts, spent=Spent(cost=_COST, seconds=0.5) if learned else None)

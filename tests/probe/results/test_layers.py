@@ -1,15 +1,12 @@
 """layers.csv and the metrics of layers against plain numpy over the parts as they are stored."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from probe.by_layer.measurement import Measurement
 from probe.metrics.gem import bwt
 from probe.metrics.matrix import AccuracyMatrix
 from tests.scenarios.probed import counts, rows, value
-from tests.scenarios.tiny_run import PROBED, Tiny, probed
+from tests.scenarios.tiny_run import Tiny, probed
 
 ORDERS = {"there": (0, 1), "back": (1, 0)}
 SEEDS = (0, 1)
@@ -145,27 +142,3 @@ def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_star
     assert rows(tiny, "layers", readout="retrain", feature="output", quantity="missing")
     assert not rows(tiny, "layers", readout="retrain", feature="hidden1", quantity="missing")
     assert [row["readout"] for row in rows(tiny, "starts")] == ["linear"]
-
-
-PERMUTED = PROBED.replace("classes_per_task = 5", 'kind = "permutation"\nsessions = 2')
-
-
-def test_of_older_results_of_tasks_that_share_classes_values_are_by_task_as_well(
-    tmp_path, monkeypatch
-):
-    """They have counts alone, one table for each task: only the intervals may be others."""
-    tiny = Tiny(tmp_path / "tiny")
-    tiny.run(PERMUTED, seeds=2)
-    before, whole = rows(tiny, "layers"), Measurement.of_record
-    monkeypatch.setattr(
-        "probe.by_layer.measurement.Measurement.of_record",
-        lambda part, record: replace(whole(part, record), right={}),
-    )
-    tiny.run(PERMUTED, seeds=2)
-    after = rows(tiny, "layers")
-    assert [row["low"] for row in before] != [row["low"] for row in after]
-    # With wider intervals a ratio may not be identifiable any more.
-    each = [(a, b) for a, b in zip(before, after, strict=True) if a["quantity"] != "retained"]
-    assert len({row["value"] for row, _ in each if row["place"]}) > 10
-    for a, b in each:
-        assert float(a["value"]) == pytest.approx(float(b["value"]), abs=1e-12), a

@@ -13,7 +13,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from probe.by_layer.jobs import jobs_of, parts_of
-from probe.by_layer.measurement import Measurement, Spent
+from probe.by_layer.measurement import Spent
 from probe.by_layer.plan import Plan
 from probe.errors import InputError
 from probe.metrics.counts import Counts
@@ -27,7 +27,7 @@ from probe.tables.run_directory import TIMES
 from probe.tables.summary import summarize
 from probe.tables.table_file import read_table
 from probe.training.costs import Cost
-from tests.scenarios.study.toy import named_plan
+from tests.scenarios.study.toy import measurement, named_plan
 from tests.scenarios.tiny_run import PLAIN
 
 HEADS = ("single", "multi", "all")
@@ -77,9 +77,12 @@ def made(root, seed, missing, tasks, heads, mean):
         for part in parts_of(plan, job):
             if draw.random() >= missing:
                 named = heads_of_job if part.startswith("step-") else HEADS[:1]
-                sizes = [1 if tasks == "apart" else 3, 6, 6]
-                # No class is without test examples.
-                tables = {head: draw.integers(0, 5, sizes) + np.eye(6, dtype=int) for head in named}
+                size = (1 if tasks == "apart" else 3, 6)
+                # As many test examples of a class each time, and of each class another number.
+                tables = {
+                    head: draw.multinomial(np.arange(5, 11), np.full(6, 1 / 6), size)
+                    for head in named
+                }
                 counts = {head: tuple(map(Counts, own)) for head, own in tables.items()}
                 kept[job, part] = counts
                 store = store_of(plan, root, job)
@@ -87,7 +90,7 @@ def made(root, seed, missing, tasks, heads, mean):
                 if step:
                     kept[job, step] = Cost.of_tensor(torch.from_numpy(draw.integers(1, 99, 7)))
                 spent = Spent(cost=kept[job, step], seconds=0.25 * step) if step else None
-                store.write(part, Measurement(counts=counts, spent=spent))
+                store.write(part, measurement(counts=counts, spent=spent))
     return Made(plan, kept)
 
 
@@ -317,7 +320,7 @@ def test_counts_are_let_go_job_by_job(tmp_path):
         store = store_of(plan, tmp_path, job)
         for part in parts_of(plan, job):
             heads = HEADS if part.startswith("step-") else HEADS[:1]
-            store.write(part, Measurement(counts=dict.fromkeys(heads, (table,))))
+            store.write(part, measurement(counts=dict.fromkeys(heads, (table,))))
     tracemalloc.start()
     try:
         results = list(read_results(plan, tmp_path))

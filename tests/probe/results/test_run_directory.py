@@ -18,7 +18,7 @@ from probe.results.run_directory import (
     survey,
 )
 from scenarios.study.source import check_study
-from tests.scenarios.study.toy import COUNTS, RAW, changed, made_plan, scenario, truncated
+from tests.scenarios.study.toy import COUNTS, MEASURED, RAW, changed, made_plan, scenario, truncated
 
 
 def tiny(*change, stream=None):
@@ -89,7 +89,7 @@ def keep(plan, root, job, *parts):
     store = store_of(plan, root, job)
     for part in parts:
         heads = COUNTS if part.startswith("step-") else {"single": COUNTS["single"]}
-        store.write(part, Measurement(counts=heads))
+        store.write(part, Measurement(counts=heads, right=MEASURED.right))
     return store
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from probe.by_layer.jobs import jobs_of
-from probe.by_layer.measurement import Measurement
 from probe.by_layer.report import ReportSpec
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
@@ -17,7 +16,7 @@ from probe.registered import OwnMetric
 from probe.results.result import result_of
 from probe.results.scores import cl_scores, metric_rows
 from probe.results.user_metrics import user_scores
-from tests.scenarios.study.toy import named_plan
+from tests.scenarios.study.toy import measurement, named_plan
 
 PLAN = named_plan(
     {
@@ -39,7 +38,7 @@ def metrics(parts, by_first=False):
             PLAN,
             JOBS[run],
             {
-                f"step-{step}": Measurement(
+                f"step-{step}": measurement(
                     counts={head: (Counts(np.array(own)),) for head, own in heads.items()}
                 )
                 for step, heads in steps.items()

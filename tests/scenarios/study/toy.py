@@ -19,6 +19,7 @@ from probe.by_layer.quarantine import quarantine_notes
 from probe.by_layer.store import Store
 from probe.examples import Examples
 from probe.metrics.counts import Counts
+from probe.metrics.outcomes import Outcomes
 from probe.tasks import Scenario
 from probe.training.costs import Cost
 from probe.values.allocation import CacheSettings
@@ -140,6 +141,23 @@ def do(study, plan, job, stream, store, cache=None, offline=no_offline) -> list[
     return list(measure(plan, job, networks, store, cache or CacheSettings()))
 
 
+def measurement(counts, **given) -> Measurement:
+    """Return counts by head as a measurement, with the test examples that they say are right."""
+    right = {
+        head: Outcomes.of(
+            np.concatenate(
+                [
+                    np.repeat([True, False], [row[c], row.sum() - row[c]])
+                    for each in tables
+                    for c, row in enumerate(each.table)
+                ]
+            )
+        )
+        for head, tables in counts.items()
+    }
+    return Measurement(counts=counts, right=right, **given)
+
+
 # A job's folder, and damage to its files
 
 JOB, OTHER_JOB = "er.order-0.seed-0", "er.order-1.seed-0"
@@ -151,7 +169,8 @@ COUNTS = {
     "multi": (Counts(TABLE * 2),),
     "all": (Counts(TABLE.T), Counts(TABLE)),
 }
-MEASURED = Measurement(counts=COUNTS, spent=Spent(cost=COST, seconds=0.1 + 0.2))
+RIGHT = {"single": Outcomes.of([1, 0])}
+MEASURED = Measurement(counts=COUNTS, right=RIGHT, spent=Spent(cost=COST, seconds=0.1 + 0.2))
 MODEL = {"weight": torch.tensor([[0.5, -0.0], [1e-30, torch.pi]]), "steps": torch.tensor(3)}
 LEARNER = {"memory.y": torch.tensor([1, 2], dtype=torch.int64)}
 

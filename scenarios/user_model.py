@@ -45,7 +45,7 @@ def load_factory(target: str, what: str) -> object:
     if attribute not in contents:
         public = (each for each in contents.items() if not each[0].startswith("_"))
         known = [n for n, each in public if callable(each) or isinstance(each, nn.Module)]
-        raise InputError(f"{unknown(f'factory in {name}', attribute, known)}: name {what}")
+        raise unknown(f"name in {name},", attribute, known)
     # From the module's own names: a module's `__getattr__` would be one more way to fail.
     return contents[attribute]
 

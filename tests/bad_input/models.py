@@ -70,8 +70,8 @@ MISTAKES = {
     **each(MODULE, "there is no module '{}', neither", "mien", "./mine", "..mine", "mine."),
     MODULE.format("mien.py"): "there is no file mien.py",
     **each("layers {} --input 4", "expected MODULE:FACTORY, got '{}'", "mine.plain", ":plain"),
-    OWN.format("plian"): "unknown factory in mine 'plian': did you mean 'plain'?",
-    MODULE.format("package"): "unknown factory in package 'build': (known: none)",
+    OWN.format("plian"): "unknown name in mine, 'plian': did you mean 'plain'?",
+    MODULE.format("package"): "unknown name in package, 'build': (known: none)",
     OWN.format("state"): "mine:state is of type OrderedDict",
     **{
         OWN.format(name): f"mine:{name}() raised {said}"

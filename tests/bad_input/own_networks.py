@@ -56,7 +56,7 @@ MISTAKES = {
             ("ownnets:few", "ck/seed0-task1.pt does not fit the model...(4, 5)...(3, 5)"),
             ("ownnets:leaving", "ownnets:leaving() raised SystemExit: 0"),
             ("torch:nn", "is of type module, expected a function"),
-            ("ownnets:absent", "there is no 'absent' in ownnets"),
+            ("ownnets:absent", "unknown name in ownnets, 'absent'...known: Pair, Raising"),
             ("ownnets:Raising", "raised ValueError: line one line two on a batch x"),
             ("ownnets:Pair", "the model returns tuple...output= one of 0, 1"),
             ("ck", "ck is a folder without a recording"),

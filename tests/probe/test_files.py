@@ -39,5 +39,5 @@ def test_a_write_that_fails_leaves_what_was_there(
 
 def test_a_folder_that_cannot_be_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(InputError, match=r"cannot write to .*below \(Not a directory\): .*--out"):
+    with pytest.raises(InputError, match=r"cannot write .*below \(Not a directory\): .*folder"):
         make_folder(tmp_path / "file" / "below")

@@ -206,7 +206,7 @@ def test_one_seed_has_no_intervals_and_several_have() -> None:
     assert all(math.isnan(row.low) and math.isnan(row.high) for row in one.layers())
     assert not any(math.isnan(row.low) for row in measured if row.value == row.value)
     assert "[" not in str(one)
-    assert "the intervals tell of retrainings" in str(two)
+    assert "the intervals cover retrainings" in str(two)
 
 
 def test_the_networks_are_not_changed() -> None:

@@ -137,7 +137,7 @@ def test_repr_html_and_latex_say_what_text_does(whole: Analysis) -> None:
     for line in str(whole).splitlines()[2:5]:
         for cell in filter(None, line.split("  ")):
             assert f">{cell.strip()}<" in page
-    assert "the intervals tell of retrainings" in page
+    assert "the intervals cover retrainings" in page
     for readout in (None, "linear"):
         lines = whole.latex(readout).splitlines()
         body = [line.removesuffix(r" \\").split(" & ") for line in lines if line.endswith(r"\\")]

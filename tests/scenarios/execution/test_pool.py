@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from probe.errors import InputError, NotWritten
-from scenarios.environment import variable
+from scenarios.environment import variables
 from scenarios.execution import pool
 from scenarios.execution.executor import Inline
 from scenarios.execution.pool import Pool
@@ -55,7 +55,7 @@ def test_workers_are_preloaded_where_a_server_forks_them(
         monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ["spawn"])
     context = pool._context()
     assert context.get_start_method() == ("forkserver" if server else "spawn")
-    with variable("PYTHONSAFEPATH", "1"), ProcessPoolExecutor(1, mp_context=context) as worker:
+    with variables({"PYTHONSAFEPATH": "1"}), ProcessPoolExecutor(1, mp_context=context) as worker:
         assert worker.submit(eval, LOADED).result() is server
 
 

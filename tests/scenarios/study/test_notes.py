@@ -50,7 +50,8 @@ def test_a_note_is_in_the_table_and_in_what_is_printed_and_resumed_the_same(
     for path in noted.root.glob("jobs/*/*/feature-hidden1.json"):
         path.unlink()
     said = noted.run(DECAYED, seeds=2)
-    lines = [f"note: finetune, behind hidden1 (1 of 2 jobs): {row['note']}" for row in behind]
+    label = "note: finetune, downstream of hidden1 (1 of 2 jobs)"
+    lines = [f"{label}: {row['note']}" for row in behind]
     assert [line for line in printed(said) if "hidden1" in line] == lines
     assert str(noted.root / "notes.csv") in said.splitlines()
     assert (noted.root / "notes.csv").read_bytes() == table
@@ -95,7 +96,7 @@ def test_parameters_without_gradients_are_noted(fresh: Tiny, monkeypatch) -> Non
     said = fresh.run(TINY.replace("epochs = 1", "epochs = 5"))
     [note] = [row["note"] for row in rows(fresh, "notes") if "left output" in row["note"]]
     assert note.startswith("its training left output.0.weight, output.0.bias as re-initialized:")
-    assert f"note: finetune, behind hidden1 (1 of 1 job): {note}" in printed(said)
+    assert f"note: finetune, downstream of hidden1 (1 of 1 job): {note}" in printed(said)
 
 
 READ = {

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Never, TypeVar
+from typing import Any, Literal, Never
 
 import torch
 from filelock import FileLock
@@ -146,12 +146,9 @@ def analyze(
         return _into(root, given, cache, test.y)
 
 
-_R = TypeVar("_R", bound=Results)
-
-
 def _measured(
-    given: GivenNetworks, cache: CacheSettings, results_of: Callable[[Job], _R]
-) -> dict[Job, _R]:
+    given: GivenNetworks, cache: CacheSettings, results_of: Callable[[Job], Results]
+) -> dict[Job, Results]:
     """Measure each job, the controls of a seed first; return where the results are."""
     jobs = sorted(jobs_of(given.plan), key=lambda job: (job.seed, not job.offline))
     each = {job: results_of(job) for job in jobs}

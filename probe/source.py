@@ -1,4 +1,4 @@
-"""Hashes of Python source, in which comments, docstrings and layout do not count.
+"""Hashes of the user's code, in which comments, docstrings and layout do not count.
 
 A user's code is every module that a file of his needs, however it is imported, and that belongs
 neither to Python nor to an installed distribution; of the distributions that it imports the
@@ -7,7 +7,6 @@ left out unless something else calls them: they change tables, and no network.
 """
 
 import ast
-import hashlib
 import inspect
 import os
 import re
@@ -16,13 +15,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache, partial
 from importlib import metadata
-from importlib.util import resolve_name
 from pathlib import Path
 from textwrap import dedent
 from types import CodeType, FunctionType, ModuleType
 from typing import TypeGuard
 
 from probe.registered import Own, OwnData, OwnMetric, OwnNetwork, marked_in
+from probe.syntax import digest, imported_names, syntax_hash
 
 _PYTHON = Path(os.__file__).parent
 # RESULTS_VERSION stands for these.
@@ -30,44 +29,6 @@ _ROOMS = tuple(Path(__file__).parents[1] / room for room in ("probe", "scenarios
 # The field of a registered object that holds the user's function or class.
 _OBJECTS = ("build", "learner", "readout")
 _BROUGHT = "__forgetting_probe_imports__"
-
-
-def syntax_hash(source: ast.AST | bytes | str) -> str:
-    """Return the hash of a source, the same in all versions of Python.
-
-    Text that is no Python counts byte for byte.
-
-    >>> syntax_hash("x = 1  # one") == syntax_hash('"A docstring."\\nx = (1)')
-    True
-    """
-    try:
-        tree = source if isinstance(source, ast.AST) else ast.parse(source)
-    except (SyntaxError, ValueError):
-        return _digest(source)
-    return _digest(_plain(tree))
-
-
-def imported_names(tree: ast.AST, package: str = "") -> Iterator[str]:
-    """Yield the dotted names that a module imports anywhere, with members of modules among them.
-
-    package: of the module, for relative imports. Names that `import_module` and `__import__` are
-    given as constants count.
-    """
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            try:
-                base = resolve_name("." * node.level + (node.module or ""), package)
-            except ImportError:
-                continue
-            yield base
-            yield from (f"{base}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
-            called = getattr(node.func, "attr", getattr(node.func, "id", ""))
-            name = node.args[0].value
-            if called in ("import_module", "__import__") and isinstance(name, str):
-                yield name.lstrip(".")
 
 
 def hash_of(own: Own, named: ModuleType | None = None) -> str:
@@ -83,7 +44,7 @@ def hash_of(own: Own, named: ModuleType | None = None) -> str:
     if isinstance(own, OwnNetwork) and (own.output is not None or own.call is not None):
         # The same weights give other logits.
         told += [own.output, getattr(own.call, "__qualname__", ""), source_hash(own.call)]
-    return _digest(told)
+    return digest(told)
 
 
 def source_hash(*things: object) -> str:
@@ -124,7 +85,7 @@ class _Code:
         # By the name of the file alone: elsewhere a project may lie in another folder.
         each = ((os.path.basename(file), tree) for file, tree in self.trees.items())
         files = [(name, syntax_hash(_without(tree, unused))) for name, tree in each]
-        return _digest([sorted(files), sorted(self.pieces.items()), sorted(self.versions)])
+        return digest([sorted(files), sorted(self.pieces.items()), sorted(self.versions)])
 
     def add(self, thing: object) -> None:
         """Add a module, or the module of a class, function or other object."""
@@ -209,7 +170,7 @@ class _Code:
         for code in (each.__code__ for each in functions if isinstance(each, FunctionType)):
             file = code.co_filename
             if not Path(file).is_file():
-                self.pieces[code.co_qualname] = _digest(_bytecode(code))
+                self.pieces[code.co_qualname] = digest(_bytecode(code))
             elif _owner(file) == "user":
                 self._file(file, Path(file).stem, None)
 
@@ -335,27 +296,3 @@ def _bytecode(code: CodeType) -> object:
     # Sets have another order in each process.
     told = [sorted(map(repr, c)) if isinstance(c, frozenset) else repr(c) for c in constants]
     return code.co_code.hex(), code.co_names, told
-
-
-def _digest(value: object) -> str:
-    text = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
-    return hashlib.sha256(text).hexdigest()
-
-
-def _plain(node: object) -> object:
-    """Return a syntax tree as nested lists, without docstrings and whatever is empty.
-
-    `ast.dump` gives another text in other versions of Python: they have other fields, empty here.
-    """
-    if isinstance(node, ast.AST):
-        fields = [(name, value) for name, value in ast.iter_fields(node) if value not in (None, [])]
-        return [type(node).__name__, *((name, _plain(value)) for name, value in fields)]
-    if isinstance(node, list):
-        return [_plain(each) for each in node if not _is_docstring(each)]
-    return repr(node)
-
-
-def _is_docstring(node: object) -> bool:
-    """Return whether a statement is a string alone: a docstring, also one below a constant."""
-    constant = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(constant, ast.Constant) and isinstance(constant.value, str)

@@ -9,7 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from probe.source import source_hash, syntax_hash
+from probe.source import source_hash
+from probe.syntax import syntax_hash
 from scenarios.own_code import REGISTRY, loaded
 
 ROOT = Path(__file__).parents[2]

@@ -1,0 +1,69 @@
+"""Python source as syntax: the names it imports, and a hash that only its meaning changes."""
+
+import ast
+import hashlib
+from collections.abc import Iterator
+from importlib.util import resolve_name
+
+
+def syntax_hash(source: ast.AST | bytes | str) -> str:
+    """Return the hash of a source, the same in all versions of Python.
+
+    Text that is no Python counts byte for byte.
+
+    >>> syntax_hash("x = 1  # one") == syntax_hash('"A docstring."\\nx = (1)')
+    True
+    """
+    try:
+        tree = source if isinstance(source, ast.AST) else ast.parse(source)
+    except (SyntaxError, ValueError):
+        return digest(source)
+    return digest(_plain(tree))
+
+
+def imported_names(tree: ast.AST, package: str = "") -> Iterator[str]:
+    """Yield the dotted names that a module imports anywhere, with members of modules among them.
+
+    package: of the module, for relative imports. Names that `import_module` and `__import__` are
+    given as constants count.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            try:
+                base = resolve_name("." * node.level + (node.module or ""), package)
+            except ImportError:
+                continue
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            name = node.args[0].value
+            if called in ("import_module", "__import__") and isinstance(name, str):
+                yield name.lstrip(".")
+
+
+def digest(value: object) -> str:
+    """Return the SHA-256 of bytes, or of a value as text."""
+    text = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
+    return hashlib.sha256(text).hexdigest()
+
+
+def _plain(node: object) -> object:
+    """Return a syntax tree as nested lists, without docstrings and whatever is empty.
+
+    `ast.dump` gives another text in other versions of Python: they have other fields, empty here.
+    """
+    if isinstance(node, ast.AST):
+        fields = [(name, value) for name, value in ast.iter_fields(node) if value not in (None, [])]
+        return [type(node).__name__, *((name, _plain(value)) for name, value in fields)]
+    if isinstance(node, list):
+        return [_plain(each) for each in node if not _is_docstring(each)]
+    return repr(node)
+
+
+def _is_docstring(node: object) -> bool:
+    """Return whether a statement is a string alone: a docstring, also one below a constant."""
+    constant = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(constant, ast.Constant) and isinstance(constant.value, str)

@@ -32,6 +32,13 @@ class ModelRaised(InputError):
         self.raised = raised
 
 
+class NotKept(InputError):
+    """A frozen value that a tail needs is not in the cache; the message says what it needs."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what}: the model takes another path than when it was cut")
+
+
 class Failed(Exception):
     """A failed check of a cut; the message, the end of a sentence, says which."""
 
@@ -70,7 +77,7 @@ def described(error: BaseException) -> str:
 
 @contextmanager
 def located(what: str) -> Iterator[None]:
-    """Put the location of an InputError before its message; a NotWritten passes as it is.
+    """Put the location of an InputError before its message; NotWritten and NotKept pass.
 
     >>> with located("after 2 tasks"):
     ...     raise InputError("it is NaN")
@@ -79,7 +86,7 @@ def located(what: str) -> Iterator[None]:
     """
     try:
         yield
-    except NotWritten:
+    except (NotWritten, NotKept):
         raise
     except InputError as error:
-        raise InputError(f"{what}: {error}") from None
+        raise InputError(f"{what}: {error}") from error.__cause__

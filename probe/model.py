@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from probe.batch import Value
 from probe.cut.model_call import Call, ModelCall, Output
-from probe.cut.split import Trainable
+from probe.cut.split import Trainable, check_trainable
 from probe.errors import InputError
 from probe.training.fresh_weights import Fresh, Rule
 
@@ -19,7 +19,7 @@ Networks = nn.Module | Mapping[int, nn.Module] | Mapping[int, str | Path] | str 
 """One network, or several by tasks learned, or the pattern of their files, or a folder."""
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True)
 class Model:
     """A network, or several, with how they are called and made anew.
 
@@ -37,7 +37,8 @@ class Model:
     - orders: of files with {order} in their names, a rule (`rotate`) or the tasks from 1 by name.
     """
 
-    of: Any
+    of: Any  # Networks
+    _: KW_ONLY
     output: Output = None
     call: Call | None = None
     classes: Sequence[int] | None = None
@@ -45,21 +46,9 @@ class Model:
     trainable: Trainable = "tail"
     orders: str | Mapping[str, Sequence[int]] | None = None
 
-    def __init__(
-        self,
-        of: Networks,
-        *,
-        output: Output = None,
-        call: Call | None = None,
-        classes: Sequence[int] | None = None,
-        fresh: Fresh | None = None,
-        trainable: Trainable = "tail",
-        orders: str | Mapping[str, Sequence[int]] | None = None,
-    ) -> None:
-        given = (of, output, call, classes, fresh, trainable, orders)
-        for name, value in zip(self.__dataclass_fields__, given, strict=True):
-            object.__setattr__(self, name, value)
+    def __post_init__(self) -> None:
         _ = self.model_call
+        check_trainable(self.trainable)
 
     @property
     def model_call(self) -> ModelCall:

@@ -10,34 +10,50 @@ import probe.notes as notes
 from probe.batch import Rows
 from probe.cut.cuts import cut_anew, run_whole
 from probe.cut.model_call import explained
-from probe.cut.replay import NotKept
 from probe.cut.split import Cut
-from probe.errors import InputError
+from probe.errors import NotKept, located
 from probe.examples import Examples
 from probe.modules import mode, restore
-from probe.retraining import Retrained, RetrainSettings
+from probe.retraining import RetrainSettings
 from probe.seeding import every_global_stream, stream
 from probe.training.chosen_outputs import ChosenOutputs
 from probe.training.evaluation import predict_each
+from probe.training.fresh_weights import Fresh
 from probe.training.history import History, Watched, notes_of
 from probe.training.loop import fit
-from probe.training.recipe import Recipe
 from probe.values.cache import LabeledRows, ValueCache
 
 _Kept = dict[str, Rows]  # values by feature
 
 
 @dataclass(frozen=True, kw_only=True)
+class Retrained:
+    """A feature's partial retrained model, tested.
+
+    predicted: (N,) class numbers, in the order of the test data; history: of its training, None
+    where nothing was left to train; multiple: of the recipe's epochs, see `RetrainSettings`; notes:
+    on this feature.
+    """
+
+    feature: str
+    predicted: Tensor
+    history: History | None
+    multiple: int
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Protocol:
     """The retrainings of one model's tails: data on its device, K classes, outputs that are read.
 
-    outputs: which stand for the classes, None = all.
+    outputs: which stand for the classes, None = all; fresh: the source of fresh values.
     """
 
     train: Examples[Any]
     test: Examples[Any]
     classes: int
     outputs: Tensor | None
+    fresh: Fresh
     how: RetrainSettings
     values: ValueCache
 
@@ -77,25 +93,28 @@ class Protocol:
 
         Its values and its copy of the model are dropped afterwards.
         """
-        how, split, found = self.how, cut.split(), notes.of_cut(cut)
+        how, split, name, found = self.how, cut.split(), cut.name, notes.of_cut(cut)
         chosen = self.outputs
         tail = split.tail if chosen is None else ChosenOutputs(split.tail, chosen)
-        test = LabeledRows(kept[1].pop(cut.name), self.test.y)
+        test = LabeledRows(kept[1].pop(name), self.test.y)
         if not cut.trainable:
-            return [self._tested(cut.name, tail, test, found, None, each) for each in how.multiples]
-        split.reinitialize(how.source, stream(how.seed, "tail", cut.name))
+            return [self._tested(name, tail, test, found, None, each) for each in how.multiples]
+        split.reinitialize(self.fresh, stream(how.seed, "tail", name))
         watch = notes.Watch(cut, split)
-        data = LabeledRows(kept[0].pop(cut.name), self.train.y)
+        data = LabeledRows(kept[0].pop(name), self.train.y)
         *earlier, last = (each * how.recipe.epochs for each in how.multiples)
-        watched = Watched(earlier)
-        self._fit(tail, data, replace(how.recipe, epochs=last), cut.name, watched)
+        recipe, watched = replace(how.recipe, epochs=last), Watched(earlier)
+        with located(f"retraining from {name!r}"), explained(self.train.x):
+            fit(tail, data, recipe, stream(how.seed, "retrain", name), watched)
         del data
         found += watch.notes()
-        tested = [self._tested(cut.name, tail, test, found, watched.history, how.multiples[-1])]
-        for epochs, multiple in zip(reversed(earlier), reversed(how.multiples[:-1]), strict=True):
-            restore(tail, watched.states.pop(epochs))
+        tested = []
+        for multiple in reversed(how.multiples):
+            epochs = multiple * how.recipe.epochs
+            if epochs in watched.states:
+                restore(tail, watched.states.pop(epochs))
             until = watched.history.until(epochs)
-            tested.append(self._tested(cut.name, tail, test, found, until, multiple))
+            tested.append(self._tested(name, tail, test, found, until, multiple))
         return tested[::-1]
 
     def _tested(
@@ -121,14 +140,3 @@ class Protocol:
             multiple=multiple,
             notes=tuple(own),
         )
-
-    def _fit(
-        self, tail: nn.Module, data: LabeledRows, recipe: Recipe, name: str, watched: Watched
-    ) -> None:
-        try:
-            with explained(self.train.x):
-                fit(tail, data, recipe, stream(self.how.seed, "retrain", name), watched)
-        except NotKept:
-            raise
-        except InputError as error:
-            raise InputError(f"retraining from {name!r}: {error}") from error.__cause__

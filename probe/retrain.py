@@ -3,33 +3,33 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Never
 
-from torch import Tensor, nn
+import torch
+from torch import nn
 
 import probe.notes as notes
-from probe.batch import Value, arranged, first, tensors
-from probe.beforehand import (
-    refuse_other_rows,
-    refuse_untrainable,
-    refuse_what_it_does_not_take,
-    refuse_what_no_rule_writes,
-)
-from probe.cut.cuts import Cuts, cut_found, find_each
-from probe.cut.model_call import Call, ModelCall, Output
-from probe.cut.split import Cut
-from probe.errors import InputError
+from probe.batch import Value, arranged, first, mapped, tensors
+from probe.cut.cuts import Cuts, cut_found, find_each, undisturbed
+from probe.cut.feature import Feature
+from probe.cut.model_call import Call, ModelCall, Output, explained
+from probe.cut.split import Cut, Trainable
+from probe.cut.trace import Trace
+from probe.errors import InputError, described
 from probe.examples import Examples, alike, as_tasks, check_examples, check_labeled, check_tasks
 from probe.metrics.counts import Counts
 from probe.model import Model, refuse_moved
 from probe.modules import check_model, unwrapped
-from probe.protocol import Protocol
-from probe.retraining import PartialRetraining, Retrained, RetrainSettings
+from probe.protocol import Protocol, Retrained
+from probe.retraining import PartialRetraining, RetrainSettings
+from probe.seeding import global_stream, python_generators, stream
 from probe.training.chosen_outputs import outputs_of
-from probe.training.fresh_weights import check_fresh
+from probe.training.fresh_weights import Fresh, check_fresh, no_rule_for, without_rule
+from probe.training.precision import products
 from probe.training.recipe import Recipe
 from probe.values.allocation import Allocation, CacheSettings
 from probe.values.cache import ValueCache
 
 SAMPLE = 8  # examples on which a cut is checked
+_PAIR = 2  # examples that batch norm can be trained on
 
 
 def partial_retrain(
@@ -76,17 +76,8 @@ def partial_retrain(
     for name, examples in (("train", train), ("test", test)):
         check_labeled(examples, name)
         check_examples(examples, range(known), name)
-    how = RetrainSettings(
-        recipe=recipe or Recipe(),
-        seed=seed,
-        cache=cache,
-        output=called.output,
-        call=called.call,
-        fresh=called.fresh,
-        trainable=called.trainable,
-        outputs=called.classes,
-    )
-    each = list(retrain_each(called.of, features, train, test, known, how))
+    how = RetrainSettings(recipe=recipe or Recipe(), seed=seed, cache=cache)
+    each = list(retrain_each(called, features, train, test, known, how))
     own = notes.by_feature({one.feature: one.notes for one in each})
     return PartialRetraining(
         tasks=executed,
@@ -98,7 +89,7 @@ def partial_retrain(
 
 
 def retrain_each(
-    model: nn.Module,
+    model: nn.Module | Model,
     features: Sequence[str] | Cuts,
     train: Examples[Any],
     test: Examples[Any],
@@ -111,25 +102,39 @@ def retrain_each(
     values of every feature that is kept. classes: K. See `partial_retrain`, which checks its inputs
     and counts.
     """
-    device = next((p.device for p in model.parameters()), train.y.device)
+    called = Model.around(model)
+    fresh = how.recipe.init if called.fresh is None else called.fresh
+    device = next((p.device for p in called.of.parameters()), train.y.device)
     train, test = alike(train, test)
     if isinstance(features, Cuts):
-        # Values are known by the place of what they are computed from.
-        form = features.each[0].feature.trace.sample
-        train, test = (Examples(arranged(each.x, form), each.y) for each in (train, test))
+        train, test = (_arranged(each, features, called) for each in (train, test))
     train, test = train.to(device), test.to(device)
-    cuts, outputs = _cuts(model, features, first(test.x, SAMPLE), classes, how)
-    for cut in (cut for cut in cuts if cut.trainable):
-        refuse_untrainable(cut, min(len(train), how.recipe.batch_size))
+    sample = first(test.x, SAMPLE)
+    check_fresh(fresh, unwrapped(called.of))
+    if isinstance(features, Cuts):
+        found = [cut.feature for cut in features.each]
+    else:
+        found = find_each(called.of, features, sample, called.model_call)
+    refuse_what_no_rule_writes(found, fresh, called.trainable)
+    outputs = outputs_of(classes, _logits_shape(found[0].trace), called.classes)
+    if isinstance(features, Cuts):
+        made = features.of(called.of)
+        with torch.no_grad(), undisturbed(sample), explained(sample):
+            made.each[0].feature.trace.logits(sample)  # which its own sample need not show
+    else:
+        made = cut_found(found, called.trainable)
+    for cut in made.each:
+        _refuse_untrainable(cut, min(len(train), how.recipe.batch_size))
     protocol = Protocol(
         train=train,
         test=test,
         classes=classes,
         outputs=None if outputs is None else outputs.to(device),
+        fresh=fresh,
         how=how,
         values=ValueCache(how.cache, how.recipe.batch_size, device),
     )
-    return protocol.each(cuts)
+    return protocol.each(made.each)
 
 
 def cache_plan(
@@ -159,33 +164,70 @@ def cache_plan(
     return values.plan(cut_found(found).each, sizes)
 
 
-def _cuts(
-    model: nn.Module,
-    features: Sequence[str] | Cuts,
-    sample: Value,
-    classes: int,
-    how: RetrainSettings,
-) -> tuple[Sequence[Cut], Tensor | None]:
-    """Cut the model at every feature; return the cuts, and which outputs are read, None = all.
+def refuse_what_no_rule_writes(
+    features: Sequence[Feature], fresh: Fresh, trained: Trainable
+) -> None:
+    """Raise InputError if a rule cannot give fresh values downstream of some feature."""
+    if not isinstance(fresh, str):
+        return
+    trace = features[0].trace
+    # Parameters that all features need stay as they are, and those that nothing reads may.
+    held = frozenset.intersection(*(feature.frozen for feature in features))
+    if trained == "as given":
+        held |= trace.given_frozen
+    left = [name for name in without_rule(trace.model, fresh) if name not in held]
+    if refused := [name for name in left if name in trace.behind_logits]:
+        raise no_rule_for(refused)
 
-    Raises InputError before the first cut for whatever can be known to be wrong by then.
+
+def _arranged(examples: Examples[Any], cuts: Cuts, called: Model) -> Examples[Any]:
+    """Return examples with their inputs in the order of those that the cuts were made with.
+
+    Values are known by the position of what they are computed from.
     """
-    check_fresh(how.source, unwrapped(model))
-    if isinstance(features, Cuts):
-        if how.output is not None or how.call is not None or how.trainable != "tail":
-            raise InputError(
-                "the cuts say how the model is called and what is trained: give output, call and "
-                "trainable to cut_each"
-            )
-        found = [cut.feature for cut in features.each]
-    else:
-        found = find_each(model, features, sample, ModelCall(call=how.call, output=how.output))
-    refuse_what_no_rule_writes(found, how)
-    refuse_other_rows(found[0].trace)
-    followed = found[0].trace.large
-    outputs = outputs_of(classes, followed.metadata[followed.logits].shape, how.outputs)
-    if not isinstance(features, Cuts):
-        return cut_found(found, how.trainable).each, outputs
-    made = features.of(model)
-    refuse_what_it_does_not_take(made, sample)
-    return made.each, outputs
+    if called.output is not None or called.call is not None or called.trainable != "tail":
+        raise InputError(
+            "the cuts say how the model is called and what is trained: give output, call and "
+            "trainable to cut_each"
+        )
+    return Examples(arranged(examples.x, cuts.each[0].feature.trace.sample), examples.y)
+
+
+def _logits_shape(trace: Trace) -> tuple[int, ...]:
+    """Return the shape of the logits; raises InputError unless each example has one row."""
+    shape = trace.large.metadata[trace.large.logits].shape
+    if shape[:1] != trace.sizes[:1]:
+        raise InputError(
+            f"the model's output for {trace.sizes[0]} examples has shape {shape}, expected (B, K), "
+            f"one row for each example: say with call= how it is to be called"
+        )
+    return shape
+
+
+def _refuse_untrainable(cut: Cut, size: int) -> None:
+    """Raise InputError if a tail gives no gradient, or cannot take the one example of a batch.
+
+    size: examples in a batch.
+    """
+    if not cut.trainable:
+        return
+    split = cut.split()
+    few = first(cut.feature.trace.sample, min(size, _PAIR))
+    chance = global_stream(stream(0, "check"))
+    try:
+        with torch.enable_grad(), products("fp32"), chance, python_generators():
+            # A copy: where the model is run whole these are the user's own data.
+            logits = split.tail(mapped(split.prefix(few), torch.clone))
+    except Exception as error:
+        if size > 1:
+            return  # the training itself tells an error on a usual batch
+        raise InputError(
+            f"the model downstream of {cut.name!r} cannot be trained on a batch of one example "
+            f"({described(error)}): give more examples and a batch_size from 2"
+        ) from error
+    if not logits.requires_grad:
+        raise InputError(
+            f"the model downstream of {cut.name!r} cannot be trained, as no gradient comes out of "
+            f"it (no_grad, detach, or a checkpoint with use_reentrant=True): let it give some, "
+            f"or leave this feature out"
+        )

@@ -3,15 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import ClassVar, Self, get_args
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
-from probe.cut.model_call import Call, Output
-from probe.cut.split import Trainable
-from probe.errors import InputError, unknown
+from probe.errors import InputError
 from probe.metrics.counts import Counts
 from probe.metrics.murata import RETRAIN, pra, task_f1
 from probe.tables.folder import Saved
@@ -19,8 +16,6 @@ from probe.tables.held import Held
 from probe.tables.rows import Row
 from probe.tables.run_rows import RunRows
 from probe.tables.sheets import Sheet, as_latex, columns_of
-from probe.training.fresh_weights import Fresh
-from probe.training.history import History
 from probe.training.recipe import Recipe
 from probe.values.allocation import CacheSettings
 
@@ -31,18 +26,6 @@ class RetrainSettings:
 
     - recipe: of the training; seed: decides fresh weights and batches;
     - cache: where the features' values live (`cache_plan` tells in advance); None = the defaults;
-    - output: where in what the model returns the logits are, a key, attribute or position; None =
-      it returns them alone;
-    - call: how the model is given a batch, `call(model, x)`, if not as `ModelCall` says;
-    - fresh: where what is re-initialized gets its values: a function that makes a new model (called
-      with torch's generator seeded, once for each feature), a model or state dict to rewind to, or
-      a rule; None = the recipe's rule, by default each layer's own;
-    - trainable: `tail` = all that the feature does not depend on; `as given` = of that only what
-      asks for gradients in the model as it is: parameters that were frozen (the base model of LoRA)
-      stay as they are, while running statistics go on to be updated, as in any training;
-    - outputs: which of the model's outputs stand for the classes 0..K-1, K different numbers, as
-      `range(6)` for a head of more outputs than classes were learned; the others do not compete.
-      None = the model has K outputs;
     - multiples: of the recipe's epochs, ascending, each of which is tested: one training as long as
       the largest serves all. More than one need a learning rate that does not depend on the length.
     """
@@ -50,11 +33,6 @@ class RetrainSettings:
     recipe: Recipe = field(default_factory=Recipe)
     seed: int = 0
     cache: CacheSettings | None = None
-    output: Output = None
-    call: Call | None = None
-    fresh: Fresh | None = None
-    trainable: Trainable = "tail"
-    outputs: Sequence[int] | None = None
     multiples: tuple[int, ...] = (1,)
 
     def __post_init__(self) -> None:
@@ -62,14 +40,7 @@ class RetrainSettings:
             if not isinstance(given := getattr(self, name), kind):
                 what = getattr(kind, "__name__", "CacheSettings")
                 raise InputError(f"{name} must be {what}(...), got {type(given).__name__}")
-        if self.trainable not in get_args(Trainable):
-            raise unknown("choice of what is trainable", self.trainable, get_args(Trainable))
         check_multiples(self.multiples, self.recipe)
-
-    @property
-    def source(self) -> Fresh:
-        """The source of fresh values."""
-        return self.recipe.init if self.fresh is None else self.fresh
 
 
 def check_multiples(multiples: Sequence[int], recipe: Recipe) -> None:
@@ -85,22 +56,6 @@ def check_multiples(multiples: Sequence[int], recipe: Recipe) -> None:
             "a budget of several multiples is read off one training, which a schedule or warm-up "
             "that depends on its length does not allow: train with a constant rate, or give one"
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Retrained:
-    """A feature's partial retrained model, tested.
-
-    predicted: (N,) class numbers, in the order of the test data; history: of its training, None
-    where nothing was left to train; multiple: of the recipe's epochs, see `RetrainSettings`; notes:
-    on this feature.
-    """
-
-    feature: str
-    predicted: Tensor
-    history: History | None = None
-    multiple: int = 1
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -22,6 +22,7 @@ from probe.by_layer.plan import Plan
 from probe.by_layer.probing import DIAGNOSTICS, Reading
 from probe.cut.cuts import Cuts
 from probe.metrics.murata import RETRAIN
+from probe.model import Model
 from probe.notes import of_classes, of_predictions
 from probe.readouts.matrix import FeatureMatrix, feature_matrices
 from probe.readouts.readout import READOUTS, read
@@ -85,11 +86,11 @@ class Reader:
             recipe=self.plan.retraining,
             seed=self.job.seed,
             cache=self.cache,
-            fresh=self.networks.fresh,
             multiples=tuple(sorted({each.multiple for each in readings})),
         )
         cuts = self._cuts(model, {each.feature for each in readings})
-        for tail in retrain_each(model, cuts, data.train, data.test, scenario.classes, how):
+        called = Model(model, fresh=self.networks.fresh)
+        for tail in retrain_each(called, cuts, data.train, data.test, scenario.classes, how):
             # A feature may lack fewer budgets than another.
             if reading := wanted.get((tail.feature, tail.multiple)):
                 notes = (*known, *tail.notes)

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from probe.batch import Value, first, tensors
-from probe.beforehand import refuse_what_no_rule_writes
 from probe.by_layer.features import features_of
 from probe.by_layer.fingerprint import data_hash, tensor_hash
 from probe.by_layer.given import GivenNetworks, Weights
@@ -32,8 +31,7 @@ from probe.model import Model
 from probe.modules import mode, unwrapped
 from probe.orders import orders
 from probe.record.checkpoints import Run
-from probe.retrain import SAMPLE
-from probe.retraining import RetrainSettings
+from probe.retrain import SAMPLE, refuse_what_no_rule_writes
 from probe.seeding import stream
 from probe.tasks import Scenario
 from probe.training.chosen_outputs import outputs_of
@@ -148,10 +146,9 @@ class Request:
         if self._unruly and self.train_offline:
             raise no_rule_for(self._unruly)
         if self._unruly and RETRAIN in self.probing.readouts:
-            how = RetrainSettings(recipe=self.recipe, trainable=self.model.trainable)
             call, names = self.model.class_call, self._features[:-1]
             found = find_each(self._blank, names, self._sample, call)
-            refuse_what_no_rule_writes(found, how)
+            refuse_what_no_rule_writes(found, self._fresh, self.model.trainable)
 
     def _learner(
         self,

@@ -4,9 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
-from probe.cut.trace import TensorMetadata
+
+@dataclass(frozen=True)
+class TensorMetadata:
+    """A tensor's shape, strides and type."""
+
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    dtype: torch.dtype
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> TensorMetadata:
+        """Describe a tensor of any shape."""
+        return cls(tuple(tensor.shape), tensor.stride(), tensor.dtype)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the values."""
+        return int(torch.Size(self.shape).numel()) * self.dtype.itemsize
 
 
 @dataclass(frozen=True)
@@ -17,7 +35,6 @@ class BatchedShape:
     else k where its size is k times B; order: the dimensions from the outermost to the innermost in
     memory.
 
-    >>> import torch
     >>> large, small = (TensorMetadata.of(torch.empty(5, 2 * b, 3)) for b in (4, 2))
     >>> shape = BatchedShape.of(large, small, (4, 2))  # 2 entries of dimension 1 per example
     >>> shape.per, shape.dim, shape.at(10)[0]

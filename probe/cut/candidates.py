@@ -11,7 +11,6 @@ from itertools import groupby
 from torch import nn
 
 from probe.batch import Value
-from probe.cut.batch_dimension import BatchedShape
 from probe.cut.cuts import followed
 from probe.cut.feature import Feature
 from probe.cut.model_call import Call, ModelCall, Output
@@ -114,16 +113,12 @@ def _candidate(feature: Feature, plan: CutPlan | str, chosen: bool) -> Candidate
 
 def _shape(feature: Feature) -> tuple[int, ...]:
     """Return the shape of one example's value, all of it if no single dimension is the batch's."""
-    seen = feature.trace
-    name, metadata = feature.visit.names[0], feature.visit.metadata[0]
-    other = seen.small.metadata.get(name, metadata)
-    if len(other.shape) != len(metadata.shape):
-        return metadata.shape
-    batched = BatchedShape.of(metadata, other, seen.sizes)
-    if batched.dim is None:
-        return metadata.shape
+    whole = feature.visit.metadata[0].shape
+    batched = feature.trace.shapes.get(feature.visit.names[0])
+    if batched is None or batched.dim is None:
+        return whole
     per = batched.per[batched.dim]
-    rest = tuple(size for dim, size in enumerate(metadata.shape) if dim != batched.dim)
+    rest = tuple(size for dim, size in enumerate(whole) if dim != batched.dim)
     return rest if per == 1 else (per, *rest)
 
 

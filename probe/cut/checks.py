@@ -98,7 +98,7 @@ class Reference:
         These are compared in eval mode, up to rounding; in training mode a forward and a backward
         pass must go through.
         """
-        if not feature.trainable:
+        if not self._trace.trains(feature.frozen):
             return
         value = Prefix(self._trace, plan).rows(self._found[1])
         with mode(tail, training=False), _plain_attention(), _chance():

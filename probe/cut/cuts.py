@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import get_args
 
 import torch
 from torch import nn
@@ -17,9 +16,9 @@ from probe.cut.feature import Feature, find
 from probe.cut.model_call import Call, ModelCall, Output
 from probe.cut.plan import CutPlan
 from probe.cut.planning import plan_each
-from probe.cut.split import Cut, Split, Trainable, chain_end, links_of
+from probe.cut.split import Cut, Split, Trainable, chain_end, check_trainable, links_of
 from probe.cut.trace import Trace, trace
-from probe.errors import Failed, InputError, described, unknown
+from probe.errors import Failed, InputError, described
 from probe.modules import check_model, copied, frozen_in, named_state, state_groups, unwrapped
 from probe.seeding import python_generators
 from probe.training.precision import products
@@ -158,8 +157,7 @@ def cut_each(
     >>> [cut.name for cut in cuts.of(build()).each]
     ['0', '1']
     """
-    if trainable not in get_args(Trainable):
-        raise unknown("choice of what is trainable", trainable, get_args(Trainable))
+    check_trainable(trainable)
     found = find_each(model, features, sample, ModelCall(call=call, output=output))
     return cut_found(found, trainable)
 

@@ -89,12 +89,6 @@ class Feature:
         )
 
     @property
-    def trainable(self) -> bool:
-        """Whether the logits depend on any parameter that the feature does not depend on."""
-        parameters = dict(self.trace.model.named_parameters(remove_duplicate=False)).keys()
-        return bool((self.trace.behind_logits - self.frozen) & parameters)
-
-    @property
     def random(self) -> bool:
         """Whether the value is drawn at random, in eval mode too."""
         steps = self.trace.large.steps

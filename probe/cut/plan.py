@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import torch
 
 from probe.batch import Value, first
-from probe.cut.batch_dimension import BatchedShape
+from probe.cut.batch_dimension import BatchedShape, TensorMetadata
 from probe.cut.feature import Feature
 from probe.cut.min_cut import Fate, minimum_cut
 from probe.cut.names import Name, Names, words
-from probe.cut.trace import Pass, StateCalls, Step, TensorMetadata, Trace
+from probe.cut.trace import Pass, StateCalls, Step, Trace
 from probe.errors import Failed
 
 
@@ -37,14 +37,6 @@ class CutPlan:
     writes: bool
 
 
-@dataclass(frozen=True)
-class TrainingPass:
-    """A forward pass in the modes of training; shapes: of each value in any mode, by its name."""
-
-    large: Pass
-    shapes: Mapping[Name, BatchedShape]
-
-
 # Functions that do the same in training as in eval mode, if they are called alike in both.
 _FIXED = words(
     "relu relu_ tanh sigmoid max_pool1d max_pool2d max_pool3d _max_pool1d _max_pool2d _max_pool3d"
@@ -56,17 +48,17 @@ _SUMS = words("add add_ __add__ __iadd__ __radd__")
 _SIZED_BY_DATA = words("nonzero masked_select unique unique_consecutive")
 
 
-def plan_cut(feature: Feature, seen: TrainingPass, barred: Collection[Name]) -> CutPlan:
+def plan_cut(feature: Feature, seen: Pass, barred: Collection[Name]) -> CutPlan:
     """Plan how the model runs downstream of the feature in the modes in which it is trained.
 
     seen: the model followed in these modes; barred: values that must not be kept. Raises Failed if
     no others suffice, or if training would move what is frozen.
     """
-    trace, large = feature.trace, seen.large
-    if any(name not in large.metadata for name in feature.visit.names):
+    trace = feature.trace
+    if any(name not in seen.metadata for name in feature.visit.names):
         raise Failed("its value is computed in another way in training mode")
     steps, state = trace.large.steps, trace.state.keys()
-    behind = [step for number, step in large.steps.items() if number not in feature.upstream]
+    behind = [step for number, step in seen.steps.items() if number not in feature.upstream]
     written = {step.parents[at][0] for step in behind for at in step.overwritten}
     if written & feature.upstream & state:
         raise Failed("training what is downstream of it writes to a buffer that it depends on")
@@ -74,20 +66,18 @@ def plan_cut(feature: Feature, seen: TrainingPass, barred: Collection[Name]) -> 
     metadata = trace.large.metadata
     if any(_sized_by_data(steps[n], metadata) for n in feature.upstream & steps.keys()):
         raise Failed("the size of a value on the way to it depends on the data")
-    costs = _costs(large, seen.shapes, trace.sizes[0], barred)
-    cut = minimum_cut(large, feature.upstream, state, costs, _steady(trace, large))
+    costs = _costs(seen, trace, barred)
+    cut = minimum_cut(seen, feature.upstream, state, costs, _steady(trace, seen))
     if cut is None:
         raise Failed("no values with one row per example stand between its two parts")
-    steps = {**steps, **large.steps}
+    steps = {**steps, **seen.steps}
     form = first(trace.sample, 0)
     frozen = {call: trace.state[call] for call in feature.upstream & state}
     writes = not written <= state  # batch norm writes too, but into buffers
-    return CutPlan(trace.names, cut.kept, cut.fates, steps, seen.shapes, frozen, form, writes)
+    return CutPlan(trace.names, cut.kept, cut.fates, steps, trace.shapes, frozen, form, writes)
 
 
-def _costs(
-    seen: Pass, shapes: Mapping[Name, BatchedShape], batch: int, barred: Collection[Name]
-) -> dict[Name, int]:
+def _costs(seen: Pass, trace: Trace, barred: Collection[Name]) -> dict[Name, int]:
     """Return the cost of each value that may be kept: those with a row per example.
 
     Twice the bytes of an example, so that a view may cost a little more than what it looks at: of
@@ -96,8 +86,8 @@ def _costs(
     # A view has no memory of its own: to keep it is to keep what it looks at.
     views = {name for step in seen.steps.values() for name in step.views}
     return {
-        name: 2 * (shape.seen.bytes // batch) + (name in views)
-        for name, shape in shapes.items()
+        name: 2 * (shape.seen.bytes // trace.sizes[0]) + (name in views)
+        for name, shape in trace.shapes.items()
         if shape.dim is not None and name not in barred
     }
 

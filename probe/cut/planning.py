@@ -18,7 +18,7 @@ from probe.cut.batch_dimension import BatchedShape
 from probe.cut.eval_mode import EvalCalls, PartlyEval
 from probe.cut.feature import Feature
 from probe.cut.names import Name
-from probe.cut.plan import CutPlan, TrainingPass, plan_cut
+from probe.cut.plan import CutPlan, plan_cut
 from probe.cut.replay import collect
 from probe.cut.trace import Pass, Trace, follow
 from probe.errors import Failed, described
@@ -117,21 +117,18 @@ class _TrainingPasses:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._known: dict[Hashable, TrainingPass] = {}
+        self._known: dict[Hashable, Pass] = {}
         self._model: nn.Module | None = None  # a copy
 
-    def of(self, feature: Feature) -> TrainingPass:
+    def of(self, feature: Feature) -> Pass:
         """Return the pass for a feature of the trace; whatever the model raises is raised."""
         # Downstream of the logits nothing is trained: the modes of training do not matter.
-        calls = feature.eval_calls if feature.trainable else None
-        key: Hashable = None
-        if calls is not None:
-            key = frozenset((n, tuple(off)) for n, off in calls.items() if n in self._reacting)
+        if not self._trace.trains(feature.frozen):
+            return self._trace.large
+        calls = feature.eval_calls
+        key = frozenset((n, tuple(off)) for n, off in calls.items() if n in self._reacting)
         if key not in self._known:
-            large = self._trace.large
-            if calls is not None:
-                large = self._composed(calls) or self._pass(calls)
-            self._known[key] = TrainingPass(large, self._shapes)
+            self._known[key] = self._composed(calls) or self._pass(calls)
         return self._known[key]
 
     def _composed(self, calls: EvalCalls) -> Pass | None:
@@ -173,17 +170,6 @@ class _TrainingPasses:
         training = PartlyEval(model, calls, trace.call).train()
         sample = first(trace.sample, trace.sizes[0])
         return follow(training.model, trace.names, trace.state, sample, trace.call)
-
-    @cached_property
-    def _shapes(self) -> dict[Name, BatchedShape]:
-        """The shapes of all values that are computed in eval mode, as all that is frozen is."""
-        trace = self._trace
-        seen, others = trace.large.metadata, trace.small.metadata
-        return {
-            name: BatchedShape.of(seen[name], metadata, trace.sizes)
-            for name, metadata in others.items()
-            if name in seen and len(metadata.shape) == len(seen[name].shape)
-        }
 
     @cached_property
     def _reacting(self) -> frozenset[str]:

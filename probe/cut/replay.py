@@ -42,19 +42,12 @@ from probe.cut.names import (
 )
 from probe.cut.plan import CutPlan
 from probe.cut.trace import Trace, state_tags
-from probe.errors import InputError
+from probe.errors import NotKept
 from probe.modules import forget, kept_buffers, named_state, tensors_in
 from probe.seeding import global_stream, stream
 from probe.training.precision import products
 
 _Shapes = Mapping[Name, tuple[tuple[int, ...], tuple[int, ...]]]
-
-
-class NotKept(InputError):
-    """The tail needs a frozen value that is not in the cache."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__(f"{what}: the model takes another path than when it was cut")
 
 
 @torch.no_grad()

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -14,11 +14,18 @@ from probe.cut.feature import Feature
 from probe.cut.model_call import ModelCall
 from probe.cut.plan import CutPlan
 from probe.cut.replay import Prefix, Replay, collect, in_full_precision
+from probe.errors import unknown
 from probe.modules import copied, forget, named_state
 from probe.training.fresh_weights import Fresh, fresh_state, initialize
 
 Trainable = Literal["tail", "as given"]
 """The parameters to train downstream of a feature: all, or those that the user has not frozen."""
+
+
+def check_trainable(trained: str) -> None:
+    """Raise InputError for an unknown choice of what is trained."""
+    if trained not in get_args(Trainable):
+        raise unknown("choice of what is trainable", trained, get_args(Trainable))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +104,7 @@ class Cut:
     @property
     def trainable(self) -> bool:
         """Whether the logits depend on any parameter that is trained in the tail."""
-        model = self.feature.trace.model
-        parameters = dict(model.named_parameters(remove_duplicate=False)).keys()
-        return bool((self.feature.trace.behind_logits - self.held) & parameters)
+        return self.feature.trace.trains(self.held)
 
     @property
     def held(self) -> frozenset[str]:

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_map_only
 
 from probe.batch import Value, first, mapped, tensors
+from probe.cut.batch_dimension import BatchedShape, TensorMetadata
 from probe.cut.model_call import ModelCall, explained, tensors_of
 from probe.cut.names import FOREIGN, Name, Names, Naming, Tag, TorchCall, alias
 from probe.errors import InputError
@@ -31,25 +32,6 @@ _LARGE, _SMALL = 4, 2  # examples: two batch sizes show which dimensions grow wi
 
 StateCalls = Mapping[int, tuple[str, ...]]
 """The names of parameters and buffers by the number of a "call" without inputs that gives them."""
-
-
-@dataclass(frozen=True)
-class TensorMetadata:
-    """A tensor's shape, strides and type."""
-
-    shape: tuple[int, ...]
-    stride: tuple[int, ...]
-    dtype: torch.dtype
-
-    @classmethod
-    def of(cls, tensor: Tensor) -> TensorMetadata:
-        """Describe a tensor of any shape."""
-        return cls(tuple(tensor.shape), tensor.stride(), tensor.dtype)
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of the values."""
-        return int(torch.Size(self.shape).numel()) * self.dtype.itemsize
 
 
 @dataclass(frozen=True)
@@ -153,6 +135,21 @@ class Trace:
     def behind_logits(self) -> frozenset[str]:
         """Names of the parameters and buffers that the logits depend on."""
         return self.depends_on(self.large.upstream([self.large.logits]))
+
+    @cached_property
+    def shapes(self) -> dict[Name, BatchedShape]:
+        """The shapes of all values that are computed in eval mode, as all that is frozen is."""
+        seen = self.large.metadata
+        return {
+            name: BatchedShape.of(seen[name], metadata, self.sizes)
+            for name, metadata in self.small.metadata.items()
+            if name in seen and len(metadata.shape) == len(seen[name].shape)
+        }
+
+    def trains(self, held: frozenset[str]) -> bool:
+        """Return whether the logits depend on any parameter that is not held."""
+        parameters = dict(self.model.named_parameters(remove_duplicate=False)).keys()
+        return bool((self.behind_logits - held) & parameters)
 
     def depends_on(self, calls: frozenset[int]) -> frozenset[str]:
         """Return the names of the parameters and buffers among the calls."""

@@ -103,9 +103,7 @@ class _Reading:
         seen, visit = cut.feature.trace, cut.feature.visit
         shapes = []
         for name, large in zip(visit.names, visit.metadata, strict=True):
-            small = seen.small.metadata.get(name)
-            same = small is not None and len(small.shape) == len(large.shape)
-            shape = BatchedShape.of(large, small, seen.sizes) if small and same else None
+            shape = seen.shapes.get(name)
             if shape is None or shape.dim is None:
                 raise InputError(
                     f"the value of feature {cut.name!r}, of shape {large.shape} for "

@@ -106,11 +106,7 @@ def analyze(
     """
     refuse_moved("analyze", moved)
     measured, model = Measure.of(readouts), Model.around(models)
-    how = RetrainSettings(
-        recipe=Recipe() if recipe is None else recipe,
-        cache=measured.cache,
-        trainable=model.trainable,
-    )
+    how = RetrainSettings(recipe=Recipe() if recipe is None else recipe, cache=measured.cache)
     root = None if out is None else Path(out)
     with nameable(measured.user_defined):
         probing = measured.probing

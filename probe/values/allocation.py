@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
@@ -69,18 +69,6 @@ class CacheSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Need:
-    """The bytes that keeping a feature's values takes, and the work that it saves.
-
-    size: bytes for all examples; work: floating-point operations to compute one example's value.
-    """
-
-    feature: str
-    size: int
-    work: float
-
-
-@dataclass(frozen=True, kw_only=True)
 class Allocation:
     """The location of a feature's values, and their bytes; as text, a line of the plan.
 
@@ -96,23 +84,27 @@ class Allocation:
         return f"{self.feature}: {show_size(self.size)}, {self.location}"
 
 
-def allocate(needs: Sequence[Need], settings: CacheSettings) -> tuple[Allocation, ...]:
-    """Return where each feature's values go, in the order of `needs`; the settings are settled.
+def allocate(
+    sizes: Mapping[str, int], work: Mapping[str, float], settings: CacheSettings
+) -> tuple[Allocation, ...]:
+    """Return where each feature's values go, in the order of `sizes`; the settings are settled.
 
-    The feature whose bytes save most work (operations per byte) chooses first: in most networks the
-    deepest. Its values go to memory if they still fit there, else to a memory-mapped file if they
-    still fit on the disk, else nowhere. The input itself, which takes no bytes, is in memory.
+    sizes: bytes of all examples' values; work: floating-point operations to compute one example's
+    value; both by feature. The feature whose bytes save most work (operations per byte) chooses
+    first: in most networks the deepest. Its values go to memory if they still fit there, else to a
+    memory-mapped file if they still fit on the disk, else nowhere. The input itself, which takes no
+    bytes, is in memory.
 
-    >>> one, two = Need(feature="a", size=6, work=6), Need(feature="b", size=5, work=9)
-    >>> [str(each) for each in allocate([one, two], CacheSettings(budget=8, room=0))]
+    >>> plan = allocate({"a": 6, "b": 5}, {"a": 6, "b": 9}, CacheSettings(budget=8, room=0))
+    >>> [str(each) for each in plan]
     ['a: 6 B, recomputed', 'b: 5 B, in memory']
     """
     left: dict[Location, float] = {"in memory": settings.budget or 0}
     left |= {"memory-mapped": settings.room or 0, "recomputed": math.inf}
     chosen: dict[str, Allocation] = {}
-    for need in sorted(needs, key=lambda need: -need.work / max(1, need.size)):
+    for name in sorted(sizes, key=lambda name: -work[name] / max(1, sizes[name])):
         # The dict is in order of preference, and the last location takes everything.
-        first = next(location for location, room in left.items() if need.size <= room)
-        left[first] -= need.size
-        chosen[need.feature] = Allocation(feature=need.feature, size=need.size, location=first)
-    return tuple(chosen[need.feature] for need in needs)
+        first = next(location for location, room in left.items() if sizes[name] <= room)
+        left[first] -= sizes[name]
+        chosen[name] = Allocation(feature=name, size=sizes[name], location=first)
+    return tuple(chosen[name] for name in sizes)

@@ -16,7 +16,7 @@ from probe.memory import MappedRows
 from probe.modules import copied
 from probe.training.memory_format import gains_pixelwise
 from probe.training.precision import products
-from probe.values.allocation import Allocation, CacheSettings, Need, Storage, allocate
+from probe.values.allocation import Allocation, CacheSettings, Storage, allocate
 from probe.values.layout import (
     Inputs,
     PrefixCall,
@@ -51,13 +51,11 @@ class ValueCache:
 
         sizes: the numbers of training and test examples.
         """
-        needs = []
-        for cut in cuts:
-            # At the model's output nothing is trained: no training example is needed.
-            size = _size(cut, self._settings.storage) * (sum(sizes) if cut.trainable else sizes[1])
-            work = cut.feature.visit.work
-            needs.append(Need(feature=cut.feature.name, size=size, work=work))
-        return allocate(needs, self._settings)
+        # At the model's output nothing is trained: no training example is needed.
+        counts = {cut.name: sum(sizes) if cut.trainable else sizes[1] for cut in cuts}
+        each = {cut.name: _size(cut, self._settings.storage) * counts[cut.name] for cut in cuts}
+        work = {cut.name: cut.feature.visit.work for cut in cuts}
+        return allocate(each, work, self._settings)
 
     def rows(self, cuts: Sequence[Cut], plan: Sequence[Allocation], x: Value) -> dict[str, Rows]:
         """Return every cut's values for all inputs x (N, ...), by feature, living as planned.
@@ -70,7 +68,8 @@ class ValueCache:
             with products("fp32"), torch.autocast(tensors(few)[0].device.type, enabled=False):
                 self._pixelwise = gains_pixelwise(model, partial(trace.call, model), few)
         inputs = Inputs(x, bool(self._pixelwise))
-        seen = values_of(cuts, inputs.between(slice(0, min(_SEEN, len(inputs))), _SEEN))
+        few = torch.arange(min(_SEEN, len(inputs)), device=inputs.device)
+        seen = values_of(cuts, next(inputs.batches(few, _SEEN))[2])
         locations = {each.feature: each.location for each in plan}
         rows: dict[str, Rows] = {}
         kept: dict[str, CachedRows] = {}
@@ -85,8 +84,9 @@ class ValueCache:
                 # A value that is the input itself needs no pass to be filled.
                 if layout.size:
                     kept[name] = cached
-        filled = [cut for cut in cuts if cut.name in kept]
-        fill(kept, partial(passing_values, filled), inputs, self._size)
+        if kept:
+            filled = [cut for cut in cuts if cut.name in kept]
+            fill(kept, partial(passing_values, filled), inputs, self._size)
         return rows
 
 
@@ -211,10 +211,11 @@ def fill(
 
     values: gives for a batch (B, ...) every cache's name with its value.
     """
-    for start in range(0, len(inputs) if caches else 0, batch_size):
-        where = slice(start, min(start + batch_size, len(inputs)))
-        for name, value in values(inputs.between(where, batch_size)):
-            caches[name].put(value, where)
+    every, end = torch.arange(len(inputs), device=inputs.device), 0
+    for positions, _, batch in inputs.batches(every, batch_size):
+        start, end = end, end + len(positions)
+        for name, value in values(batch):
+            caches[name].put(value, slice(start, end))
 
 
 @torch.no_grad()

@@ -120,16 +120,6 @@ class Inputs:
         )
         return channels_last(batch) if self._pixelwise else batch
 
-    def between(self, where: slice, size: int) -> Value:
-        """Return a batch of exactly `size` inputs that begins with those from start to stop.
-
-        The rest of it is filled up with example 0.
-        """
-        indices = torch.zeros(size, dtype=torch.int64, device=self.device)
-        some = torch.arange(where.start, where.stop, device=self.device)
-        indices[: len(some)] = some
-        return self[indices]
-
     def batches(
         self, indices: Tensor, size: int, own: bool = False
     ) -> Iterator[tuple[Tensor, Tensor, Value]]:

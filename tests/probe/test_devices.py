@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from probe.examples import Examples
+from probe.model import Model
 from probe.retrain import retrain_each
 from probe.retraining import RetrainSettings
 from probe.seeding import stream
@@ -55,15 +56,17 @@ def examples(n: int = 40) -> Examples:
     return Examples(torch.randn(n, 2, 6, 6, generator=draw) + y[:, None, None, None] / 2, y)
 
 
-def predictions(device: torch.device, how: RetrainSettings) -> dict[str, Tensor]:
+def predictions(
+    device: torch.device, how: RetrainSettings, given: dict[str, Any]
+) -> dict[str, Tensor]:
     """Partial retraining with everything on a device."""
-    model, data = network().to(device), examples().to(device)
+    model, data = Model(network().to(device), **given), examples().to(device)
     each = retrain_each(model, FEATURES, data, data, CLASSES, how)
     return {one.feature: one.predicted.cpu() for one in each}
 
 
 @pytest.mark.parametrize("where", CACHES)
-@pytest.mark.parametrize("given", [{}, {"fresh": "murata", "outputs": [3, 1, 0, 2]}])
+@pytest.mark.parametrize("given", [{}, {"fresh": "murata", "classes": [3, 1, 0, 2]}])
 def test_partial_retraining_gives_the_same_on_another_device(
     given: dict[str, Any], where: str, tmp_path: Path
 ) -> None:
@@ -71,10 +74,10 @@ def test_partial_retraining_gives_the_same_on_another_device(
     scratch = tmp_path if where == "memory-mapped" else None
     cache = CacheSettings(scratch=scratch, **CACHES[where])
     recipe = Recipe(epochs=4, batch_size=16, learning_rate=0.03)
-    how = RetrainSettings(recipe=recipe, cache=cache, **given)
-    here = predictions(CPU, how)
+    how = RetrainSettings(recipe=recipe, cache=cache)
+    here = predictions(CPU, how, given)
     with OtherDevice() as there:
-        elsewhere = predictions(there.device, how)
+        elsewhere = predictions(there.device, how, given)
     assert [f for f in FEATURES if not torch.equal(here[f], elsewhere[f])] == []
-    other = predictions(CPU, replace(how, seed=1))
+    other = predictions(CPU, replace(how, seed=1), given)
     assert any(not torch.equal(here[f], other[f]) for f in FEATURES)

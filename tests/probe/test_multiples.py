@@ -12,8 +12,9 @@ from torch.nn import functional
 
 from probe.errors import InputError
 from probe.examples import Examples
+from probe.protocol import Retrained
 from probe.retrain import retrain_each
-from probe.retraining import Retrained, RetrainSettings
+from probe.retraining import RetrainSettings
 from probe.seeding import global_stream, stream
 from probe.training.recipe import Recipe
 from tests.laws.zoo.written import ABC, Written

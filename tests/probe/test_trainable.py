@@ -124,9 +124,3 @@ def test_outputs_that_cannot_be_are_refused_before_any_cut(
     classes, said = BAD[bad]
     with pytest.raises(InputError, match=said):
         partial_retrain(Model(large_head(100), classes=classes), ["1"], DATA, DATA, TASKS)
-
-
-def test_a_choice_that_there_is_not_is_refused() -> None:
-    model = Model(lora(), trainable="head")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="choice of what is trainable 'head'"):
-        partial_retrain(model, ["0"], DATA, DATA, TASKS)

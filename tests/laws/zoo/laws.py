@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils._pytree import tree_map
 
-from probe.cut.replay import NotKept
-from probe.errors import InputError
+from probe.errors import InputError, NotKept
 from probe.modules import named_state, unwrapped
 from tests.laws.zoo.case import Case, same
 from tests.laws.zoo.net import (

@@ -8,18 +8,20 @@ import pytest
 from hypothesis import given, strategies as st
 
 from probe.errors import InputError
-from probe.values.allocation import CacheSettings, Need, allocate
+from probe.values.allocation import CacheSettings, allocate
 
-sizes = st.integers(0, 50)
+numbers = st.integers(0, 50)
+needs = st.lists(st.tuples(st.integers(1, 50), st.integers(0, 9)), min_size=1)
 
 
-@given(st.lists(st.tuples(sizes, st.integers(0, 9))), sizes, sizes)
-def test_no_plan_takes_more_than_it_may(
+@given(needs, numbers, numbers)
+def test_no_plan_takes_more_than_it_may_and_memory_goes_to_what_saves_most_work_per_byte(
     needs: list[tuple[int, int]], budget: int, room: int
 ) -> None:
-    wanted = [Need(feature=str(k), size=n, work=work) for k, (n, work) in enumerate(needs)]
-    plan = allocate(wanted, CacheSettings(budget=budget, scratch=Path(), room=room))
-    assert [(p.feature, p.size) for p in plan] == [(need.feature, need.size) for need in wanted]
+    sizes = {str(k): size for k, (size, _) in enumerate(needs)}
+    work = {str(k): float(own) for k, (_, own) in enumerate(needs)}
+    plan = allocate(sizes, work, CacheSettings(budget=budget, scratch=Path(), room=room))
+    assert [(p.feature, p.size) for p in plan] == list(sizes.items())
     taken = {
         where: sum(p.size for p in plan if p.location == where)
         for where in ("in memory", "memory-mapped")
@@ -31,14 +33,6 @@ def test_no_plan_takes_more_than_it_may(
             assert p.size > budget - taken["in memory"]
         if p.location == "recomputed":
             assert p.size > room - taken["memory-mapped"]
-
-
-@given(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 9)), min_size=1), sizes)
-def test_memory_goes_first_to_what_saves_most_work_per_byte(
-    needs: list[tuple[int, int]], budget: int
-) -> None:
-    wanted = [Need(feature=str(k), size=n, work=work) for k, (n, work) in enumerate(needs)]
-    plan = allocate(wanted, CacheSettings(budget=budget, room=0))
     best = max(range(len(needs)), key=lambda k: needs[k][1] / needs[k][0])
     assert (plan[best].location == "in memory") == (needs[best][0] <= budget)
 

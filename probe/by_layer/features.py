@@ -38,7 +38,7 @@ def features_of(
         names = [(each.feature, bool(each.left)) for each in found if each.suggested]
     else:
         each = sorted(find_each(model, chosen, x, call), key=lambda feature: feature.at)
-        names = [(feature.name, feature.trainable) for feature in each]
+        names = [(one.name, one.trace.trains(one.frozen)) for one in each]
     earlier = [name for name, left in names if left]
     ends = [name for name, left in names if not left]
     if not earlier:

@@ -46,17 +46,21 @@ def tensors(value: Value) -> tuple[Tensor, ...]:
 
 
 def check_value(value: object, name: str) -> None:
-    """Raise InputError unless a value is a tensor, or a tuple or mapping of some of one length."""
-    parts = value.values() if isinstance(value, Mapping) else value
-    several = (
-        tuple(cast(Iterable[object], parts)) if isinstance(value, Mapping | tuple) else (value,)
-    )
-    if not several or not all(isinstance(part, Tensor) and part.ndim for part in several):
+    """Raise InputError unless a value is plain tensors of one length: one, a tuple or a mapping."""
+    each = value.values() if isinstance(value, Mapping) else value
+    parts = tuple(cast(Iterable[object], each)) if isinstance(value, Mapping | tuple) else (value,)
+    strange = [type(part).__name__ for part in parts if not isinstance(part, Tensor)]
+    if strange or not parts:
+        got = type(value).__name__
         raise InputError(
-            f"{name} must be a tensor with the examples first, or a tuple or mapping of such "
-            f"tensors, got {type(value).__name__}: use torch.as_tensor"
+            f"{name} must be a tensor, or a tuple or mapping of tensors, got {got}"
+            f"{f' with {strange[0]} in it' if strange and strange[0] != got else ''}: use "
+            f"torch.as_tensor, or Examples.of for a Dataset or DataLoader"
         )
-    if len({len(cast(Tensor, part)) for part in several}) > 1:
+    several = cast(tuple[Tensor, ...], parts)
+    if any(part.layout != torch.strided or part.is_nested for part in several):
+        raise InputError(f"{name} must be plain tensors, got a sparse or nested one: make it dense")
+    if not all(part.ndim for part in several) or len(set(map(len, several))) > 1:
         got = kinds(cast(Value, value))
         raise InputError(f"{name} must have as many examples in each tensor, got {got}")
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from typing_extensions import TypeVar
 
-from probe.batch import Rows, Value, gather, kinds, like, mapped, pieces, tensors
+from probe.batch import Rows, Value, check_value, gather, kinds, like, mapped, pieces, tensors
 from probe.errors import InputError
 from probe.reading.read import ReadSettings, read
 
@@ -56,15 +56,16 @@ class Examples(Generic[X]):
     y: Tensor
 
     def __post_init__(self) -> None:
-        _check_kinds(self.x, self.y)
-        if self.y.ndim != 1 or self.y.dtype != torch.int64:
-            got = f"{self.y.dtype} of shape {tuple(self.y.shape)}"
-            raise InputError(f"labels must be an int64 vector (N,), got {got}")
-        if any(tensor.ndim < 1 or len(tensor) != len(self.y) for tensor in tensors(self.x)):
-            shapes = [tuple(tensor.shape) for tensor in tensors(self.x)]
-            one = shapes[0] if isinstance(self.x, Tensor) else shapes
+        check_value(self.x, "x")
+        check_value(self.y, "y")
+        if isinstance(self.x, Mapping) and not all(isinstance(key, str) for key in self.x):
+            raise InputError("the keys of x must be the names of the model's arguments: use texts")
+        if not isinstance(self.y, Tensor) or self.y.ndim != 1 or self.y.dtype != torch.int64:
+            raise InputError(f"labels must be an int64 vector (N,), got {kinds(self.y)}")
+        if len(tensors(self.x)[0]) != len(self.y):
             raise InputError(
-                f"x and y must hold equally many examples, got x {one} and y {tuple(self.y.shape)}"
+                f"x and y must hold equally many examples, got x {kinds(self.x)} and y "
+                f"{kinds(self.y)}"
             )
 
     @classmethod
@@ -123,23 +124,6 @@ class Examples(Generic[X]):
         """Return the same examples on `device`, as data that ask for no gradients."""
         x = mapped(self.x, lambda tensor: tensor.detach().to(device))
         return Examples(x, self.y.to(device))
-
-
-def _check_kinds(x: object, y: object) -> None:
-    """Raise InputError unless x is a tensor, or a tuple or mapping of some, and y a tensor."""
-    parts = x.values() if isinstance(x, Mapping) else x if isinstance(x, tuple) else (x,)
-    strange = [type(part).__name__ for part in (*parts, y) if not isinstance(part, Tensor)]
-    if strange or not parts:
-        got = f"{type(x).__name__}, {type(y).__name__}"
-        found = f"{got} with {strange[0]} in it" if strange and strange[0] not in got else got
-        raise InputError(
-            f"x must be a tensor, or a tuple or mapping of tensors, and y a tensor, got {found}: "
-            f"use torch.as_tensor, or Examples.of for a Dataset or DataLoader"
-        )
-    if any(part.layout != torch.strided or part.is_nested for part in (*parts, y)):
-        raise InputError("x and y must be plain tensors, got a sparse or nested one: make it dense")
-    if isinstance(x, Mapping) and not all(isinstance(key, str) for key in x):
-        raise InputError("the keys of x must be the names of the model's arguments: use texts")
 
 
 def check_labeled(examples: object, name: str) -> None:
@@ -220,16 +204,13 @@ def alike(train: Examples[Any], test: Examples[Any]) -> tuple[Examples[Any], Exa
 
     Raises InputError if an example of one does not look like an example of the other.
     """
-    if isinstance(train.x, Mapping) and isinstance(test.x, Mapping):
-        if train.x.keys() != test.x.keys():
-            raise InputError(
-                f"train has x of {', '.join(train.x)}, test of {', '.join(test.x)}: give both the "
-                f"same names"
-            )
+    mappings = isinstance(train.x, Mapping) and isinstance(test.x, Mapping)
+    if mappings and train.x.keys() == test.x.keys():
         train = Examples({name: train.x[name] for name in test.x}, train.y)
     one = [kinds(mapped(each.x, lambda tensor: tensor[0])) for each in (train, test)]
     if one[0] != one[1]:
         raise InputError(
-            f"an example of train is {one[0]}, of test {one[1]}: give both one shape and type"
+            f"an example of train is {one[0]}, of test {one[1]}: give both one shape and type, by "
+            f"the same names"
         )
     return train, test

@@ -8,9 +8,9 @@ from torch import nn
 
 import probe.notes as notes
 from probe.batch import Value, arranged, first, mapped, tensors
-from probe.cut.cuts import Cuts, cut_found, find_each, undisturbed
+from probe.cut.cuts import Cuts, cut_each, cut_found, find_each, undisturbed
 from probe.cut.feature import Feature
-from probe.cut.model_call import Call, ModelCall, Output, explained
+from probe.cut.model_call import Call, Output, explained
 from probe.cut.split import Cut, Trainable
 from probe.cut.trace import Trace
 from probe.errors import InputError, described
@@ -160,8 +160,7 @@ def cache_plan(
     """
     device = tensors(sample)[0].device
     values = ValueCache(cache, (recipe or Recipe()).batch_size, device)
-    found = find_each(model, features, sample, ModelCall(call=call, output=output))
-    return values.plan(cut_found(found).each, sizes)
+    return values.plan(cut_each(model, features, sample, output, call).each, sizes)
 
 
 def refuse_what_no_rule_writes(

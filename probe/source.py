@@ -120,9 +120,26 @@ class _Code:
                 self.add(value)
 
     def _name(self, name: str) -> None:
-        """Add a module by its dotted name, with the packages that it lies in."""
-        for each, file in _along(name):
-            self._file(file, each, sys.modules.get(each))
+        """Add a module by its dotted name, with the packages that it lies in.
+
+        Nothing is imported to find them. Stops after the first that is not the user's.
+        """
+        parts, path = name.split("."), None
+        for each in (".".join(parts[:end]) for end in range(1, len(parts) + 1)):
+            if each == "__main__":
+                return
+            if (module := sys.modules.get(each)) is not None:
+                file, path = _file_of(module), getattr(module, "__path__", None)
+            else:
+                finders = (finder.find_spec for finder in sys.meta_path)
+                spec = next(filter(None, (find(each, path, None) for find in finders)), None)
+                if spec is None:
+                    return
+                file = os.path.abspath(spec.origin) if spec.has_location and spec.origin else None
+                path = spec.submodule_search_locations
+            self._file(file, each, module)
+            if path is None or (file is not None and _owner(file) != "user"):
+                return
 
     def _file(self, file: str | None, name: str, module: ModuleType | None) -> None:
         """Add the file of a module: its text if it is the user's, else the version."""
@@ -148,7 +165,8 @@ class _Code:
         for each in vars(module).get(_BROUGHT, ()):
             if (brought := _file_of(sys.modules.get(each))) and _owner(brought) == "user":
                 self._name(each)
-        defined = _defined(tree)
+        kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+        defined = {node.name for node in _nodes(tree) if isinstance(node, kinds)}
         for value in list(vars(module).values()):
             self._value(value, module.__name__, defined)
 
@@ -191,43 +209,10 @@ def _file_of(module: object) -> str | None:
     return os.path.abspath(file) if isinstance(file, str) else None
 
 
-def _along(name: str) -> Iterator[tuple[str, str]]:
-    """Yield the packages of a dotted name and the module itself with their files.
-
-    Nothing is imported to find them. Stops after the first that is not the user's.
-    """
-    parts = name.split(".")
-    if parts[0] == "__main__":
-        return
-    path = None
-    for at in range(1, len(parts) + 1):
-        each = ".".join(parts[:at])
-        if (module := sys.modules.get(each)) is not None:
-            file, path = _file_of(module), getattr(module, "__path__", None)
-        else:
-            finders = (finder.find_spec for finder in sys.meta_path)
-            spec = next(filter(None, (find(each, path, None) for find in finders)), None)
-            if spec is None:
-                return
-            file = os.path.abspath(spec.origin) if spec.has_location and spec.origin else None
-            path = spec.submodule_search_locations
-        if file is not None:
-            yield each, file
-            if _owner(file) != "user":
-                return
-        if path is None:
-            return
-
-
+@cache
 def _owner(file: str) -> str:
     """Return "user" for a file of the user's, "installed", or "" for Python's and ours."""
-    return _owner_of_folder(os.path.dirname(file))
-
-
-@cache
-def _owner_of_folder(folder: str) -> str:
-    path = Path(folder)
-    for each in (path, *path.parents):
+    for each in Path(file).parents:
         if each in _ROOMS:
             return ""
         if each.name in ("site-packages", "dist-packages"):
@@ -261,25 +246,21 @@ def _parsed(text: bytes) -> ast.AST | bytes:
         return text
 
 
+def _nodes(tree: ast.AST | bytes) -> Iterator[ast.AST]:
+    """Yield all of a syntax tree, nothing of a text that is no Python."""
+    return ast.walk(tree) if isinstance(tree, ast.AST) else iter(())
+
+
 def _names(tree: ast.AST | bytes) -> set[str]:
     """Return the names that a text uses."""
-    if isinstance(tree, bytes):
-        return set()
     found = set[str]()
-    for node in ast.walk(tree):
+    for node in _nodes(tree):
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name):
                 found.add(name)
             case ast.alias(name=name, asname=str()):
                 found.add(name)
     return found
-
-
-def _defined(tree: ast.AST | bytes) -> set[str]:
-    """Return the names of the functions and classes that a text defines."""
-    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-    each = ast.walk(tree) if isinstance(tree, ast.AST) else ()
-    return {node.name for node in each if isinstance(node, kinds)}
 
 
 def _without(tree: ast.AST | bytes, metrics: set[str]) -> ast.AST | bytes:

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(
     r"(?:A new file\s`(?P<new>[^`]+)`:|In\s`(?P<old>[^`]+)`, above `(?P<above>\w+)`:)"
-    r"\n\n```python\n(?P<code>.*?)```(?:\n\nwith `(?P<line>[^`]+)` among the imports)?",
+    r"\n\n```python\n(?P<code>.*?)```",
     re.DOTALL,
 )
 
@@ -33,12 +33,10 @@ def tree(tmp_path_factory):
             (copy / block["new"]).write_text(block["code"])
             continue
         path = copy / block["old"]
-        source = path.read_text().replace("\nfrom ", f"\n{block['line']}\nfrom ", 1)
+        source = path.read_text()
         assert source.count(f"\n{block['above']} = ") == 1
         above = f"\n{block['above']} = "
         path.write_text(source.replace(above, f"\n{block['code']}\n{above}"))
-    sort = ("ruff", "check", "--select", "I", "--fix", "-q", "probe/readouts/readout.py")
-    run(copy, *sort)
     return copy
 
 

@@ -98,8 +98,7 @@ def split(
     >>> cut.frozen, cut.cached
     (('0.bias', '0.weight'), True)
     """
-    found = find_each(model, [feature], sample, ModelCall(call=call, output=output))
-    return cut_found(found).each[0].split()
+    return cut_each(model, [feature], sample, output, call).each[0].split()
 
 
 def find_each(

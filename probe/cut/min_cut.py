@@ -26,7 +26,6 @@ Of several minimum cuts the last is taken, from which the fewest values are comp
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
@@ -46,22 +45,16 @@ class Fate(Enum):
     RUN = "computed again from values of the cache"
 
 
-@dataclass(frozen=True)
-class MinimumCut:
-    """The values to keep, and what becomes of each call on frozen values, by its number."""
-
-    kept: tuple[Name, ...]
-    fates: dict[int, Fate]
-
-
 def minimum_cut(
     seen: Pass,
     upstream: frozenset[int],
     state: Collection[int],
     costs: dict[Name, int],
     steady: Collection[int],
-) -> MinimumCut | None:
+) -> tuple[tuple[Name, ...], dict[int, Fate]] | None:
     """Find the cheapest values from which the trained part of a forward pass can be computed.
+
+    Returns these, and what becomes of each call on frozen values, by its number.
 
     - seen: the pass in the modes in which the tail is trained;
     - upstream: the calls that the feature depends on, frozen whatever they do;
@@ -82,8 +75,8 @@ def minimum_cut(
     >>> up = Step("interpolate", ((0, 0),), ((1, 0),))
     >>> head = Step("linear", ((1, 0), other), ((2, 0),))
     >>> seen = Pass({0: conv, 1: up, 2: head}, visits=(), logits=(2, 0), metadata={})
-    >>> cut = minimum_cut(seen, frozenset({8, 0, 1}), {8, 9}, {(0, 0): 4, (1, 0): 16}, ())
-    >>> cut.kept, [cut.fates[number].name for number in (0, 1)]
+    >>> kept, fates = minimum_cut(seen, frozenset({8, 0, 1}), {8, 9}, {(0, 0): 4, (1, 0): 16}, ())
+    >>> kept, [fates[number].name for number in (0, 1)]
     (((0, 0),), ['SERVE', 'RUN'])
     """
     frozen = _frozen(seen, upstream, state, steady)
@@ -109,7 +102,7 @@ def minimum_cut(
             fates[number] = Fate.RUN
         else:
             fates[number] = Fate.SERVE if any(name in kept for name in names) else Fate.SKIP
-    return MinimumCut(tuple(sorted(kept)), fates)
+    return tuple(sorted(kept)), fates
 
 
 def _frozen(

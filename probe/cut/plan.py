@@ -70,11 +70,12 @@ def plan_cut(feature: Feature, seen: Pass, barred: Collection[Name]) -> CutPlan:
     cut = minimum_cut(seen, feature.upstream, state, costs, _steady(trace, seen))
     if cut is None:
         raise Failed("no values with one row per example stand between its two parts")
+    kept, fates = cut
     steps = {**steps, **seen.steps}
     form = first(trace.sample, 0)
     frozen = {call: trace.state[call] for call in feature.upstream & state}
     writes = not written <= state  # batch norm writes too, but into buffers
-    return CutPlan(trace.names, cut.kept, cut.fates, steps, trace.shapes, frozen, form, writes)
+    return CutPlan(trace.names, kept, fates, steps, trace.shapes, frozen, form, writes)
 
 
 def _costs(seen: Pass, trace: Trace, barred: Collection[Name]) -> dict[Name, int]:

@@ -2,5 +2,5 @@
 
 A feature's values become one matrix (`matrix`); a readout (`readout`) is fitted to that of the
 training examples, standardised by their statistics (`standardized`), and predicts the class of the
-test examples: `linear` by logistic regression to convergence, `neighbors` by distances.
+test examples; `linear` and `lbfgs` are the logistic regression.
 """

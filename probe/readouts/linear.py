@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from probe.readouts.lbfgs import Curvature, Minimum, minimize
-from probe.readouts.softmax import Objective
+from probe.readouts.lbfgs import Curvature, Minimum, Objective, minimize
 from probe.readouts.standardized import Standardization
 
 TOLERANCE = 1e-4
@@ -34,16 +33,11 @@ class LinearModel:
     standard: Standardization
     notes: tuple[str, ...] = ()
 
-    def logits(self, x: Tensor) -> Tensor:
-        """Return the logits (M, K) float32 of features (M, D), not yet standardised."""
-        weight, bias = self.weight.float(), self.bias.float()
-        return torch.cat(
-            [torch.addmm(bias, self.standard(part), weight.T) for part in x.split(_ROWS)]
-        )
-
     def predict(self, x: Tensor) -> Tensor:
-        """Return the classes (M,) int64 of features (M, D)."""
-        return self.logits(x).argmax(1)
+        """Return the classes (M,) int64 of features (M, D), not yet standardised."""
+        weight, bias = self.weight.float(), self.bias.float()
+        parts = (self.standard(part) for part in x.split(_ROWS))
+        return torch.cat([torch.addmm(bias, part, weight.T).argmax(1) for part in parts])
 
 
 def fit_linear(

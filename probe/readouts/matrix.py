@@ -40,7 +40,6 @@ def feature_matrices(
     cuts: Sequence[Cut],
     x: Value,
     batch_size: int | None = None,
-    wide: int = WIDE,
     budget: int | None = None,
 ) -> dict[str, FeatureMatrix]:
     """Return each feature's own values for all inputs x (N, ...), by feature, in one pass over x.
@@ -50,7 +49,6 @@ def feature_matrices(
 
     - cuts: of one model; x: on its device, where the matrices will be, too;
     - batch_size: by default one that is fast on the device; the last bits may depend on it;
-    - wide: the numbers up to which a value is flattened;
     - budget: bytes of all matrices together, beyond which features are taken in several groups, a
       pass over x for each, which bounds the working memory; the result is the same. None = a
       single pass.
@@ -67,7 +65,7 @@ def feature_matrices(
     'flattened, 3 values'
     """
     found: dict[str, FeatureMatrix] = {}
-    for group in _groups([_Reading.of(cut, wide) for cut in cuts], len(tensors(x)[0]), budget):
+    for group in _groups([_Reading.of(cut) for cut in cuts], len(tensors(x)[0]), budget):
         found |= _one_pass(group, x, batch_size)
     return found
 
@@ -98,7 +96,7 @@ class _Reading:
         return " + ".join(layout.how for layout in self.layouts)
 
     @classmethod
-    def of(cls, cut: Cut, wide: int) -> _Reading:
+    def of(cls, cut: Cut) -> _Reading:
         """Look at the feature as it was when the model was followed at two batch sizes."""
         seen, visit = cut.feature.trace, cut.feature.visit
         shapes = []
@@ -113,7 +111,7 @@ class _Reading:
             shapes.append(shape)
         each = [_of_one_example(shape) for shape in shapes]
         total = sum(torch.Size(shape).numel() for shape in each)
-        share = wide // len(each) if total > wide else wide
+        share = WIDE // len(each) if total > WIDE else WIDE
         return cls(
             cut=cut, shapes=tuple(shapes), layouts=tuple(layout_of(one, share) for one in each)
         )

@@ -38,12 +38,10 @@ class Layout:
         if self.kind == "flattened":
             return f"flattened, {self.width} values"
         positions = " x ".join(map(str, self._positions))
-        if self.kind == "sequence":
-            return f"{self._units} units averaged over {positions} positions, {self.width} values"
+        units = "units" if self.kind == "sequence" else "channels"
         left = "" if self.grid == (1, 1) else f" to {self.grid[0]} x {self.grid[1]}"
-        return (
-            f"{self._units} channels averaged over {positions} positions{left}, {self.width} values"
-        )
+        averaged = f"{self._units} {units} averaged over {positions} positions{left}"
+        return f"{averaged}, {self.width} values"
 
     def rows(self, value: Tensor) -> Tensor:
         """Return values (B, *shape) as float32 rows (B, D), which may be a view of them."""
@@ -54,7 +52,7 @@ class Layout:
             return value.mean(1)
         if self.kind == "channels last":
             value = value.movedim(-1, 1)
-        if len(self._positions) == 2 and self.grid != (1, 1):
+        if self.grid != (1, 1):
             return adaptive_avg_pool2d(value, self.grid).flatten(1)
         return value.flatten(2).mean(2)
 

@@ -18,9 +18,11 @@ from probe.batch import pieces
 from probe.errors import InputError, unknown
 from probe.readouts.linear import fit_linear
 from probe.readouts.matrix import FeatureMatrix
-from probe.readouts.neighbors import k_nearest, nearest_class_mean
+from probe.readouts.standardized import Standardization
 from probe.registered import OwnReadout, marked_in, marks_of, readout
 from probe.training.precision import products
+
+_ROWS, _COLUMNS = 512, 8192  # of the table of distances that is in memory at a time
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,16 +61,39 @@ class Linear:
 
 @readout("ncm")
 class Ncm:
-    """The nearest class mean of the standardised feature (Rebuffi et al., CVPR 2017)."""
+    """The nearest class mean of the standardised feature (Rebuffi et al., CVPR 2017).
+
+    A class without examples is never predicted; of equally near ones the lowest is.
+
+    >>> x, y = torch.tensor([[0.0], [2.0], [9.0]]), torch.tensor([0, 0, 2])
+    >>> Ncm().predict(x, y, torch.tensor([[1.0], [7.0]]), 3).tolist()
+    [0, 2]
+    """
 
     def predict(self, x: Tensor, y: Tensor, test: Tensor, classes: int) -> Tensor:
         """Take the mean of each class, and predict."""
-        return nearest_class_mean(x, y, test, classes)
+        standard = Standardization.of(x)
+        sums = torch.zeros(classes, x.shape[1], dtype=torch.float64, device=x.device)
+        for part, labels in zip(x.split(_COLUMNS), y.split(_COLUMNS), strict=True):
+            sums.index_add_(0, labels, standard(part).double())
+        counts = torch.bincount(y, minlength=classes)
+        means = sums / counts.clamp(min=1)[:, None]
+        # The squared distance without what all classes share, in float64 as the means are few.
+        offset = (means.square().sum(1) / 2).masked_fill(counts == 0, torch.inf)
+        parts = (standard(part).double() for part in test.split(_COLUMNS))
+        return torch.cat([(part @ means.T - offset).argmax(1) for part in parts])
 
 
 @readout("knn")
 class Knn:
-    """The majority of the k nearest training examples in the standardised feature."""
+    """The majority of the k nearest training examples in the standardised feature.
+
+    Each neighbour has one vote; of classes with as many the lowest is taken.
+
+    >>> x, y = torch.tensor([[0.0], [1.0], [9.0], [8.0]]), torch.tensor([0, 0, 1, 1])
+    >>> Knn(k=3).predict(x, y, torch.tensor([[2.0], [7.0]]), 2).tolist()
+    [0, 1]
+    """
 
     k: Annotated[int, Strict(), Field(ge=1, le=10_000)] = 10
 
@@ -79,7 +104,15 @@ class Knn:
                 f"the readout 'knn' asks for {self.k} neighbours and there are {len(x)} "
                 f"training examples: lower k"
             )
-        return k_nearest(x, y, test, classes, self.k)
+        standard = Standardization.of(x)
+        known = standard(x)
+        offset = known.square().sum(1, dtype=torch.float64).div(2).float()
+        predicted = []
+        for part in test.split(_ROWS):
+            labels = y[_nearest(standard(part), known, offset, self.k)]
+            votes = torch.zeros(len(part), classes, dtype=torch.int64, device=x.device)
+            predicted.append(votes.scatter_add_(1, labels, torch.ones_like(labels)).argmax(1))
+        return torch.cat(predicted)
 
 
 READOUTS = {own.name: own for own in marked_in(globals()) if isinstance(own, OwnReadout)}
@@ -130,7 +163,9 @@ def read(
     Raises InputError for labels that do not fit, values that are not finite, and predictions that
     are not one class for each test example.
     """
-    with _checked(train, y, test, classes):
+    _check(train, y, test, classes)
+    device = train.values.device.type
+    with torch.no_grad(), torch.autocast(device, enabled=False), products("fp32"):
         found = settings.predict(train.values, y, test.values, classes)
     found = found if isinstance(found, Read) else Read(predicted=found)
     predicted = found.predicted
@@ -150,12 +185,8 @@ def read(
     return Read(predicted=predicted.cpu(), notes=found.notes)
 
 
-@contextmanager
-def _checked(train: FeatureMatrix, y: Tensor, test: FeatureMatrix, classes: int) -> Iterator[None]:
-    """Check what a readout is given, and let it multiply without rounding within the block.
-
-    Raises InputError for labels that do not fit and for values that are not finite.
-    """
+def _check(train: FeatureMatrix, y: Tensor, test: FeatureMatrix, classes: int) -> None:
+    """Raise InputError for labels that do not fit, and for values that are not finite."""
     if len(y) != len(train) or not len(train):
         raise InputError(
             f"a readout needs a label for each training example, got {len(y)} labels for "
@@ -177,6 +208,21 @@ def _checked(train: FeatureMatrix, y: Tensor, test: FeatureMatrix, classes: int)
                 f"the feature is NaN or infinite for some {which} examples, so that nothing can be "
                 f"fitted to it: the model diverged; train it with a lower learning_rate"
             )
-    device = train.values.device.type
-    with torch.no_grad(), torch.autocast(device, enabled=False), products("fp32"):
-        yield
+
+
+def _nearest(rows: Tensor, known: Tensor, offset: Tensor, k: int) -> Tensor:
+    """Return the numbers (B, k) of the known rows (N, D) that are nearest to each row (B, D).
+
+    offset: half the squared norms of the known rows (N,).
+    """
+    best = rows.new_empty(len(rows), 0)
+    numbers = torch.empty(len(rows), 0, dtype=torch.int64, device=rows.device)
+    for start in range(0, len(known), _COLUMNS):
+        where = slice(start, start + _COLUMNS)
+        # Nearer is larger: half the squared distance less what a row's all have, negative.
+        near = torch.addmm(offset[where], rows, known[where].T, beta=-1)
+        top = near.topk(min(k, near.shape[1]), 1)
+        both = torch.cat([best, top.values], 1)
+        best, at = both.topk(min(k, both.shape[1]), 1)
+        numbers = torch.cat([numbers, top.indices + start], 1).gather(1, at)
+    return numbers

@@ -1,6 +1,8 @@
 """Optimizers by name: their steps, learning rates and costs."""
 
 import math
+from collections.abc import Callable
+from functools import partial
 from itertools import count
 
 import torch
@@ -8,6 +10,14 @@ from torch import nn
 from torch.optim import Optimizer
 
 from probe.training.recipe import Recipe
+
+# Fused, one kernel updates all parameters; of Nadam torch has none.
+_OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
+    "adam": partial(torch.optim.Adam, fused=True),
+    "adamw": partial(torch.optim.AdamW, fused=True),
+    "nadam": partial(torch.optim.NAdam, foreach=True),
+    "sgd": partial(torch.optim.SGD, fused=True),
+}
 
 
 class Updates:
@@ -18,7 +28,10 @@ class Updates:
 
     def __init__(self, model: nn.Module, recipe: Recipe, steps: int) -> None:
         self._trained = [p for p in model.parameters() if p.requires_grad]
-        self._optimizer = _optimizer(recipe, self._trained)
+        own = {"momentum": recipe.momentum} if recipe.optimizer == "sgd" else {}
+        self._optimizer = _OPTIMIZERS[recipe.optimizer](
+            self._trained, lr=recipe.learning_rate, weight_decay=recipe.weight_decay, **own
+        )
         self._recipe, self._steps, self._done = recipe, steps, count()
 
     def zero_grad(self) -> None:
@@ -54,21 +67,6 @@ def rate_at(recipe: Recipe, step: int, steps: int) -> float:
         return recipe.learning_rate
     part = (step - warm) / (steps - warm)
     return recipe.learning_rate * (1 + math.cos(math.pi * part)) / 2
-
-
-def _optimizer(recipe: Recipe, trained: list[nn.Parameter]) -> Optimizer:
-    rate, decay = recipe.learning_rate, recipe.weight_decay
-    match recipe.optimizer:
-        # Fused, one kernel updates all parameters; of Nadam torch has none.
-        case "adam":
-            return torch.optim.Adam(trained, rate, weight_decay=decay, fused=True)
-        case "adamw":
-            return torch.optim.AdamW(trained, rate, weight_decay=decay, fused=True)
-        case "nadam":
-            return torch.optim.NAdam(trained, rate, weight_decay=decay, foreach=True)
-        case "sgd":
-            momentum = recipe.momentum
-            return torch.optim.SGD(trained, rate, momentum, weight_decay=decay, fused=True)
 
 
 def optimizer_ops(recipe: Recipe) -> int:

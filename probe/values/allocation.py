@@ -7,13 +7,15 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Annotated, Literal
 
 import torch
+from pydantic import Field, Strict
 
 from probe.byte_sizes import show_size
-from probe.errors import InputError, unknown
+from probe.errors import InputError
 from probe.memory import free_memory
+from probe.validation import configuration
 
 Storage = Literal["fp32", "bf16"]
 """The precision in which floating-point values are kept."""
@@ -22,7 +24,10 @@ Location = Literal["in memory", "memory-mapped", "recomputed"]
 """The place of a feature's values; recomputed: none, they are computed whenever asked for."""
 
 
-@dataclass(frozen=True, kw_only=True)
+Bytes = Annotated[int, Strict(), Field(ge=0)]
+
+
+@configuration
 class CacheSettings:
     """Limits on the cache of values; only `storage` can change a result.
 
@@ -36,23 +41,14 @@ class CacheSettings:
     folder, and an unknown storage.
     """
 
-    budget: int | None = None
+    budget: Bytes | None = None
     storage: Storage = "fp32"
-    scratch: Path | None = None
-    room: int | None = None
+    scratch: Annotated[Path, Strict()] | None = None
+    room: Bytes | None = None
 
     def __post_init__(self) -> None:
-        for name, size in (("budget", self.budget), ("room", self.room)):
-            if size is not None and (not isinstance(size, int) or size < 0):
-                raise InputError(f"the cache's {name} must be a number of bytes, got {size!r}")
-        if not isinstance(self.scratch, Path | None):
-            raise InputError(
-                f"the cache's scratch folder must be a pathlib.Path, got {self.scratch!r}"
-            )
         if self.room and self.scratch is None:
             raise InputError("the cache has room on a disk but no scratch folder: name one")
-        if self.storage not in get_args(Storage):
-            raise unknown("storage", self.storage, get_args(Storage))
 
     def settled(self, device: torch.device, processes: int = 1) -> CacheSettings:
         """Return one process's share, with every None replaced by half of the free bytes.

@@ -57,13 +57,24 @@ def words(x: Tensor) -> PartialRetraining:
 
 
 DATA_CASES: dict[str, Case] = {
-    "x of numpy": (lambda: Examples(X.numpy(), Y), "got ndarray, Tensor: use torch.as_tensor"),
+    "x of numpy": (
+        lambda: Examples(X.numpy(), Y),
+        "x must be a tensor, or a tuple or mapping of tensors, got ndarray",
+    ),
     "no tensor in a mapping": (
         lambda: Examples({"left": X, "right": None}, Y),
-        "got dict, Tensor with NoneType in it",
+        "got dict with NoneType in it: use torch.as_tensor",
     ),
-    "a mapping by numbers": (lambda: Examples({0: X}, Y), "the model's arguments"),
-    "uneven inputs": (lambda: Examples((X, X[:3]), Y), "got x [(24, 4), (3, 4)] and y (24,)"),
+    "a mapping by numbers": (
+        lambda: Examples({0: X}, Y),
+        "the names of the model's arguments",
+    ),
+    "uneven inputs": (
+        lambda: Examples((X, X[:3]), Y),
+        "x must have as many examples in each tensor, got (float32 (24, 4)",
+    ),
+    "uneven x and y": (lambda: Examples(X[:3], Y), "got x float32 (3, 4) and y int64 (24,)"),
+    "labels of one number": (lambda: Examples(X, Y.float()), "vector (N,), got float32 (24,)"),
     "sparse": (lambda: Examples(X.to_sparse(), Y), "got a sparse or nested one"),
     "a loader": (
         lambda: retrained(train=DataLoader(TensorDataset(X, Y))),
@@ -71,7 +82,7 @@ DATA_CASES: dict[str, Case] = {
     ),
     "test of other keys": (
         lambda: two(Examples(BOTH, Y), Examples({"left": X}, Y)),
-        "train has x of left, right, test of left",
+        "right: float32 (4,)}, of test {left: float32 (4,)}: give both one shape",
     ),
     "NaN in one of a mapping": (
         lambda: two(
@@ -151,6 +162,8 @@ FRESH_CASES: dict[str, Case] = {
     "another architecture": (lambda: retrained(fresh=lambda: net(9)), "'0.bias' of shape (9,)"),
     "one that raises": (lambda: retrained(fresh=unreadable), "raised OSError: no weights here"),
     "nothing": (lambda: retrained(fresh=lambda: None), "got NoneType"),
+    "a number": (lambda: retrained(fresh=3), "fresh must be a function that makes a model"),
+    "a part": (lambda: retrained(fresh=nn.Linear(4, 8)), "fresh has no '0.bias', '0.weight'"),
     "a checkpoint's folder": (
         lambda: retrained(fresh={"model": net().state_dict()}),
         "fresh holds no tensor at 'model'",
@@ -174,20 +187,11 @@ SOUND: Mapping[str, Callable[[], object]] = {
     "test in another order": lambda: two(
         Examples(BOTH, Y), Examples(dict([*BOTH.items()][::-1]), Y)
     ),
-    "a tuple": lambda: two(Examples((X, X), Y)),
-    "words": lambda: words(torch.arange(48) % 5),
     "doubles": lambda: retrained(net().double(), train=Examples(X.double(), Y)),
-    "bytes": lambda: retrained(
-        train=Examples(X.to(torch.uint8), Y), call=lambda model, x: model(x.float() / 255)
-    ),
     "an output": lambda: retrained(Named(), ["net.1"], output="scores"),
     "batch norm": lambda: retrained(normed(), ["0"], recipe=Recipe(epochs=1, batch_size=2)),
-    "chosen outputs": lambda: retrained(net(outputs=9), classes=range(2)),
     "tasks of tensors": lambda: retrained(tasks=torch.tensor([[0], [1]])),
-    "cuts": lambda: of_cuts(net()),
-    "fresh": lambda: retrained(fresh=net),
     "a state dict": lambda: retrained(fresh=net().state_dict()),
-    "recipe": lambda: retrained(recipe=Recipe(epochs=1, optimizer="sgd", momentum=0.9, warmup=0.9)),
 }
 
 

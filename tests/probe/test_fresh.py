@@ -1,4 +1,4 @@
-"""Fresh values for a tail: from a new model, a checkpoint or a rule, and their refusals."""
+"""Fresh values for a tail from a new model, and what no rule writes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from probe import Examples, Model, Recipe, partial_retrain
+from probe import Examples, Recipe, partial_retrain
 from probe.cut.cuts import split
 from probe.errors import InputError
 from probe.modules import named_state
@@ -96,25 +96,3 @@ def test_what_no_rule_writes_is_refused_before_any_cut_and_all_of_it_named(
     names = "'blocks.1.gamma', 'blocks.2.gamma'"
     with pytest.raises(InputError, match=rf"the parameters {names}: pass fresh=, a function"):
         partial_retrain(model, ["blocks.0", "blocks.1"], data, data, TASKS, QUICK)
-
-
-BAD = {
-    "a wrong rule": ("muratta", r"unknown rule for fresh weights 'muratta'.*murata"),
-    "no model": (3, "fresh must be a function that makes a model"),
-    "a function that returns none": (lambda: None, r"fresh\(\) must return a model, got NoneType"),
-    "another model": (lambda: nn.Linear(8, 4), "fresh has no 'blocks.0.gamma'"),
-    "a state without tensors": ({"head.weight": 3}, "fresh holds no tensor at 'head.weight'"),
-    "another shape": (
-        lambda: {**Tokens().state_dict(), "head.bias": torch.zeros(5)},
-        r"fresh has 'head.bias' of shape \(5,\), the model of \(4,\)",
-    ),
-}
-
-
-@pytest.mark.parametrize("bad", BAD)
-def test_what_gives_no_fresh_values_is_refused_before_anything_runs(model, data, bad) -> None:
-    fresh, said = BAD[bad]
-    model.forward = lambda x: pytest.fail("the model was run")
-    given = fresh() if bad == "another shape" else fresh
-    with pytest.raises(InputError, match=said):
-        partial_retrain(Model(model, fresh=given), ["blocks.0"], data, data, TASKS, QUICK)

@@ -11,11 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from probe.batch import Value
+from probe.cut.cuts import cut_each
+from probe.errors import InputError
 from probe.examples import Examples
 from probe.model import Model
-from probe.retrain import partial_retrain
-from probe.retraining import PartialRetraining
-from probe.seeding import stream
+from probe.retrain import partial_retrain, retrain_each
+from probe.retraining import PartialRetraining, RetrainSettings
+from probe.seeding import global_stream, stream
 from probe.training.history import STUCK
 from probe.training.recipe import Recipe
 from probe.values.allocation import CacheSettings
@@ -49,12 +51,12 @@ def built() -> Reader:
         return Reader()
 
 
-def words(masked: bool = True) -> tuple[Tensor, Tensor, Tensor]:
+def words() -> tuple[Tensor, Tensor, Tensor]:
     draw = stream(0, "words")
     y = torch.arange(N) % 3
     ids = torch.randint(3, 20, (N, WORDS), generator=draw)
     ids[:, 0] = y
-    length = torch.randint(2, WORDS + 1, (N, 1), generator=draw) if masked else torch.tensor(WORDS)
+    length = torch.randint(2, WORDS + 1, (N, 1), generator=draw)
     return ids, (torch.arange(WORDS) < length).expand(N, WORDS).long().clone(), y
 
 
@@ -94,27 +96,31 @@ WAYS: dict[str, Callable[[Tensor, Tensor], tuple[Value, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("cache", ["in memory", "memory-mapped", "recomputed"])
-@pytest.mark.parametrize("way", WAYS)
-def test_the_same_however_the_inputs_are_held(way: str, cache: str, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def joined() -> PartialRetraining:
+    """The same words and masks as one tensor."""
+    ids, mask, y = words()
+    data = Examples(torch.cat([ids, mask], 1), y)
+    features = ["inner.mix", "inner.head"]
+    return partial_retrain(Joined(built()), features, data, data, TASKS, RECIPE)
+
+
+@pytest.mark.parametrize(
+    ("way", "cache"), [*zip(WAYS, ("memory", "file", "recomputed", "memory"), strict=True)]
+)
+def test_the_same_however_the_inputs_are_held(
+    way: str, cache: str, joined: PartialRetraining, tmp_path: Path
+) -> None:
     ids, mask, y = words()
     x, call = WAYS[way](ids, mask)
-    kept = {
-        "in memory": CacheSettings(),
-        "memory-mapped": CacheSettings(budget=0, scratch=tmp_path),
-        "recomputed": CacheSettings(budget=0),
-    }[cache]
+    folder = tmp_path if cache == "file" else None
+    kept = CacheSettings(budget=None if cache == "memory" else 0, scratch=folder)
     got = retrained(x, y, call, cache=kept)
-    features = ["inner.mix", "inner.head"]
-    data = Examples(torch.cat([ids, mask], 1), y)
-    one = partial_retrain(Joined(built()), features, data, data, TASKS, RECIPE)
-    assert got.notes == tuple(note.replace("inner.", "") for note in one.notes)
+    assert got.notes == tuple(note.replace("inner.", "") for note in joined.notes)
     # The seeds of a tail hang on its feature's name: the output's needs none.
-    assert tables(got)[1] == tables(one)[1]
-    again = retrained((ids, mask), y)
-    assert tables(got) == tables(again)
-    unmasked = retrained((ids, torch.ones_like(mask)), y)
-    assert tables(got) != tables(unmasked)
+    assert tables(got)[1] == tables(joined)[1]
+    assert tables(got) == tables(retrained((ids, mask), y))
+    assert tables(got) != tables(retrained((ids, torch.ones_like(mask)), y))
 
 
 def test_batches_that_take_another_path_run_the_model_whole() -> None:
@@ -132,3 +138,56 @@ def test_batches_that_take_another_path_run_the_model_whole() -> None:
     assert [note for note in same.notes if STUCK not in note] == []
     plain = partial_retrain(built(), ["norm"], trained, tested, TASKS, RECIPE)
     assert tables(got) == tables(plain)
+
+
+Y = torch.arange(96) % 4
+LEFT = torch.eye(6)[Y] * 2 + torch.randn(96, 6, generator=stream(0)) / 4
+RIGHT = torch.randn(96, 6, generator=stream(1))
+ONE = Examples({"left": LEFT, "right": RIGHT}, Y)
+OTHER = Examples({"right": RIGHT, "left": LEFT}, Y)
+HOW = RetrainSettings(recipe=Recipe(epochs=4, batch_size=16, learning_rate=0.01))
+
+
+class Twice(nn.Module):
+    """One layer for both inputs, so that either's value could serve for the other's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.out = nn.Linear(6, 16), nn.Linear(32, 4)
+
+    def forward(self, left: Tensor, right: Tensor) -> Tensor:
+        return self.out(torch.cat([self.a(left).relu(), self.a(right).relu() / 10], 1))
+
+
+@pytest.fixture(name="model")
+def made() -> nn.Module:
+    with global_stream(stream(0)):
+        return Twice()
+
+
+def predicted(model: nn.Module, features: Any, data: Examples[Any]) -> Tensor:
+    [one] = retrain_each(model, features, data, data, 4, HOW)
+    return one.predicted
+
+
+def test_cuts_serve_data_with_their_names_in_another_order(model: nn.Module) -> None:
+    expected = predicted(model, ["a#1"], ONE)
+    for cut_of in (ONE, OTHER):
+        cuts = cut_each(model, ["a#1"], cut_of.x)
+        for data in (ONE, OTHER):
+            assert torch.equal(predicted(model, cuts, data), expected)
+
+
+@pytest.mark.parametrize("x", [(LEFT, RIGHT), {"left": LEFT}], ids=["tuple", "fewer"])
+def test_cuts_refuse_data_that_are_put_together_otherwise(model: nn.Module, x: Any) -> None:
+    cuts = cut_each(model, ["a#1"], ONE.x)
+    with pytest.raises(InputError, match=r"^the model was cut with x of \{left: .* cut it with"):
+        predicted(model, cuts, Examples(x, Y))
+
+
+@pytest.mark.parametrize("x", [(LEFT,), {"input": LEFT}], ids=["tuple", "mapping"])
+def test_a_chain_takes_its_input_in_a_tuple_or_by_name(x: Any) -> None:
+    with global_stream(stream(0)):
+        chain = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 4))
+    alone = predicted(chain, ["1"], Examples(LEFT, Y))
+    assert torch.equal(predicted(chain, ["1"], Examples(x, Y)), alone)

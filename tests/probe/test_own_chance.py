@@ -85,7 +85,7 @@ def pooled(h: Tensor, dim: int) -> Tensor:
     return functional.max_pool2d(h, (4, 1) if dim == 2 else (1, 4))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_way_that_python_chooses_takes_its_own_values(seed: int) -> None:
     """Of two calls of a function, the second is not served the first's value where that is skipped.
 

@@ -1,4 +1,4 @@
-"""Who is trained behind a feature, and which outputs are read."""
+"""The parameters that are trained downstream of a feature, and the outputs that are read."""
 
 from __future__ import annotations
 
@@ -66,24 +66,24 @@ def test_what_was_frozen_stays_as_it_is(tails: dict[str, Tensor]) -> None:
         assert not torch.equal(adapter, own[f"3.{name}.weight"])
 
 
-def test_frozen_parameters_without_a_rule_stand_in_nobodys_way() -> None:
-    class Scaled(nn.Module):
-        def __init__(self, grad: bool) -> None:
-            super().__init__()
-            self.scale = nn.Parameter(torch.ones(8), requires_grad=grad)
+class Scaled(nn.Module):
+    """A factor that no rule re-initializes."""
 
-        def forward(self, x: Tensor) -> Tensor:
-            return x * self.scale
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(8))
 
-    for grad in (False, True):
-        model = nn.Sequential(nn.Linear(8, 8), Scaled(grad), nn.Linear(8, 4))
-        if grad:
-            with pytest.raises(InputError, match=r"no rule re-initializes the parameter '1.scale'"):
-                partial_retrain(
-                    Model(model, trainable="as given"), ["0"], DATA, DATA, TASKS, RECIPE
-                )
-        else:
-            partial_retrain(Model(model, trainable="as given"), ["0"], DATA, DATA, TASKS, RECIPE)
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.scale
+
+
+def test_frozen_parameters_need_no_rule() -> None:
+    model = nn.Sequential(nn.Linear(8, 8), Scaled(), nn.Linear(8, 4))
+    called = Model(model, trainable="as given")
+    with pytest.raises(InputError, match=r"no rule re-initializes the parameter '1.scale'"):
+        partial_retrain(called, ["0"], DATA, DATA, TASKS, RECIPE)
+    model[1].requires_grad_(False)
+    partial_retrain(called, ["0"], DATA, DATA, TASKS, RECIPE)
 
 
 def large_head(outputs: int) -> nn.Sequential:
@@ -92,7 +92,7 @@ def large_head(outputs: int) -> nn.Sequential:
         return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, outputs))
 
 
-@pytest.mark.parametrize("chosen", [range(4), [3, 0, 2, 1], [90, 17, 40, 99]])
+@pytest.mark.parametrize("chosen", [range(4), [90, 17, 40, 99]])
 def test_a_large_head_read_at_some_outputs_is_the_head_of_these_alone(chosen) -> None:
     """Rewound to the same values, so that both train the same weights."""
     large, small = large_head(100), large_head(4)
@@ -105,22 +105,3 @@ def test_a_large_head_read_at_some_outputs_is_the_head_of_these_alone(chosen) ->
         for net, of in ((large, chosen), (small, None))
     )
     assert read.counts == alone.counts
-
-
-BAD = {
-    "not said": (None, r"has 100 outputs and the tasks have 4 classes: say with classes="),
-    "too few": ([1, 2, 3], r"names 3 outputs, expected a different one for each of the 4 classes"),
-    "twice": ([1, 2, 3, 3], r"names 3 outputs, expected a different one"),
-    "not there": ([1, 2, 3, 100], r"names outputs \[100\], the model has 0 to 99"),
-    "negative": ([0, 1, 2, -1], r"names outputs \[-1\]"),
-}
-
-
-@pytest.mark.parametrize("bad", BAD)
-def test_outputs_that_cannot_be_are_refused_before_any_cut(
-    bad: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("probe.retrain.cut_found", lambda *_: pytest.fail("a cut was made"))
-    classes, said = BAD[bad]
-    with pytest.raises(InputError, match=said):
-        partial_retrain(Model(large_head(100), classes=classes), ["1"], DATA, DATA, TASKS)

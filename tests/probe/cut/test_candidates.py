@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 import torch
 from torch import Tensor, nn
-from torchvision.models import MobileNetV2, VisionTransformer
+from torchvision.models import VisionTransformer
 from torchvision.models.vgg import make_layers
 
 from probe.cut.candidates import candidates
@@ -113,10 +113,6 @@ _BLOCKS = {
         "conv_proj encoder.layers.encoder_layer_0 encoder.layers.encoder_layer_1 "
         "encoder.layers.encoder_layer_2 heads",
     ),
-    "mobilenet": (
-        partial(MobileNetV2, 5, 0.1, [[1, 8, 1, 1], [2, 8, 2, 2]]),
-        "features.0 features.1 features.2 features.3 features.4 classifier",
-    ),
 }
 
 
@@ -137,8 +133,3 @@ def test_no_feature_is_suggested_inside_a_block_or_after_dropout_or_a_reshape() 
     assert chosen(model, 6) == ["1", "4", "5", "7"]
     # One level deeper there are no more.
     assert chosen(nn.Sequential(*stem[:2], block(), nn.Linear(8, 3)), 6) == ["1", "2", "3"]
-
-
-def test_two_examples_do_not_show_what_grows() -> None:
-    with pytest.raises(InputError, match="holds 2 examples, expected 3"):
-        candidates(nn.Linear(4, 2), torch.randn(2, 4))

@@ -15,13 +15,8 @@ from probe.cut import cuts as cutting
 from probe.cut.cuts import cut_each, split
 from probe.cut.split import values_of
 from probe.errors import InputError
-from probe.seeding import stream
 from tests.laws.zoo.specimens import specimen
 from tests.laws.zoo.written import written
-
-
-def rows(n: int, *shape: int) -> Tensor:
-    return torch.randn(n, *shape, generator=stream(0, "replay", n))
 
 
 def flops(part: Callable[[Any], Tensor], x: object) -> int:
@@ -30,7 +25,7 @@ def flops(part: Callable[[Any], Tensor], x: object) -> int:
     return int(counter.get_total_flops())
 
 
-@pytest.mark.parametrize("feature", ["stem", "layer1.0.conv1", "layer2.0.skip", "layer3", "layer4"])
+@pytest.mark.parametrize("feature", ["layer1.0.conv1", "layer2.0.skip"])
 def test_the_tail_computes_what_is_behind_and_no_more(
     feature: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

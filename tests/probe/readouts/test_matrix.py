@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -10,6 +12,7 @@ from probe.cut.cuts import cut_each
 from probe.errors import InputError
 from probe.modules import tap
 from probe.readouts.matrix import feature_matrices
+from tests.laws.zoo.written import Written
 
 
 def outputs(model: nn.Module, names: list[str], x: Tensor) -> dict[str, Tensor]:
@@ -58,21 +61,16 @@ def test_groups_by_budget_change_no_bit():
         assert all(torch.equal(parts[name].values, whole[name].values) for name in whole)
 
 
-class SequenceFirst(nn.Module):
+def sequence_first(m: Any, x: Tensor) -> Tensor:
     """(B, T, D) is turned to (T, B, D) on the way; the last linear sees (2 B, D)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.a, self.b, self.c = nn.Linear(3, 4), nn.Linear(4, 2), nn.Linear(4, 2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = torch.relu(self.a(x.transpose(0, 1)))  # (T, B, 4)
-        z = self.b(y.transpose(0, 1).reshape(-1, 4))  # (T B, 2)
-        return z.reshape(len(x), -1) + self.c(y.sum(0))[:, :1]
+    y = torch.relu(m.a(x.transpose(0, 1)))  # (T, B, 4)
+    z = m.b(y.transpose(0, 1).reshape(-1, 4))  # (T B, 2)
+    return z.reshape(len(x), -1) + m.c(y.sum(0))[:, :1]
 
 
 def test_rows_are_examples_wherever_these_lie():
-    model, x = SequenceFirst(), torch.randn(7, 2, 3)
+    layers = {"a": (3, 4), "b": (4, 2), "c": (4, 2)}
+    model, x = Written(sequence_first, layers), torch.randn(7, 2, 3)
     cuts = cut_each(model, ["a", "b"], x).each
     found = feature_matrices(cuts, x, batch_size=3)
     with torch.no_grad():
@@ -86,38 +84,21 @@ class Two(nn.Module):
         return x[:, :2] * 2, x[:, 2:] * 3
 
 
-class WithTwo(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.two, self.last = nn.Linear(5, 5), Two(), nn.Linear(2, 3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        left, right = self.two(self.first(x))
-        return self.last(left) + right
-
-
 def test_values_of_several_tensors_are_side_by_side():
-    model, x = WithTwo(), torch.randn(6, 5)
+    layers = {"first": (5, 5), "two": Two, "last": (2, 3)}
+    model = Written(lambda m, x: m.last((pair := m.two(m.first(x)))[0]) + pair[1], layers)
+    x = torch.randn(6, 5)
     found = feature_matrices(cut_each(model, ["two"], x).each, x)["two"]
     with torch.no_grad():
         torch.testing.assert_close(found.values, torch.cat(model.two(model.first(x)), 1))
     assert found.how == "flattened, 2 values + flattened, 3 values"
 
 
-class Summed(nn.Module):
-    """The value of `inner` is of the whole batch."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.inner, self.last = nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = self.first(x)
-        return self.last(y + self.inner(torch.ones(1, 3)))
-
-
 def test_a_value_without_a_row_for_each_example_is_refused():
-    model, x = Summed(), torch.randn(6, 3)
+    """The value of `inner` is of the whole batch."""
+    layers = {"first": (3, 3), "inner": (3, 3), "last": (3, 2)}
+    model = Written(lambda m, x: m.last(m.first(x) + m.inner(torch.ones(1, 3))), layers)
+    x = torch.randn(6, 3)
     with pytest.raises(InputError, match=r"'inner'.*has no row for each example"):
         feature_matrices(cut_each(model, ["inner"], x).each, x)
 
@@ -125,17 +106,11 @@ def test_a_value_without_a_row_for_each_example_is_refused():
 def test_the_slow_way_gives_the_value_too():
     """Where data decides the size of a value on the way, nothing can be cached."""
 
-    class Masked(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.a, self.b = nn.Linear(3, 4), nn.Linear(4, 2)
+    def masked(m: Any, x: Tensor) -> Tensor:
+        y = torch.relu(x)
+        return m.b(m.a(x) + y[y > 0.5].sum() * 0)
 
-        def forward(self, x: Tensor) -> Tensor:
-            y = torch.relu(x)
-            total = y[y > 0.5].sum() * 0
-            return self.b(self.a(x) + total)
-
-    model, x = Masked(), torch.randn(7, 3)
+    model, x = Written(masked, {"a": (3, 4), "b": (4, 2)}), torch.randn(7, 3)
     cuts = cut_each(model, ["b"], x).each
     assert cuts[0].slow
     found = feature_matrices(cuts, x, batch_size=7)["b"].values

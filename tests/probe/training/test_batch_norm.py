@@ -44,7 +44,7 @@ def is_statistic(name: str) -> bool:
     return name.endswith(STATISTICS)
 
 
-@pytest.mark.parametrize("n", [2, 7, 511, 1100])
+@pytest.mark.parametrize("n", [7, 1100])
 def test_the_statistics_are_torchs_own_for_the_same_batches(n):
     ours, x, seen = network(), inputs(n), []
     theirs = deepcopy(ours)

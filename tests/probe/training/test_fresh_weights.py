@@ -69,11 +69,8 @@ def test_what_is_kept_keeps_its_bits(rule: str) -> None:
     assert not (model[4].weight == 9).any()
 
 
-@pytest.mark.filterwarnings("ignore:`torch.nn.utils.weight_norm` is deprecated")
 @pytest.mark.parametrize("rule", ["murata", "torch"])
-@pytest.mark.parametrize(
-    "wrap", [nn.utils.weight_norm, nn.utils.spectral_norm, nn.utils.parametrizations.weight_norm]
-)
+@pytest.mark.parametrize("wrap", [nn.utils.spectral_norm, nn.utils.parametrizations.weight_norm])
 def test_a_parameter_that_no_rule_writes_is_refused(
     wrap: Callable[[nn.Module], nn.Module], rule: str
 ) -> None:

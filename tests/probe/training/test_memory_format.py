@@ -13,6 +13,7 @@ from probe.examples import Examples
 from probe.seeding import global_stream, stream
 from probe.training.loop import Objective, fit
 from probe.training.recipe import Recipe
+from tests.laws import reference
 
 
 class Sees(nn.Module):
@@ -89,13 +90,6 @@ def test_the_layout_moves_no_weight_beyond_rounding(build: Callable[[], nn.Modul
     model, plain, data = built(build), built(build), images()
     recipe = Recipe(epochs=3, batch_size=8)
     fit(model, data, recipe, stream(0))
-    draw = stream(0)
-    torch.randint(2**62, (), generator=draw)
-    optimizer = torch.optim.Adam(plain.parameters(), lr=recipe.learning_rate)
-    for _ in range(recipe.epochs):
-        for chosen in torch.randperm(len(data), generator=draw).split(recipe.batch_size):
-            optimizer.zero_grad()
-            nn.functional.cross_entropy(plain(data.x[chosen]), data.y[chosen]).backward()
-            optimizer.step()
+    reference.train(plain, data.x, data.y, recipe, stream(0))
     for ours, theirs in zip(model.parameters(), plain.parameters(), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)

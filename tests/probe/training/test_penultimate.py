@@ -39,20 +39,12 @@ def test_layers_without_a_matrix_behind_it_are_passed_over(behind: nn.Module) ->
         torch.testing.assert_close(penultimate(model, x), model[0](x).relu())
 
 
-class Add(nn.Module):
-    """A layer of two inputs."""
-
-    def forward(self, a: Tensor, b: Tensor) -> Tensor:
-        return a + b
-
-
 class Odd(nn.Module):
     """Ends in another way than by what a layer returns: way(self, x)."""
 
     def __init__(self, way: Callable[[Odd, Tensor], Tensor]) -> None:
         super().__init__()
-        self.one, self.two, self.add, self.way = nn.Linear(4, 3), nn.Linear(4, 3), Add(), way
-        self.token = nn.Parameter(torch.zeros(1, 4))
+        self.one, self.two, self.way = nn.Linear(4, 3), nn.Linear(4, 3), way
 
     def forward(self, x: Tensor) -> Tensor:
         return self.way(self, x)
@@ -65,9 +57,7 @@ class Odd(nn.Module):
 
 
 WAYS: dict[str, Callable[[Odd, Tensor], Tensor]] = {
-    "added by a layer": lambda odd, x: odd.add(odd.one(x), odd.two(x)),
     "sum": lambda odd, x: odd.one(x) + odd.two(x),
-    "scaled": lambda odd, x: 2 * odd.one(x),
     "functional": lambda odd, x: functional.linear(x, odd.one.weight),
     "freed": Odd.freed,
 }

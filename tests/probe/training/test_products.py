@@ -13,6 +13,7 @@ from probe.examples import Examples
 from probe.seeding import stream
 from probe.training.loop import fit
 from probe.training.recipe import Precision, Recipe
+from tests.laws.counting import evaluate
 
 Setting = tuple[object, ...]
 DATA = Examples(torch.randn(12, 4, generator=stream(0, "x")), torch.arange(12) % 3)
@@ -33,18 +34,16 @@ EXACT: Setting = ("ieee",) * 6 if PER_KIND else ("highest", False)
 ROUNDED: Setting = (*("tf32",) * 3, *("ieee",) * 3) if PER_KIND else ("high", True)
 
 
-@pytest.fixture(autouse=True, params=["high", "medium"])
-def outside(request: pytest.FixtureRequest) -> Iterator[Setting]:
+@pytest.fixture(autouse=True)
+def outside() -> Iterator[None]:
     """Rounding as the user may have set it; it must be so again afterwards."""
     before, convolutions = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
-    torch.set_float32_matmul_precision(request.param)
+    torch.set_float32_matmul_precision("medium")
     torch.backends.cudnn.allow_tf32 = True
     there = setting()
     assert there not in (EXACT, ROUNDED) or not PER_KIND
-    yield there
+    yield
     assert setting() == there
-    assert torch.get_float32_matmul_precision() == request.param
-    assert torch.backends.cudnn.allow_tf32
     torch.set_float32_matmul_precision(before)
     torch.backends.cudnn.allow_tf32 = convolutions
 
@@ -70,3 +69,10 @@ def test_a_training_rounds_where_its_recipe_says_so(of: Precision, expected: Set
     model = Sees()
     fit(model, DATA, Recipe(epochs=1, batch_size=4, precision=of), stream(0))
     assert model.seen == {expected}
+
+
+def test_an_evaluation_is_in_fp32_also_under_autocast() -> None:
+    """bf16 cannot tell 1 from 1.001, so that the first of two such logits would win."""
+    data = Examples(torch.tensor([[1.0, 1.001]] * 4), torch.ones(4).long())
+    with torch.autocast("cpu"):
+        assert evaluate(lambda x: x @ torch.eye(2), data, 2).accuracy() == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import pytest
@@ -90,17 +89,11 @@ OPTIMIZERS: dict[str, tuple[type[torch.optim.Optimizer], dict[str, Any]]] = {
     "nadam": (torch.optim.NAdam, {}),
     "sgd": (torch.optim.SGD, {}),
 }
-SETTINGS: list[dict[str, Any]] = [
-    {},
-    {"weight_decay": 0.1},
-    {"schedule": "cosine"},
-    {"warmup": 0.25},
-    {"clip_norm": 0.05},
-    {"weight_decay": 0.1, "schedule": "cosine", "warmup": 0.25, "clip_norm": 0.05},
-]
-CASES = [
-    *((name, given) for name in OPTIMIZERS for given in SETTINGS),
-    *(("sgd", {"momentum": 0.9, **given}) for given in SETTINGS),
+ALL = {"weight_decay": 0.1, "schedule": "cosine", "warmup": 0.25, "clip_norm": 0.05}
+CASES: list[tuple[str, dict[str, Any]]] = [
+    *((name, given) for name in OPTIMIZERS for given in ({}, ALL)),
+    *(("sgd", {name: value}) for name, value in {**ALL, "momentum": 0.9}.items()),
+    ("sgd", {"momentum": 0.9, **ALL}),
 ]
 
 
@@ -123,29 +116,23 @@ def test_what_the_settings_cost_by_hand() -> None:
     ops = {name: optimizer_ops(Recipe(optimizer=name)) for name in OPTIMIZERS}  # type: ignore[arg-type]
     assert ops == {"adam": 8, "adamw": 8, "nadam": 10, "sgd": 1}
     for name, alone in ops.items():
-        made = {"optimizer": name}
-        assert optimizer_ops(recipe(weight_decay=0.1, **made)) == alone + 1
-        assert optimizer_ops(recipe(clip_norm=1.0, **made)) == alone + 2
-        assert optimizer_ops(recipe(schedule="cosine", warmup=0.1, **made)) == alone
-    assert optimizer_ops(recipe(momentum=0.9, optimizer="sgd")) == 1 + 1
+        all_of_them = recipe(optimizer=name, **ALL)
+        assert optimizer_ops(all_of_them) == alone + 1 + 2
     assert optimizer_ops(recipe(momentum=0.9, optimizer="sgd", weight_decay=0.1)) == 1 + 1 + 1
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "adamw", "nadam"])
-def test_momentum_without_sgd_is_refused_in_a_sentence(optimizer: Any) -> None:
-    said = f"^momentum 0.9 is for the optimizer 'sgd' alone, got '{optimizer}': set momentum to 0"
+def test_momentum_without_sgd_is_refused_in_a_sentence() -> None:
+    said = "^momentum 0.9 is for the optimizer 'sgd' alone, got 'adamw': set momentum to 0"
     with pytest.raises(InputError, match=said):
-        Recipe(momentum=0.9, optimizer=optimizer)
-    assert copy.copy(Recipe(momentum=0.9, optimizer="sgd")).momentum == 0.9
+        Recipe(momentum=0.9, optimizer="adamw")
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
         *(("weight_decay", value) for value in (-0.1, float("inf"), "0")),
-        *(("momentum", value) for value in (-0.1, 1.0, float("nan"))),
-        *(("warmup", value) for value in (-0.1, 1.0, 100)),
-        *(("clip_norm", value) for value in (0.0, -1.0, float("inf"), True)),
+        *((name, value) for name in ("momentum", "warmup") for value in (-0.1, 1.0)),
+        *(("clip_norm", value) for value in (0.0, float("inf"), True)),
         ("schedule", "cos"),
     ],
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import index
 from os import PathLike
 from textwrap import shorten
-from typing import Any, Generic, Protocol, cast
+from typing import Any, Generic, cast
 
 import torch
 from torch import Tensor
@@ -22,24 +22,22 @@ _LENGTH = 80  # characters of what a message quotes
 X = TypeVar("X", bound=Value, covariant=True, default=Tensor)
 
 
-class Labeled(Protocol):
-    """N examples to train or evaluate on: rows x and labels y (N,), int64 class numbers from 0."""
+@dataclass(frozen=True, eq=False)
+class Labeled:
+    """N examples to train or evaluate on.
 
-    @property
-    def x(self) -> Rows | Value:
-        """The inputs: rows by index, or tensors (N, ...)."""
-        ...
+    x: inputs, rows by index or tensors (N, ...); y: labels (N,) int64, class numbers from 0.
+    """
 
-    @property
-    def y(self) -> Tensor:
-        """The labels, (N,) int64."""
-        ...
+    x: Rows | Value
+    y: Tensor
 
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        return len(self.y)
 
 
 @dataclass(frozen=True, eq=False)
-class Examples(Generic[X]):
+class Examples(Labeled, Generic[X]):
     """N examples and their labels.
 
     x: inputs, batch first: a tensor (N, ...), which a model is given as `model(x)`, a tuple of such
@@ -53,7 +51,6 @@ class Examples(Generic[X]):
     """
 
     x: X
-    y: Tensor
 
     def __post_init__(self) -> None:
         check_value(self.x, "x")
@@ -107,9 +104,6 @@ class Examples(Generic[X]):
         """
         how = ReadSettings(limit, label, columns, budget, scratch, progress)
         return Examples(*read(data, how))
-
-    def __len__(self) -> int:
-        return len(self.y)
 
     def take(self, indices: Tensor) -> Examples[X]:
         """Return the n examples at `indices` (n,), int64 from 0, in that order."""

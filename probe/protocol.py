@@ -12,7 +12,7 @@ from probe.cut.cuts import cut_anew, run_whole
 from probe.cut.model_call import explained
 from probe.cut.split import Cut
 from probe.errors import NotKept, located
-from probe.examples import Examples
+from probe.examples import Examples, Labeled
 from probe.modules import mode, restore
 from probe.retraining import RetrainSettings
 from probe.seeding import every_global_stream, stream
@@ -21,7 +21,7 @@ from probe.training.evaluation import predict_each
 from probe.training.fresh_weights import Fresh
 from probe.training.history import History, Watched, notes_of
 from probe.training.loop import fit
-from probe.values.cache import LabeledRows, ValueCache
+from probe.values.cache import ValueCache
 
 _Kept = dict[str, Rows]  # values by feature
 
@@ -96,12 +96,12 @@ class Protocol:
         how, split, name, found = self.how, cut.split(), cut.name, notes.of_cut(cut)
         chosen = self.outputs
         tail = split.tail if chosen is None else ChosenOutputs(split.tail, chosen)
-        test = LabeledRows(kept[1].pop(name), self.test.y)
+        test = Labeled(kept[1].pop(name), self.test.y)
         if not cut.trainable:
             return [self._tested(name, tail, test, found, None, each) for each in how.multiples]
         split.reinitialize(self.fresh, stream(how.seed, "tail", name))
         watch = notes.Watch(cut, split)
-        data = LabeledRows(kept[0].pop(name), self.train.y)
+        data = Labeled(kept[0].pop(name), self.train.y)
         *earlier, last = (each * how.recipe.epochs for each in how.multiples)
         recipe, watched = replace(how.recipe, epochs=last), Watched(earlier)
         with located(f"retraining from {name!r}"), explained(self.train.x):
@@ -121,7 +121,7 @@ class Protocol:
         self,
         name: str,
         tail: nn.Module,
-        test: LabeledRows,
+        test: Labeled,
         found: Sequence[str],
         history: History | None,
         multiple: int,

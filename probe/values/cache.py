@@ -1,7 +1,6 @@
 """Caches of the values of prefixes, in memory or in a file, or computed again."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -187,17 +186,6 @@ class RecomputedRows:
             for positions, slots, batch in self._inputs.batches(indices, self._size, self._own):
                 self._layout.write(self._prefix(batch), rows, (positions, slots))
         return self._layout.value(rows)
-
-
-@dataclass(frozen=True)
-class LabeledRows:
-    """Values x of N examples and their labels y (N,): what `fit` and `predict_each` take."""
-
-    x: Rows
-    y: Tensor
-
-    def __len__(self) -> int:
-        return len(self.y)
 
 
 @torch.no_grad()

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from probe.cut.cuts import split
-from probe.examples import Examples
+from probe.examples import Examples, Labeled
 from probe.retrain import retrain_each
 from probe.retraining import RetrainSettings
 from probe.seeding import stream
 from probe.training.loop import Objective, Recipe, fit
-from probe.values.cache import LabeledRows
 
 
 def sweep(
@@ -36,7 +35,7 @@ def losses(
     kept = _Losses()
     cut = split(model, feature, data.x[:64])
     cut.reinitialize(recipe.init, stream(seed, "tail", feature))
-    values = LabeledRows(cut.prefix(data.x), data.y)
+    values = Labeled(cut.prefix(data.x), data.y)
     fit(cut.tail, values, recipe, stream(seed, "retrain", feature), kept)
     return [float(loss) for loss in kept.values]
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, TensorDataset
 
 from probe import Examples, Recipe, candidates, split
 from probe.cut.cuts import cut_each
@@ -29,18 +26,13 @@ from tests.probe.calls import (
 
 WORDS = nn.Sequential(nn.Embedding(5, 4), nn.Flatten(), nn.Linear(8, 2))
 BOTH = {"left": X, "right": X}
+NAN = X.index_fill(0, torch.tensor([5]), torch.nan)
 
 
-class WholeNumber(nn.Module):
-    """A model with a parameter of whole numbers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.net = net()
-        self.steps = nn.Parameter(torch.tensor([1]), requires_grad=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.net(x)
+def whole_number() -> nn.Module:
+    model = net()
+    model.register_parameter("steps", nn.Parameter(torch.tensor([1]), requires_grad=False))
+    return model
 
 
 def in_inference_mode() -> None:
@@ -61,10 +53,7 @@ DATA_CASES: dict[str, Case] = {
         lambda: Examples(X.numpy(), Y),
         "x must be a tensor, or a tuple or mapping of tensors, got ndarray",
     ),
-    "no tensor in a mapping": (
-        lambda: Examples({"left": X, "right": None}, Y),
-        "got dict with NoneType in it: use torch.as_tensor",
-    ),
+    "None in a mapping": (lambda: Examples({"a": None}, Y), "got dict with NoneType in it: use"),
     "a mapping by numbers": (
         lambda: Examples({0: X}, Y),
         "the names of the model's arguments",
@@ -76,57 +65,31 @@ DATA_CASES: dict[str, Case] = {
     "uneven x and y": (lambda: Examples(X[:3], Y), "got x float32 (3, 4) and y int64 (24,)"),
     "labels of one number": (lambda: Examples(X, Y.float()), "vector (N,), got float32 (24,)"),
     "sparse": (lambda: Examples(X.to_sparse(), Y), "got a sparse or nested one"),
-    "a loader": (
-        lambda: retrained(train=DataLoader(TensorDataset(X, Y))),
-        "train must be Examples, got DataLoader",
-    ),
+    "a pair": (lambda: retrained(train=(X, Y)), "train must be Examples, got tuple"),
     "test of other keys": (
         lambda: two(Examples(BOTH, Y), Examples({"left": X}, Y)),
         "right: float32 (4,)}, of test {left: float32 (4,)}: give both one shape",
     ),
-    "NaN in one of a mapping": (
-        lambda: two(
-            Examples({"left": X, "right": X.index_fill(0, torch.tensor([5]), torch.nan)}, Y)
-        ),
-        "train has NaN or Inf in example 5",
-    ),
+    "NaN in one of several": (lambda: two(Examples((X, NAN), Y)), "NaN or Inf in example 5"),
     "strange labels": (lambda: retrained(train=Examples(X, Y + 5)), "train has labels [5, 6]"),
     "a sample too small": (lambda: split(net(), "1", X[:2]), "holds 2 examples, expected 3"),
     "a sample of numpy": (lambda: candidates(net(), X.numpy()), "got ndarray: use torch.as_tensor"),
-    "an uneven sample": (
-        lambda: split(Two(), "a", (X, X[:4])),
-        "got (float32 (24, 4), float32 (4, 4))",
-    ),
+    "an uneven sample": (lambda: split(Two(), "a", (X, X[:4])), "(24, 4), float32 (4, 4))"),
 }
 
 MODEL_CASES: dict[str, Case] = {
-    "bytes": (
-        lambda: retrained(train=Examples(X.to(torch.uint8), Y)),
-        "pass call=lambda model, x: model(x.float() / 255)",
-    ),
+    "bytes": (lambda: retrained(train=Examples(X.byte(), Y)), "model(x.float() / 255)"),
     "a word too many": (lambda: words(torch.arange(48) // 8), "on a batch x of int64 (24, 2)"),
     "no logits named": (lambda: retrained(Named(), ["net.1"]), "output= one of 'scores', 'x'"),
-    "a list of outputs": (
-        lambda: retrained(Named(), ["net.1"], output=["scores"]),
-        "output= must be a name or a position in the output, got list",
-    ),
+    "a list of outputs": (lambda: retrained(output=["a"]), "a name or a position in the output"),
     "a call that is none": (lambda: retrained(call="model(x)"), "call= must be a function of"),
     "a call of one row": (
         lambda: retrained(call=lambda model, x: model(x[:1])),
         "for 4 examples has shape (1, 2), expected (B, K)",
     ),
-    "logits of three dimensions": (
-        lambda: retrained(call=lambda model, x: model(x).unsqueeze(1)),
-        "has shape ('B', 1, 2), expected (B, K)",
-    ),
-    "no gradient": (
-        lambda: retrained(call=lambda model, x: model(x).detach()),
-        "'1' cannot be trained, as no gradient",
-    ),
-    "a parameter of whole numbers": (
-        lambda: retrained(WholeNumber(), ["net.1"]),
-        "parameter 'steps' holds torch.int64",
-    ),
+    "three dimensions": (lambda: retrained(call=lambda m, x: m(x)[:, None]), "('B', 1, 2), exp"),
+    "no gradient": (lambda: retrained(call=lambda m, x: m(x).detach()), "'1' cannot be trained"),
+    "whole numbers": (lambda: retrained(whole_number()), "parameter 'steps' holds torch.int64"),
     "a batch of one with batch norm": (
         lambda: retrained(normed(), ["0"], recipe=Recipe(batch_size=1)),
         "cannot be trained on a batch of one example",
@@ -134,10 +97,7 @@ MODEL_CASES: dict[str, Case] = {
     "a scripted module": (lambda: retrained(torch.jit.script(net())), "is a scripted module"),
     "inference mode": (in_inference_mode, "under torch.inference_mode(): call it outside"),
     "a class": (lambda: retrained(Two), "got the class Two"),
-    "fewer outputs than classes": (
-        lambda: retrained(net(outputs=1)),
-        "has 1 outputs and the tasks have 2 classes",
-    ),
+    "too few outputs": (lambda: retrained(net(outputs=1)), "1 outputs and the tasks have 2 cl"),
     "classes out of range": (lambda: retrained(classes=[0, 7]), "names outputs [7]"),
     "classes by name": (lambda: retrained(classes=["a", "b"]), "as range(2), got ['a', 'b']"),
     "one class for two": (lambda: retrained(classes=[0, 0]), "a different one for each of the 2"),
@@ -152,10 +112,6 @@ ASKED_CASES: dict[str, Case] = {
     "unknown trainable": (lambda: retrained(trainable="all"), "trainable 'all': did you mean 'tai"),
     "unknown trainable of cuts": (lambda: cut_each(net(), ["1"], X, trainable="all"), "'all'"),
     "a recipe as a mapping": (lambda: retrained(recipe={"epochs": 3}), "Recipe(...), got dict"),
-    "a recipe out of range": (
-        lambda: Recipe(warmup=1.0, schedule="linear", clip_norm=0),
-        "warmup: expected less than 1, got 1.0",
-    ),
 }
 
 FRESH_CASES: dict[str, Case] = {
@@ -164,10 +120,7 @@ FRESH_CASES: dict[str, Case] = {
     "nothing": (lambda: retrained(fresh=lambda: None), "got NoneType"),
     "a number": (lambda: retrained(fresh=3), "fresh must be a function that makes a model"),
     "a part": (lambda: retrained(fresh=nn.Linear(4, 8)), "fresh has no '0.bias', '0.weight'"),
-    "a checkpoint's folder": (
-        lambda: retrained(fresh={"model": net().state_dict()}),
-        "fresh holds no tensor at 'model'",
-    ),
+    "a nested state": (lambda: retrained(fresh={"model": {}}), "fresh holds no tensor at 'model'"),
     "an unknown rule": (lambda: retrained(fresh="xavier"), "unknown rule for fresh"),
     "cuts of another architecture": (lambda: of_cuts(net(9)), "which differs at '0.bias'"),
     "cuts and a call": (lambda: of_cuts(net(), output="x"), "trainable to cut_each"),
@@ -181,25 +134,6 @@ def test_a_mistake_is_told_in_one_sentence_before_any_training(
     case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check_told(case, monkeypatch)
-
-
-SOUND: Mapping[str, Callable[[], object]] = {
-    "test in another order": lambda: two(
-        Examples(BOTH, Y), Examples(dict([*BOTH.items()][::-1]), Y)
-    ),
-    "doubles": lambda: retrained(net().double(), train=Examples(X.double(), Y)),
-    "an output": lambda: retrained(Named(), ["net.1"], output="scores"),
-    "batch norm": lambda: retrained(normed(), ["0"], recipe=Recipe(epochs=1, batch_size=2)),
-    "tasks of tensors": lambda: retrained(tasks=torch.tensor([[0], [1]])),
-    "a state dict": lambda: retrained(fresh=net().state_dict()),
-}
-
-
-@pytest.mark.parametrize("call", SOUND.values(), ids=SOUND)
-def test_the_same_calls_without_the_mistake_go_through(call: Callable[[], object]) -> None:
-    result = call()
-    assert isinstance(result, PartialRetraining)
-    assert len(result.counts) == 1
 
 
 class Fussy(nn.Module):

@@ -1,4 +1,4 @@
-"""Fresh values for a tail from a new model, and what no rule writes."""
+"""Fresh values for a tail from a new model, and parameters that no rule writes."""
 
 from __future__ import annotations
 
@@ -6,93 +6,55 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from probe import Examples, Recipe, partial_retrain
+from probe import Examples, Model, Recipe, partial_retrain
 from probe.cut.cuts import split
 from probe.errors import InputError
 from probe.modules import named_state
 from probe.seeding import stream
 from probe.training.fresh_weights import fresh_state
-
-TASKS = [[0, 1], [2, 3]]
-QUICK = Recipe(epochs=1, batch_size=8)
+from tests.laws.zoo.specimens import SPECIMENS, specimen
 
 
-class Scaled(nn.Module):
-    """A block with a parameter of its own that no `reset_parameters` writes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner, self.norm = nn.Linear(8, 8), nn.BatchNorm1d(8)
-        self.gamma = nn.Parameter(torch.full((8,), 0.5))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x + self.gamma * self.norm(self.inner(x)).relu()
-
-
-class Tokens(nn.Module):
-    """As vision transformers are: tokens at the entrance, scaled blocks, and a head.
-
-    Its parameter `mask` is read by nobody, and `tied` is the first block's own dense layer again.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.token = nn.Parameter(torch.randn(8))
-        self.mask = nn.Parameter(torch.full((8,), 7.0))
-        self.blocks = nn.Sequential(Scaled(), Scaled(), Scaled())
-        self.tied = self.blocks[0].inner
-        self.head = nn.Linear(8, 4)
-        self.register_buffer("shift", torch.randn(4))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.head(self.tied(self.blocks(x + self.token))) + self.shift
-
-
-@pytest.fixture
-def model() -> Tokens:
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        return trained(Tokens())
-
-
-def trained(model: Tokens) -> Tokens:
-    """Move every value, statistics included, away from where it began."""
-    with torch.no_grad():
-        for tensor in named_state(model).values():
-            if tensor.is_floating_point():
-                tensor.add_(3.0)
-    return model
-
-
-@pytest.fixture(scope="module")
-def data() -> Examples:
-    return Examples(torch.randn(40, 8, generator=stream(0, "x")), torch.arange(40) % 4)
-
-
-def in_model(cut_tail: nn.Module) -> dict[str, Tensor]:
-    """Return the state of a tail that is the whole model in a wrapper, by names in the model."""
-    return {n.removeprefix("model."): t for n, t in named_state(cut_tail).items()}
-
-
-def test_a_tail_takes_a_new_models_values_and_keeps_what_is_frozen(model, data) -> None:
+@pytest.mark.parametrize(
+    ("name", "feature"),
+    [("reduced_resnet18", "layer3"), ("tied_weights", "encode"), ("mlp", "output")],
+)
+def test_a_tail_takes_a_new_models_values_and_keeps_what_is_frozen(name: str, feature: str) -> None:
     """Buffers too; a layer that the prefix needs stays as it is under its other name as well."""
+    model, x, _ = specimen(name)
     before = {name: tensor.clone() for name, tensor in named_state(model).items()}
-    cut = split(model, "blocks.0", data.x)
-    cut.reinitialize(Tokens, stream(3, "tail"))
-    built = fresh_state(Tokens, stream(3, "tail"))
-    after = in_model(cut.tail)
-    frozen = {*cut.frozen, "tied.weight", "tied.bias"}
-    assert {"token", "blocks.0.gamma", "blocks.0.inner.weight"} <= frozen
-    for name, value in after.items():
-        assert torch.equal(value, (before if name in frozen else built)[name]), name
+    cut = split(model, feature, x)
+    cut.reinitialize(SPECIMENS[name].build, stream(3, "tail"))
+    built = fresh_state(SPECIMENS[name].build, stream(3, "tail"))
+    assert cut.fresh_values.keys().isdisjoint(cut.frozen)
+    assert all(torch.equal(value, built[name]) for name, value in cut.fresh_values.items())
+    kept = {name.removeprefix("model."): value for name, value in named_state(cut.tail).items()}
+    assert all(torch.equal(kept[name], before[name]) for name in kept.keys() & set(cut.frozen))
     assert all(map(torch.equal, named_state(model).values(), before.values()))
 
 
-def test_what_no_rule_writes_is_refused_before_any_cut_and_all_of_it_named(
-    model, data, monkeypatch
-) -> None:
-    """Not what every feature needs, nor what nothing reads."""
-    monkeypatch.setattr("probe.retrain.cut_found", lambda *_: pytest.fail("a cut was made"))
-    names = "'blocks.1.gamma', 'blocks.2.gamma'"
-    with pytest.raises(InputError, match=rf"the parameters {names}: pass fresh=, a function"):
-        partial_retrain(model, ["blocks.0", "blocks.1"], data, data, TASKS, QUICK)
+class Scaled(nn.Module):
+    """A factor that no `reset_parameters` writes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.scale
+
+
+def test_what_no_rule_writes_is_refused_before_any_cut_and_all_of_it_named(monkeypatch) -> None:
+    """Not what every feature needs, nor what nothing reads, nor what stays frozen as given."""
+    model = nn.Sequential(Scaled(), nn.Linear(4, 4), Scaled(), nn.Linear(4, 4), Scaled())
+    model.register_parameter("unread", nn.Parameter(torch.ones(3)))
+    data = Examples(torch.randn(40, 4, generator=stream(0, "x")), torch.arange(40) % 4)
+    asked = (["0", "1"], data, data, [[0, 1], [2, 3]], Recipe(epochs=1))
+    with monkeypatch.context() as patch:
+        patch.setattr("probe.retrain.cut_found", lambda *_: pytest.fail("a cut was made"))
+        names = "'2.scale', '4.scale'"
+        with pytest.raises(InputError, match=rf"the parameters {names}: pass fresh=, a function"):
+            partial_retrain(model, *asked)
+    for scaled in (model[2], model[4]):
+        scaled.requires_grad_(False)
+    partial_retrain(Model(model, trainable="as given"), *asked)

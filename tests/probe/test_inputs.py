@@ -60,18 +60,6 @@ def words() -> tuple[Tensor, Tensor, Tensor]:
     return ids, (torch.arange(WORDS) < length).expand(N, WORDS).long().clone(), y
 
 
-class Joined(nn.Module):
-    """The same reader for one tensor: the words and the mask side by side."""
-
-    def __init__(self, inner: nn.Module) -> None:
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.inner(x[:, :WORDS], x[:, WORDS:])
-        return out
-
-
 def retrained(x: Value, y: Tensor, call: Any = None, **given: Any) -> Any:
     data: Examples[Any] = Examples(x, y)
     model = Model(built(), call=call)
@@ -96,29 +84,15 @@ WAYS: dict[str, Callable[[Tensor, Tensor], tuple[Value, Any]]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def joined() -> PartialRetraining:
-    """The same words and masks as one tensor."""
-    ids, mask, y = words()
-    data = Examples(torch.cat([ids, mask], 1), y)
-    features = ["inner.mix", "inner.head"]
-    return partial_retrain(Joined(built()), features, data, data, TASKS, RECIPE)
-
-
 @pytest.mark.parametrize(
     ("way", "cache"), [*zip(WAYS, ("memory", "file", "recomputed", "memory"), strict=True)]
 )
-def test_the_same_however_the_inputs_are_held(
-    way: str, cache: str, joined: PartialRetraining, tmp_path: Path
-) -> None:
+def test_the_same_however_the_inputs_are_held(way: str, cache: str, tmp_path: Path) -> None:
     ids, mask, y = words()
     x, call = WAYS[way](ids, mask)
     folder = tmp_path if cache == "file" else None
     kept = CacheSettings(budget=None if cache == "memory" else 0, scratch=folder)
     got = retrained(x, y, call, cache=kept)
-    assert got.notes == tuple(note.replace("inner.", "") for note in joined.notes)
-    # The seeds of a tail hang on its feature's name: the output's needs none.
-    assert tables(got)[1] == tables(joined)[1]
     assert tables(got) == tables(retrained((ids, mask), y))
     assert tables(got) != tables(retrained((ids, torch.ones_like(mask)), y))
 

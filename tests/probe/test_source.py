@@ -171,19 +171,6 @@ def test_a_distribution_of_another_name_counts_by_its_version(project: Path) -> 
     assert _hash(project) != before
 
 
-def test_a_metric_that_another_module_calls_counts(project: Path) -> None:
-    def hashed() -> str:
-        _forget(project)
-        with loaded([str(project / "mine/nets.py"), str(project / "mine/user.py")], {}):
-            return REGISTRY.sources["network user"]
-
-    text = 'import nets, probe\n@probe.network("user")\ndef build():\n    return nets.worst\n'
-    (project / "mine/user.py").write_text(text)
-    before = hashed()
-    _edit(project, "mine/nets.py", "values.min()", "values.sum()")
-    assert hashed() != before
-
-
 SCRIPT = """
 WIDTH = 1
 def helper():

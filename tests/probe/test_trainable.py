@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 
 from probe import Examples, Model, Recipe, partial_retrain
-from probe.errors import InputError
 from probe.seeding import stream
 from probe.training.evaluation import predict_each
 
@@ -64,26 +63,6 @@ def test_what_was_frozen_stays_as_it_is(tails: dict[str, Tensor]) -> None:
     for name in ("up", "down"):
         [adapter] = [value for key, value in tails.items() if key.endswith(f"{name}.weight")]
         assert not torch.equal(adapter, own[f"3.{name}.weight"])
-
-
-class Scaled(nn.Module):
-    """A factor that no rule re-initializes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.scale = nn.Parameter(torch.ones(8))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x * self.scale
-
-
-def test_frozen_parameters_need_no_rule() -> None:
-    model = nn.Sequential(nn.Linear(8, 8), Scaled(), nn.Linear(8, 4))
-    called = Model(model, trainable="as given")
-    with pytest.raises(InputError, match=r"no rule re-initializes the parameter '1.scale'"):
-        partial_retrain(called, ["0"], DATA, DATA, TASKS, RECIPE)
-    model[1].requires_grad_(False)
-    partial_retrain(called, ["0"], DATA, DATA, TASKS, RECIPE)
 
 
 def large_head(outputs: int) -> nn.Sequential:

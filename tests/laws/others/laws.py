@@ -9,14 +9,13 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
-from probe.examples import Examples
+from probe.examples import Examples, Labeled
 from probe.model import Model
 from probe.retrain import partial_retrain
 from probe.seeding import stream
 from probe.training.fresh_weights import fresh_state
 from probe.training.loop import fit
 from probe.training.recipe import Recipe
-from probe.values.cache import LabeledRows
 from tests.laws.zoo.case import Case, same
 from tests.laws.zoo.examine import touched
 from tests.laws.zoo.laws import LAWS, Law
@@ -44,7 +43,7 @@ def built(case: Case) -> None:
     _assert_moved(case, fresh, "re-initialized")
     if case.cut.trainable:
         labels = torch.arange(count(case.x)) % case.expected(case.x).shape[1]
-        data = LabeledRows(_Rows(case.cut.prefix(tree_map(torch.clone, case.x))), labels)
+        data = Labeled(_Rows(case.cut.prefix(tree_map(torch.clone, case.x))), labels)
         fit(case.cut.tail, data, _RECIPE, stream(0, "fit"))
         _assert_moved(case, fresh, "retrained")
 

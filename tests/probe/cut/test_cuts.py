@@ -55,24 +55,13 @@ def test_cuts_used_again_are_those_made_anew() -> None:
     assert others[0] != others[1]
 
 
-def test_they_are_neither_followed_nor_planned_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    cuts = cut_each(network(0), FEATURES, images().x[:8])
-    monkeypatch.setattr("probe.cut.cuts.trace", lambda *_: pytest.fail("followed again"))
-    monkeypatch.setattr("probe.cut.cuts.plan_each", lambda *_: pytest.fail("planned again"))
-    model = network(1)
-    again = cuts.of(model)
-    assert again.features == cuts.features
-    weights = dict(again.each[0].feature.trace.model.named_parameters())
-    assert all(torch.equal(weights[n], p) for n, p in model.named_parameters())
-
-
 def hidden(sign: float) -> nn.Module:
     """Make a network that depends on a number that no state holds."""
     layers: dict[str, Layer] = {"a": (4, 4), "b": (4, 3)}
     return Written(lambda m, x: m.b(torch.relu(m.a(x)) if sign > 0 else -m.a(x)), layers)
 
 
-def test_where_the_parts_do_not_give_the_output_the_model_is_cut_anew(
+def test_they_are_planned_again_only_where_the_parts_do_not_give_the_output(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     x = torch.randn(8, 4, generator=stream(0))

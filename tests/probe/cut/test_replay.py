@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
 
 from probe.cut import cuts as cutting
@@ -47,24 +46,6 @@ def flops_of_module(model: nn.Module, name: str, x: Tensor) -> int:
     model(x)
     hook.remove()
     return flops(module, inputs[0])
-
-
-def test_a_replayed_tail_trains_as_the_links_of_a_chain(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, x, y = specimen("cnn3", 8)
-    losses = []
-    for plain in (True, False):
-        if not plain:
-            monkeypatch.setattr(cutting, "chain_end", lambda *a: None)
-        cut = split(model, "conv1", x)
-        assert isinstance(cut.tail, nn.Sequential) == plain
-        optimizer = torch.optim.SGD([p for p in cut.tail.parameters() if p.requires_grad], lr=0.1)
-        for _ in range(5):
-            loss = functional.cross_entropy(cut.tail.train()(cut.prefix(x)), y)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            losses.append(float(loss.detach()))
-    assert losses[:5] == losses[5:]
 
 
 def test_one_pass_gives_what_each_prefix_gives() -> None:

@@ -25,29 +25,20 @@ def scale(m: Any, h: Tensor) -> Tensor:
     return h * (1.0 if m.training else 0.1)
 
 
-def winners(m: Any, h: Tensor) -> Tensor:
-    return h * (h >= h.topk(2 if m.training else 6, 1)[0][:, -1:])
-
-
-def schedule(m: Any, h: Tensor) -> Tensor:
-    m.time = getattr(m, "time", 0) + m.training
-    return h * (1.0 if m.time < 40 else 5.0)
-
-
 def rolls(m: Any, h: Tensor) -> Tensor:
     return torch.roll(h, random.randint(1, 5) if m.training else 0, 1)
 
 
-@pytest.mark.parametrize("between", [scale, winners, schedule, rolls])
+@pytest.mark.parametrize("between", [scale, rolls])
 def test_the_tail_does_in_training_what_the_model_does(
     between: Callable[[Any, Tensor], Tensor],
 ) -> None:
     model, x = live(between)
     cut = split(model, "a", x)
     kept = cut.prefix(x)
-    for part in (model.train(), cut.tail.train().get_submodule("model")):
-        part.time = 0  # type: ignore[assignment]
-    for step in range(60):
+    model.train()
+    cut.tail.train()
+    for step in range(10):
         random.seed(step)
         expected = model(x)
         random.seed(step)

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
 from probe.readouts import linear
-from probe.readouts.linear import LinearModel, fit_linear
+from probe.readouts.linear import fit_linear
 from probe.readouts.standardized import Standardization
 
 
@@ -49,10 +49,6 @@ def of_sklearn(
     return objective(scaled, y, model.coef_, model.intercept_, C), scaled, model
 
 
-def own_objective(model: LinearModel, x: np.ndarray, y: Tensor, C: float = 1.0) -> float:
-    return objective(x, y, model.weight.numpy(), model.bias.numpy(), C)
-
-
 CASES = {
     "digits": digits(),
     "badly scaled": drawn(500, 40, 5),
@@ -61,7 +57,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("C", [0.01, 100.0])
 @pytest.mark.parametrize("case", CASES)
 def test_the_objective_is_scikit_learns(case, C):
     x, y = CASES[case]
@@ -70,31 +66,24 @@ def test_the_objective_is_scikit_learns(case, C):
     model = fit_linear(x, y, classes, C, tolerance=1e-9)
     assert model.found.converged
     assert model.notes == ()
-    assert own_objective(model, scaled, y, C) == pytest.approx(expected, rel=1e-6)
+    own = objective(scaled, y, model.weight.numpy(), model.bias.numpy(), C)
+    assert own == pytest.approx(expected, rel=1e-6)
     assert model.found.value == pytest.approx(expected, rel=1e-6)
 
 
-def on_digits(seed: int, **settings: float) -> tuple[LinearModel, float, Tensor, Tensor, Tensor]:
-    """Return our model, scikit-learn's objective, both predictions, and the labels."""
-    x, y = digits()
-    order = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))
-    train, test = order[:1200], order[1200:]
-    least, _, theirs = of_sklearn(x[train], y[train], settings.get("C", 1.0))
-    scaler = StandardScaler().fit(x[train].double().numpy())
-    expected = theirs.predict(scaler.transform(x[test].double().numpy()))
-    model = fit_linear(x[train], y[train], 10, **settings)
-    return model, least, model.predict(x[test]), torch.from_numpy(expected), y[test]
-
-
 @pytest.mark.parametrize(("C", "more"), [(0.01, 2e-3), (1.0, 2e-3), (100.0, 5e-3)])
-@pytest.mark.parametrize("seed", range(2))
-def test_at_the_default_tolerance_predictions_have_settled(seed, C, more):
+def test_at_the_default_tolerance_predictions_have_settled(C, more):
     """The objective is near its minimum, from above, and the classes are scikit-learn's."""
-    model, least, ours, expected, _ = on_digits(seed, C=C)
+    x, y = digits()
+    train, test = torch.randperm(len(x), generator=torch.Generator().manual_seed(0)).split(1200)
+    least, _, theirs = of_sklearn(x[train], y[train], C)
+    scaler = StandardScaler().fit(x[train].double().numpy())
+    expected = torch.from_numpy(theirs.predict(scaler.transform(x[test].double().numpy())))
+    model = fit_linear(x[train], y[train], 10, C)
     assert model.found.converged
     assert model.found.left <= linear.TOLERANCE
     assert least * (1 - 1e-6) <= model.found.value <= least * (1 + more)
-    assert (ours == expected).double().mean() >= 0.99
+    assert (model.predict(x[test]) == expected).double().mean() >= 0.99
 
 
 def test_classes_without_examples_are_left_out():

@@ -1,17 +1,20 @@
-"""Retraining with a cache: no result depends on where values live, and they go when served."""
+"""Retraining with a cache: results depend neither on where values live nor on the device."""
 
 from __future__ import annotations
 
+import copy
 import weakref
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from probe import Examples, Recipe, partial_retrain
+from probe import Examples, Model, Recipe, partial_retrain
 from probe.retrain import cache_plan, retrain_each
 from probe.retraining import RetrainSettings
 from probe.values.allocation import CacheSettings, Storage
 from probe.values.cache import CachedRows
+from tests.laws.other_device import OtherDevice
 from tests.laws.zoo.specimens import specimen
 
 SIZE = 16
@@ -26,7 +29,7 @@ SIZE = 16
         ("cnn3", ["conv1", "conv3"], "bf16"),
     ],
 )
-def test_no_result_depends_on_where_values_live(
+def test_no_result_depends_on_where_values_live_or_on_the_device(
     name: str, features: list[str], storage: Storage, tmp_path: Path
 ) -> None:
     model, x, y = specimen(name, 24)
@@ -37,13 +40,20 @@ def test_no_result_depends_on_where_values_live(
         CacheSettings(budget=0, storage=storage),
         CacheSettings(budget=max(sizes), storage=storage, scratch=tmp_path, room=max(sizes)),
     ]
-    train, test = Examples(x, y), Examples(x[:20], y[:20])
     recipe = Recipe(epochs=2, batch_size=SIZE, learning_rate=0.01)
-    first, *others = (
-        partial_retrain(model, features, train, test, [[0, 1], [2]], recipe, cache=cache).counts
-        for cache in settings
-    )
+
+    def counts(cache: CacheSettings, to: Any = lambda held: held, seed: int = 0) -> Any:
+        train, test = Examples(to(x), to(y)), Examples(to(x[:20]), to(y[:20]))
+        own = Model(to(copy.deepcopy(model)), fresh="murata", classes=[2, 0, 1])
+        asked = own, features, train, test, [[0, 1], [2]], recipe
+        return partial_retrain(*asked, seed=seed, cache=cache).counts
+
+    first, *others = map(counts, settings)
     assert others == [first] * 3
+    with OtherDevice() as there:
+        elsewhere = [counts(cache, lambda held: held.to(there.device)) for cache in settings]
+    assert elsewhere == [first] * 4
+    assert counts(settings[0], seed=1) != first
 
 
 def test_values_are_dropped_once_they_have_served(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,7 +60,7 @@ class ContinualLearner(base.Learner):
     """
 
     settings_class: ClassVar[type[base.Settings]] = ContinualSettings
-    replays: ClassVar[bool] = True
+    replays = True
     settings: ContinualSettings
     # The classes of each task begun; then the exemplars that the present one began with.
     _tasks: tuple[tuple[int, ...], ...] = ()
@@ -118,8 +118,8 @@ class ContinualLearner(base.Learner):
             self.exemplars.add(self.model, task, self.stream("memory"))
 
     def stored_bytes(self) -> int:
-        kept = self.stored
-        return bytes_of([kept.x, kept.y]) if kept else 0
+        state = self.state()
+        return bytes_of(state[name] for name in ("memory.x", "memory.y") if name in state)
 
     def take_over(self, carried: dict[str, Tensor]) -> None:
         """Take back what `carried` returned, nothing before the first task."""

@@ -30,7 +30,8 @@ def choose(
     if strategy == "uniform":
         return uniform(len(own), count, generator)
     if strategy == "fifo":
-        return latest(len(own), count)
+        # The latest first, as a queue of that length keeps them.
+        return torch.arange(len(own) - 1, -1, -1)[:count]
     if strategy == "mean_of_features":
         return mean_of_features(penultimate_of(model, own), count)
     logits = in_batches(model, model, own)
@@ -42,15 +43,6 @@ def choose(
 def uniform(n: int, count: int, generator: torch.Generator) -> Tensor:
     """Draw at most `count` of n, each with the same probability: (m,) int64."""
     return torch.randperm(n, generator=generator)[:count]
-
-
-def latest(n: int, count: int) -> Tensor:
-    """Take the last ones, the latest first, as a queue (FIFO) of that length does.
-
-    >>> latest(5, 2).tolist()
-    [4, 3]
-    """
-    return torch.arange(n - 1, -1, -1)[:count]
 
 
 def plane_distance(logits: Tensor, count: int, generator: torch.Generator) -> Tensor:

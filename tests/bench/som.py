@@ -59,8 +59,7 @@ def _actions(phase: str, model: nn.Module, data: Examples) -> dict[str, Callable
 
 def _ours(phase: str, model: nn.Module, data: Examples) -> int:
     """Run a phase on a copy of the model and return how many examples were learned."""
-    som, output = copied(model).children()
-    network = OnlineMap(som, output, READOUT, OpsMeter())  # type: ignore[arg-type]
+    network = OnlineMap(copied(model), READOUT, OpsMeter())
     shares, learned = network.shares(RATE, RADIUS), 0
     block = longest_block(RATE)
     for x, y in zip(data.x.split(block), data.y.split(block), strict=True):
@@ -86,8 +85,7 @@ def _trained() -> nn.Module:
     model = Geppnet.network(SETTINGS, (784,), 10, 2)
     initialize(model, "murata", stream(0, "init"))
     data = _images(4096, 0)
-    som, output = model.children()
-    network = OnlineMap(som, output, 2e-3, OpsMeter())  # type: ignore[arg-type]
+    network = OnlineMap(model, 2e-3, OpsMeter())
     for radius in (3.0, 1.0, RADIUS):
         for x, y in zip(data.x.split(64), data.y.split(64), strict=True):
             network.learn(x, y, network.shares(0.1, radius))

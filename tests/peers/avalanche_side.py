@@ -1,7 +1,7 @@
 """Avalanche's side: its own strategy and plugins, on the same stream."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from torchvision.transforms import ToTensor
 from probe.seeding import global_stream, stream
 from probe.tasks import Scenario
 from probe.training.loop import Recipe
-from tests.peers.ours import in_our_order
 
 USUAL, FASTEST, OUR_BATCHES = "avalanche", "avalanche, fastest", "avalanche, our batches"
 
@@ -51,7 +50,13 @@ def usages(folder: Path, scenario: Scenario, limit: int | None) -> dict[str, Usa
 
 def same_batches(scenario: Scenario, seed: int) -> Usage:
     """Return the usage with which it takes our batches one by one, in the only epoch of a task."""
-    experiences = _of_tensors(in_our_order(scenario, seed))
+    tasks = []
+    for position, task in enumerate(scenario.tasks):
+        draw = stream(seed, "batches", position)
+        torch.randint(2**62, (), generator=draw)  # our loop seeds dropout with it
+        order = torch.randperm(len(task.train), generator=draw)
+        tasks.append(replace(task, train=task.train.take(order)))
+    experiences = _of_tensors(replace(scenario, tasks=tuple(tasks)))
     return Usage(experiences=experiences, fused=True, shuffle=False)
 
 
@@ -67,6 +72,7 @@ class Avalanche:
         adam = torch.optim.Adam(
             model.parameters(), lr=recipe.learning_rate, fused=True if usage.fused else None
         )
+        self.model = model
         self._strategy = Naive(
             model=model,
             optimizer=adam,
@@ -78,11 +84,6 @@ class Avalanche:
         )
         self._usage = usage
         self._seed = seed
-
-    @property
-    def model(self) -> nn.Module:
-        model: nn.Module = self._strategy.model
-        return model
 
     @property
     def steps(self) -> int:

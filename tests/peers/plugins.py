@@ -17,6 +17,7 @@ from avalanche.training.plugins import (
     SynapticIntelligencePlugin,
 )
 from avalanche.training.storage_policy import ClassBalancedBuffer
+from torch import nn
 
 from probe.seeding import stream
 from probe.tasks import Scenario
@@ -24,18 +25,24 @@ from probe.training.loop import Recipe
 from scenarios.learners.base import Settings
 from scenarios.learners.continual import ClassMemorySettings, ContinualSettings
 from scenarios.learners.distillation.lwf import LwfSettings
+from scenarios.learners.exemplars import Exemplars, ExemplarSettings
 from scenarios.learners.penalties.ewc import EwcSettings
 from scenarios.learners.penalties.si import SiSettings
 from scenarios.learners.replay.gem import GemSettings
 
 
-def plugins(settings: Settings, recipe: Recipe, scenario: Scenario) -> list[Any]:
+def plugins(settings: Settings, recipe: Recipe, scenario: Scenario, seed: int) -> list[Any]:
     """Return avalanche's own counterpart of one of our learners."""
     match settings:
         case ContinualSettings(kind="finetune"):
             return []
         case ClassMemorySettings(kind="er"):
-            return [_replay(settings, scenario.classes)]
+            # As many examples of each class; the two batches are equally large.
+            size = settings.memory_per_class * scenario.classes
+            memory = ClassBalancedBuffer(
+                size, adaptive_size=False, total_num_classes=scenario.classes
+            )
+            return [ReplayPlugin(mem_size=size, storage_policy=memory)]
         case EwcSettings():
             # It has no 1/2 before lambda. Its Fisher is the mean of squared batch gradients, which
             # is smaller by the batch's size where single gradients are independent with mean zero.
@@ -67,14 +74,13 @@ def corrected(
             return [_PaperSi(_si_lambda(settings), eps=settings.damping)]
         case GemSettings():
             return [_PaperGem(settings, scenario, seed)]
-    return plugins(settings, recipe, scenario)
+    return plugins(settings, recipe, scenario, seed)
 
 
 def repaired(settings: Settings) -> list[Any]:
     """Return avalanche's counterpart with no other change than what lets it work on a CPU."""
-    match settings:
-        case SiSettings():
-            return [_CopyingSi(_si_lambda(settings), eps=settings.damping)]
+    if isinstance(settings, SiSettings):
+        return [_CopyingSi(_si_lambda(settings), eps=settings.damping)]
     return []
 
 
@@ -83,29 +89,12 @@ def _si_lambda(settings: SiSettings) -> float:
     return 2 * settings.strength
 
 
-def _replay(settings: ClassMemorySettings, classes: int) -> ReplayPlugin:
-    """Return its replay with as many examples of each class; the two batches are equally large."""
-    size = settings.memory_per_class * classes
-    memory = ClassBalancedBuffer(size, adaptive_size=False, total_num_classes=classes)
-    return ReplayPlugin(mem_size=size, storage_policy=memory)
-
-
 class _SingleExampleEwc(EWCPlugin):
     """EWC with batches of one where the Fisher is computed: squared gradients of examples."""
 
-    def compute_importances(
-        self,
-        model: Any,
-        criterion: Any,
-        optimizer: Any,
-        dataset: Any,
-        device: Any,
-        batch_size: int,
-        num_workers: int = 0,
-    ) -> Any:
-        return super().compute_importances(
-            model, criterion, optimizer, dataset, device, 1, num_workers
-        )
+    def compute_importances(self, *given: Any, **named: Any) -> Any:
+        # Of model, criterion, optimizer, dataset, device, batch_size and num_workers.
+        return super().compute_importances(*given[:5], 1, *given[6:], **named)
 
 
 class _PaperGem(GEMPlugin):
@@ -121,15 +110,10 @@ class _PaperGem(GEMPlugin):
         self._seed = seed
 
     def update_memory(self, dataset: Any, t: int, batch_size: int) -> None:
-        task = self._tasks[t]
-        draw = stream(self._seed, "memory", t + 1)
-        stored = [task.train.of_classes([c]) for c in task.classes]
-        chosen = [torch.randperm(len(e), generator=draw) for e in stored]
-        stored = [
-            e.take(c[: self.patterns_per_experience]) for e, c in zip(stored, chosen, strict=True)
-        ]
-        self.memory_x[t] = torch.cat([e.x for e in stored])
-        self.memory_y[t] = torch.cat([e.y for e in stored])
+        ours = Exemplars(ExemplarSettings(per_class=self.patterns_per_experience))
+        ours.add(nn.Identity(), self._tasks[t], stream(self._seed, "memory", t + 1))
+        state = ours.state()
+        self.memory_x[t], self.memory_y[t] = state["memory.x"], state["memory.y"]
         self.memory_tid[t] = torch.zeros_like(self.memory_y[t])
 
     def solve_quadprog(self, g: torch.Tensor) -> torch.Tensor:
@@ -177,15 +161,8 @@ class _PaperSi(_CopyingSi):
     def after_training_exp(self, strategy: Any, **kwargs: Any) -> None:
         for sums in self.syn_data["trajectory"].values():
             sums.data.clamp_(max=0)
-        self.update_ewc_data(
-            strategy.model,
-            self.ewc_data,
-            self.syn_data,
-            inf,
-            self.excluded_parameters,
-            eps=self.eps,
-            c=1,
-        )
+        data = self.ewc_data, self.syn_data, inf, self.excluded_parameters
+        self.update_ewc_data(strategy.model, *data, eps=self.eps, c=1)
 
 
 def _copy(tensors: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """iCaRL: distillation, herded exemplars, and the nearest mean of exemplars as classifier."""
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +9,6 @@ from torch.nn import functional
 
 from probe.tasks import Task
 from probe.training.penultimate import in_batches, penultimate, penultimate_of
-from scenarios.learners import base
 from scenarios.learners.catalog import learner
 from scenarios.learners.continual import ContinualSettings
 from scenarios.learners.distillation.teacher import DistillingLearner
@@ -48,7 +47,7 @@ class IcarlHybrid1(DistillingLearner):
     images are not mirrored. A class met again is one of the task, not an earlier one.
     """
 
-    settings_class: ClassVar[type[base.Settings]] = HerdingSettings
+    settings_class = HerdingSettings
 
     def begin(self, task: Task) -> None:
         super().begin(task)

@@ -38,15 +38,13 @@ class LearningWithoutForgetting(DistillingLearner):
     settings_class = LwfSettings
     settings: LwfSettings
 
-    @property
-    def distils(self) -> bool:
-        return self.settings.strength > 0
-
     def begin(self, task: Task) -> None:
         # The old model's classes, before the task is among them.
         apart = self.settings.competing == "task"
         groups = list(self._tasks) if apart else [self.seen]
         super().begin(task)
+        if not self.settings.strength:
+            self._old = None
         self._groups = [torch.tensor(group, device=task.train.y.device) for group in groups]
 
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:

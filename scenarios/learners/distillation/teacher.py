@@ -15,13 +15,8 @@ class DistillingLearner(ContinualLearner):
 
     def begin(self, task: Task) -> None:
         super().begin(task)
-        if self.seen and self.distils:
+        if self.seen:
             self._old = copied(self.model).requires_grad_(False).eval()
-
-    @property
-    def distils(self) -> bool:
-        """Return whether the old model's outputs count."""
-        return True
 
     @torch.no_grad()
     def old_scores(self, x: Tensor) -> Tensor | None:

@@ -9,7 +9,6 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
-from probe.errors import InputError
 from probe.training.recipe import RecipeChanges
 from scenarios.learners.catalog import learner
 from scenarios.learners.continual import ContinualLearner, ContinualSettings
@@ -102,7 +101,7 @@ class Expansion(nn.Module):
     through), and not through the others. The weights are a buffer, which training leaves alone and
     `reset_parameters` draws from torch's global generator.
 
-    weight: (U, D). Raises InputError unless 2 to D are connected and 2 to U fire.
+    weight: (U, D); connected: 2 to D; firing: 2 to U.
 
     Source: Coop, Mishtal and Arel 2013 (connections, firing) as Kemker 2018 describes it; constant
     outputs: the "binary activations" in the abstract of Coop and Arel 2012. Ours, as the papers at
@@ -118,12 +117,6 @@ class Expansion(nn.Module):
 
     def __init__(self, inputs: int, units: int, connected: int, firing: int) -> None:
         super().__init__()
-        for what, count, most in (("connected", connected, inputs), ("firing", firing, units)):
-            if not 2 <= count <= most:
-                raise InputError(
-                    f"an expansion layer of {units} units on {inputs} inputs must have from 2 to "
-                    f"{most} {what}, got {count}: change that share or the layer's size"
-                )
         self.connected, self.firing = connected, firing
         self.register_buffer("weight", torch.zeros(units, inputs))
 

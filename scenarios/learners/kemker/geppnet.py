@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import torch
 from pydantic import Field
@@ -80,29 +80,29 @@ class Geppnet(FullRehearsalLearner):
         return nn.Sequential(OrderedDict(som=som, output=output))
 
     def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
-        som = cast(SelfOrganizingMap, self.model.get_submodule("som"))
-        output = cast(nn.Linear, self.model.get_submodule("output"))
-        network = OnlineMap(som, output, self.settings.readout_rate, meter)
+        own, network = self.settings, OnlineMap(self.model, self.settings.readout_rate, meter)
         session = self.later_session if self.learned else self._base_session
-        session(network, data)
+        # Rate and radius decay in the base session, and stay.
+        session(network, data, network.shares(own.final_som_rate, own.final_radius))
         # Once a session, as NaN and Inf stay; the map first, as the readout follows from it.
-        own = self.settings
         widen = f"lower readout_rate ({own.readout_rate:g}), raise width ({own.width:g})"
-        for layer, what, remedy in (
-            (som, "map's prototypes", f"raise final_radius ({own.final_radius:g})"),
-            (output, "readout's weights", widen),
+        for name, what, remedy in (
+            ("som", "map's prototypes", f"raise final_radius ({own.final_radius:g})"),
+            ("output", "readout's weights", widen),
         ):
+            layer = self.model.get_submodule(name)
             if not all(torch.isfinite(p).all() for p in layer.parameters()):
                 raise InputError(
                     f"training diverged: the {what} are not finite; {remedy} or scale the inputs "
                     f"down, whichever is extreme"
                 )
 
-    def later_session(self, network: OnlineMap, data: Examples) -> None:
-        """Learn the novel ones among draws from the stored and the session's examples."""
+    def later_session(self, network: OnlineMap, data: Examples, shares: Tensor) -> None:
+        """Learn the novel ones among draws from the stored and the session's examples.
+
+        shares: (U, U), see `OnlineMap.shares`.
+        """
         own = self.settings
-        # Rate and radius have decayed in the base session, and stay.
-        shares = network.shares(own.final_som_rate, own.final_radius)
         for x, y in self.draws(data, own.iterations, longest_block(own.final_som_rate)):
             network.learn(x, y, shares, own.threshold)
 
@@ -117,11 +117,10 @@ class Geppnet(FullRehearsalLearner):
             taken = every.take(some)
             yield taken.x.flatten(1), taken.y
 
-    def _base_session(self, network: OnlineMap, data: Examples) -> None:
+    def _base_session(self, network: OnlineMap, data: Examples, shares: Tensor) -> None:
         own = self.settings
         alone, done = max(1, round(own.alone * own.base_iterations)), 0
         radius = max(own.rows, own.columns) / 2
-        shares = network.shares(own.final_som_rate, own.final_radius)
         block = longest_block(max(own.som_rate, own.final_som_rate))
         for x, y in self.draws(data, own.base_iterations, block):
             # A block may begin with the map alone and end with both layers.

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -19,15 +20,15 @@ class OnlineMap:
     meter counts U D multiply-adds for distances, as many for moving the prototypes, and K U each
     for the scores and for moving the readout.
 
-    som: U units on D inputs; output: K outputs on the U activities; readout_rate: above 0.
+    model: its `som` has U units on D inputs, its `output` K outputs on the U activities;
+    readout_rate: above 0.
     """
 
-    def __init__(
-        self, som: SelfOrganizingMap, output: nn.Linear, readout_rate: float, meter: OpsMeter
-    ) -> None:
-        self._som, self._output = som, output
+    def __init__(self, model: nn.Module, readout_rate: float, meter: OpsMeter) -> None:
+        self._som = cast(SelfOrganizingMap, model.get_submodule("som"))
+        self._output = cast(nn.Linear, model.get_submodule("output"))
         self._rate, self._meter = readout_rate, meter
-        self._lattice = som.lattice()
+        self._lattice = self._som.lattice()
 
     def shares(self, rate: float, radius: float) -> Tensor:
         """Return (U, U), by winner the share of the way that each prototype moves.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -145,10 +146,9 @@ class LiftedPath(nn.Module):
 
     def put_back(self, network: PathNetwork) -> None:
         """Write the learned weights back into the network."""
-        pairs = zip((self.layer1, self.layer2), network.layers, strict=True)
-        for rows, dense in ((own.learning, layer.dense) for own, layer in pairs):
-            if rows is not None:
-                rows.put_back(dense)
+        for own, whole in zip((self.layer1, self.layer2), network.layers, strict=True):
+            for part in cast(Iterable[_Rows], own.parts):
+                part.put_back(whole.dense)
         self.output.put_back(network.output.dense)
 
 
@@ -159,13 +159,14 @@ class _LiftedLayer(nn.Module):
         super().__init__()
         _, self.width = layer.modules_width
         frozen, modules = layer.frozen.tolist(), sorted(set(path))
-        self.learning = _modules(layer, [m for m in modules if not frozen[m]], learns=True)
-        self.frozen = _modules(layer, [m for m in modules if frozen[m]], learns=False)
+        apart = {learns: [m for m in modules if frozen[m] != learns] for learns in (True, False)}
+        self.parts = nn.ModuleList(
+            _Rows(layer.dense, layer.rows(some), learns) for learns, some in apart.items() if some
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         """Map inputs (B, D) to the sum of the modules' outputs (B, W)."""
-        parts = (part(x) for part in (self.learning, self.frozen) if part is not None)
-        each = (functional.relu(part).unflatten(1, (-1, self.width)) for part in parts)
+        each = (functional.relu(part(x)).unflatten(1, (-1, self.width)) for part in self.parts)
         summed: Tensor = reduce(torch.add, (units.sum(1) for units in each))
         return summed
 
@@ -186,7 +187,3 @@ class _Rows(nn.Module):
     def put_back(self, dense: nn.Linear) -> None:
         dense.weight[self.rows] = self.weight
         dense.bias[self.rows] = self.bias
-
-
-def _modules(layer: PathLayer, modules: Sequence[int], learns: bool) -> _Rows | None:
-    return _Rows(layer.dense, layer.rows(modules), learns) if modules else None

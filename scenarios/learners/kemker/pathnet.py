@@ -135,7 +135,8 @@ class PathNet(Learner):
         numbers = torch.zeros(self.model.output.tasks_classes[1], dtype=torch.int64)
         numbers[list(task.classes)] = torch.arange(len(task.classes))
         data = Examples(data.x, numbers.to(data.y.device)[data.y])
-        paths = random_paths(own.population, len(self.model.layers), own.active, own.modules, draw)
+        shape = own.population, len(self.model.layers), own.active
+        paths = torch.randint(own.modules, shape, generator=draw)
 
         def fitness(path: Tensor) -> float:
             count = own.batches * self.recipe.batch_size
@@ -188,11 +189,11 @@ class _Counting(Objective):
 
 
 def _with_index(task: Task) -> Task:
-    halves = [
+    train, test = (
         Examples(functional.pad(half.x.flatten(1), (0, 1), value=task.index), half.y)
         for half in (task.train, task.test)
-    ]
-    return replace(task, train=halves[0], test=halves[1])
+    )
+    return replace(task, train=train, test=test)
 
 
 def search_path(
@@ -211,7 +212,7 @@ def search_path(
     modules: M per layer. Source: Fernando et al. 2017, section 2 (binary tournaments).
 
     >>> draw = torch.Generator().manual_seed(0)
-    >>> paths = random_paths(8, 2, 3, modules=10, generator=draw)
+    >>> paths = torch.randint(10, (8, 2, 3), generator=draw)
     >>> best = search_path(lambda path: -float(path.sum()), paths, 10, 200, draw)
     >>> int(best.sum()) < int(paths.sum((1, 2)).min())
     True
@@ -228,13 +229,6 @@ def search_path(
         # The copy cannot be the fittest before it is evaluated.
         fit[loser] = -torch.inf
     return paths[int(fit.argmax())]
-
-
-def random_paths(
-    population: int, layers: int, active: int, modules: int, generator: torch.Generator
-) -> Tensor:
-    """Return P paths (P, L, N) of module numbers, each drawn on its own, from 0 to M - 1."""
-    return torch.randint(modules, (population, layers, active), generator=generator)
 
 
 def mutated(path: Tensor, modules: int, generator: torch.Generator) -> Tensor:

@@ -1,14 +1,13 @@
 """Elastic weight consolidation, and the diagonal Fisher information of a model."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import ClassVar
+from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
-from torch.utils.hooks import RemovableHandle
 
 from probe.examples import Examples
 from probe.modules import kept_buffers, mode
@@ -52,9 +51,9 @@ class Ewc(PenalizedLearner):
 
     settings_class = EwcSettings
     settings: EwcSettings
-    share: ClassVar[float] = 1 / 2
+    share = 1 / 2
     # The penalty's gradient: a difference times the importance times lambda.
-    elementwise: ClassVar[int] = 2
+    elementwise = 2
 
     def end(self, task: Task) -> None:
         super().end(task)
@@ -168,19 +167,14 @@ def _watched(
     """
     inputs: dict[str, list[Tensor]] = {name: [] for name in dense}
 
-    def watch(name: str, layer: nn.Linear) -> RemovableHandle:
-        def hook(module: nn.Module, arguments: tuple[Tensor, ...], output: Tensor) -> Tensor:
-            inputs[name].append(arguments[0])
-            return output + shifts[name] if name in shifts else output
+    def seen(name: str, layer: object, arguments: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        inputs[name].append(arguments[0])
+        return output + shifts[name] if name in shifts else output
 
-        return layer.register_forward_hook(hook)
-
-    handles = [watch(name, layer) for name, layer in dense.items()]
-    try:
+    with ExitStack() as hooks:
+        for name, layer in dense.items():
+            hooks.callback(layer.register_forward_hook(partial(seen, name)).remove)
         yield inputs
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def _trusted_layers(model: nn.Module, loss: Loss, examples: Examples) -> dict[str, nn.Linear]:

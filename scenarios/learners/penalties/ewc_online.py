@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import ClassVar
 
 import torch
 from pydantic import Field
@@ -14,15 +13,13 @@ from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSe
 
 
 class OnlineSettings(PenalizedSettings):
-    """alpha: the newest batch's weight in the running Fisher (the paper gives no value)."""
+    """strength: lambda (Chaudhry 2018: 75000 on MNIST, 3e6 on CIFAR-100, 1.5e6 with samples).
 
-    alpha: float = Field(default=0.01, gt=0, le=1)
-
-
-class EwcOnlineSettings(OnlineSettings):
-    """strength: lambda (Chaudhry 2018: 75000 on MNIST, 3e6 on CIFAR-100, 1.5e6 with samples)."""
+    alpha: the newest batch's weight in the running Fisher (the paper gives no value).
+    """
 
     strength: float = Field(default=75_000.0, ge=0, allow_inf_nan=False)
+    alpha: float = Field(default=0.01, gt=0, le=1)
 
 
 class RunningFisherLearner(PenalizedLearner):
@@ -76,10 +73,10 @@ class EwcOnline(RunningFisherLearner):
     normalized. Source: section 4.1, equations 5, 6 and 2; in the paper's tables it is called EWC.
     """
 
-    settings_class = EwcOnlineSettings
-    share: ClassVar[float] = 1 / 2
+    settings_class = OnlineSettings
+    share = 1 / 2
     # The penalty's gradient 2 (see Ewc); the Fisher: g^2, its weight, and the old one's weight.
-    elementwise: ClassVar[int] = 5
+    elementwise = 5
 
     def end(self, task: Task) -> None:
         super().end(task)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from pydantic import Field
@@ -12,8 +11,6 @@ from torch import Tensor, nn
 
 from scenarios.learners.base import by_kind, of_kind
 from scenarios.learners.continual import ContinualLearner, ContinualSettings
-
-_CONSTANT = "constant"
 
 
 class PenalizedSettings(ContinualSettings):
@@ -32,7 +29,7 @@ class PenalizedLearner(ContinualLearner):
     """
 
     settings: PenalizedSettings
-    share: ClassVar[float] = 1.0
+    share = 1.0
     penalty: Quadratic | None = None
 
     def after_backward(self, model: nn.Module) -> None:
@@ -53,11 +50,9 @@ class Quadratic:
     importance: w, 0 or more; anchor: a, of the parameters' names and shapes; constant: c, 0 or
     more. Parameters without a name here are free.
 
-    >>> model = nn.Linear(2, 1, bias=False)
-    >>> penalty = Quadratic({"weight": torch.tensor([[1.0, 3.0]])}, {"weight": torch.zeros(1, 2)})
-    >>> _ = nn.init.ones_(model.weight)
-    >>> penalty.value(model), penalty.plus(penalty).value(model)
-    (4.0, 8.0)
+    >>> a, b = (Quadratic({"w": torch.ones(1)}, {"w": torch.tensor([at])}) for at in (0.0, 2.0))
+    >>> a.plus(b)
+    Quadratic(importance={'w': tensor([2.])}, anchor={'w': tensor([1.])}, constant=2.0)
     """
 
     importance: Mapping[str, Tensor]
@@ -69,17 +64,6 @@ class Quadratic:
         """Return the penalty around a copy of the model's present parameters."""
         anchor = {n: p.detach().clone() for n, p in model.named_parameters() if n in importance}
         return cls(importance, anchor)
-
-    @torch.no_grad()
-    def value(self, model: nn.Module) -> float:
-        """Return the penalty of the model's parameters, summed up in float64, 0 or more."""
-        total = self.constant
-        for name, p in model.named_parameters():
-            if name in self.importance:
-                # float32 would lose most of many small terms.
-                distance = p.double() - self.anchor[name].double()
-                total += float((self.importance[name].double() * distance.square()).sum())
-        return total
 
     @torch.no_grad()
     def add_gradient(self, model: nn.Module, scale: float) -> None:
@@ -111,12 +95,12 @@ class Quadratic:
     def to_tensors(self) -> dict[str, Tensor]:
         """Return `importance.NAME` and `anchor.NAME` by parameter, and `constant` ()."""
         constant = torch.tensor(self.constant, dtype=torch.float64)
-        return {**by_kind(importance=self.importance, anchor=self.anchor), _CONSTANT: constant}
+        return {**by_kind(importance=self.importance, anchor=self.anchor), "constant": constant}
 
     @classmethod
     def of_tensors(cls, tensors: Mapping[str, Tensor]) -> Quadratic | None:
         """Return the penalty that `to_tensors` wrote, None if there is none."""
-        if _CONSTANT not in tensors:
+        if "constant" not in tensors:
             return None
         importance, anchor = of_kind(tensors, "importance"), of_kind(tensors, "anchor")
-        return cls(importance, anchor, float(tensors[_CONSTANT]))
+        return cls(importance, anchor, float(tensors["constant"]))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from pydantic import Field
@@ -12,8 +12,8 @@ from probe.tasks import Task
 from scenarios.learners.base import by_kind, of_kind
 from scenarios.learners.catalog import learner
 from scenarios.learners.penalties.ewc_online import OnlineSettings, RunningFisherLearner
-from scenarios.learners.penalties.path_integral import PathIntegral
 from scenarios.learners.penalties.quadratic import Quadratic
+from scenarios.learners.penalties.si import PathIntegralLearner
 
 
 class RWalkSettings(OnlineSettings):
@@ -30,17 +30,17 @@ class RWalkSettings(OnlineSettings):
 
 
 @learner("rwalk")
-class RWalk(RunningFisherLearner):
+class RWalk(PathIntegralLearner, RunningFisherLearner):
     """Riemannian walk: EWC++ with a path-integral score (Chaudhry 2018).
 
     It minimizes L + lambda sum_i (F_i + s_i) (theta_i - theta'_i)^2, with theta' the parameters
     after the last task and F the running Fisher. A task's score is s_i = sum over intervals of the
-    loss's drop due to parameter i (see `PathIntegral`) / (1/2 F_i Delta theta_i^2 + epsilon), F at
-    the interval's end and Delta theta_i the distance moved in it; the last interval may be shorter.
-    Negative scores are set to 0, then, from the second task on, s <- (s of earlier tasks + s of
-    this one) / 2. In the penalty F and s are each normalized to [0, 1] by their extremes over the
-    whole network, heads included; they are carried without that. Source: section 4.1, equations 6
-    to 8.
+    loss's drop due to parameter i (`PathIntegralLearner`) / (1/2 F_i Delta theta_i^2 + epsilon), F
+    at the interval's end and Delta theta_i the distance moved in it; the last interval may be
+    shorter. Negative scores are set to 0, then, from the second task on, s <- (s of earlier tasks +
+    s of this one) / 2. In the penalty F and s are each normalized to [0, 1] by their extremes over
+    the whole network, heads included; they are carried without that. Source: section 4.1, equations
+    6 to 8.
 
     Readings: the text speaks of the drop of the penalized loss, equation 7 of L; here it is the
     batch's own loss, as in SI, or else the penalty's pull would count as importance. The score as a
@@ -51,23 +51,17 @@ class RWalk(RunningFisherLearner):
     settings_class = RWalkSettings
     settings: RWalkSettings
     # 5 of EwcOnline, 1 of SI's path, and 4 at the end of an interval of ten steps.
-    elementwise: ClassVar[int] = 7
+    elementwise = 7
 
     score: Mapping[str, Tensor] = MappingProxyType({})
 
     def begin(self, task: Task) -> None:
         super().begin(task)
-        self._path = PathIntegral(self.model)
         self._new = {name: torch.zeros_like(each) for name, each in self.fisher.items()}
         self._steps = 0
 
-    def after_backward(self, model: nn.Module) -> None:
-        # Before the penalty's gradient is added.
-        self._path.before_step()
-        super().after_backward(model)
-
     def after_step(self, model: nn.Module) -> None:
-        self._path.after_step()
+        super().after_step(model)
         self._steps += 1
         if self._steps % self.settings.interval == 0:
             self._close_interval()
@@ -96,13 +90,13 @@ class RWalk(RunningFisherLearner):
 
     @torch.no_grad()
     def _close_interval(self) -> None:
-        for name, drop, moved in self._path.so_far():
-            distance = moved.square()
+        for name, drop in self.drop.items():
+            distance = self.moved(name).square()
             if self.settings.distance == "fisher":
                 # The KL divergence of the outputs, to second order.
                 distance *= self.fisher[name] / 2
             self._new[name] += drop / (distance + self.settings.epsilon)
-        self._path.restart()
+        self.restart()
 
 
 def normalized(numbers: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -1,14 +1,11 @@
 """Synaptic intelligence: a penalty by each parameter's part in the drop of the loss."""
 
-from typing import ClassVar
-
 import torch
 from pydantic import Field
-from torch import nn
+from torch import Tensor, nn
 
 from probe.tasks import Task
 from scenarios.learners.catalog import learner
-from scenarios.learners.penalties.path_integral import PathIntegral
 from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSettings, Quadratic
 
 
@@ -21,8 +18,56 @@ class SiSettings(PenalizedSettings):
     damping: float = Field(default=1e-3, gt=0, allow_inf_nan=False)
 
 
+class PathIntegralLearner(PenalizedLearner):
+    """A learner with the path integral over its training steps, for SI and RWalk.
+
+    drop: the sum over steps of -g_i (theta_i after - theta_i before) by parameter, g the gradient
+    of the batch's own loss. Over small steps the sums of all parameters add up to the drop of that
+    loss. Only parameters that require gradients count. Source: Zenke, Poole and Ganguli 2017,
+    equation 3.
+    """
+
+    def begin(self, task: Task) -> None:
+        super().begin(task)
+        self._trained = {n: p for n, p in self.model.named_parameters() if p.requires_grad}
+        self._start, self._before = (
+            {n: p.detach().clone() for n, p in self._trained.items()} for _ in range(2)
+        )
+        self._gradient, self.drop = (
+            {n: torch.zeros_like(p) for n, p in self._before.items()} for _ in range(2)
+        )
+
+    @torch.no_grad()
+    def after_backward(self, model: nn.Module) -> None:
+        # A copy, as a penalty's gradient is added.
+        for name, p in self._trained.items():
+            if p.grad is None:
+                self._gradient[name].zero_()
+            else:
+                self._gradient[name].copy_(p.grad)
+        super().after_backward(model)
+
+    @torch.no_grad()
+    def after_step(self, model: nn.Module) -> None:
+        for name, p in self._trained.items():
+            # In place, before - after: no minus, and nothing allocated.
+            step = self._before[name].sub_(p)
+            self.drop[name].addcmul_(self._gradient[name], step)
+            self._before[name].copy_(p)
+
+    def moved(self, name: str) -> Tensor:
+        """Return the distance of a parameter from the start of the integral."""
+        return self._before[name] - self._start[name]
+
+    def restart(self) -> None:
+        """Start the integral from the present parameters, with no drop."""
+        for name, before in self._before.items():
+            self._start[name].copy_(before)
+            self.drop[name].zero_()
+
+
 @learner("si")
-class SynapticIntelligence(PenalizedLearner):
+class SynapticIntelligence(PathIntegralLearner):
     """Synaptic intelligence, or PI (Zenke, Poole and Ganguli 2017).
 
     It minimizes L + c sum_i Omega_i (theta_i - theta*_i)^2, with theta* the parameters after the
@@ -38,26 +83,13 @@ class SynapticIntelligence(PenalizedLearner):
     settings_class = SiSettings
     settings: SiSettings
     # The penalty's gradient 2 (see Ewc), and g times the step.
-    elementwise: ClassVar[int] = 3
+    elementwise = 3
 
-    def begin(self, task: Task) -> None:
-        super().begin(task)
-        self._path = PathIntegral(self.model)
-
-    def after_backward(self, model: nn.Module) -> None:
-        # Before the penalty's gradient is added.
-        self._path.before_step()
-        super().after_backward(model)
-
-    def after_step(self, model: nn.Module) -> None:
-        self._path.after_step()
-
-    @torch.no_grad()
     def end(self, task: Task) -> None:
         super().end(task)
         importance = {
-            name: drop.clamp(min=0) / (moved.square() + self.settings.damping)
-            for name, drop, moved in self._path.so_far()
+            name: drop.clamp(min=0) / (self.moved(name).square() + self.settings.damping)
+            for name, drop in self.drop.items()
         }
         # Importance adds up over tasks; the anchor is the latest.
         if self.penalty:

@@ -13,11 +13,10 @@ from probe.errors import InputError
 from probe.examples import Examples, join
 from probe.modules import mode
 from probe.tasks import Task
-from probe.training.costs import bytes_of
 from probe.training.evaluation import batch_size_on
 from scenarios.learners.catalog import learner
 from scenarios.learners.continual import ClassMemorySettings, ContinualLearner
-from scenarios.learners.sampling import uniform
+from scenarios.learners.exemplars import Exemplars
 
 Floats = NDArray[np.float64]
 
@@ -74,15 +73,10 @@ class GradientEpisodicMemory(ContinualLearner):
 
     def end(self, task: Task) -> None:
         super().end(task)
-        draw, kept = self.stream("memory"), []
-        for label in task.classes:
-            own = task.train.of_classes([label])
-            chosen = uniform(len(own), self.settings.memory_per_class, draw)
-            kept.append(own.take(chosen.to(own.y.device)))
-        self._memories += (join(kept),)
-
-    def stored_bytes(self) -> int:
-        return sum(bytes_of([memory.x, memory.y]) for memory in self._memories)
+        own = Exemplars(self.settings.budget)
+        own.add(self.model, task, self.stream("memory"))
+        if own.examples:
+            self._memories += (own.examples,)
 
     def state(self) -> dict[str, Tensor]:
         if not self._memories:

@@ -5,7 +5,6 @@ import torch
 from hypothesis import given, strategies as st
 from pydantic import ValidationError
 
-from probe.errors import InputError
 from probe.examples import Examples
 from probe.seeding import global_stream, stream
 from probe.tasks import Task
@@ -96,12 +95,3 @@ def test_the_extreme_units_fire_ties_by_number(case: tuple[list[int], int]) -> N
     own = Expansion(2, len(excitation), 2, firing)
     assert own.signs(torch.tensor([excitation]))[0].tolist() == expected
     assert layer(units=6, firing=3)(torch.zeros(1, 12)).tolist() == [[1, 1, 0, 0, 0, -1]]
-
-
-@pytest.mark.parametrize(
-    ("connected", "firing", "said"),
-    [(1, 4, "2 to 12 connected, got 1"), (13, 4, "got 13"), (4, 31, "2 to 30 firing, got 31")],
-)
-def test_numbers_that_do_not_fit_are_refused(connected: int, firing: int, said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        Expansion(12, 30, connected, firing)

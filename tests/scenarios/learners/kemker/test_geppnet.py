@@ -3,7 +3,6 @@
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pytest
@@ -12,8 +11,7 @@ from hypothesis import given, strategies as st
 from pydantic import ValidationError
 
 from probe.errors import InputError
-from probe.examples import Examples, join
-from probe.modules import mode
+from probe.examples import Examples
 from probe.seeding import stream
 from probe.tasks import Task
 from probe.training.fresh_weights import initialize
@@ -21,9 +19,8 @@ from probe.training.loop import Recipe
 from scenarios.data.datasets import load
 from scenarios.learners.kemker.geppnet import Geppnet, MapSettings
 from scenarios.learners.kemker.geppnet_stm import GeppnetStm, GeppnetStmSettings, ShortTermMemory
-from tests.laws.counting import evaluate
 from tests.laws.plain_map import sessions
-from tests.scenarios.learners.tiny_learners import learn, logits
+from tests.scenarios.learners.tiny_learners import learn
 
 TINY: dict[str, Any] = {
     "rows": 4,
@@ -58,11 +55,6 @@ def incremental(limit: int | None = None, dtype: torch.dtype = torch.float32) ->
     return tasks
 
 
-def accuracy(own: Any, tasks: Sequence[Task]) -> float:
-    with mode(own.model, training=False):
-        return evaluate(partial(logits, own), join([t.test for t in tasks]), 10).accuracy(range(10))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_sessions_equal_a_plain_loop(kind: str) -> None:
     tasks, own = incremental(60, torch.float64)[:3], make(kind, torch.float64)
@@ -82,8 +74,10 @@ def test_the_sizes_are_table_2_s() -> None:
         model = Geppnet.network(MapSettings(), (dims,), classes, 2)
         weights = sum(p.numel() for p in model.parameters()) - classes  # no biases
         assert 4 * (weights + examples * (dims + 1)) / 1e6 == pytest.approx(printed, abs=0.011)
-        held = ShortTermMemory(GeppnetStmSettings().memory, torch.zeros(1, dims)).bytes
-        assert (held - 300 * 8) / 1e6 == pytest.approx(more, abs=0.005)
+        own = GeppnetStm(model, Recipe(), GeppnetStmSettings(), 0)
+        assert own.stored_bytes() == 0
+        own.learned = 1
+        assert (own.stored_bytes() - 300 * 8) / 1e6 == pytest.approx(more, abs=0.005)
 
 
 @pytest.mark.parametrize(
@@ -121,37 +115,14 @@ def test_settings_not_given_are_the_supplement_s() -> None:
     values=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), max_size=20),
 )
 def test_the_memory_is_a_queue_of_fixed_size(size: int, values: list[tuple[int, int]]) -> None:
-    """It recalls the latest label of exactly that input, not of the nearest float's."""
-    memory, plain = ShortTermMemory(size, torch.zeros(1, 2)), deque[tuple[int, int]](maxlen=size)
-    for value, label in values:
-        memory.put(torch.tensor([value, 1.5]), label)
-        plain.append((value, label))
-        assert len(memory) == len(plain) <= size
-        held = memory.examples
-        assert list(zip(held.x[:, 0].tolist(), held.y.tolist(), strict=True)) == list(plain)
-        for other in range(4):
-            latest = [c for x, c in plain if x == other]
-            assert memory.recall(torch.tensor([other, 1.5])) == (latest[-1] if latest else None)
-            assert memory.recall(torch.tensor([1.5, other])) is None
-            assert memory.recall(torch.tensor([other, 1.5000001])) is None
-    memory.empty()
-    assert (len(memory), len(memory.examples)) == (0, 0)
-    assert memory.recall(torch.tensor([0.0, 1.5])) is None
-
-
-def test_the_memory_answers_for_what_it_holds_until_the_session_ends() -> None:
-    tasks, own = incremental(60)[:2], make("geppnet_stm")
-    own.learn(tasks[0])
-    x = tasks[0].test.x[:6]
-    with torch.no_grad():
-        plain = own.model(x)
-        assert torch.equal(own.scores(x), plain)
-        own.memory.put(x[2].flatten(), 7)
-        scores = own.scores(x)
-    assert scores[2].tolist() == [0, 0, 0, 0, 0, 0, 0, 1, 0, 0]
-    others = [0, 1, 3, 4, 5]
-    assert torch.equal(scores[others], plain[others])
-    learn(own, tasks[1:])
-    assert len(own.memory) == 0
-    with torch.no_grad():
-        assert torch.equal(own.scores(x), own.model(x))
+    """It leaves out an example if the latest of exactly its input has its label."""
+    memory, plain = ShortTermMemory(size), deque[tuple[int, int]](maxlen=size)
+    assert memory.examples is None
+    near = torch.tensor([[1.5], [1.5000001], [0.0], [-0.0]])
+    for at, label in values:
+        memory.put(near[at], label)
+        latest = [c for other, c in plain if other == at]
+        if latest[-1:] != [label]:
+            plain.append((at, label))
+        assert torch.equal(memory.examples.x, near[[other for other, _ in plain]])
+        assert memory.examples.y.tolist() == [c for _, c in plain]

@@ -16,13 +16,7 @@ from probe.tasks import Scenario, Task
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.learners.kemker.path_network import LiftedPath
-from scenarios.learners.kemker.pathnet import (
-    PathNet,
-    PathNetSettings,
-    mutated,
-    random_paths,
-    search_path,
-)
+from scenarios.learners.kemker.pathnet import PathNet, PathNetSettings, mutated, search_path
 from tests.scenarios.learners.tiny_learners import digits, logits
 
 SMALL = PathNetSettings(
@@ -133,7 +127,7 @@ def test_the_fittest_of_all_legal_paths_that_were_evaluated_is_the_result() -> N
     """Two in each tournament; where fitness does not change, the best never loses one."""
     for seed in range(5):
         draw, seen = stream(seed, "search"), Judge()
-        paths = random_paths(16, L, N, M, draw)
+        paths = torch.randint(M, (16, L, N), generator=draw)
         best = search_path(seen, paths, M, 100, draw)
         assert len(seen) == 200
         assert int(best.sum()) == max(int(path.sum()) for path in seen)
@@ -146,7 +140,7 @@ def test_the_fittest_of_all_legal_paths_that_were_evaluated_is_the_result() -> N
 def test_the_law_of_mutation() -> None:
     """Each gene with probability 1 / (L N), by -2 to 2 alike, of which one in five moves by 0."""
     draw = stream(0, "mutation")
-    path = random_paths(1, L, N, M, draw)[0]
+    path = torch.randint(M, (L, N), generator=draw)
     after = torch.stack([mutated(path, M, draw) for _ in range(4000)])
     assert 0 <= int(after.min()) <= int(after.max()) < M
     moved = (after - path + M // 2) % M - M // 2

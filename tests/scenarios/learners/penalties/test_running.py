@@ -28,7 +28,7 @@ def test_over_small_steps_the_path_integral_sums_to_the_drop_of_the_loss() -> No
             with torch.no_grad():
                 scores = own.model(learned.train.x)
             losses.append(float(functional.cross_entropy(scores, learned.train.y)))
-        integral = sum(float(drop.sum()) for _, drop, _ in own._path.so_far())
+        integral = sum(float(drop.sum()) for drop in own.drop.values())
         assert losses[0] - losses[1] > 0.2
         assert integral == pytest.approx(losses[0] - losses[1], rel=0.01)
 

@@ -25,7 +25,7 @@ from probe.training.recipe import Recipe
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.data.datasets import load
 from scenarios.own_code import REGISTRY, OwnCode, source_of
-from scenarios.study.own import OURS
+from scenarios.study.planning import OURS
 from scenarios.user_model import build_model
 
 

@@ -25,7 +25,7 @@ from scenarios.given import GivenOrigin
 from scenarios.model_options import ModelOptions
 from scenarios.options import names
 from scenarios.own_code import OwnCode, source_of
-from scenarios.study.own import OURS
+from scenarios.study.planning import OURS
 
 _MOST_CLASSES = 100_000  # of one range: more is taken for a typing error
 

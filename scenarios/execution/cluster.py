@@ -15,20 +15,20 @@ import os
 import re
 import signal
 import socket
-import threading
 from collections.abc import Generator, Iterator
-from contextlib import chdir, contextmanager, nullcontext
+from concurrent.futures import Future
+from contextlib import ExitStack, chdir, contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from probe.by_layer.jobs import Job
 from probe.errors import InputError, NotWritten
 from scenarios.environment import variables
-from scenarios.execution.executor import Finished, Take
+from scenarios.execution.executor import Started, Take, follow
 from scenarios.execution.work import Ended, Event, Work, carried_out
 
-_POLL = 1.0  # seconds between two looks at the results of the workers
 _AHEAD = 2  # jobs submitted at once for each processor of the cluster, which may grow
 _PATIENCE = 5.0  # seconds in which the address of a cluster must answer
 
@@ -70,60 +70,34 @@ class Cluster:
     def events(self, work: Work, take: Take) -> Generator[Event]:
         """See `Executor.events`; raises InputError if there is no GPU for the jobs to share."""
         work = replace(work, root=work.root.absolute())
-        seen = Finished(work)
         with _connected(self._address, self._workers) as ray:
             _refuse_without_gpu(ray, self._gpus)
             remote = ray.remote(num_cpus=1, num_gpus=self._gpus, max_retries=0)(_on_node)
             # Once for all jobs: the description of a study can be large.
             shared = ray.put(work)
-            running: dict[Any, Job] = {}
-            while True:
+
+            def start(job: Job) -> Started:
+                future = remote.remote(shared, job, Path.cwd()).future()
+                return future, partial(_ended, ray, future, job)
+
+            def room() -> int:
                 # Jobs without a processor wait in Ray.
                 ahead = max(1, _AHEAD * int(ray.cluster_resources().get("CPU", 1)))
-                while len(running) < (self._workers or ahead) and (job := take()):
-                    seen.follow(job)
-                    running[remote.remote(shared, job, Path.cwd())] = job
-                if not running:
-                    return
-                done, _ = ray.wait(list(running), num_returns=1, timeout=_POLL)
-                yield from seen.new_parts()
-                for reference in done:
-                    ended = _ended(ray, reference, running.pop(reference))
-                    yield from seen.last_parts(ended.job)
-                    yield ended
+                return self._workers or ahead
+
+            yield from follow(work, take, room, start)
 
 
 def _on_node(work: Work, job: Job, folder: Path) -> Ended:
     """Do a job on a node; folder: from where the user's relative paths are named."""
-    here = chdir(folder) if folder.is_dir() else nullcontext()
-    with _gone_with(os.getppid()), here:
+    with chdir(folder) if folder.is_dir() else nullcontext():
         return carried_out(work, job)
 
 
-@contextmanager
-def _gone_with(parent: int) -> Iterator[None]:
-    """End this process at once if its parent, Ray's process on the node, ends.
-
-    Ray lets a worker run on for a while, and another process that resumes the study would wait.
-    """
-    done = threading.Event()
-
-    def follow() -> None:
-        while not done.wait(_POLL / 5):
-            if os.getppid() != parent:
-                os._exit(1)
-
-    threading.Thread(target=follow, daemon=True).start()
-    try:
-        yield
-    finally:
-        done.set()
-
-
-def _ended(ray: Any, reference: Any, job: Job) -> Ended:
+def _ended(ray: Any, future: Future[Ended], job: Job) -> Ended:
     """Return the end of a job: its own, by an error or with its process; raises its NotWritten."""
     try:
-        ended: Ended = ray.get(reference)
+        return future.result()
     except ray.exceptions.RayTaskError as error:
         if isinstance(error.cause, NotWritten):
             raise error.cause from None
@@ -133,44 +107,46 @@ def _ended(ray: Any, reference: Any, job: Job) -> Ended:
     except ray.exceptions.RayError as error:
         reason = f"its worker is gone ({type(error).__name__})"
         return Ended(job=job, how="killed", reason=reason)
-    return ended
 
 
 @contextmanager
 def _connected(address: str | None, workers: int | None) -> Iterator[Any]:
     """Connect to a cluster within the block; raises InputError if that is not possible."""
     # Ray sets variables, too.
-    with variables(_QUIET):
+    with variables(_QUIET), ExitStack() as begun:
         import ray
 
-        if ray.is_initialized():
-            yield ray
-            return
-        try:
-            # Workers import from the folder in which Ray is started: ours, not the user's.
-            with _signals_kept(), chdir(_OURS):
-                ray.init(
-                    address=address or "local",
-                    num_cpus=None if address else workers,
-                    include_dashboard=None if address else False,
-                    log_to_driver=False,
-                    logging_level=logging.ERROR,
-                )
-        except SystemExit:
-            # Ray's own handler of SIGTERM while it starts.
-            ray.shutdown()
-            raise SystemExit(128 + signal.SIGTERM) from None
-        # Ray raises almost anything here.
-        except Exception as error:
-            ray.shutdown()
-            where = f"connect to Ray at {address}" if address else "start Ray on this machine"
-            raise InputError(
-                f"cannot {where} ({error}): correct --ray-address or use another --executor"
-            ) from None
-        try:
-            yield ray
-        finally:
-            ray.shutdown()
+        if not ray.is_initialized():
+            begun.callback(ray.shutdown)
+            _connect(ray, address, workers)
+        yield ray
+
+
+def _connect(ray: Any, address: str | None, workers: int | None) -> None:
+    """Connect this process to a cluster, or start one; raises InputError if that fails."""
+    # Ray replaces the handler that says how to continue.
+    stopping = signal.getsignal(signal.SIGTERM)
+    try:
+        # Workers import from the folder in which Ray is started: ours, not the user's.
+        with chdir(_OURS):
+            ray.init(
+                address=address or "local",
+                num_cpus=None if address else workers,
+                include_dashboard=None if address else False,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+            )
+    # By Ray's own handler of SIGTERM.
+    except SystemExit:
+        raise SystemExit(128 + signal.SIGTERM) from None
+    # Ray raises almost anything here.
+    except Exception as error:
+        where = f"connect to Ray at {address}" if address else "start Ray on this machine"
+        raise InputError(
+            f"cannot {where} ({error}): correct --ray-address or use another --executor"
+        ) from None
+    finally:
+        signal.signal(signal.SIGTERM, stopping)
 
 
 def _refuse_without_gpu(ray: Any, gpus: float) -> None:
@@ -194,16 +170,3 @@ def _refuse_unless_answered(address: str) -> None:
             f"no Ray cluster answers at {address} ({error}): correct --ray-address, or start the "
             f"cluster with `ray start --head`"
         ) from None
-
-
-@contextmanager
-def _signals_kept() -> Iterator[None]:
-    """Put the handler of SIGTERM back after the block."""
-    # Ray replaces the handler that says how to continue.
-    main = threading.current_thread() is threading.main_thread()
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        yield
-    finally:
-        if main:
-            signal.signal(signal.SIGTERM, before)

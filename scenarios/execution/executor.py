@@ -2,19 +2,25 @@
 
 An executor takes jobs one by one from a function and yields events: a measurement is finished, a
 job has ended. The choice of jobs, their order and the reaction to failures are up to
-`scenarios.execution.schedule`. The other executors, `pool` and `cluster`, run jobs in other
-processes and look for finished measurements in the run directory, by `Finished`: any other channel
-would break with its process and lose events.
+`scenarios.execution.schedule`. The other executors, `pool` and `cluster`, start jobs in other
+processes and `follow` them: finished measurements are looked for in the run directory, as any other
+channel would break with its process and lose events.
 """
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Protocol
 
 from probe.by_layer.jobs import Job
-from scenarios.execution.work import Event, Part, Work, carry_out
+from scenarios.execution.work import Ended, Event, Part, Work, carry_out
 
 Take = Callable[[], Job | None]
 """Function that returns the next job, or None if there is none now; there may be one later."""
+
+Started = tuple[Future[Ended], Callable[[], Ended]]
+"""A job in another process: its future, and a function that returns its end once that is done."""
+
+_POLL = 0.2  # seconds between two looks at the measurements of other processes
 
 
 class Executor(Protocol):
@@ -39,28 +45,29 @@ class Inline:
             yield from carry_out(work, job)
 
 
-class Finished:
-    """Measurements finished by other processes, each reported once.
+def follow(
+    work: Work, take: Take, room: Callable[[], int], start: Callable[[Job], Started]
+) -> Generator[Event]:
+    """Do jobs in other processes and yield their events, see `Executor.events`.
 
-    Every look lists the folders of the jobs that are followed.
+    room: returns the number of jobs that may be started at a time; start: starts one.
     """
-
-    def __init__(self, work: Work) -> None:
-        self._work = work
-        self._known: dict[Job, set[str]] = {}
-
-    def follow(self, job: Job) -> None:
-        """Follow a job from now on; measurements that are finished already are not reported."""
-        self._known[job] = self._work.finished(job)
-
-    def new_parts(self) -> Iterator[Part]:
-        """Yield the measurements finished since the last look."""
-        for job, known in self._known.items():
-            new = self._work.finished(job) - known
-            known |= new
+    running: dict[Job, Started] = {}
+    known: dict[Job, set[str]] = {}
+    while True:
+        while len(running) < room() and (job := take()):
+            known[job] = work.finished(job)
+            running[job] = start(job)
+        if not running:
+            return
+        futures = [future for future, _ in running.values()]
+        done, _ = wait(futures, timeout=_POLL, return_when=FIRST_COMPLETED)
+        # After that: all measurements of jobs that have ended are seen.
+        for job in running:
+            new = work.finished(job) - known[job]
+            known[job] |= new
             yield from (Part(job, part) for part in sorted(new))
-
-    def last_parts(self, job: Job) -> Iterator[Part]:
-        """Yield the new measurements of a job that has ended, and follow it no longer."""
-        new = self._work.finished(job) - self._known.pop(job)
-        yield from (Part(job, part) for part in sorted(new))
+        for job, (future, end) in list(running.items()):
+            if future in done:
+                del running[job]
+                yield end()

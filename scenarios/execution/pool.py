@@ -14,22 +14,21 @@ import os
 import signal
 import threading
 import time
-from collections import deque
 from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing.context import BaseContext
 
 from probe.by_layer.jobs import Job
 from probe.errors import InputError
 from scenarios.environment import variables
-from scenarios.execution.executor import Finished, Take
+from scenarios.execution.executor import Started, Take, follow
 from scenarios.execution.work import Ended, Event, Work, carried_out
 from scenarios.learners.catalog import MODULES
 
-_POLL = 0.2  # seconds between two looks at the results of the workers
+_PAUSE = 0.2  # seconds before a worker is started again
 
 # Torch loads its compiler with the first optimizer, and a study its small data sets with
 # scikit-learn, which takes a worker longer than a small job. All learners are loaded too, so that
@@ -57,25 +56,21 @@ class Pool:
 
         A worker is started with its first job: no more than there are jobs.
         """
-        workers = [_Worker(replace(work, device=device)) for device in self._devices]
-        seen, idle = Finished(work), deque(workers)
-        running: dict[Future[Ended], tuple[_Worker, Job]] = {}
+        idle = [_Worker(replace(work, device=device)) for device in reversed(self._devices)]
+        workers = tuple(idle)
+
+        def start(job: Job) -> Started:
+            worker = idle.pop()
+            future = worker.start(job)
+
+            def end() -> Ended:
+                idle.append(worker)
+                return worker.ended(future, job)
+
+            return future, end
+
         try:
-            while True:
-                while idle and (job := take()):
-                    seen.follow(job)
-                    worker = idle.popleft()
-                    running[worker.start(job)] = worker, job
-                if not running:
-                    return
-                done, _ = wait(running, timeout=_POLL, return_when=FIRST_COMPLETED)
-                yield from seen.new_parts()
-                for future in done:
-                    worker, job = running.pop(future)
-                    idle.append(worker)
-                    ended = worker.ended(future, job)
-                    yield from seen.last_parts(job)
-                    yield ended
+            yield from follow(work, take, lambda: len(workers), start)
         finally:
             for worker in workers:
                 worker.stop()
@@ -88,16 +83,27 @@ class _Worker:
         self._work = work
         self._pool: ProcessPoolExecutor | None = None
 
-    def start(self, job: Job) -> Future[Ended]:
+    def start(self, job: Job, again: bool = True) -> Future[Ended]:
         """Do a job in the process, started if need be; raises InputError if that fails."""
         try:
-            return self._submit(job)
+            # It is started by `python -c`, which would import a pickle.py of the current folder.
+            with variables({"PYTHONSAFEPATH": "1"}), _ctrl_c_held_back():
+                if self._pool is None:
+                    self._pool = ProcessPoolExecutor(1, mp_context=_context(), initializer=_prepare)
+                return self._pool.submit(carried_out, self._work, job)
         except (BrokenProcessPool, ConnectionError):
+            if not again:
+                raise
             # It was killed while idle, or the server that forks it was: multiprocessing starts
             # another server once this one has been waited for.
             self.stop()
-            time.sleep(_POLL)
-            return self._submit(job)
+            time.sleep(_PAUSE)
+            return self.start(job, again=False)
+        except OSError as error:
+            raise InputError(
+                f"cannot start another worker ({error.strerror}): run the same command again with "
+                f"fewer --workers"
+            ) from None
 
     def ended(self, future: Future[Ended], job: Job) -> Ended:
         """Return the end of a job; future: its finished result."""
@@ -116,23 +122,6 @@ class _Worker:
             process.kill()
         pool.shutdown(wait=True, cancel_futures=True)
 
-    def _submit(self, job: Job) -> Future[Ended]:
-        """Hand a job to the process, started if need be."""
-        try:
-            # It is started by `python -c`, which would import a pickle.py of the current folder.
-            with variables({"PYTHONSAFEPATH": "1"}):
-                if self._pool is None:
-                    self._pool = ProcessPoolExecutor(1, mp_context=_context(), initializer=_prepare)
-                with _ctrl_c_held_back():
-                    return self._pool.submit(carried_out, self._work, job)
-        except ConnectionError:
-            raise
-        except OSError as error:
-            raise InputError(
-                f"cannot start another worker ({error.strerror}): run the same command again with "
-                f"fewer --workers"
-            ) from None
-
 
 def _context() -> BaseContext:
     """Return the way to start processes: forked from a server, or spawned where there is none."""
@@ -146,17 +135,15 @@ def _context() -> BaseContext:
 def _prepare() -> None:
     """Let a worker ignore Ctrl-C and end with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
-def _follow(sentinel: int) -> None:
-    """End this process as soon as its parent, known by a sentinel, has ended."""
+def _end_with_parent() -> None:
+    """End this process as soon as its parent has ended."""
     # A killed parent cannot stop its workers, and another process may have resumed the study.
-    with suppress(OSError):
-        multiprocessing.connection.wait([sentinel])
-    os._exit(1)
+    if parent := multiprocessing.parent_process():
+        parent.join()
+        os._exit(1)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Discriminator, Field, StrictInt, Tag
 
 from probe.errors import InputError
 from probe.orders import MOST, orders
+from probe.validation import shown
 
 LONGEST = 80
 """Most characters of a name: a job's folder has two names, and at most 255 characters in all."""
@@ -14,16 +15,11 @@ LONGEST = 80
 
 def _part_of_folder(name: str) -> str:
     """Return a name that can be part of a job's folder; raises InputError for any other."""
-    if len(name) > LONGEST:
-        raise InputError(
-            f"{name[:20]!r}... has {len(name)} characters and is to be part of a folder's name: "
-            f"use {LONGEST} or less"
-        )
     # A job's folder is LEARNER.order-ORDER.seed-N: no name may contain the separators.
-    if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9_-]|\.[0-9])*", name):
+    if len(name) > LONGEST or not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9_-]|\.[0-9])*", name):
         raise InputError(
-            f"{name!r} is to be part of a folder's name: use letters, digits, _ and -, and a dot "
-            f"only before a digit"
+            f"{shown(name)} is to be part of a folder's name: use up to {LONGEST} letters, digits, "
+            f"_ and -, and a dot only before a digit"
         )
     return name
 
@@ -34,31 +30,26 @@ def _order_rule(rule: str) -> str:
     return rule
 
 
-def _kind_of_orders(value: object) -> str:
-    """Return `rule` or `table`, the form in which orders are given."""
-    return "explicit" if isinstance(value, dict) else "rule"
-
-
-Name = Annotated[str, AfterValidator(_part_of_folder)]
-_Rule = Annotated[str, AfterValidator(_order_rule), Tag("rule")]
-_Explicit = Annotated[dict[Name, tuple[StrictInt, ...]], Field(min_length=1), Tag("explicit")]
-Orders = Annotated[_Rule | _Explicit, Discriminator(_kind_of_orders)]
-
-
-def _seed_kind(value: object) -> str:
-    """Return whether seeds are counted or listed."""
-    return "listed" if isinstance(value, list | tuple) else "counted"
-
-
 def _different(seeds: tuple[int, ...]) -> tuple[int, ...]:
     if len(set(seeds)) < len(seeds):
         raise InputError(f"seeds lists each seed once, got {list(seeds)}")
     return seeds
 
 
+def _form(value: object) -> str:
+    """Return whether orders or seeds are listed one by one, or follow from a rule or number."""
+    return "listed" if isinstance(value, dict | list | tuple) else "rule"
+
+
+Name = Annotated[str, AfterValidator(_part_of_folder)]
+Orders = Annotated[
+    Annotated[str, AfterValidator(_order_rule), Tag("rule")]
+    | Annotated[dict[Name, tuple[StrictInt, ...]], Field(min_length=1), Tag("listed")],
+    Discriminator(_form),
+]
 _Seed = Annotated[StrictInt, Field(ge=0, lt=2**31)]
 Seeds = Annotated[
-    Annotated[StrictInt, Field(ge=1, le=MOST), Tag("counted")]
+    Annotated[StrictInt, Field(ge=1, le=MOST), Tag("rule")]
     | Annotated[tuple[_Seed, ...], Field(min_length=1), AfterValidator(_different), Tag("listed")],
-    Discriminator(_seed_kind),
+    Discriminator(_form),
 ]

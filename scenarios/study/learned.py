@@ -36,7 +36,7 @@ from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
 from scenarios.networks import bare, draw_weights, fresh_source, network_for
 from scenarios.own_code import REGISTRY
-from scenarios.study.resuming import Resumed, keep, kept, resumed
+from scenarios.study.resuming import restored, save
 from scenarios.study.spec import Study
 
 
@@ -91,8 +91,8 @@ def _none_offline() -> nn.Module:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Learned:
-    """A learner after some tasks; spent: the resources for the last of them."""
+class Learned:
+    """A learner after some tasks; spent: the resources for the last of them, None before any."""
 
     learner: Learner
     scenario: Scenario
@@ -100,9 +100,11 @@ class _Learned:
 
     @property
     def model(self) -> nn.Module:
+        """The network itself."""
         return bare(self.learner.model)[0]
 
     def evaluated(self) -> Measurement:
+        """Test it on all tasks under every head."""
         own = self.learner
         with mode(own.model, training=False):
             return evaluated(
@@ -122,7 +124,7 @@ class LearnedNetworks:
     scenario: Scenario
     store: Store
     offline: Offline
-    _now: Resumed | None = field(default=None, init=False)
+    _now: Learned | None = field(default=None, init=False)
     _cuts: Cuts | None = field(default=None, init=False)
 
     @property
@@ -140,16 +142,14 @@ class LearnedNetworks:
             return None
         return fresh_source(self.study.network.name, self.study.retraining_recipe.init)
 
-    def after(self, step: int) -> _Learned:
+    def after(self, step: int) -> Learned:
         """Return the learner after so many tasks, from a checkpoint or by learning."""
-        names = [f"step-{each}" for each in self.job.steps]
         at = self.job.steps.index(step)
-        now = self._now
-        if now is None or at < now.done:
-            self._now = now = resumed(self._fresh, names[: at + 1], self._tasks, self.store)
-        for done in range(now.done + 1, at + 1):
-            self._now = now = self._learned(now.learner, names[done], done)
-        return _Learned(learner=now.learner, scenario=self.scenario, spent=now.spent)
+        learner, spent = self._latest(at)
+        while learner.learned < at:
+            spent = self._learn_next(learner)
+        self._now = Learned(learner=learner, scenario=self.scenario, spent=spent)
+        return self._now
 
     def compared_with(self, peer: str) -> nn.Module:
         """Return a network that the last one is compared with."""
@@ -192,17 +192,26 @@ class LearnedNetworks:
             reestimate(learner.model, self.scenario.merged.train.x)
         return learner
 
-    def _learned(self, learner: Learner, name: str, done: int) -> Resumed:
-        """Return the learner after one more task, and what it spent on it."""
-        # Where a measurement alone is lost, what was learned later is whole.
-        if later := kept(self._fresh, name, self._tasks[:done], self.store):
-            return later
+    def _latest(self, at: int) -> tuple[Learner, Spent | None]:
+        """Return the learner after as many of the first tasks as possible, without learning."""
+        now = self._now
+        for done in range(at, -1, -1):
+            if now and now.learner.learned == done:
+                return now.learner, now.spent
+            past, name = self._tasks[:done], f"step-{self.job.steps[done]}"
+            if done and (found := restored(self._fresh, name, past, self.store)):
+                return found
+        return self._fresh(), None
+
+    def _learn_next(self, learner: Learner) -> Spent:
+        """Let a learner learn its next task, and save it; return the resources spent on that."""
+        done = learner.learned + 1
         task = self._tasks[done - 1]
         with located(f"task {task.name} ({done} of {len(self._tasks)})"):
             spent = _learn(learner, task)
         # The checkpoint comes first: a job killed before the measurement does not repeat the task.
-        keep(self.store, name, learner, spent)
-        return Resumed(learner=learner, done=done, spent=spent)
+        save(self.store, f"step-{self.job.steps[done]}", learner, spent)
+        return spent
 
 
 def _learn(learner: Learner, task: Task) -> Spent:

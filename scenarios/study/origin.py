@@ -15,8 +15,7 @@ from probe.tasks import Scenario
 from scenarios.data.datasets import Location
 from scenarios.own_code import OwnCode
 from scenarios.study.learned import StudyNetworks
-from scenarios.study.own import OURS
-from scenarios.study.planning import sources_of
+from scenarios.study.planning import OURS, sources_of
 from scenarios.study.scenario_spec import ScenarioSpec
 from scenarios.study.spec import Study
 

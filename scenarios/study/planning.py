@@ -1,22 +1,48 @@
-"""The plan of a study: plain data for the engine, status and tables."""
+"""The plan of a study, with its user-defined objects: plain data for engine, status and tables."""
 
 import hashlib
+from collections.abc import Iterable
 
 import torch
 
+from probe.batch import first
+from probe.by_layer.features import features_of
 from probe.by_layer.fingerprint import data_hash, tensor_hash
 from probe.by_layer.plan import UNTRAINED, Plan, PlannedLearner, PlannedTask, planned
-from probe.by_layer.probing import ProbingSpec
-from probe.errors import InputError
+from probe.errors import InputError, located
 from probe.orders import orders
+from probe.retrain import SAMPLE
 from probe.source import source_hash
 from probe.tasks import Scenario
-from scenarios.learners.catalog import LEARNERS
-from scenarios.own_code import REGISTRY, source_of
+from scenarios.data.datasets import LOADERS
+from scenarios.learners.catalog import LEARNERS, MODULES
+from scenarios.networks import ARCHITECTURES, bare, network_for
+from scenarios.own_code import REGISTRY, Names, source_of
 from scenarios.study.spec import Study
 from scenarios.user_model import build_model
 
+OURS: Names = {"network": ARCHITECTURES, "data set": LOADERS, "learner": MODULES}
+"""This package's own names, which no user-defined object may have."""
+
 _MODULE = "scenarios.study.learned"
+
+
+def with_own_features(study: Study, scenario: Scenario) -> Study:
+    """Return the study with the features of its user-defined network by depth, the output last.
+
+    A study with one of this package's networks is returned unchanged. Raises InputError as
+    `probe.by_layer.features.features_of` does.
+    """
+    own = REGISTRY.networks.get(study.network.name)
+    if own is None:
+        return study
+    x = first(scenario.tasks[0].test.x, SAMPLE)
+    with located(f"network {own.name}"):
+        model, call = bare(network_for(own.name, x, scenario.classes))
+        chosen = study.network.features or own.features
+        features = features_of(model, call, x, scenario.classes, chosen)
+    network = study.network.model_copy(update={"features": features})
+    return study.model_copy(update={"network": network})
 
 
 def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
@@ -43,7 +69,7 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
         seeds=study.each_seed,
         retraining=study.retraining_recipe,
         storage=study.storage,
-        **planned(study.probing, readout_sources(study.probing)),
+        **planned(study.probing, _sources("readout", study.probing.readouts)),
         report=study.report,
         data=data_hash(scenario),
         device=device.type,
@@ -80,21 +106,14 @@ def _learner(study: Study, name: str, sources: dict[str, str], tasks: int) -> Pl
     )
 
 
-def readout_sources(probing: ProbingSpec) -> dict[str, str]:
-    """Return hashes of the user-defined readouts, by name."""
-    found = {name: source_of("readout", name) for name in probing.readouts}
-    return {name: source for name, source in found.items() if source is not None}
-
-
 def sources_of(study: Study) -> dict[str, str]:
     """Return hashes of a study's user-defined network and learners, by kind and name.
 
     A factory may load weights, or import a class by a computed name: the hash covers the weights
     that it draws from a fixed seed, and the classes of its modules.
     """
-    named = [("learner", settings.kind) for settings in study.learners.values()]
-    found = {f"{kind} {name}": source_of(kind, name) for kind, name in named}
-    known = {name: source for name, source in found.items() if source is not None}
+    kinds = _sources("learner", (settings.kind for settings in study.learners.values()))
+    known = {f"learner {kind}": source for kind, source in kinds.items()}
     own = REGISTRY.networks.get(study.network.name)
     if own is not None:
         model = build_model(own.name, own.build)
@@ -102,3 +121,8 @@ def sources_of(study: Study) -> dict[str, str]:
         told = source_of("network", own.name), classes, tensor_hash(model.state_dict())
         known[f"network {own.name}"] = hashlib.sha256(repr(told).encode()).hexdigest()
     return known
+
+
+def _sources(kind: str, names: Iterable[str]) -> dict[str, str]:
+    """Return hashes of the user-defined objects among those of a kind, by name."""
+    return {name: source for name in names if (source := source_of(kind, name)) is not None}

@@ -42,12 +42,12 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
                     f"learners.{name}: exemplars are of one tensor, and the data have several: "
                     f"leave it out"
                 )
-    examples = sum(len(task.train) for task in scenario.tasks)
-    knn = study.probing.readouts["knn"].readout if "knn" in study.probing.readouts else None
-    if isinstance(knn, Knn) and knn.k > examples:
+    examples, _ = examples_of(scenario)
+    knn = study.probing.readouts.get("knn")
+    if knn and isinstance(knn.readout, Knn) and knn.readout.k > examples:
         raise InputError(
             f"probing.readouts.knn.k: {study.name} has {examples} training examples, expected at "
-            f"most as many neighbours, got {knn.k}: lower k"
+            f"most as many neighbours, got {knn.readout.k}: lower k"
         )
     if study.probing.batch_norm == "reestimated" and not norms:
         raise InputError(

@@ -103,8 +103,7 @@ class PermutationSpec(_Spec):
 
         A session's test data have the permutation of its training data.
         """
-        data = self._loaded(self.data, location)
-        return permuted(data, self.sessions, self.permutations)
+        return permuted(self._loaded(self.data, location), self.sessions, self.permutations)
 
 
 class IncrementalSpec(_Spec):
@@ -127,8 +126,7 @@ class IncrementalSpec(_Spec):
 
         Raises InputError for data that cannot be loaded, and for a base of too many classes.
         """
-        data = self._loaded(self.data, location)
-        return incremental(data, self.base)
+        return incremental(self._loaded(self.data, location), self.base)
 
 
 class MultimodalSpec(_Spec):
@@ -150,8 +148,7 @@ class MultimodalSpec(_Spec):
 
         The classes of the second come after those of the first.
         """
-        first, second = (self._loaded(name, location) for name in self.data)
-        return multimodal(first, second)
+        return multimodal(*(self._loaded(name, location) for name in self.data))
 
 
 def _kind(value: object) -> str:

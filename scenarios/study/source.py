@@ -8,7 +8,6 @@ key as the user wrote them, instead of pydantic's path.
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,9 @@ from scenarios.options import RunOptions, names
 from scenarios.study.scenario_spec import KINDS
 from scenarios.study.spec import Study
 
+_PRESETS = Path(__file__).with_name("presets")
+_BITS = 63  # of TOML's whole numbers, beside the sign
+
 
 def read_study(source: str) -> dict[str, Any]:
     """Read a preset by its name, or a TOML file by its path, unchecked: see `check_study`.
@@ -32,7 +34,7 @@ def read_study(source: str) -> dict[str, Any]:
     """
     path = Path(source)
     if path.suffix != ".toml":
-        return tomllib.loads(_preset(source))
+        path = _preset(source)
     try:
         return {"name": path.stem, **tomllib.loads(path.read_text("utf-8"))}
     except OSError as error:
@@ -55,31 +57,20 @@ def preset_names() -> list[str]:
     >>> "digits" in preset_names()
     True
     """
-    return sorted(_presets())
+    return sorted(path.stem for path in _PRESETS.glob("*.toml"))
 
 
-def _preset(name: str) -> str:
-    """Return the text of a preset; raises InputError, with similar names, if there is none."""
-    presets = _presets()
-    if name in presets:
-        return presets[name]
+def _preset(name: str) -> Path:
+    """Return the file of a preset; raises InputError, with similar names, if there is none."""
+    if name in preset_names():
+        return _PRESETS / f"{name}.toml"
     # It looks like a file: names of presets would not help.
     if "." in name or "/" in name:
         raise InputError(
             f"{name} is neither a preset nor a TOML file: name the file NAME.toml, or a preset of "
             f"`probe list`"
         )
-    raise unknown("preset", name, presets)
-
-
-def _presets() -> dict[str, str]:
-    """Return the text of every preset by its name, from this package's own files."""
-    folder = files("scenarios.study") / "presets"
-    texts = {entry.name: entry for entry in folder.iterdir() if entry.name.endswith(".toml")}
-    return {name.removesuffix(".toml"): e.read_text("utf-8") for name, e in texts.items()}
-
-
-_BITS = 63  # of TOML's whole numbers, beside the sign
+    raise unknown("preset", name, preset_names())
 
 
 def check_study(raw: Mapping[str, Any], source: str) -> Study:
@@ -101,17 +92,14 @@ def check_study(raw: Mapping[str, Any], source: str) -> Study:
         raise InputError(f"{source}: {found}") from None
 
 
-def _whole_numbers(table: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+def _whole_numbers(value: object, path: str = "") -> Iterator[tuple[str, int]]:
     """Yield every integer within tables and lists, with its path."""
-    left: list[tuple[str, object]] = [("", table)]
-    while left:
-        path, value = left.pop()
-        if isinstance(value, Mapping):
-            left += [(f"{path}.{name}".removeprefix("."), entry) for name, entry in value.items()]
-        elif isinstance(value, list | tuple):
-            left += [(f"{path}.{index}", entry) for index, entry in enumerate(value)]
-        elif isinstance(value, int):
-            yield path, value
+    if isinstance(value, int):
+        yield path, value
+    elif isinstance(value, Mapping | list | tuple):
+        entries = value.items() if isinstance(value, Mapping) else enumerate(value)
+        for key, entry in entries:
+            yield from _whole_numbers(entry, f"{path}.{key}".removeprefix("."))
 
 
 def _keys_at(path: Sequence[str | int], raw: Mapping[str, Any]) -> list[str]:
@@ -142,7 +130,7 @@ def _message(detail: ErrorDetails, where: str, known: Sequence[str]) -> str:
     """Describe a problem in a sentence; where: the table of the study that has it."""
     if detail["type"] == "union_tag_invalid":
         return str(unknown("kind of scenario", str(detail["ctx"]["tag"]), KINDS))
-    if detail["type"] == "string_type" and where == "orders":
+    if detail["type"] in ("string_type", "dict_type") and where == "orders":
         rules = "rotate, none, shuffle:N or a table of orders"
         return f"expected {rules}, got {shown(detail['input'])}"
     return message(detail, known)

@@ -21,7 +21,7 @@ from probe.by_layer.plan import CONTROLS
 from probe.by_layer.probing import ProbingSpec
 from probe.by_layer.report import ReportSpec
 from probe.by_layer.request import has_floor
-from probe.errors import InputError, unknown
+from probe.errors import InputError, located, unknown
 from probe.retraining import check_multiples
 from probe.training.recipe import Recipe
 from probe.values.allocation import Storage
@@ -63,7 +63,7 @@ class NetworkSpec(_Strict):
     name: one of `scenarios.networks`, or registered; features: in any order. Features of learners
     that have networks of their own can be named, too. For a registered network None is a suggested
     set of features, which is found once there are data to call it on
-    (`scenarios.study.own.with_own_features`).
+    (`scenarios.study.planning.with_own_features`).
     """
 
     name: str
@@ -130,10 +130,7 @@ class Study(_Strict):
     def _is_probed(self, learner: str) -> bool:
         """Return whether a learner has features of the study's network besides its output."""
         kind = LEARNERS[self.learners[learner].kind]
-        network = self.network_features
-        chosen = self.network.features or network
-        own = kind.offline or kind.own_features
-        return not own and any(feature in chosen for feature in network[:-1])
+        return not (kind.offline or kind.own_features) and len(self.features_of(learner)) > 1
 
     @property
     def retraining_recipe(self) -> Recipe:
@@ -158,7 +155,8 @@ class Study(_Strict):
 
     def _known_features(self, learner: str) -> tuple[str, ...]:
         """Return all features of a learner's network, by depth."""
-        own = LEARNERS[self.everyone[learner].kind].own_features
+        settings = self.learners.get(learner)
+        own = LEARNERS[settings.kind].own_features if settings else ()
         return own or self.network_features
 
     @model_validator(mode="after")
@@ -170,22 +168,14 @@ class Study(_Strict):
             if feature not in known:
                 problem = unknown("feature of this study's networks", feature, known)
                 raise InputError(f"network.features: {problem}")
-        try:
+        with located("probing.budget"):
             check_multiples(self.probing.budget, self.retraining_recipe)
-        except InputError as error:
-            raise InputError(f"probing.budget: {error}") from None
         for name, settings in self.learners.items():
             if LEARNERS[settings.kind].task_aware:
                 self._refuse_unless_told(name)
-            self._refuse_unless_one_recipe(name)
+            with located(f"learners.{name}.training"):
+                self.recipe_of(name)
         return self
-
-    def _refuse_unless_one_recipe(self, learner: str) -> None:
-        """Raise InputError where a learner's recipe and the study's do not fit together."""
-        try:
-            self.recipe_of(learner)
-        except InputError as error:
-            raise InputError(f"learners.{learner}.training: {error}") from None
 
     def _refuse_unless_told(self, learner: str) -> None:
         """Raise InputError where a learner needs a task that is unknown or gives away the label."""

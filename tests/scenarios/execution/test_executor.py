@@ -1,52 +1,54 @@
-"""Parts that other processes finish are reported once, as soon as they are seen."""
+"""Measurements that other processes finish are reported once, and before the end of their job."""
 
 from __future__ import annotations
 
 import random
-from collections import Counter
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
 
 from probe.by_layer.jobs import Job
-from scenarios.execution.executor import Finished
-from scenarios.execution.work import Part, Work
+from scenarios.execution.executor import Started, follow
+from scenarios.execution.work import Ended, Part
 from tests.scenarios.execution.helpers import jobs_in, work_of
 
 
-def write(work: Work, job: Job, part: str) -> Part:
-    folder = work.store(job).folder
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in (part, "step-1.checkpoint", "fingerprint", "feature-unasked"):
-        (folder / f"{name}.json").touch()
-    return Part(job, part)
+@pytest.mark.parametrize("seed", range(3))
+def test_every_measurement_is_reported_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Two jobs at a time write at random moments; those of before a job begins are not reported."""
+    monkeypatch.setattr("scenarios.execution.executor._POLL", 0)
+    work, chance = work_of(tmp_path / "run"), random.Random(seed)
+    left, running, expected = jobs_in(work), dict[Job, Future[Ended]](), list[Part | Ended]()
 
+    def write(job: Job, part: str) -> None:
+        folder = work.store(job).folder
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in (part, "step-1.checkpoint", "fingerprint", "feature-unasked"):
+            (folder / f"{name}.json").touch()
 
-@pytest.mark.parametrize("seed", range(5))
-def test_every_part_is_told_once_and_at_the_next_look(tmp_path: Path, seed: int) -> None:
-    """Jobs begin and end in any order, some with parts already; the oracle is a plain set."""
-    work = work_of(tmp_path / "run")
-    chance, seen, news, told = random.Random(seed), Finished(work), set[Part](), 0
-    waiting, running = jobs_in(work), list[Job]()
-    while waiting or running:
-        match chance.choice(["early", "begin", *["finish"] * 6, "look", "look", "end"]):
-            case "early" if waiting:
-                job = chance.choice(waiting)
-                write(work, job, chance.choice(work.parts(job)))
-            case "begin" if waiting:
-                running.append(waiting.pop(chance.randrange(len(waiting))))
-                seen.follow(running[-1])
-            case "finish" if running:
-                job = chance.choice(running)
-                left = sorted(set(work.parts(job)) - work.finished(job))
-                news |= {write(work, job, part) for part in left[:1]}
-            case "look":
-                assert Counter(seen.new_parts()) == Counter(news)
-                told += len(news)
-                news.clear()
-            case "end" if running:
-                job = running.pop(chance.randrange(len(running)))
-                last = {part for part in news if part.job == job}
-                assert Counter(seen.last_parts(job)) == Counter(last)
-                news -= last
-    assert told > 3
+    def start(job: Job) -> Started:
+        running[job] = Future()
+        return running[job], lambda: Ended(job=job, how="finished")
+
+    def work_on() -> int:
+        assert len(running) <= 2
+        for job in list(running):
+            missing = [part for part in work.parts(job) if part not in work.finished(job)]
+            for part in missing[: chance.randrange(4)]:
+                write(job, part)
+                expected.append(Part(job, part))
+            if not missing:
+                expected.append(Ended(job=job, how="finished"))
+                running.pop(job).set_result(Ended(job=job, how="finished"))
+        return 2
+
+    for job in left[::2]:
+        write(job, "step-1")
+    events = list(follow(work, lambda: left.pop() if left else None, work_on, start))
+    assert len(events) == len(set(events)) == len(expected) > 30
+    assert set(events) == set(expected)
+    for job in jobs_in(work):
+        assert [event for event in events if event.job == job][-1] == Ended(job=job, how="finished")

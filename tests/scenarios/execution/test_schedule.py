@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Generator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -62,14 +62,15 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
 def test_attempts_of_a_job(
     work: Work, hows: list[str], ended: str, tries: int, rounds: int
 ) -> None:
-    """Each of two has its own; it is tried again after the others, and ends once."""
+    """It is tried again after the others, and ends once."""
     names = [job.name for job in jobs_in(work)]
-    executor = Scripted({name: list(hows) for name in names[:2]})
+    executor = Scripted({names[0]: list(hows)})
     ends = [e for e in execute(work, jobs_in(work), executor) if isinstance(e, Ended)]
-    assert Counter(end.job.name for end in ends) == Counter(names)
-    assert [end.how for end in ends].count(ended) == (2 if ended == "failed" else 5)
-    assert Counter(executor.tried) == {n: tries if n in names[:2] else 1 for n in names}
-    assert executor.tried[:5] == names
+    assert {end.job.name: end.how for end in ends} == dict.fromkeys(names, "finished") | {
+        names[0]: ended
+    }
+    assert len(ends) == len(names)
+    assert executor.tried == names + [names[0]] * (tries - 1)
     assert (executor.rounds, executor.closed) == (rounds, rounds)
 
 
@@ -77,13 +78,12 @@ def test_attempts_of_a_job(
 def test_the_executor_is_closed_whatever_happens(work: Work, stop: str) -> None:
     executor = Scripted({jobs_in(work)[1].name: [stop]})
     events = execute(work, jobs_in(work), executor)
+    next(events)
+    assert executor.closed == 0
     if stop == "unwritten":
         with pytest.raises(NotWritten):
             list(events)
-    else:
-        next(events)
-        assert executor.closed == 0
-        events.close()
+    events.close()
     assert executor.closed == 1
 
 
@@ -120,8 +120,6 @@ def test_parts_that_another_process_finishes_are_reported_once(work: Work, tmp_p
                 locks.close()
             else:
                 events.append(event)
-    assert len(parts) > 1
     assert events == [*parts, Ended(job=job, how="finished")]
     # Finished jobs are not begun.
-    assert list(execute(work, [job], executor := Scripted())) == []
-    assert executor.rounds == 0
+    assert list(execute(work, [job], Scripted())) == []

@@ -63,12 +63,9 @@ def run_at_once(out: Path, each: list[dict[str, Any]]) -> None:
     assert not list(out.rglob("*.tmp"))
 
 
-@pytest.mark.parametrize("shards", [["1/2", None], [f"{k}/4" for k in range(1, 5)]])
-def test_processes_started_at_once(
-    tmp_path: Path, alone: dict[str, bytes], shards: list[str | None]
-) -> None:
+def test_processes_started_at_once(tmp_path: Path, alone: dict[str, bytes]) -> None:
     """Shards or not, also more than there are jobs; the last writes the tables."""
-    run_at_once(tmp_path / "run", [{"shard": shard} for shard in shards])
+    run_at_once(tmp_path / "run", [{"shard": shard} for shard in ("1/4", "2/4", "4/4", None)])
     assert tables(tmp_path / "run") == alone
 
 

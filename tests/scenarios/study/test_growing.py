@@ -12,19 +12,11 @@ import torch
 from probe.by_layer.code import code_hash
 from probe.by_layer.fingerprint import RESULTS_VERSION
 from probe.results import run_directory
+from probe.tables.run_directory import TIMES
 from scenarios.commands import run as module
 from scenarios.commands.status import show_status
 from scenarios.study import learned
-from tests.scenarios.probed import (
-    FINETUNE,
-    OFFLINE,
-    UNTRAINED,
-    bare,
-    checkpoints,
-    names,
-    parts,
-    tables as all_tables,
-)
+from tests.scenarios.probed import FINETUNE, OFFLINE, UNTRAINED, bare, checkpoints, names, parts
 from tests.scenarios.study.toy import flipped, made_a_folder
 from tests.scenarios.tiny_run import PROBED, TINY, probed
 
@@ -51,17 +43,9 @@ DEFAULT = {
 }
 
 
-@pytest.fixture
-def trained(monkeypatch) -> list[int]:
-    """Return a list in which every training of a task is noted, as its number of examples."""
-    noted, learn = [], learned._learn
-
-    def noting(learner, task):
-        noted.append(len(task.train))
-        return learn(learner, task)
-
-    monkeypatch.setattr(learned, "_learn", noting)
-    return noted
+def tables(tiny) -> dict[str, bytes]:
+    """Return every table but that of seconds."""
+    return {p.name: p.read_bytes() for p in tiny.root.glob("*.csv") if p.name != TIMES}
 
 
 def status(tiny) -> str:
@@ -79,78 +63,69 @@ def new_parts(before, tiny) -> dict[str, set[str]]:
     return {job: set(map(bare, own)) for job, own in added.items() if own}
 
 
-# What is asked for, and the parts that are new then, by job.
+# The study that grows, what is asked for, and the parts that are new then, by job.
 GROWTH = {
     "a seed": (
-        *(TINY, {"seeds": 2}),
+        *("tiny", TINY, {"seeds": 2}),
         {FINETUNE.replace("0", "1"): STEPS, "offline.seed-1": {"step-0", "step-2"}},
     ),
-    "a learner": (TINY + ER, {}, {"er.order-there.seed-0": STEPS}),
-    "an order": (TINY.replace(*ORDERS), {}, {"finetune.order-back.seed-0": STEPS}),
-    "a feature": (TINY.replace(*FEATURES), {}, {FINETUNE: {"feature-hidden2"}}),
+    "a learner": ("tiny", TINY + ER, {}, {"er.order-there.seed-0": STEPS}),
+    "an order": ("tiny", TINY.replace(*ORDERS), {}, {"finetune.order-back.seed-0": STEPS}),
+    "a feature": ("tiny", TINY.replace(*FEATURES), {}, {FINETUNE: {"feature-hidden2"}}),
+    "steps": (
+        *("default", probed('readouts = { retrain = "all", linear = "all" }'), {}),
+        {FINETUNE: {"row-1.hidden1.retrain"}},
+    ),
+    "settings of a readout": (
+        *("default", probed("readouts = { retrain = {}, linear = { C = 3.0 } }"), {}, LINEAR),
+    ),
+    "another ceiling": (
+        *("default", PROBED.replace("offline]\n", "offline]\ntraining.epochs = 2\n"), {}),
+        {FINETUNE: {SIMILAR}},
+    ),
 }
 
 
 @pytest.mark.parametrize("growth", GROWTH)
-def test_only_additions_are_computed_and_the_tables_are_those_of_a_fresh_study(tiny, fresh, growth):
-    toml, flags, added = GROWTH[growth]
-    before = parts(tiny)
-    said = tiny.run(toml, **flags)
-    assert new_parts(before, tiny) == added
+def test_only_additions_are_computed_and_the_tables_are_those_of_a_fresh_study(
+    fresh, growth, request
+):
+    base, toml, flags, added = GROWTH[growth]
+    grown = request.getfixturevalue(base)
+    before = parts(grown)
+    said = grown.run(toml, **flags)
+    assert new_parts(before, grown) == added
     fresh.run(toml, **flags)
-    assert tiny.tables() == fresh.tables()
-    assert tiny.results().keys() == fresh.results().keys()
-    assert "aside" not in said
-
-
-@pytest.mark.parametrize(
-    ("toml", "added"),
-    [
-        (
-            probed('readouts = { retrain = "all", linear = "all" }'),
-            {FINETUNE: {"row-1.hidden1.retrain"}},
-        ),
-        (probed("readouts = { retrain = {}, linear = { C = 3.0 } }"), LINEAR),
-        (
-            PROBED.replace("[learners.offline]\n", "[learners.offline]\ntraining.epochs = 2\n"),
-            {FINETUNE: {SIMILAR}},
-        ),
-    ],
-)
-def test_asking_for_more_measurements_makes_the_new_ones_alone(default, fresh, toml, added):
-    before = parts(default)
-    default.run(toml)
-    assert new_parts(before, default) == added
-    fresh.run(toml)
-    assert all_tables(default) == all_tables(fresh)
+    assert tables(grown) == tables(fresh)
+    assert ("aside" in said) == (growth == "another ceiling")
 
 
 def test_a_study_without_controls_grows_them_and_asked_for_less_shows_less(
-    tiny, probed_study, finished_study, trained
+    tiny, probed_study, finished_study, monkeypatch
 ):
     """Every network is in a checkpoint, and those that are not needed are dropped."""
     assert names(probed_study) == DEFAULT
     before = parts(tiny)
-    tiny.run(PROBED)
+    with monkeypatch.context() as patch:
+        patch.setattr(learned, "_learn", None)
+        tiny.run(PROBED)
     added = new_parts(before, tiny)
     assert {job: added[job] | set(map(bare, before.get(job, ()))) for job in added} == DEFAULT
-    assert not trained
-    assert all_tables(tiny) == all_tables(probed_study)
+    assert tables(tiny) == tables(probed_study)
     kept = {f"{FINETUNE}/step-2", f"{OFFLINE}/step-2"}
     assert checkpoints(tiny) == checkpoints(probed_study) == kept
     results = tiny.results()
     tiny.run(TINY)
     assert tiny.results() == results
-    assert tiny.tables() == finished_study.tables()
-    assert not (tiny.root / "diagnostics.csv").exists()
+    assert tables(tiny) == tables(finished_study)
 
 
 def test_all_checkpoints_or_the_needed_ones_give_the_same_tables(kept_study, probed_study):
-    assert all_tables(kept_study) == all_tables(probed_study)
+    assert tables(kept_study) == tables(probed_study)
     assert checkpoints(kept_study) == checkpoints(probed_study) | {f"{FINETUNE}/step-1"}
 
 
-@pytest.mark.parametrize("lost", ["step-1", "step-2", "row-1.hidden1.linear", "feature-hidden1"])
+@pytest.mark.parametrize("lost", ["step-1", "row-1.hidden1.linear", "feature-hidden1"])
 def test_lost_results_come_back_bit_for_bit_once_their_checkpoint_was_dropped(
     default, probed_study, lost
 ):
@@ -159,39 +134,42 @@ def test_lost_results_come_back_bit_for_bit_once_their_checkpoint_was_dropped(
     others = parts(default)
     default.run(PROBED)
     assert new_parts(others, default) == {FINETUNE: {lost}}
-    assert all_tables(default) == all_tables(probed_study)
+    assert tables(default) == tables(probed_study)
     assert checkpoints(default) == checkpoints(probed_study)
 
 
 @pytest.mark.parametrize("first", [FINETUNE, OFFLINE])
 def test_the_offline_network_is_trained_once_whichever_job_needs_it_first(
-    fresh, probed_study, trained, monkeypatch, first
+    fresh, probed_study, monkeypatch, first
 ):
-    execute = module.execute
-    monkeypatch.setattr(
-        module,
-        "execute",
-        lambda work, left, *rest, **named: execute(
-            work, sorted(left, key=lambda job: (job.name != first, job.offline)), *rest, **named
-        ),
-    )
+    execute, learn, trained = module.execute, learned._learn, []
+
+    def noting(learner, task):
+        trained.append(len(task.train))
+        return learn(learner, task)
+
+    def in_order(work, left, *rest, **named):
+        jobs = sorted(left, key=lambda job: (job.name != first, job.offline))
+        return execute(work, jobs, *rest, **named)
+
+    monkeypatch.setattr(learned, "_learn", noting)
+    monkeypatch.setattr(module, "execute", in_order)
     fresh.run(PROBED)
     # Two tasks of 20 examples, and once both at once.
-    assert sorted(trained) == [20, 20, 40]
-    assert trained[0] == (20 if first == FINETUNE else 40)
-    assert all_tables(fresh) == all_tables(probed_study)
+    assert trained == ([20, 20, 40] if first == FINETUNE else [40, 20, 20])
+    assert tables(fresh) == tables(probed_study)
 
 
 def test_fewer_show_fewer_delete_nothing_and_going_back_computes_nothing(tiny, finished_study):
     tiny.run(EVERYTHING, seeds=2)
-    large, results = tiny.tables(), tiny.results()
+    large, results = tables(tiny), tiny.results()
     for toml, flags in ((TINY, {}), (EVERYTHING, {"seeds": 2})):
         said = tiny.run(toml, **flags)
-        assert tiny.tables() == (finished_study.tables() if toml == TINY else large)
+        assert tables(tiny) == (tables(finished_study) if toml == TINY else large)
         assert tiny.results() == results
         assert "aside" not in said + status(tiny)
     tiny.run(EVERYTHING, learners="er", seeds=1)
-    assert b"finetune" not in b"".join(tiny.tables().values())
+    assert b"finetune" not in b"".join(tables(tiny).values())
     assert tiny.results() == results
 
 
@@ -217,7 +195,7 @@ def test_other_settings_show_nothing_old_say_what_differs_and_lead_back(
         toml = change if isinstance(change, str) else TINY
         said, of_fresh = tiny.run(toml), fresh.run(toml)
         both = tiny.results()
-        assert tiny.tables() == fresh.tables()
+        assert tables(tiny) == tables(fresh)
         for shown in (said, status(tiny)):
             [remark] = [line for line in shown.splitlines() if "aside" in line]
             assert "other results of 2 jobs are kept aside and not shown: " in remark
@@ -226,7 +204,7 @@ def test_other_settings_show_nothing_old_say_what_differs_and_lead_back(
     assert {name: both[name] for name in old} == old
     assert not fresh.results().keys() & old.keys()
     back = tiny.run()
-    assert tiny.tables() == finished_study.tables()
+    assert tables(tiny) == tables(finished_study)
     assert tiny.results() == both
     assert "other results of 2 jobs are kept aside" in back
 
@@ -245,18 +223,23 @@ def test_the_description_is_of_the_study_whose_tables_are_there(tiny, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("name", "spoil"), [("step-1.json", flipped), ("feature-hidden1.json", made_a_folder)]
+    ("name", "spoil", "reason"),
+    [
+        ("step-1.json", flipped, "its content does not match its hash"),
+        ("feature-hidden1.json", made_a_folder, "it cannot be read"),
+    ],
 )
-def test_a_corrupt_part_is_named_set_aside_and_computed_again(tiny, finished_study, name, spoil):
+def test_a_corrupt_part_is_named_set_aside_and_computed_again(
+    tiny, finished_study, name, spoil, reason
+):
     [path] = tiny.root.glob(f"jobs/{FINETUNE}/*/{name}")
     before = tiny.results()
     spoil(path)
     assert f"{FINETUNE}, {path.stem}: a corrupt file" in status(tiny)
     said = tiny.run()
-    reason = "its content does not match its hash" if spoil == flipped else "it cannot be read"
     [note] = [line for line in said.splitlines() if "set aside as quarantine/" in line]
     assert f"{path.relative_to(tiny.root)}: {reason}" in note
-    assert tiny.tables() == finished_study.tables()
+    assert tables(tiny) == tables(finished_study)
     after = tiny.results()
     changed = {key for key in before if after[key] != before[key]}
     assert changed == {str(path.relative_to(tiny.root / "jobs"))}
@@ -283,7 +266,7 @@ def test_results_of_other_code_are_shown_and_named(tiny, finished_study, probe, 
     before = tiny.results()
     assert SENTENCE in status(tiny)
     assert SENTENCE in tiny.run()
-    assert tiny.tables() == finished_study.tables()
+    assert tables(tiny) == tables(finished_study)
     assert tiny.results() == before
     monkeypatch.setattr("scenarios.commands.figures.build", lambda root: [])
     assert SENTENCE in probe(f"figures {tiny.root}")[1]
@@ -302,8 +285,8 @@ def test_recompute_changed_does_exactly_those_jobs_again(tiny, finished_study):
     changed = {name for name in before if after.get(name) != before[name]}
     assert after.keys() == before.keys()
     assert changed == {n for n in before if n.startswith(FINETUNE) and "fingerprint.json" not in n}
-    assert tiny.tables() == finished_study.tables()
-    for shown in (said, status(tiny), tiny.run(), tiny.run(recompute="changed")):
+    assert tables(tiny) == tables(finished_study)
+    for shown in (said, status(tiny), tiny.run(recompute="changed")):
         assert "other code" not in shown
     assert tiny.results() == after
 
@@ -320,11 +303,8 @@ class Stopped(Exception):
 @pytest.mark.parametrize(
     ("at", "flags"),
     [
-        *(
-            (at, flags)
-            for at in ("execute", "write_tables")
-            for flags in ({"epochs": 2}, {"seeds": 2})
-        ),
+        ("execute", {"epochs": 2}),
+        ("write_tables", {"seeds": 2}),
         ("write_tables", {"recompute": "changed"}),
         ("execute", {}),
     ],
@@ -334,7 +314,7 @@ def test_a_run_that_is_killed_leaves_tables_of_before(tiny, probe, monkeypatch, 
     monkeypatch.setattr("scenarios.commands.figures.build", lambda root: [])
     if "recompute" in flags:
         request.getfixturevalue("other_code")
-    before = tiny.tables()
+    before = tables(tiny)
 
     def stop(*_, **__):
         raise Stopped
@@ -343,7 +323,7 @@ def test_a_run_that_is_killed_leaves_tables_of_before(tiny, probe, monkeypatch, 
         patch.setattr(f"scenarios.commands.run.{at}", stop)
         with pytest.raises(Stopped):
             tiny.run(**flags)
-    assert tiny.tables() == before
+    assert tables(tiny) == before
     _, said, _ = probe(f"figures {tiny.root}")
     assert said.startswith(OLDER) == bool(flags)
     assert "not shown" not in said

@@ -19,8 +19,8 @@ STUDY = check_study(
         "training": {"epochs": 10, "batch_size": 32},
         "retraining": {"epochs": 7, "batch_size": 16},
         "learners": {
-            "finetune": {},
-            "er": {"memory_per_class": 5},
+            "finetune": {"training": {"epochs": 9, "batch_size": 8}},
+            "er": {"memory_per_class": 5, "training": {"batch_size": 8}},
             "er-many": {"kind": "er", "memory_per_class": 50},
         },
     },
@@ -60,6 +60,7 @@ SEVENTH, B = (0, 0, 0, 0, 0, 0, 1), (0.5, 0, 0, 0, 0, 0, 0.5)
         ({"orders": "shuffle:4"}, {"orders": "shuffle:4"}),
         ({"train_limit": 9}, with_one("scenario", "train_limit", 9)),
         ({"validation": 3}, with_one("scenario", "validation", 3)),
+        ({"sets": "a.npz"}, with_one("scenario", "data", "a.npz")),
         ({"heads": "multi, all"}, with_one("report", "heads", ("multi", "all"))),
         (
             {"weights": ("halves=0,0,0,0,0,0,1", "b=.5,0,0,0,0,0,.5")},
@@ -75,18 +76,14 @@ def test_epochs_are_those_of_all_recipes_that_there_are_and_make_none():
     study = by(epochs=2)
     assert study.training == Recipe(epochs=2, batch_size=32)
     assert study.retraining == Recipe(epochs=2, batch_size=16)
-    assert changed(study).keys() == {"training", "retraining"}
+    assert study.learners["finetune"].training == RecipeChanges(epochs=2, batch_size=8)
+    # Nor epochs where a learner's recipe leaves them open.
+    assert study.learners["er"] == STUDY.learners["er"]
+    assert [study.recipe_of(name).epochs for name in study.learners] == [2, 2, 2]
+    assert changed(study).keys() == {"training", "retraining", "learners"}
     follows = by(of=but(retraining=None), epochs=2)
     assert follows.retraining is None
     assert follows.retraining_recipe == Recipe(epochs=2, batch_size=32)
-    # Nor epochs where a learner's recipe leaves them open.
-    trained = {"finetune": {"epochs": 9, "batch_size": 8}, "er": {"batch_size": 8}}
-    learners = {name: {"training": training} for name, training in trained.items()}
-    own = but(learners={**learners, "ewc": {}})
-    study = by(of=own, epochs=2)
-    assert study.learners["finetune"].training == RecipeChanges(epochs=2, batch_size=8)
-    assert [study.recipe_of(name).epochs for name in study.learners] == [2, 2, 2]
-    assert {study.learners[name] == own.learners[name] for name in ("er", "ewc")} == {True}
     # And they reach learners that the study does not have.
     study = by(epochs=2, learners="offline,fel,geppnet")
     assert [study.recipe_of(name).epochs for name in study.learners] == [2, 2, 2]
@@ -96,25 +93,13 @@ def test_learners_are_the_studys_own_or_have_default_settings():
     study = by(learners="offline, er-many,er")
     assert list(study.learners) == ["offline", "er-many", "er"]
     assert study.learners["offline"] == settings_of({"kind": "offline"})
-    assert study.learners["er"] == settings_of({"kind": "er", "memory_per_class": 5})
-    assert study.learners["er-many"] == settings_of({"kind": "er", "memory_per_class": 50})
+    assert {study.learners[name] == STUDY.learners[name] for name in ("er", "er-many")} == {True}
     assert changed(study).keys() == {"learners"}
 
 
-def sets(kind, names, data="digits"):
-    scenario = {"kind": kind, "data": data, "train_limit": 5}
-    return by(of=but(scenario=scenario), sets=names).scenario
-
-
-def test_sets_take_the_place_of_the_studys():
-    both = ["digits", "spoken_digits"]
-    assert sets("multimodal", "a.npz, b.npz", both).model_dump() == {
-        **sets("multimodal", "digits,spoken_digits", both).model_dump(),
-        "data": ("a.npz", "b.npz"),
-    }
-    for kind in ("split", "permutation", "incremental"):
-        found = sets(kind, "a.npz")
-        assert (found.kind, found.data, found.train_limit) == (kind, "a.npz", 5)
+def test_sets_of_a_multimodal_study_are_two():
+    both = but(scenario={"kind": "multimodal", "data": ["digits", "spoken_digits"]})
+    assert by(of=both, sets="a.npz, b.npz").scenario.data == ("a.npz", "b.npz")
 
 
 def test_a_weighting_is_named_once_and_flags_are_refused_together():

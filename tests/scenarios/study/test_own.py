@@ -6,11 +6,10 @@ from itertools import count
 import pytest
 
 from probe.by_layer.jobs import jobs_of, parts_of
-from probe.by_layer.measure import readouts_of
 from probe.by_layer.plan import Plan
 from probe.errors import InputError
 from scenarios.own_code import loaded
-from scenarios.study.own import OURS
+from scenarios.study.planning import OURS
 from scenarios.study.source import check_study
 from tests.scenarios.own_run import SOURCE as NETWORK, Own, folders, metrics, results
 from tests.scenarios.study.toy import RAW, made_plan
@@ -45,24 +44,19 @@ def parts(plan):
     return {part for job in jobs_of(plan) for part in parts_of(plan, job) if "constant" in part}
 
 
-def test_a_study_names_a_readout_only_while_its_file_is_loaded(tmp_path):
-    with opened(tmp_path):
-        given = of({"label": 1})
-        assert given.probing.readouts["constant"].steps == "last"
-        assert list(readouts_of(["constant", "linear"])) == ["constant", "linear"]
-        written = made_plan(given).model_dump_json()
-        expected = parts(made_plan(given))
+def test_a_readout_is_known_while_its_file_is_loaded_and_its_results_by_settings_and_source(
+    tmp_path,
+):
+    plans = []
+    for label, source in ((0, SOURCE), (1, SOURCE), (0, SOURCE.replace("new_full", "new_tensor"))):
+        with opened(tmp_path, source):
+            given = of({"label": label})
+            assert given.probing.readouts["constant"].steps == "last"
+            plans.append(made_plan(given))
     with pytest.raises(InputError, match=r"probing\.readouts\.constant: unknown key"):
         of({})
     # A description names its results without the file.
-    assert parts(Plan.model_validate_json(written)) == expected != set()
-
-
-def test_results_of_a_readout_belong_to_its_settings_and_its_source(tmp_path):
-    names = []
-    for label, source in ((0, SOURCE), (1, SOURCE), (0, SOURCE.replace("new_full", "new_tensor"))):
-        with opened(tmp_path, source):
-            names.append(parts(made_plan(of({"label": label}))))
+    names = [parts(Plan.model_validate_json(plan.model_dump_json())) for plan in plans]
     assert all(names)
     assert names[0].isdisjoint(names[1] | names[2])
 

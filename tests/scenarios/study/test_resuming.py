@@ -13,91 +13,80 @@ import pytest
 import torch
 from torch import Tensor
 
-from probe.by_layer.jobs import Job, jobs_of, parts_of
-from probe.by_layer.plan import Plan
+from probe.by_layer.jobs import jobs_of, parts_of
 from probe.by_layer.quarantine import quarantine_notes
 from probe.by_layer.store import Store
-from probe.tasks import Scenario
 from probe.training.costs import Cost
 from scenarios.data.datasets import Location
 from scenarios.learners.catalog import LEARNERS
 from scenarios.study.resuming import _DEVICE_FAILED
-from scenarios.study.scenario_spec import ScenarioSpec
 from scenarios.study.source import check_study
-from scenarios.study.spec import Study
 from tests.scenarios.learners.tiny_learners import SMALL
 from tests.scenarios.study.toy import do, made_plan
 from tests.scenarios.tiny_run import PLAIN
 
 OWN_SETTINGS: dict[str, dict[str, Any]] = {"icarl": {"exemplars": {"total": 20}}}
-LAST = "step-5"
 
 
 @cache
-def _loaded(spec: ScenarioSpec) -> Scenario:
-    return spec.scenario(Location())
+def planned(kind: str) -> tuple[Any, ...]:
+    """Return a study of three tasks with one job: the study, its plan, the job and the scenario."""
+    raw = {
+        "name": "resumed",
+        "scenario": {"data": "digits", "tasks": [[0, 1], [2, 3], [4, 5, 6, 7, 8, 9]]},
+        "network": {"name": "mlp", "features": [*LEARNERS[kind].own_features, "output"][-1:]},
+        "training": {"epochs": 1, "batch_size": 8},
+        "learners": {kind: OWN_SETTINGS.get(kind, SMALL.get(kind, {}))},
+        "orders": "none",
+        "probing": PLAIN,
+        "report": {"heads": ["multi"]},
+    }
+    if kind == "er":
+        raw["network"]["features"] = ["hidden1"]
+    raw["scenario"] |= {"train_limit": 4, "test_limit": 3}
+    study = check_study(raw, "resumed")
+    scenario = study.scenario.scenario(Location())
+    plan = made_plan(study, scenario)
+    return study, plan, *jobs_of(plan), scenario
 
 
 @dataclass(frozen=True)
 class OneJob:
-    """The only job of a study of five tasks, and its store."""
+    """The job of such a study, and its store."""
 
     kind: str
     root: Path
-    feature: str = "output"  # downstream of which nothing is retrained
 
     @property
     def store(self) -> Store:
         return Store(self.root, "job", {})
 
     @property
-    def study(self) -> Study:
-        features = (LEARNERS[self.kind].own_features or (self.feature,))[-1:]
-        raw: dict[str, Any] = {
-            "name": "resumed",
-            "scenario": {"data": "digits", "train_limit": 4, "test_limit": 3},
-            "network": {"name": "mlp", "features": features},
-            "training": {"epochs": 1, "batch_size": 8},
-            "learners": {self.kind: OWN_SETTINGS.get(self.kind, SMALL.get(self.kind, {}))},
-            "orders": "none",
-            "probing": PLAIN,
-            "report": {"heads": ["multi"]},
-        }
-        return check_study(raw, "resumed")
-
-    @property
-    def planned(self) -> tuple[Plan, Job]:
-        return _planned(self.kind, self.feature)
-
-    @property
-    def parts(self) -> list[str]:
-        return parts_of(*self.planned)
+    def steps(self) -> list[str]:
+        _, plan, job, _ = planned(self.kind)
+        return [part for part in parts_of(plan, job) if part.startswith("step-")]
 
     def run(self) -> list[str]:
         """Do what is left and return which parts that was."""
         self.root.mkdir(exist_ok=True)
-        return do(self.study, *self.planned, _loaded(self.study.scenario), self.store)
+        return do(*planned(self.kind), self.store)
 
     def measured(self) -> dict[str, tuple[object, Cost | None]]:
         """Return what no two runs differ in: counts and costs, by part."""
-        found = [(part, self.store.read(part)) for part in self.parts]
+        found = [(part, self.store.read(part)) for part in self.store.finished()]
         return {part: (m.counts, m.spent.cost if m.spent else None) for part, m in found if m}
+
+    def files(self) -> dict[str, int]:
+        """Return the files of the job, each with the time of its last change."""
+        return {path.name: path.stat().st_mtime_ns for path in self.store.folder.iterdir()}
 
     def lose(self, *names: str) -> None:
         for name in names:
             (self.store.folder / name).unlink()
 
 
-@cache
-def _planned(kind: str, feature: str) -> tuple[Plan, Job]:
-    study = OneJob(kind, Path(), feature).study
-    plan = made_plan(study, _loaded(study.scenario))
-    [job] = jobs_of(plan)
-    return plan, job
-
-
-Finished = Callable[..., OneJob]
-"""By the kind of the learner and, if any, the feature to retrain downstream of."""
+Finished = Callable[[str], OneJob]
+"""By the kind of the learner."""
 
 
 @pytest.fixture(scope="session")
@@ -106,8 +95,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     folder = tmp_path_factory.mktemp("jobs")
 
     @cache
-    def of(kind: str, feature: str = "output") -> OneJob:
-        own = OneJob(kind, folder / f"{kind}.{feature}", feature)
+    def of(kind: str) -> OneJob:
+        own = OneJob(kind, folder / kind)
         own.run()
         return own
 
@@ -118,9 +107,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 def copied(tmp_path: Path, finished: Finished) -> Finished:
     """Return a copy of it."""
 
-    def of(kind: str, feature: str = "output") -> OneJob:
-        shutil.copytree(finished(kind, feature).root, tmp_path / "run")
-        return OneJob(kind, tmp_path / "run", feature)
+    def of(kind: str) -> OneJob:
+        shutil.copytree(finished(kind).root, tmp_path / "run")
+        return OneJob(kind, tmp_path / "run")
 
     return of
 
@@ -131,35 +120,33 @@ def test_counts_and_costs_are_the_same_after_a_kill_anywhere(
 ) -> None:
     """Between the last checkpoint and its measurement, and before it, where it is learned again."""
     own, expected = copied(kind), finished(kind).measured()
-    last = own.parts[1] if kind == "offline" else LAST
+    last = own.steps[-1]
     for lost in ([f"{last}.json"], [f"{last}.json", f"{last}.checkpoint.json"]):
         own.lose(*lost)
         assert own.run() == [last]
         assert own.measured() == expected
-    costs = {part for part, (_, cost) in expected.items() if cost}
-    assert costs == {part for part in own.parts if part.startswith("step-")} - {"step-0"}
+    assert {part for part, (_, cost) in expected.items() if cost} == {*own.steps[1:]}
     assert quarantine_notes(own.root) == []
 
 
 @pytest.mark.parametrize(
-    ("feature", "lost", "again"),
+    ("lost", "again"),
     [
-        *(("output", [f"{step}.json"], step) for step in ("step-0", "step-1", "step-4", LAST)),
+        *(([f"{step}.json"], step) for step in ("step-0", "step-1", "step-2")),
         # A lost feature needs the last checkpoint alone.
-        ("hidden1", ["step-2.pt", "feature-hidden1.json"], "feature-hidden1"),
+        (["step-2.pt", "feature-hidden1.json"], "feature-hidden1"),
     ],
 )
 def test_a_lost_measurement_is_made_again_and_nothing_else(
-    copied: Finished, finished: Finished, feature: str, lost: list[str], again: str
+    copied: Finished, finished: Finished, lost: list[str], again: str
 ) -> None:
     """No task is learned again: the networks of other steps are whole."""
-    own = copied("er", feature)
+    own = copied("er")
     own.lose(*lost)
-    files = {path: path.stat().st_mtime_ns for path in own.store.folder.iterdir()}
+    files = own.files()
     assert own.run() == [again]
-    assert own.measured() == finished("er", feature).measured()
-    after = {path: path.stat().st_mtime_ns for path in own.store.folder.iterdir()}
-    assert {p.name for p in after if after[p] != files.get(p)} == {f"{again}.json"}
+    assert own.measured() == finished("er").measured()
+    assert {name for name, at in own.files().items() if at != files.get(name)} == {f"{again}.json"}
 
 
 # Senseless checkpoints
@@ -177,11 +164,6 @@ def garbage(state: State) -> State:
     return {name: torch.full_like(tensor, 3) for name, tensor in state.items()}
 
 
-def renamed(state: State) -> State:
-    *_, last = state
-    return {f"{n}.x" if n == last else n: x for n, x in garbage(state).items()}
-
-
 def longer(state: State) -> State:
     *_, last = state
     return {**garbage(state), last: torch.zeros(len(state[last]) + 1)}
@@ -196,40 +178,26 @@ def with_one(name: str, tensor: Tensor) -> Spoil:
 
 
 def reshaped(kind: str) -> Spoil:
-    """Give what is called so another shape; there must be some."""
-
-    def spoil(state: State) -> State:
-        assert any(name.startswith(kind) for name in state)
-        return {n: torch.zeros(2, 3) if n.startswith(kind) else x for n, x in state.items()}
-
-    return spoil
+    """Give what is called so another shape."""
+    return lambda state: {n: torch.zeros(2, 3) if kind in n else x for n, x in state.items()}
 
 
-COSTS = [without("cost"), without("seconds"), with_one("unheard", torch.ones(2))]
-OF_ITS_KIND = {
+SPOILT = {
     "er": [
+        *(without("cost"), without("seconds"), with_one("unheard", torch.ones(2))),
         *(without("memory.y"), reshaped("memory.x")),
         with_one("memory.y", torch.zeros(1, dtype=torch.int64)),
     ],
     "gem": [without("memory.sizes"), with_one("memory.sizes", torch.tensor([1]))],
     "icarl": [reshaped("memory.x")],
-    "ewc": [],
     "rwalk": [reshaped("score.")],
-    "offline": [],
 }
-CASES = [
-    *(("er", spoil, as_it_is) for spoil in (renamed, longer, lambda state: {})),
-    *(("er", as_it_is, spoil) for spoil in COSTS),
-    *((kind, as_it_is, spoil) for kind, spoils in OF_ITS_KIND.items() for spoil in spoils),
-]
 
 
 def cut_back(own: OneJob, model: Spoil, learner: Spoil, every: bool = False) -> list[str]:
     """Take the last step away and spoil the checkpoint before it, or every one; return which."""
-    steps = [part for part in own.parts if part.startswith("step-")]
-    own.lose(f"{steps[-1]}.json")
-    if len(steps) > 2:
-        own.lose(f"{steps.pop()}.checkpoint.json")
+    *steps, last = own.steps
+    own.lose(f"{last}.json", f"{last}.checkpoint.json")
     spoilt = steps[1:] if every else steps[-1:]
     for step in spoilt:
         saved = own.store.load_checkpoint(step)
@@ -240,7 +208,10 @@ def cut_back(own: OneJob, model: Spoil, learner: Spoil, every: bool = False) -> 
 
 @pytest.mark.parametrize(
     ("kind", "model", "learner", "every"),
-    [*((*case, False) for case in CASES), *((k, longer, as_it_is, True) for k in OF_ITS_KIND)],
+    [
+        *(("er", spoil, as_it_is, True) for spoil in (longer, lambda state: {})),
+        *((kind, as_it_is, spoil, False) for kind, spoils in SPOILT.items() for spoil in spoils),
+    ],
 )
 def test_a_checkpoint_from_which_no_learner_can_be_restored_is_set_aside(
     copied: Finished, finished: Finished, kind: str, model: Spoil, learner: Spoil, every: bool

@@ -10,7 +10,6 @@ from probe.training.recipe import Recipe
 from scenarios.data.datasets import Location, load
 from scenarios.learners.catalog import settings_of
 from scenarios.streams.permuted import permutation
-from scenarios.study.scenario_spec import KINDS
 from scenarios.study.source import check_study, read_study
 from tests.scenarios.tiny_run import TINY
 
@@ -23,15 +22,14 @@ name = "mlp"
 [learners.finetune]
 """
 TOP, DATA, NETWORK = 'name = "tiny"', 'data = "digits"', 'name = "mlp"'
-LEARNER = "[learners.finetune]"
+LEARNER, NAME = "[learners.finetune]", "e" * 81
 
 
 def study(written=LEAST, **given):
-    raw = tomllib.loads(written) if isinstance(written, str) else written
-    return check_study({**raw, **given}, "tiny.toml")
+    return check_study({**tomllib.loads(written), **given}, "tiny.toml")
 
 
-def problems(written, **given):
+def problems(written=LEAST, **given):
     """Return the problems of a study, by path."""
     with pytest.raises(InputError) as error:
         study(written, **given)
@@ -70,6 +68,7 @@ def test_a_learners_table_is_called_after_its_kind_unless_it_says_another():
         (TOP, 'orders = {back = [2, "1"]}', "orders.back.1", "whole number, got '1'"),
         (LEARNER, "exemplars = {}", "learners.finetune.exemplars", "either per_class or total"),
         (LEARNER, '[learners."er.order-1"]\nkind = "er"', "learners.er.order-1", "before a digit"),
+        (LEARNER, f'[learners.{NAME}]\nkind = "er"', f"learners.{NAME}", "use up to 80 letters"),
         (LEARNER, "[learners.er]\nexemplars = {per_class = 5}", "learners.er.exemplars", "leave"),
         (LEARNER, "[learners.fel]\nconnected = 1e-3", "learners.fel", "raise connected or hidden"),
         (LEARNER, "[learners.pathnet]\nactive = 11", "learners.pathnet", "lower active or raise"),
@@ -86,15 +85,17 @@ def test_a_mistake_is_named_by_its_path(was, added, path, message):
 def test_all_problems_are_named_at_once():
     """But whether features are known, which can be asked of a study alone that has no other."""
     raw = {
-        **{"seeds": 0, "orders": "rotat", "color": "red"},
+        **{"seeds": 0, "orders": [1], "color": "red"},
         "scenario": {"data": "digit", "classes_per_task": "2"},
         "network": {"name": "mlp", "features": ["hiden1"], "width": 9},
         "training": {"epochs": "5", "lr": 1},
         "learners": {"ewd": {}, "er": {"memory": 1}},
     }
-    expected = "name seeds orders color scenario.data scenario.classes_per_task network.width "
+    expected = "seeds orders color scenario.data scenario.classes_per_task network.width "
     expected += "training.epochs training.lr learners.ewd learners.er.memory"
-    assert problems(raw).keys() == set(expected.split())
+    found = problems(**raw)
+    assert found.keys() == set(expected.split())
+    assert found["orders"].startswith("expected rotate, none, shuffle:N or a table of orders")
 
 
 def test_a_file_is_called_after_its_path_unless_it_says_otherwise(tmp_path):
@@ -138,63 +139,59 @@ def test_settings_that_do_not_fit_the_data_are_refused_before_anything_is_writte
 
 SAID = {
     "split": 'data = "digits"\nclasses_per_task = 5',
-    "permutation": 'kind = "permutation"\ndata = "digits"\nsessions = 3\npermutations = 4',
-    "incremental": 'kind = "incremental"\ndata = "digits"\nbase = 8',
+    "permutation": 'kind = "permutation"\ndata = "digits"\npermutations = 4',
+    "incremental": 'kind = "incremental"\ndata = "digits"',
     "multimodal": 'kind = "multimodal"\ndata = ["digits", "breast_cancer"]',
 }
 
 
-def of(kind, more=""):
+def of(kind):
     """Return a study of a kind of scenario, as in a file."""
-    return LEAST.replace(DATA, f"{SAID[kind]}\n{more}")
+    return LEAST.replace(DATA, f"{SAID[kind]}\ntrain_limit = 3\ntest_limit = 2")
 
 
 @pytest.mark.parametrize(
     ("kind", "title", "names", "classes"),
     [
-        ("split", "digits", ["0-4", "5-9"], [5, 5]),
-        ("permutation", "digits, permuted", ["1", "2", "3"], [10, 10, 10]),
-        ("incremental", "digits, class by class", ["0-7", "8", "9"], [8, 1, 1]),
-        ("multimodal", "digits and breast_cancer", ["digits", "breast_cancer"], [10, 2]),
+        ("split", "digits", "0-4 5-9", [5, 5]),
+        ("permutation", "digits, permuted", "1 2 3 4 5 6 7 8 9 10", [10] * 10),
+        ("incremental", "digits, class by class", "0-4 5 6 7 8 9", [5, 1, 1, 1, 1, 1]),
+        ("multimodal", "digits and breast_cancer", "digits breast_cancer", [10, 2]),
     ],
 )
 def test_each_kind_is_made_of_its_own_keys(kind, title, names, classes):
-    spec = study(of(kind, "train_limit = 3\ntest_limit = 2")).scenario
+    """By default there are ten sessions, and half of the classes are in the base session."""
+    spec = study(of(kind)).scenario
     scenario = spec.scenario(Location())
     assert (spec.kind, spec.title, scenario.kind) == (kind, title, kind)
-    assert [task.name for task in scenario.tasks] == names
+    assert [task.name for task in scenario.tasks] == names.split()
     assert [len(task.classes) for task in scenario.tasks] == classes
     assert [len(task.train) for task in scenario.tasks] == [3 * k for k in classes]
     assert [len(task.test) for task in scenario.tasks] == [2 * k for k in classes]
-    assert tuple(SAID) == KINDS
 
 
-def test_permutations_are_those_of_the_study_and_by_default_there_are_ten():
+def test_permutations_are_those_of_the_study():
     """Session 3 is `permutation(64, 3, 4)` of the data, whatever the seeds of the study."""
-    plain = load("digits").test.x.flatten(1)
-    session = study(of("permutation")).scenario.scenario(Location()).tasks[2].test.x.flatten(1)
-    assert torch.equal(session, plain[:, permutation(64, 3, 4)])
-    sizes = {"permutation": [10] * 10, "incremental": [5, 1, 1, 1, 1, 1]}
-    for kind, expected in sizes.items():
-        spec = study(LEAST.replace(DATA, f'{DATA}\nkind = "{kind}"\ntrain_limit = 1')).scenario
-        assert [len(task.classes) for task in spec.scenario(Location()).tasks] == expected
+    first, _, third, *_ = study(of("permutation")).scenario.scenario(Location()).tasks
+    plain, x = (task.test.x.flatten(1) for task in (first, third))
+    assert torch.equal(x, plain[:, permutation(64, 3, 4)])
+    assert (plain[:, None] == load("digits").test.x.flatten(1)).all(2).any(1).all()
 
 
 @pytest.mark.parametrize(
     ("written", "heads", "reason"),
     [
         (of("split"), ["single"], 'single-head is unknown: report heads = ["multi"], or leave it'),
-        (of("permutation"), ["all", "single"], "single-head is unknown: report heads"),
         (of("incremental"), ["multi"], "in a session of one class is its label: leave it out"),
         (LEAST.replace(DATA, f"{DATA}\nclasses_per_task = 1"), ["multi"], "of one class is its"),
+        (LEAST.replace(DATA, f"{DATA}\ntasks = [[0, 1], [2]]"), ["multi"], "of one class is its"),
         *((of(kind), ["multi"], "") for kind in ("split", "permutation", "multimodal")),
     ],
 )
 def test_a_learner_that_must_be_told_the_task_is_refused_where_it_is_not(written, heads, reason):
     given = {"learners": {"finetune": {}, "pathnet": {}}, "report": {"heads": heads}}
-    if not reason:
-        assert study(written, **given).learners["pathnet"]
-        return
-    assert reason in problems(written, **given)["learners.pathnet"]
-    # It is that learner's fault alone.
-    assert study(written, **{**given, "learners": {"finetune": {}}})
+    if reason:
+        assert reason in problems(written, **given)["learners.pathnet"]
+        # It is that learner's fault alone.
+        given["learners"].pop("pathnet")
+    assert study(written, **given)

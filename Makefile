@@ -59,9 +59,9 @@ zoo: $(VENV)/installed-zoo
 	$(BIN)/python -m tests.laws.zoo
 	$(BIN)/python -m tests.laws.others
 
-# DATA=DIR, a folder with MNIST, adds the comparison of scores.
+# The numbers of docs/speed.md.
 bench: $(VENV)/installed-dev
-	$(BIN)/python -m tests.bench $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m tests.bench
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

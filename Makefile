@@ -36,7 +36,7 @@ LOWEST_TESTS := \
 	tests/probe/cut/test_split.py \
 	tests/probe/training/test_fitting.py \
 	tests/probe/redundancy \
-	tests/figures/kinds/test_scores.py \
+	tests/figures/kinds/test_values.py \
 	tests/scenarios/commands/test_cli.py \
 	tests/scenarios/commands/test_parsing.py \
 	tests/scenarios/data/test_image_features.py \

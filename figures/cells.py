@@ -1,7 +1,8 @@
 """Cells of a heat map: whole or in halves, hatched or not, with their values."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import matplotlib
 import numpy as np
@@ -28,11 +29,8 @@ class Cell:
 
     def parts(self) -> list[tuple[float, float, float]]:
         """Return left end, right end and value of each of its parts."""
-        edges = np.linspace(self.x + _MARGIN, self.x + 1 - _MARGIN, len(self.values) + 1)
-        return [
-            (float(a), float(b), v)
-            for a, b, v in zip(edges[:-1], edges[1:], self.values, strict=True)
-        ]
+        edges = np.linspace(self.x + _MARGIN, self.x + 1 - _MARGIN, len(self.values) + 1).tolist()
+        return [(*ends, v) for ends, v in zip(pairwise(edges), self.values, strict=True)]
 
 
 def draw_cells(axes: Axes, cells: Sequence[Cell], *, top: float, texts: bool) -> PolyCollection:
@@ -43,13 +41,13 @@ def draw_cells(axes: Axes, cells: Sequence[Cell], *, top: float, texts: bool) ->
     parts = [(cell, part) for cell in cells for part in cell.parts()]
     boxes = [_box(left, right, cell.y) for cell, (left, right, _) in parts]
     mesh = PolyCollection(boxes, cmap=SHADES, edgecolor="white", linewidth=0.3)
-    mesh.set_array(np.array([value for _, (_, _, value) in parts]))
+    values = np.array([value for _, (_, _, value) in parts])
+    mesh.set_array(values)
     mesh.set_clim(0, top)
-    to_rgba: Callable[[float], tuple[float, float, float, float]] = matplotlib.colormaps[SHADES]
     axes.add_collection(mesh)
     _hatch(axes, [cell for cell in cells if cell.hatched])
-    for cell, (left, right, value) in parts if texts else ():
-        color = to_rgba(float(np.clip(value / top, 0, 1)))
+    shades = mesh.to_rgba(values)
+    for (cell, (left, right, value)), color in zip(parts, shades, strict=True) if texts else ():
         axes.text(
             (left + right) / 2,
             cell.y + 0.5,

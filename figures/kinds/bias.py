@@ -26,7 +26,6 @@ NEEDS = "a learner and the F1 of its tasks"
 """Least that has to be there for anything to be drawn."""
 
 TABLES = ("summary", "learners")
-ORDER = 4
 
 
 def names(tables: Tables) -> list[str]:
@@ -100,11 +99,8 @@ def _columns(counts: Sequence[int], most: int) -> int:
     >>> _columns([5], most=4), _columns([6, 4, 2], most=4)
     (3, 4)
     """
-
-    def rows(columns: int) -> int:
-        return sum(math.ceil(count / columns) for count in counts)
-
-    return min(range(1, most + 1), key=rows)
+    rows = [sum(math.ceil(count / k) for count in counts) for k in range(1, most + 1)]
+    return 1 + rows.index(min(rows))
 
 
 def _plot_feature(axes: Axes, looks: Appearances, f1: Sequence[SummaryRow]) -> None:

@@ -23,7 +23,6 @@ NEEDS = "two learners with an accuracy, a size and times"
 """Least that has to be there for anything to be drawn."""
 
 TABLES = ("metrics", "learners", "times")
-ORDER = 10
 
 
 def names(tables: Tables) -> list[str]:

@@ -30,7 +30,6 @@ NEEDS = "a learner and its accuracies after each task"
 """Least that has to be there for anything to be drawn."""
 
 TABLES = ("rows",)
-ORDER = 6
 
 
 def names(tables: Tables) -> list[str]:

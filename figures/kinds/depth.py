@@ -43,7 +43,6 @@ NEEDS = "a learner with two features or more"
 """Least that has to be there for anything to be drawn."""
 
 TABLES = ("summary", "learners", "layers", "starts")
-ORDER = 1
 
 
 def names(tables: Tables) -> list[str]:
@@ -163,26 +162,18 @@ def _plot_learners(
     found: dict[tuple[str, str], tuple[float, float]] = {}
     for name, offset in zip(one.learners, lines.dodges(len(one.learners)), strict=True):
         points = sorted((row for row in pra if row.learner == name), key=attrgetter("depth"))
-        x = [row.depth + offset for row in points]
-        ends = []
-        if layers:
-            own = layers.get((name, "accuracy"), {})
-            ends = [
-                (own[row.feature].low, own[row.feature].high) if row.feature in own else _UNKNOWN
-                for row in points
-            ]
-            # A bar and its middle come from one table.
-            points = [
-                replace(row, mean=own[row.feature].value) if row.feature in own else row
-                for row in points
-            ]
+        x, own = [row.depth + offset for row in points], layers.get((name, "accuracy"), {})
+        known = [own.get(row.feature) for row in points]
+        ends = [(row.low, row.high) if row else (math.nan, math.nan) for row in known if layers]
+        # A bar and its middle come from one table.
+        points = [
+            replace(row, mean=measured.value) if measured else row
+            for row, measured in zip(points, known, strict=True)
+        ]
         lines.plot_means(axes, looks[name], x, points, intervals=ends)
         found |= {(name, r.feature): (at, 100 * r.mean) for at, r in zip(x, points, strict=True)}
     axes.set_xlim(min(one.features) - 0.4, max(one.features) + 0.4)
     return found
-
-
-_UNKNOWN = (math.nan, math.nan)
 
 
 def _mark_starts(

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from figures import labels, layout, style
-from figures.cells import Cell, draw_cells
+from figures.cells import draw_cells
 from figures.missing import GAP, READOUTS, Panel, missing_panels
 from figures.pages.page import HOUSE, Page, on_page
 from figures.tables import Tables
@@ -34,7 +34,6 @@ NEEDS = "a learner and what its layers lack against the ceiling"
 """Least that has to be there for anything to be drawn."""
 
 TABLES = ("layers", "starts")
-ORDER = 2
 
 
 def names(tables: Tables) -> list[str]:
@@ -58,15 +57,14 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         blocks = blocks[:-1]
     figure, grid = _grid(page, blocks, size)
     shown = [panel for block in blocks for panel in block]
-    cells = [panel.cells() for panel in shown]
-    highest = max(value for own in cells for cell in own for value in cell.values)
+    highest = max(value for panel in shown for cell in panel.cells for value in cell.values)
     top = max(10, 10 * math.ceil(highest / 10))
-    for axes, panel, drawn in zip(grid, shown, cells, strict=True):
-        mesh = draw_cells(axes, drawn, top=top, texts=size.legible)
+    for axes, panel in zip(grid, shown, strict=True):
+        mesh = draw_cells(axes, panel.cells, top=top, texts=size.legible)
         _finish(axes, panel)
     # In a user's axes there is one of them.
-    seen = [k for k, axes in enumerate(grid) if page.axes in (None, axes)]
-    _explain(page, figure, tables, [shown[k] for k in seen], [cells[k] for k in seen])
+    seen = [panel for axes, panel in zip(grid, shown, strict=True) if page.axes in (None, axes)]
+    _explain(page, figure, tables, seen)
     _name_features(figure, grid, shown)
     whole = (size.columns * size.wide, len(grid) / size.columns * size.high)
     label = "Missing: ceiling minus accuracy (points)"
@@ -105,7 +103,7 @@ def _marks_said(panels: Sequence[Panel]) -> Iterator[str]:
     """Explain halves, hatches and frames, as far as there are any."""
     if any(panel.split for panel in panels):
         yield "Halves of a cell: forgotten since it was best (left), never learned (right)"
-    if any(cell.hatched for panel in panels for cell in panel.cells()):
+    if any(cell.hatched for panel in panels for cell in panel.cells):
         yield "Hatched: an untrained layer gives as much, so that nothing can be said"
     if any(panel.start for panel in panels):
         yield "A frame: the layer at which forgetting starts, with 95 % confidence"
@@ -198,19 +196,13 @@ def _name_features(figure: Figure, grid: Sequence[Axes], shown: Sequence[Panel])
         layout.name_ticks(figure, axes, x, names, upright=max(map(len, names)) > 10)
 
 
-def _explain(
-    page: Page,
-    figure: Figure,
-    tables: Tables,
-    shown: Sequence[Panel],
-    cells: Sequence[Sequence[Cell]],
-) -> None:
+def _explain(page: Page, figure: Figure, tables: Tables, shown: Sequence[Panel]) -> None:
     """Put a legend above the panels that explains halves, hatches and frames."""
     entries = []
     if any(panel.split for panel in shown):
         label = "Halves: forgotten | never learned"
         entries.append(Patch(facecolor="0.85", edgecolor="0.5", label=label))
-    if any(cell.hatched for own in cells for cell in own):
+    if any(cell.hatched for panel in shown for cell in panel.cells):
         label = "Floor meets ceiling: retained is unknown"
         entries.append(Patch(facecolor="white", edgecolor="0.3", hatch="/////", lw=0, label=label))
     if any(panel.start for panel in shown):

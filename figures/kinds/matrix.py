@@ -27,7 +27,6 @@ NEEDS = "a learner and its accuracies after each task"
 """Least that has to be there for anything to be drawn."""
 
 TABLES = ("rows",)
-ORDER = 5
 
 
 def names(tables: Tables) -> list[str]:

@@ -27,7 +27,6 @@ NEEDS = "two learners and the accuracy of Offline"
 """Least that has to be there for anything to be drawn."""
 
 TABLES = ("metrics",)
-ORDER = 9
 
 
 def names(tables: Tables) -> list[str]:

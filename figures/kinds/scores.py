@@ -18,7 +18,6 @@ NEEDS = "a score"
 """Least that has to be there for anything to be drawn."""
 
 TABLES = ("metrics", "learners")
-ORDER = 15
 
 
 def names(tables: Tables) -> list[str]:

@@ -26,7 +26,6 @@ NEEDS = "two learners and two sessions"
 """Least that has to be there for anything to be drawn."""
 
 TABLES = ("metrics", "learners")
-ORDER = 8
 
 
 def names(tables: Tables) -> list[str]:

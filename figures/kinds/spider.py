@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from figures import labels, layout, lines
+from figures import labels, lines
 from figures.appearance import Appearance
 from figures.pages.page import HOUSE, Page, on_page
 from figures.style import DOUBLE
@@ -48,7 +48,6 @@ NEEDS = "a learner with all seven criteria"
 """Least that has to be there for anything to be drawn."""
 
 TABLES = ("metrics", "learners")
-ORDER = 14
 
 
 def names(tables: Tables) -> list[str]:
@@ -143,9 +142,12 @@ def _grid(page: Page, titles: Sequence[str]) -> tuple[Figure, Axes, list[Axes]]:
         figure, (large,) = page.panels([""])
         return figure, _web(large, scale=True), []
     small = len(titles)
-    columns = _columns(page, small) if small else 1
-    rows = max(2, math.ceil((small + 4) / columns)) if small else 1
-    figure = layout.blank(rows, wide=small > 0, width=page.options.width)
+    columns = rows = 1
+    if small:
+        # The large one takes the room of two.
+        columns = max(2, min(4 if small > 2 else 3, round(4 * page.wide / DOUBLE)))
+        rows = max(2, math.ceil((small + 4) / columns))
+    figure = page.blank(rows, wide=small > 0)
     spec = figure.add_gridspec(rows, columns)
     cells = [(row, k) for row in range(rows) for k in range(columns) if row > 1 or k > 1]
     large = _web(figure.add_subplot(spec[:2, :2], projection="polar"), scale=True)
@@ -155,11 +157,6 @@ def _grid(page: Page, titles: Sequence[str]) -> tuple[Figure, Axes, list[Axes]]:
     if small:
         large.set_title("All learners", pad=_ABOVE)
     return figure, large, [_web(axes, scale=False) for axes in panels]
-
-
-def _columns(page: Page, small: int) -> int:
-    """Return the small panels side by side; the large one takes the room of two."""
-    return max(2, min(4 if small > 2 else 3, round(4 * page.wide / DOUBLE)))
 
 
 def _web(axes: Axes, *, scale: bool) -> Axes:

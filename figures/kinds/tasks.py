@@ -24,7 +24,6 @@ NEEDS = "a learner and its accuracies after each task"
 """Least that has to be there for anything to be drawn."""
 
 TABLES = ("rows", "learners")
-ORDER = 7
 
 
 def names(tables: Tables) -> list[str]:

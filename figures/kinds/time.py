@@ -29,27 +29,23 @@ from probe.tables.summary import Layer, pra_by_step
 MOST_NAMED = 10
 """Most layers that the legend names; of more, a color bar shows the depths."""
 
-Course = Mapping[int, SeedMean]
-"""Measurements downstream of a layer, by the number of tasks learned."""
+Courses = Mapping[Layer, Mapping[int, SeedMean]]
+"""Measurements downstream of each layer, by the number of tasks learned."""
 
 NEEDS = "a layer that was measured after two tasks or more"
 """Least that has to be there for anything to be drawn."""
 
 TABLES = ("rows",)
-ORDER = 3
 
 
 def names(tables: Tables) -> list[str]:
     """Return the learners that are drawn."""
-    readout = _readout(tables)
-    courses = pra_by_step(tables.rows, readout) if readout else {}
-    return list(dict.fromkeys(layer.learner for layer in _courses(courses)))
+    return list(dict.fromkeys(layer.learner for layer in _measured(tables)[1]))
 
 
 def caption(tables: Tables, page: Page = HOUSE) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
-    readout = _readout(tables)
-    drawn = _courses(pra_by_step(tables.rows, readout))
+    readout, drawn, _ = _measured(tables)
     points = [point for course in drawn.values() for point in course.values()]
     offline = any(row.learner == OFFLINE and row.readout == readout for row in tables.rows)
     bars = len({layer.depth for layer in drawn}) <= MOST_NAMED
@@ -71,12 +67,9 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     standard deviation over seeds either way; of many layers there are none. Returns None where no
     layer but the output was measured after two tasks or more.
     """
-    readout = _readout(tables)
+    readout, drawn, ends = _measured(tables)
     if not readout:
         return None
-    courses = pra_by_step(tables.rows, readout)
-    ends = {layer: course for layer, course in courses.items() if layer.learner in CONTROLS}
-    drawn = _courses(courses)
     learners = list(dict.fromkeys(layer.learner for layer in drawn))
     looks, named = _looks(list(drawn))
     bars = len(looks) <= MOST_NAMED
@@ -114,14 +107,21 @@ def _readout(tables: Tables) -> str:
     return "linear" if "linear" in found else next(iter(found), "")
 
 
-def _courses(courses: Mapping[Layer, Course]) -> dict[Layer, Course]:
-    """Return the courses of the continual learners, each from the untrained network on."""
-    return {
-        layer: {**courses.get(layer._replace(learner=UNTRAINED), {}), **course}
+def _measured(tables: Tables) -> tuple[str, Courses, Courses]:
+    """Return the readout, the courses of the continual learners, and those of the controls.
+
+    Those of the learners begin with the untrained network.
+    """
+    readout = _readout(tables)
+    courses = pra_by_step(tables.rows, readout) if readout else {}
+    ends = {layer: course for layer, course in courses.items() if layer.learner in CONTROLS}
+    drawn = {
+        layer: {**ends.get(layer._replace(learner=UNTRAINED), {}), **course}
         for layer, course in courses.items()
         # A point alone says nothing of time.
-        if len(course) > 1 and layer.learner not in CONTROLS
+        if len(course) > 1 and layer not in ends
     }
+    return readout, drawn, ends
 
 
 def _looks(drawn: Sequence[Layer]) -> tuple[dict[int, Appearance], bool]:
@@ -147,8 +147,8 @@ def _looks(drawn: Sequence[Layer]) -> tuple[dict[int, Appearance], bool]:
 def _plot_learner(
     axes: Axes,
     looks: Mapping[int, Appearance],
-    own: Mapping[Layer, Course],
-    ends: Mapping[Layer, Course],
+    own: Courses,
+    ends: Courses,
     *,
     bars: bool,
 ) -> None:

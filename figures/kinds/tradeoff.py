@@ -34,7 +34,6 @@ NEEDS = "a learner with forgetting and intransigence (besides the learner cumula
 """Least that has to be there for anything to be drawn."""
 
 TABLES = ("metrics", "learners")
-ORDER = 11
 
 
 def names(tables: Tables) -> list[str]:

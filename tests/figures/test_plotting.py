@@ -112,7 +112,7 @@ def test_a_name_with_a_dollar_sign_is_found_under_it():
     rows = [Row(**vars(row) | {"learner": "a$b"}) for row in papers.rows() if row.learner == "ewc"]
     figure = figures.matrix(rows, learners=["a$b"], labels={"a$b": r"$\alpha$"})
     assert seen.titles(figure)[0] == r"$\alpha$"
-    figure, caption = asked_for("matrix", rows, Options())
+    figure, caption = asked_for(["matrix"], rows, Options())["matrix"]
     assert seen.titles(figure)[0] == r"a\$b"
     assert "Learner: a$b." in caption
 

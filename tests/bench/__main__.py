@@ -11,14 +11,14 @@ from tests.bench import cutting, executors, scale, som, speed
 from tests.bench.timing import machine
 
 SECTIONS = {
-    "speed": speed.section,
+    "speed": speed.sweeps,
     "filling": speed.filling,
-    "cutting": cutting.section,
+    "cutting": cutting.cuts,
     "looks": cutting.looks,
     "copies": cutting.copies,
-    "som": som.section,
-    "tables": scale.section,
-    "executors": executors.section,
+    "som": som.phases,
+    "tables": scale.tables,
+    "executors": executors.executors,
 }
 
 
@@ -31,10 +31,9 @@ def main() -> None:
     torch.set_num_threads(1)
     print(machine())
     for name in [asked.only] if asked.only else SECTIONS:
-        section = SECTIONS[name](asked.repeats)
-        print(f"\n{section.title}\n{section.line(section.columns)}", flush=True)
-        for cells in section.rows:
-            print(section.line(cells), flush=True)
+        print(f"\n{SECTIONS[name].__doc__}", flush=True)
+        for title, *cells in SECTIONS[name](asked.repeats):
+            print(f"{title:<40}{''.join(f'{cell:<16}' for cell in cells)}", flush=True)
     print(machine())
 
 

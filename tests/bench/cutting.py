@@ -3,7 +3,7 @@
 import gc
 import sys
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import partial
 from subprocess import run
@@ -19,7 +19,7 @@ from probe.retrain import SAMPLE, retrain_each
 from probe.retraining import RetrainSettings
 from probe.training.recipe import Recipe
 from tests.bench.speed import SUBJECTS, forward
-from tests.bench.timing import Section, interleaved
+from tests.bench.timing import Rows, interleaved
 
 PASS = 64  # examples
 _STAGES = ("maxpool", "layer1", "layer2", "layer3", "layer4")
@@ -32,23 +32,16 @@ CUTTINGS: Sequence[tuple[Callable[[], nn.Module], int, tuple[str, ...]]] = (
 """Networks, the size of their images, and the features at which they are cut."""
 
 
-def section(repeats: int) -> Section:
-    """Time the first cut of an architecture, and the same for other weights."""
-    return Section(
-        title=f"Cutting at all features, in s and in forward passes of {PASS} examples",
-        columns=("network, features", "a pass", "cut", "other weights", "passes", "passes, other"),
-        rows=_rows(repeats),
-    )
-
-
-def _rows(repeats: int) -> Iterator[Sequence[str]]:
+def cuts(repeats: int) -> Rows:
+    """Cutting at all features, in s and in forward passes of 64 examples."""
+    yield "network, features", "a pass", "cut", "other weights", "passes", "passes, other"
     for build, pixels, features in CUTTINGS:
         model, x = build().eval(), torch.randn(PASS, 3, pixels, pixels)
-        cuts = cut_each(model, features, x[:SAMPLE])
+        first = cut_each(model, features, x[:SAMPLE])
         actions: dict[str, Callable[[], object]] = {
             "pass": partial(forward, model, x),
             "cut": partial(cut_each, model, features, x[:SAMPLE]),
-            "again": partial(cuts.of, model),
+            "again": partial(first.of, model),
         }
         times = interleaved(actions, 1 if pixels > 100 else repeats)
         seconds = [*times.values(), times["cut"] / times["pass"], times["again"] / times["pass"]]
@@ -56,14 +49,8 @@ def _rows(repeats: int) -> Iterator[Sequence[str]]:
         yield (title, *(f"{each:.2f}" for each in seconds))
 
 
-def looks(repeats: int) -> Section:
-    """Time `candidates`, and on the clock the command `probe layers` with its start."""
-    return Section(
-        title="Looking at every module of a model", columns=("", "s"), rows=_looks(repeats)
-    )
-
-
-def _looks(repeats: int) -> Iterator[Sequence[str]]:
+def looks(repeats: int) -> Rows:
+    """Looking at every module of a model, in s; for `probe layers` on the clock, with its start."""
     tiny = models.VisionTransformer(32, 4, 12, 3, 192, 768, num_classes=10)
     look = partial(candidates, tiny, torch.randn(3, 3, 32, 32))
     command = [sys.executable, "-m", "scenarios", "layers"]
@@ -74,16 +61,8 @@ def _looks(repeats: int) -> Iterator[Sequence[str]]:
     yield "probe layers, resnet18 at 224", f"{taken:.2f}"
 
 
-def copies(repeats: int) -> Section:
-    """Count how many copies of a model live at a time while it is retrained at 12 features."""
-    return Section(
-        title="Copies of the model alive at a time, 12 features of a resnet18",
-        columns=("", "most"),
-        rows=_copies(),
-    )
-
-
-def _copies() -> Iterator[Sequence[str]]:
+def copies(repeats: int) -> Rows:
+    """Copies of the model alive at a time while it is retrained at 12 features of a resnet18."""
     model = models.resnet18(num_classes=10)
     blocks = [f"layer{stage}.{block}" for stage in range(1, 5) for block in range(2)]
     features = ["maxpool", *blocks, "layer1.0.conv1", "layer2.0.conv1", "avgpool"]

@@ -6,31 +6,23 @@ duration of a job is the difference of a run of many jobs and one of few; the wa
 
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from time import perf_counter
 
-from tests.bench.timing import Section, interleaved, scratch
+from tests.bench.timing import Rows, interleaved, scratch
 
 WAYS = {"inline": "--executor inline", "pool of 2": "--executor pool --workers 2"}
 FEW, MANY = 4, 16
 
 
-def section(repeats: int) -> Section:
-    """Compare two processes with one."""
-    return Section(
-        title=f"Studies of {MANY} jobs on the clock, median of {repeats}",
-        columns=("", "s a job", "command, s", "job x", "command x"),
-        rows=_rows(repeats),
-    )
-
-
-def _rows(repeats: int) -> Iterator[Sequence[str]]:
+def executors(repeats: int) -> Rows:
+    """Studies of 16 jobs on the clock, in one process and in two."""
     runs = {f"{way} {jobs}": partial(_run, WAYS[way], jobs) for way in WAYS for jobs in (FEW, MANY)}
     taken = interleaved(runs, repeats, perf_counter)
     whole = {way: taken[f"{way} {MANY}"] for way in WAYS}
     job = {way: (whole[way] - taken[f"{way} {FEW}"]) / (MANY - FEW) for way in WAYS}
+    yield "", "s a job", "command, s", "job x", "command x"
     for way in WAYS:
         gains = (f"{each['inline'] / each[way]:.2f}" for each in (job, whole))
         yield (way, f"{job[way]:.2f}", f"{whole[way]:.1f}", *gains)

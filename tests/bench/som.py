@@ -4,7 +4,7 @@ The map has 23 x 23 units, the made-up images MNIST's size and as many
 classes; all three ways start from the same trained network and see the same images.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -18,7 +18,7 @@ from probe.training.fresh_weights import initialize
 from scenarios.learners.kemker.geppnet import Geppnet, MapSettings
 from scenarios.learners.kemker.online_map import OnlineMap
 from scenarios.learners.kemker.som import longest_block
-from tests.bench.timing import Section, interleaved
+from tests.bench.timing import Rows, interleaved
 from tests.laws.plain_map import ByUnit, Whole
 
 SETTINGS = MapSettings()
@@ -28,14 +28,9 @@ COUNTS = {"ours": 2048, "numpy": 256, "loop over units": 16}
 PHASES = {"base, map alone": None, "base, both layers": None, "later": SETTINGS.threshold}
 
 
-def section(repeats: int) -> Section:
-    """Compare examples per second in each phase."""
-    title = f"Examples per second, median of {repeats}"
-    columns = ("phase", "novel", *COUNTS, "x numpy", "x loop")
-    return Section(title=title, columns=columns, rows=_rows(repeats))
-
-
-def _rows(repeats: int) -> Iterator[Sequence[str]]:
+def phases(repeats: int) -> Rows:
+    """Examples per second of GeppNet, and times as fast as the others."""
+    yield ("phase", "novel", *COUNTS, "x numpy", "x loop")
     model = _trained()
     # As many as were novel in sessions of MNIST's classes: 8,200 to 11,400 of 20,000 iterations.
     data = _images(max(COUNTS.values()), 1, wrong=0.5)

@@ -3,7 +3,7 @@
 The networks are measured on noise of the right size: only the time counts.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,7 +20,7 @@ from probe.training.loop import Recipe
 from probe.values.cache import ValueCache
 from scenarios.networks import build_network
 from tests.bench import obvious
-from tests.bench.timing import Section, interleaved
+from tests.bench.timing import Rows, interleaved
 
 BATCH, CLASSES = 64, 10
 EXAMPLES, EPOCHS = 60_000, 5
@@ -77,16 +77,9 @@ class Cost:
         return self.fixed + self.example * EXAMPLES + self.step * EXAMPLES * EPOCHS
 
 
-def section(repeats: int) -> Section:
-    """Compare seconds of an epoch, of the steps done once, and of a whole sweep."""
-    return Section(
-        title=f"Seconds at {EXAMPLES:,} examples and {EPOCHS} epochs, and times as fast as obvious",
-        columns=("network, feature, way", "all-in x", "epoch x", "all-in", "epoch", "once"),
-        rows=_rows(repeats),
-    )
-
-
-def _rows(repeats: int) -> Iterator[Sequence[str]]:
+def sweeps(repeats: int) -> Rows:
+    """Seconds at 60,000 examples and 5 epochs, and times as fast as obvious."""
+    yield "network, feature, way", "all-in x", "epoch x", "all-in", "epoch", "once"
     for subject in SUBJECTS:
         for title, features in _sweeps(subject):
             found = _sweep_costs(subject, features, repeats)
@@ -154,16 +147,9 @@ def _costs(
     return solved
 
 
-def filling(repeats: int) -> Section:
-    """Compare the filling of caches with the bare forward pass in the faster layout."""
-    return Section(
-        title="Filling the caches, as a multiple of the bare forward pass in the faster layout",
-        columns=("network, features", "bare, ms", "filling, ms", "multiple"),
-        rows=_fillings(repeats),
-    )
-
-
-def _fillings(repeats: int) -> Iterator[Sequence[str]]:
+def filling(repeats: int) -> Rows:
+    """Filling the caches, as a multiple of the bare forward pass in the faster layout."""
+    yield "network, features", "bare, ms", "filling, ms", "multiple"
     for subject in SUBJECTS:
         for title, features in _sweeps(subject):
             fill, bare = _filling(subject, features, repeats)

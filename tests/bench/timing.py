@@ -11,27 +11,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
-
-@dataclass(frozen=True, kw_only=True)
-class Section:
-    """A table of the benchmark; its rows are measured, and printed, one after another.
-
-    The first cell names the row.
-    """
-
-    title: str
-    columns: Sequence[str]
-    rows: Iterator[Sequence[str]]
-
-    def line(self, cells: Sequence[str]) -> str:
-        """Return cells under each other: the first in 40 characters, the others as their names."""
-        widths = [40, *(max(13, len(name) + 2) for name in self.columns[1:])]
-        return "".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True))
+Rows = Iterator[Sequence[str]]
+"""The head of a table and its rows, as they are measured; the first cell names the row."""
 
 
 def interleaved(

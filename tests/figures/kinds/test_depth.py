@@ -12,25 +12,16 @@ from tests.figures import invented, papers, seen
 
 FEATURES = ["conv1", "conv2", "output"]
 OWN = {"pathnet": ["layer1", "layer2", "layer3", "output"], "fel": ["hidden", "output"]}
-LEARNERS = ["finetune", "pathnet", "ewc", "fel", "offline"]
-SUMMARY = summarize(invented.rows(LEARNERS, FEATURES, seeds=3, own=OWN))
 
 
-def pra(learner, summary=SUMMARY):
+def pra(learner, summary):
     return [row for row in summary if row.learner == learner and row.measure == "pra"]
 
 
 def of_all_tasks(quantity, learner="ewc"):
-    return [
-        row
-        for row in papers.tables().layers
-        if (row.learner, row.readout, row.quantity, row.place)
-        == (learner, "retrain", quantity, None)
-    ]
-
-
-def labelled(figure):
-    return {line.get_label(): seen.points(line) for line in figure.axes[0].lines}
+    wanted = (learner, "retrain", quantity, None)
+    rows = papers.tables().layers
+    return [row for row in rows if (row.learner, row.readout, row.quantity, row.place) == wanted]
 
 
 def bands(axes):
@@ -38,21 +29,23 @@ def bands(axes):
 
 
 def test_without_layers_lines_and_bars_are_means_and_deviations_a_panel_for_each_architecture():
-    figure = depth.draw(Tables(summary=SUMMARY))
+    learners = ["finetune", "pathnet", "ewc", "fel", "offline"]
+    summary = summarize(invented.rows(learners, FEATURES, seeds=3, own=OWN))
+    figure = depth.draw(Tables(summary=summary))
     assert seen.titles(figure) == ["Finetune, EWC", "PathNet", "FEL"]
     assert [seen.tick_names(axes) for axes in figure.axes] == [FEATURES, *OWN.values()]
     assert figure.axes[1].get_xticks().tolist() == [1, 2, 3, 4]
     found = [container for axes in figure.axes for container in axes.containers]
     drawn = {each.lines[0].get_color(): each for each in found}
     for learner in ["finetune", "ewc", *OWN]:
-        rows, line = pra(learner), drawn.pop(seen.color(learner))
+        rows, line = pra(learner, summary), drawn.pop(seen.color(learner))
         assert seen.heights(line) == pytest.approx([100 * row.mean for row in rows])
         assert seen.bars(line) == pytest.approx(seen.spread(rows))
     assert not drawn
     left, right = (seen.points(each)[:, 0] for each in figure.axes[0].containers)
     assert right - left == pytest.approx(np.full(3, 0.08))
     assert (left + right) / 2 == pytest.approx(np.array([1, 2, 3]))
-    (row,) = pra("offline")
+    (row,) = pra("offline", summary)
     for axes in figure.axes:
         (line,) = [line for line in axes.lines if line.get_label() == "Offline"]
         assert list(line.get_ydata()) == pytest.approx([100 * row.mean] * 2)
@@ -64,7 +57,8 @@ def test_without_layers_lines_and_bars_are_means_and_deviations_a_panel_for_each
 
 def test_with_layers_there_are_controls_by_depth_intervals_and_a_ring_where_forgetting_starts():
     figure = papers.figure("depth")
-    drawn = labelled(figure)
+    (axes,) = figure.axes
+    drawn = {line.get_label(): seen.points(line) for line in axes.lines}
     for quantity, label in (("floor", "Floor (untrained)"), ("ceiling", "Ceiling (offline)")):
         expected = [[row.depth, 100 * row.value] for row in of_all_tasks(quantity)]
         assert drawn[label] == pytest.approx(np.array(expected))
@@ -72,15 +66,15 @@ def test_with_layers_there_are_controls_by_depth_intervals_and_a_ring_where_forg
     # The ceiling at the output replaces Offline's line.
     controls = ["Ceiling (offline)", "Floor (untrained)", "Forgetting starts", "Chance"]
     assert sorted(seen.legend(figure)[5:]) == sorted(controls)
-    for learner, line in zip(papers.LEARNERS, figure.axes[0].containers, strict=True):
+    for learner, line in zip(papers.LEARNERS, axes.containers, strict=True):
         rows = of_all_tasks("accuracy", learner)
         assert seen.heights(line) == pytest.approx([100 * row.value for row in rows])
         ends = np.array([[100 * row.low, 100 * row.high] for row in rows])
         assert seen.bars(line) == pytest.approx(ends)
-    rings = [line for line in figure.axes[0].lines if line.get_label() == "Forgetting starts"]
-    at = [seen.points(line)[1] for line in figure.axes[0].containers]
+    rings = [line for line in axes.lines if line.get_label() == "Forgetting starts"]
+    at = [seen.points(line)[1] for line in axes.containers]
     assert [seen.points(ring)[0].tolist() for ring in rings] == [pytest.approx(p) for p in at]
-    assert len(bands(figure.axes[0])) == 2
+    assert len(bands(axes)) == 2
     assert " ".join(seen.note(figure).split()).endswith("95 % interval (of seeds and test set)")
     said = depth.caption(papers.tables())
     for word in ("bars and bands are 95 % intervals", "Ceiling:", "Floor:", "ring", "Chance:"):

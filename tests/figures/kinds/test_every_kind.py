@@ -30,10 +30,9 @@ OWN = {
 }
 SHAPES = {
     "one learner, T=2, one seed": (["finetune"], CNN3, 2, 1, "single"),
-    "five learners, T=5": ([*BOUNDS, "ewc", "si", "er"], CNN3, 5, 3, "all"),
     "14 learners, long names, T=10": (FOURTEEN, LONG, 10, 2, "multi"),
     "own learners, many features, T=12": (["my_own_learner_with_samples", "er"], DENSE, 12, 2, ""),
-    "networks of their own": (["finetune", "ewc", *OWN], LONG, 10, 3, "multi"),
+    "networks of their own": (["finetune", "ewc", *OWN], LONG, 10, 3, "all"),
     "one of them alone": (["finetune", "cumulative", "geppnet"], CNN3, 2, 1, ""),
 }
 QUICK = "one learner, T=2, one seed"

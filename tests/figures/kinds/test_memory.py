@@ -18,13 +18,17 @@ FOUND = {
 
 def tables(found=FOUND, total=()):
     """Return the tables of a sweep; total: the kinds with budgets in total."""
-    names = {f"{kind}-{budget}": (kind, budget) for kind, budget in found}
-    final = {name: found[key] for name, key in names.items()}
-    metrics = invented.metrics(names, **{"average_accuracy[5]": final})
-    learners = []
-    for name, (kind, budget) in names.items():
-        unit = "total" if kind in total else "per_class"
-        learners.append(invented.learner(name, kind, **{unit: budget}, sampling="uniform"))
+    final = {f"{kind}-{budget}": accuracy for (kind, budget), accuracy in found.items()}
+    metrics = invented.metrics(final, **{"average_accuracy[5]": final})
+    learners = [
+        invented.learner(
+            f"{kind}-{budget}",
+            kind,
+            **{"total" if kind in total else "per_class": budget},
+            sampling="uniform",
+        )
+        for kind, budget in found
+    ]
     return Tables(metrics=[replace(r, std=r.std / 10) for r in metrics], learners=learners)
 
 

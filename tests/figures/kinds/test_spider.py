@@ -48,7 +48,7 @@ def test_bounds_are_known_by_their_kind_and_by_storing_nothing():
         invented.learner("with-samples", "finetune", per_class=10, sampling="uniform"),
         invented.learner("mine", "ewc"),
     ]
-    names = [row.learner for row in learners]
     for first, lines in ((0, [4, 3, 3]), (1, [3, 2, 2]), (2, [2])):
-        figure = spider.draw(Tables(metrics=invented.metrics(names[first:]), learners=learners))
+        metrics = invented.metrics([row.learner for row in learners[first:]])
+        figure = spider.draw(Tables(metrics=metrics, learners=learners))
         assert [len(axes.lines) for axes in figure.axes] == lines

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from figures import labels, layout, lines
 from figures.appearance import Appearances
 from figures.architectures import Architecture, architectures
-from figures.pages.page import HOUSE, Page, on_page
+from figures.pages.page import Page
 from figures.style import MANY
 from figures.tables import CONTROLS, Tables, continual
 from probe.tables.rows import SummaryRow
@@ -33,7 +33,6 @@ def names(tables: Tables) -> list[str]:
     return continual(_f1(tables))
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one panel per feature and in it one line per continual learner over T task positions.
 
@@ -68,7 +67,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     return page.fit(figure, [axes for block in blocks for axes in block], sides, height=1.3)
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
     f1 = _f1(tables)
     return page.caption(

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from figures import labels, lines
-from figures.pages.page import HOUSE, Page, on_page
+from figures.pages.page import Page
 from figures.tables import Tables
 from probe.tables.rows import MetricRow
 from probe.tables.summary import training_seconds
@@ -31,7 +31,6 @@ def names(tables: Tables) -> list[str]:
     return [name for name in _accuracy(tables)[2] if all(name in each for each in costs)]
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one marker per continual learner, against its size in one panel, its time in another.
 
@@ -61,7 +60,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     return page.fit(figure, grid, ("", labels.with_head(label, drawn)), height=1.9)
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
     label, _, accuracy = _accuracy(tables)
     learners = names(tables)

@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from figures import labels, layout
-from figures.pages.page import HOUSE, Page, on_page
+from figures.pages.page import Page
 from figures.tables import Tables
 from probe.metrics.matrix import AccuracyMatrix
 
@@ -37,7 +37,6 @@ def names(tables: Tables) -> list[str]:
     return list(tables.matrices)
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one panel per continual learner: accuracy against the number k of tasks learned.
 
@@ -58,7 +57,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     return page.fit(figure, grid, sides, height=1.45)
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
     return page.caption(
         tables,

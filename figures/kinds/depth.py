@@ -23,7 +23,7 @@ from matplotlib.lines import Line2D
 from figures import labels, layout, lines
 from figures.appearance import Appearances
 from figures.architectures import Architecture, architectures
-from figures.pages.page import HOUSE, Page, on_page
+from figures.pages.page import Page
 from figures.style import MANY
 from figures.tables import CONTROLS, Tables, continual
 from probe.metrics.murata import RETRAIN
@@ -57,7 +57,6 @@ def _drawn(tables: Tables) -> tuple[list[SummaryRow], list[Architecture], list[s
     return pra, drawn, [name for name in continual(pra) if any(name in n.learners for n in drawn)]
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one line per continual learner over L features, between floor and ceiling.
 
@@ -94,7 +93,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     return page.fit(figure, grid, sides, height=2.0 if alone else 1.7)
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
     pra, _, learners = _drawn(tables)
     bars = _with_intervals(_layers(tables), learners)

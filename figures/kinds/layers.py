@@ -21,7 +21,7 @@ from matplotlib.patches import Patch, Rectangle
 from figures import labels, layout, style
 from figures.cells import draw_cells
 from figures.missing import GAP, READOUTS, Panel, missing_panels
-from figures.pages.page import HOUSE, Page, on_page
+from figures.pages.page import Page
 from figures.tables import Tables
 from probe.tables.rows import LayerRow
 
@@ -41,7 +41,6 @@ def names(tables: Tables) -> list[str]:
     return list(dict.fromkeys(panel.learner for panel in missing_panels(tables)))
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one heat map per continual learner and readout: T positions (and all) by L layers.
 
@@ -73,7 +72,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     return page.fit(figure, grid, sides, height=size.high, width=size.wide)
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
     panels = missing_panels(tables)
     readouts, rows = _measured(tables, panels)

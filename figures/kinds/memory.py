@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from figures import labels, layout, lines
 from figures.appearance import Appearance, strategy_appearances
-from figures.pages.page import HOUSE, Page, on_page
+from figures.pages.page import Page
 from figures.tables import Tables
 from probe.tables.rows import MetricRow
 
@@ -42,7 +42,6 @@ def names(tables: Tables) -> list[str]:
     return list(_named(_swept(tables)[1]).values())
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw A_T against the number of stored samples (Chaudhry 2018, figure 4).
 
@@ -66,7 +65,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     return page.fit(figure, grid, sides, height=2.0)
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
     T, swept = _swept(tables)
     return labels.caption(

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from figures import labels, layout
-from figures.pages.page import HOUSE, Page, on_page
+from figures.pages.page import Page
 from figures.style import MANY
 from figures.tables import Tables
 from probe.tables.rows import MetricRow
@@ -36,7 +36,6 @@ def names(tables: Tables) -> list[str]:
     return [name for name in base if all(name in rows for rows in others)]
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one group of bars per learner: its three Omegas (Kemker 2018, table 2).
 
@@ -71,7 +70,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     return page.fit(figure, [axes], ("", r"$\Omega$"), height=1.8)
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
     rows = [row[name] for row in _omegas(tables).values() for name in names(tables)]
     return page.caption(

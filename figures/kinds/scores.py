@@ -10,7 +10,7 @@ changes from one weighting to the next, the best depends on the weights.
 from matplotlib.figure import Figure
 
 from figures import labels, layout, lines
-from figures.pages.page import HOUSE, Page, on_page
+from figures.pages.page import Page
 from figures.tables import Tables, continual
 from probe.tables.rows import MetricRow
 
@@ -25,7 +25,7 @@ def names(tables: Tables) -> list[str]:
     return continual(_scored(tables))
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
     rows = _scored(tables)
     several = any(row.seeds > 1 for row in rows)
@@ -45,7 +45,6 @@ def _scored(tables: Tables) -> list[MetricRow]:
     return [row for group in scores.values() for row in group.values()]
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one group per weighting, W1, W2, W3 and user-defined ones, with one mark per learner.
 

@@ -12,7 +12,7 @@ learner may be good at the one at the expense of the other.
 from matplotlib.figure import Figure
 
 from figures import labels, layout, lines
-from figures.pages.page import HOUSE, Page, on_page
+from figures.pages.page import Page
 from figures.tables import Tables
 
 PANELS = {
@@ -34,7 +34,7 @@ def names(tables: Tables) -> list[str]:
     return list(dict.fromkeys(name for each in alphas for name in each))
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
     rows = [
         row for each in tables.by_number("kemker", "alpha_all").values() for row in each.values()
@@ -48,7 +48,6 @@ def caption(tables: Tables, page: Page = HOUSE) -> str:
     )
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw alpha_all, alpha_base and alpha_new, a panel each, against the session i = 1..T.
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from figures import labels, lines
 from figures.appearance import Appearance
-from figures.pages.page import HOUSE, Page, on_page
+from figures.pages.page import Page
 from figures.style import DOUBLE
 from figures.tables import Tables
 from probe.errors import InputError
@@ -57,7 +57,6 @@ def names(tables: Tables) -> list[str]:
     return [name for name in rows["A"] if all(name in row for row in rows.values())]
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw all learners in one large panel, then each between its bounds in a small one.
 
@@ -91,7 +90,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     return page.fit(figure, [*small, large], ("", ""), height=side, width=side, square=True)
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
     learners = names(tables)
     bounds, between = _small(tables, learners)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from figures import labels, layout, lines
 from figures.kinds.curves import seen_average
-from figures.pages.page import HOUSE, Page, on_page
+from figures.pages.page import Page
 from figures.tables import Tables
 
 MOST_PANELS = 20
@@ -31,7 +31,7 @@ def names(tables: Tables) -> list[str]:
     return list(tables.matrices)
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
     return page.caption(
         tables,
@@ -43,7 +43,6 @@ def caption(tables: Tables, page: Page = HOUSE) -> str:
     )
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one panel per position j in the executed order: R[k, j] against k = j..T.
 

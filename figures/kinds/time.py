@@ -19,7 +19,7 @@ from matplotlib.lines import Line2D
 
 from figures import labels, layout, lines
 from figures.appearance import Appearance
-from figures.pages.page import HOUSE, Page, on_page
+from figures.pages.page import Page
 from figures.style import MANY
 from figures.tables import CONTROLS, Tables, continual
 from probe.metrics.mean_over_seeds import SeedMean
@@ -43,7 +43,7 @@ def names(tables: Tables) -> list[str]:
     return list(dict.fromkeys(layer.learner for layer in _measured(tables)[1]))
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
     readout, drawn, _ = _measured(tables)
     points = [point for course in drawn.values() for point in course.values()]
@@ -59,7 +59,6 @@ def caption(tables: Tables, page: Page = HOUSE) -> str:
     )
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one panel per continual learner and in it a line per layer over 0..T tasks learned.
 

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from figures import labels, lines
-from figures.pages.page import HOUSE, Page, on_page
+from figures.pages.page import Page
 from figures.style import MANY
 from figures.tables import Tables
 from probe.tables.rows import MetricRow
@@ -42,7 +42,7 @@ def names(tables: Tables) -> list[str]:
     return [name for name in forgetting if name in other]
 
 
-def caption(tables: Tables, page: Page = HOUSE) -> str:
+def caption(tables: Tables, page: Page) -> str:
     """Describe the figure, its data, network and learners, and its marks."""
     T, F = tables.after_last_task("forgetting")
     _, I_T = tables.after_last_task("intransigence")
@@ -57,7 +57,6 @@ def caption(tables: Tables, page: Page = HOUSE) -> str:
     )
 
 
-@on_page
 def draw(tables: Tables, page: Page) -> Figure | None:
     """Draw one marker per learner at (F_T, I_T), with bars of one std over seeds either way.
 

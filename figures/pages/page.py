@@ -6,10 +6,9 @@ user's axes have room for one panel, and are drawn in the user's settings of mat
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import wraps
 from itertools import islice
 from textwrap import fill
 
@@ -298,21 +297,6 @@ class Page:
         if _FORMULA.search(title):
             return title if len(title) < 2 * room else title.replace(", ", ",\n")
         return labels.folded(title, width=max(6, min(room, 22) if columns > 1 else room))
-
-
-HOUSE = Page()
-"""A figure as wide as one column of a page or two, with all learners."""
-
-
-def on_page(draw: Callable[[Tables, Page], Figure | None]) -> Callable[..., Figure | None]:
-    """Let a function draw in the settings of its page, by default the house style."""
-
-    @wraps(draw)
-    def drawn(tables: Tables, page: Page = HOUSE) -> Figure | None:
-        with page.style():
-            return draw(tables, page)
-
-    return drawn
 
 
 # A text between two dollar signs, of which none is escaped.

@@ -2,8 +2,8 @@ import matplotlib
 import pytest
 from matplotlib.figure import Figure
 
+import figures
 from figures import style
-from figures.kinds import tradeoff
 from figures.tables import Tables
 from probe.errors import InputError
 from tests.figures import invented
@@ -12,10 +12,10 @@ TABLES = Tables(metrics=invented.metrics(["er"], tasks=2))
 
 
 def test_drawing_and_saving_leave_matplotlibs_settings_alone_and_do_not_depend_on_them(tmp_path):
-    first = style.save(tradeoff.draw(TABLES), tmp_path / "a", "one")
+    first = style.save(figures.tradeoff(TABLES), tmp_path / "a", "one")
     with matplotlib.rc_context({"font.size": 23.0, "savefig.dpi": 50, "axes.facecolor": "red"}):
         before = dict(matplotlib.rcParams)
-        second = style.save(tradeoff.draw(TABLES), tmp_path / "b", "one")
+        second = style.save(figures.tradeoff(TABLES), tmp_path / "b", "one")
         assert dict(matplotlib.rcParams) == before
         with pytest.raises(ZeroDivisionError), style.house_style():
             1 / (matplotlib.rcParams["font.size"] - matplotlib.rcParams["font.size"])
@@ -40,7 +40,7 @@ def test_a_figure_that_fails_half_way_keeps_the_old_file_and_leaves_no_other(mon
 def test_a_figure_is_laid_out_before_it_is_saved_and_then_drawn_once_for_each_file(
     monkeypatch, tmp_path
 ):
-    figure = tradeoff.draw(TABLES)
+    figure = figures.tradeoff(TABLES)
     drawn: list[float] = []
     paint = Figure.draw
     monkeypatch.setattr(Figure, "draw", lambda *who: drawn.append(figure.dpi) or paint(*who))

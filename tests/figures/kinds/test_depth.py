@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection
 
-from figures.kinds import depth
+import figures
 from figures.tables import Tables
 from probe.tables.summary import summarize
 from tests.figures import invented, papers, seen
@@ -31,7 +31,7 @@ def bands(axes):
 def test_without_layers_lines_and_bars_are_means_and_deviations_a_panel_for_each_architecture():
     learners = ["finetune", "pathnet", "ewc", "fel", "offline"]
     summary = summarize(invented.rows(learners, FEATURES, seeds=3, own=OWN))
-    figure = depth.draw(Tables(summary=summary))
+    figure = figures.depth(Tables(summary=summary))
     assert seen.titles(figure) == ["Finetune, EWC", "PathNet", "FEL"]
     assert [seen.tick_names(axes) for axes in figure.axes] == [FEATURES, *OWN.values()]
     assert figure.axes[1].get_xticks().tolist() == [1, 2, 3, 4]
@@ -76,7 +76,7 @@ def test_with_layers_there_are_controls_by_depth_intervals_and_a_ring_where_forg
     assert [seen.points(ring)[0].tolist() for ring in rings] == [pytest.approx(p) for p in at]
     assert len(bands(axes)) == 2
     assert " ".join(seen.note(figure).split()).endswith("95 % interval (of seeds and test set)")
-    said = depth.caption(papers.tables())
+    said = papers.caption("depth", papers.tables())
     for word in ("bars and bands are 95 % intervals", "Ceiling:", "Floor:", "ring", "Chance:"):
         assert word in said
 
@@ -93,11 +93,11 @@ def test_where_an_interval_lacks_all_bars_are_deviations(lost):
     }[lost]
     linear = invented.starts(papers.LEARNERS, "conv2", readouts=("linear",))
     tables = replace(whole, layers=layers, starts=linear)
-    figure = depth.draw(tables)
+    figure = figures.depth(tables)
     for learner, drawn in zip(papers.LEARNERS, figure.axes[0].containers, strict=True):
         assert seen.bars(drawn) == pytest.approx(seen.spread(pra(learner, whole.summary)))
     assert not bands(figure.axes[0])
-    said = depth.caption(tables)
+    said = papers.caption("depth", tables)
     assert "bars are one standard deviation over seeds either way" in said
     assert ("Dashed line: a network trained on all tasks" in said) == (lost in ("table", "readout"))
     for absent in ("interval", "ring"):

@@ -4,7 +4,7 @@ from statistics import fmean, stdev
 import numpy as np
 import pytest
 
-from figures.kinds import time
+import figures
 from figures.tables import Tables
 from tests.figures import invented, seen
 
@@ -14,7 +14,7 @@ LEVELS = invented.levels(FEATURES, steps=4, seeds=3)
 
 
 def drawn(*rows):
-    return time.draw(Tables(rows=[row for each in rows for row in each]))
+    return figures.time(Tables(rows=[row for each in rows for row in each]))
 
 
 def by_seed(learner, feature, step):

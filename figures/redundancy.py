@@ -38,14 +38,14 @@ def draw(tables: Sequence[Redundancy]) -> Figure:
         for table in tables
     ]
     page = Page()
-    figure, grid = page.panels(titles, MOST_ACROSS, share_y=False, fold=False)
-    figure.set_layout_engine("constrained", hspace=0.06)
+    grid = page.panels(titles, MOST_ACROSS, share_y=False, fold=False)
+    page.figure.set_layout_engine("constrained", hspace=0.06)
     for axes, table in zip(grid, tables, strict=True):
         image = _heat_map(axes, table)
     label = f"Symmetric uncertainty ({', '.join(methods)})"
     size = (side * columns, side * len(grid) / columns)
-    page.color_bar(figure, grid, image, label, [0, 0.05, 0.2, 0.5, 1], size)
-    return page.fit(figure, grid, ("Feature", "Feature"), height=side, width=side)
+    page.color_bar(grid, image, label, [0, 0.05, 0.2, 0.5, 1], size)
+    return page.fit(grid, ("Feature", "Feature"), height=side, width=side)
 
 
 def _heat_map(axes: Axes, table: Redundancy) -> AxesImage:

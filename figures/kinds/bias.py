@@ -52,7 +52,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     titles = [_titles(each) for each in drawn]
     most = page.across(4 if len(learners) <= MANY else 2)
     columns = _columns([len(each) for each in titles], most)
-    figure, blocks = page.blocks(titles, columns, wide=columns > 1)
+    blocks = page.blocks(titles, columns, wide=columns > 1)
     for each, block in zip(drawn, blocks, strict=True):
         for axes, depth in zip(block, each.features, strict=True):
             # Learners of another architecture have features of other names at the same depths.
@@ -62,9 +62,9 @@ def draw(tables: Tables, page: Page) -> Figure | None:
             who = labels.listed(looks[name].label for name in each.learners)
             block[0].set_ylabel(labels.folded(who, width=16))
     # One legend for all: a learner looks the same in each panel.
-    page.legend(figure, [looks[name] for name in learners], labels.over_seeds(f1))
+    page.legend([looks[name] for name in learners], labels.over_seeds(f1))
     sides = ("Task position in the executed order", "F1 of the task (%)")
-    return page.fit(figure, [axes for block in blocks for axes in block], sides, height=1.3)
+    return page.fit([axes for block in blocks for axes in block], sides, height=1.3)
 
 
 def caption(tables: Tables, page: Page) -> str:

@@ -47,7 +47,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         return None
     appearances = page.looks(learners)
     drawn = [accuracy[name] for name in learners]
-    figure, grid = page.panels([""] * len(spent), most=2)
+    grid = page.panels([""] * len(spent), most=2)
     for axes, (name, costs) in zip(grid, spent.items(), strict=True):
         for learner in learners:
             point, own = [costs[learner]], appearances[learner]
@@ -56,8 +56,8 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         axes.set_xlabel(name)
     # Both panels have the same learners: only those are drawn whose size and time are known.
     entries = [appearances[name] for name in learners]
-    page.legend(figure, entries, labels.over_seeds(drawn), joined=False)
-    return page.fit(figure, grid, ("", labels.with_head(label, drawn)), height=1.9)
+    page.legend(entries, labels.over_seeds(drawn), joined=False)
+    return page.fit(grid, ("", labels.with_head(label, drawn)), height=1.9)
 
 
 def caption(tables: Tables, page: Page) -> str:

@@ -44,7 +44,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     if not matrices:
         return None
     columns, wide, high = _sizes(page, len(matrices), max(R.tasks for R in matrices.values()))
-    figure, grid = page.panels([page.label(name) for name in matrices], columns, wide=True)
+    grid = page.panels([page.label(name) for name in matrices], columns, wide=True)
     for axes, R in zip(grid, matrices.values(), strict=True):
         legible = R.tasks <= MOST_ANNOTATED and page.legible(R.tasks, R.tasks + 1)
         mesh = _heat_map(axes, R, legible=legible)
@@ -52,9 +52,9 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         axes.yaxis.set_inverted(True)
     size = (columns * wide, len(grid) / columns * high)
     label = labels.with_head("Accuracy (%)", tables.rows)
-    page.color_bar(figure, grid, mesh, label, range(0, 101, 25), size)
+    page.color_bar(grid, mesh, label, range(0, 101, 25), size)
     sides = ("Position of the evaluated task", "Tasks learned so far")
-    return page.fit(figure, grid, sides, height=high, width=wide)
+    return page.fit(grid, sides, height=high, width=wide)
 
 
 def caption(tables: Tables, page: Page) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from figures import labels, layout, lines
+from figures import labels, lines
 from figures.appearance import strategy_appearances
 from figures.pages.page import Page
 from figures.tables import Tables
@@ -42,14 +42,14 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         return None
     appearances = strategy_appearances(name for group in groups.values() for name in group)
     # More marks than this would touch in a column of a page.
-    figure, (axes,) = page.panels([""], wide=len(groups) * len(appearances) > 16)
+    (axes,) = page.panels([""], wide=len(groups) * len(appearances) > 16)
     lines.plot_groups(axes, appearances, list(groups.values()), most=0.2, span=0.6, scale=100)
     drawn = [row for group in groups.values() for row in group.values()]
-    page.legend(figure, appearances.values(), labels.over_seeds(drawn), joined=False)
+    page.legend(appearances.values(), labels.over_seeds(drawn), joined=False)
     x_label, names = _named(list(groups), page)
-    layout.name_ticks(figure, axes, range(len(groups)), names)
+    page.name_ticks(axes, range(len(groups)), names)
     sides = (x_label, labels.with_head(f"Average accuracy $A_{{{T}}}$ (%)", drawn))
-    return page.fit(figure, [axes], sides, height=2.0)
+    return page.fit([axes], sides, height=2.0)
 
 
 def caption(tables: Tables, page: Page) -> str:

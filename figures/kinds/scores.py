@@ -9,7 +9,7 @@ changes from one weighting to the next, the best depends on the weights.
 
 from matplotlib.figure import Figure
 
-from figures import labels, layout, lines
+from figures import labels, lines
 from figures.pages.page import Page
 from figures.tables import Tables, continual
 from probe.tables.rows import MetricRow
@@ -72,10 +72,10 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     crowded = len(learners) * len(scores) > 24
     wide = crowded or len(shown) > 1
     most = 1 if crowded else 2
-    figure, grid = page.panels(list(shown), most, wide=wide, share_y=False, fold=False)
+    grid = page.panels(list(shown), most, wide=wide, share_y=False, fold=False)
     for axes, groups in zip(grid, shown.values(), strict=True):
         lines.plot_groups(axes, drawn_as, list(groups.values()), most=0.15, span=0.8, scale=1)
-        layout.name_ticks(figure, axes, range(len(groups)), list(groups))
+        page.name_ticks(axes, range(len(groups)), list(groups))
     note = labels.with_head(labels.over_seeds(rows), rows)
-    page.legend(figure, drawn_as.values(), note, joined=False)
-    return page.fit(figure, grid, ("Weights of the criteria", ""), height=1.8)
+    page.legend(drawn_as.values(), note, joined=False)
+    return page.fit(grid, ("Weights of the criteria", ""), height=1.8)

@@ -64,7 +64,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     if tables.crowded or len(learners) < 2 or T < 2:
         return None
     appearances = page.looks(learners)
-    figure, grid = page.panels(list(PANELS.values()), most=3, fold=False)
+    grid = page.panels(list(PANELS.values()), most=3, fold=False)
     for axes, name in zip(grid, PANELS, strict=True):
         for learner in learners:
             # A learner has all sessions, in order, or none: without all of R there are no metrics.
@@ -75,6 +75,6 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     drawn = [row for each in alphas.values() for rows in each.values() for row in rows.values()]
     # No bars: under them the lines of many sessions could not be told apart.
     note = labels.over_seeds(drawn, bars=False)
-    page.legend(figure, [appearances[name] for name in learners], note)
+    page.legend([appearances[name] for name in learners], note)
     sides = ("Session $i$", labels.with_head("Accuracy (%)", drawn))
-    return page.fit(figure, grid, sides, height=1.7)
+    return page.fit(grid, sides, height=1.7)

@@ -61,7 +61,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     places = list(range(1, T + 1)) if T <= MOST_PANELS else layout.ticks(1, T)
     titles = [*(f"Task {j}" for j in places), "Average of tasks so far"]
     most = 4 if len(places) < 12 else 5
-    figure, (*grid, last) = page.panels(titles, most, fold=False)
+    (*grid, last) = page.panels(titles, most, fold=False)
     for name, R in matrices.items():
         for axes, j in zip(grid, places, strict=True):
             # Row j of R is after j tasks, and column j - 1 the j-th task.
@@ -71,6 +71,6 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     for axes in (*grid, last):
         axes.set_xlim(0.5, T + 0.5)
         axes.set_xticks(layout.ticks(1, T))
-    page.legend(figure, [appearances[name] for name in matrices])
+    page.legend([appearances[name] for name in matrices])
     sides = ("Tasks learned so far", labels.with_head("Accuracy (%)", tables.rows))
-    return page.fit(figure, [*grid, last], sides, height=1.15)
+    return page.fit([*grid, last], sides, height=1.15)

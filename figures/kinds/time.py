@@ -74,7 +74,7 @@ def draw(tables: Tables, page: Page) -> Figure | None:
     bars = len(looks) <= MOST_NAMED
     many = len(learners) > MANY
     titles = [page.label(name) for name in learners]
-    figure, grid = page.panels(titles, most=4 if many else 3)
+    grid = page.panels(titles, most=4 if many else 3)
     for axes, learner in zip(grid, learners, strict=True):
         own = {layer: course for layer, course in drawn.items() if layer.learner == learner}
         _plot_learner(axes, looks, own, ends, bars=bars)
@@ -83,12 +83,12 @@ def draw(tables: Tables, page: Page) -> Figure | None:
         entries.append(Line2D([], [], color="0.3", lw=1.4, ls=_DASHES, label="Ceiling (offline)"))
     points = [point for course in drawn.values() for point in course.values()]
     said = f"{labels.over_seeds(points, bars=bars)}, readout {readout}"
-    page.legend(figure, entries, said)
+    page.legend(entries, said)
     if not named:
         shades = [look.color for look in looks.values()]
-        page.color_steps(figure, grid, shades, "Layer, by depth")
+        page.color_steps(grid, shades, "Layer, by depth")
     sides = ("Tasks learned so far (0: untrained)", "Accuracy on all tasks (%)")
-    return page.fit(figure, grid, sides, height=1.3 if many else 1.6)
+    return page.fit(grid, sides, height=1.3 if many else 1.6)
 
 
 _DASHES = (0, (2, 0.8))
@@ -144,12 +144,7 @@ def _looks(drawn: Sequence[Layer]) -> tuple[dict[int, Appearance], bool]:
 
 
 def _plot_learner(
-    axes: Axes,
-    looks: Mapping[int, Appearance],
-    own: Courses,
-    ends: Courses,
-    *,
-    bars: bool,
+    axes: Axes, looks: Mapping[int, Appearance], own: Courses, ends: Courses, *, bars: bool
 ) -> None:
     """Draw the layers of one learner slightly beside each other, and their ceilings.
 
